@@ -1,0 +1,69 @@
+"""What a change means for each cluster: the parts of a review that concern one cluster, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.plain_objects import Manifest
+from apportion_review.fates.cluster_objects import objects_under
+from apportion_review.fates.engine_fates import ENGINE_FATES
+from apportion_review.fates.records import EngineFates
+from apportion_review.policy_side import PolicySide
+from apportion_review.review import ClusterReview, SnapshotInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSnapshot:
+    """The objects of a cluster at one moment."""
+
+    info: SnapshotInfo
+    objects: Sequence[Manifest]
+
+
+def cluster_reviews(
+    base: PolicySide, head: PolicySide, snapshots: Mapping[str, ClusterSnapshot]
+) -> tuple[ClusterReview, ...]:
+    """Review each cluster of two policies.
+
+    Args:
+        base: The former policy.
+        head: The changed one.
+        snapshots: By cluster, such as `prod/gpu-1`.
+    """
+    clusters = dict.fromkeys((*head.facts.clusters, *base.facts.clusters))
+    return tuple(_cluster_review(name, base, head, snapshots.get(name)) for name in clusters)
+
+
+def _cluster_review(name: str, base: PolicySide, head: PolicySide, snapshot: ClusterSnapshot | None) -> ClusterReview:
+    engine = next(side.checked.programs[name].engine for side in (head, base) if name in side.checked.programs)
+    fates, why_not = _fates(name, engine, base, head, snapshot)
+    return ClusterReview(
+        name, engine, snapshot=None if snapshot is None else snapshot.info, fates=fates, why_no_fates=why_not
+    )
+
+
+def _fates(
+    name: str, engine: str, base: PolicySide, head: PolicySide, snapshot: ClusterSnapshot | None
+) -> tuple[EngineFates | None, str]:
+    if snapshot is None:
+        return None, "no snapshot of the cluster was given"
+    if engine not in ENGINE_FATES:
+        return None, f"fates on {engine} are not modelled"
+    for side in (base, head):
+        if side.why_not_compiled:
+            return None, f"{side.name} {side.why_not_compiled}"
+        if name not in side.facts.clusters:
+            return None, f"{side.name} has no such cluster"
+        if side.checked.programs[name].engine != engine:
+            return None, f"the engine changes from {side.checked.programs[name].engine} to {engine}"
+    former, wanted = (manifests_of(side, name) for side in (base, head))
+    before = objects_under(snapshot.objects, (), former)
+    after = objects_under(before, former, wanted)
+    return ENGINE_FATES[engine](before, after, now=snapshot.info.taken), ""
+
+
+def manifests_of(side: PolicySide, cluster: str) -> list[Manifest]:
+    """Return the compiled objects of a cluster, of all its targets; none if the policy does not compile."""
+    outputs = {} if side.compilation is None else side.compilation.outputs
+    return [m for target, output in outputs.items() if target.scope == cluster for m in output.manifests]

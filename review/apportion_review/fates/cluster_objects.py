@@ -1,0 +1,45 @@
+"""A cluster's objects under another policy: those of a snapshot, with the objects of a policy exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apportion_compiler.plain_objects import Manifest, mapping
+from apportion_compiler.rollout.identity import Identity, identity_of
+
+_OF_THE_SERVER = frozenset(("creationTimestamp", "uid"))
+# Engines order queues by age, and owner references name objects by uid.
+
+
+def objects_under(
+    snapshot: Sequence[Manifest], formerly: Sequence[Manifest], wanted: Sequence[Manifest]
+) -> list[Manifest]:
+    """Return a cluster's objects as they would be with the objects of another policy applied.
+
+    Objects that neither policy manages stay, in the snapshot's order. A managed object keeps its status and
+    its age.
+
+    Args:
+        snapshot: The objects of the cluster.
+        formerly: Objects of the policy that is in force; those that `wanted` lacks are left out.
+        wanted: Objects of the policy to apply.
+    """
+    applied = {identity_of(manifest): manifest for manifest in wanted}
+    gone = {identity_of(manifest) for manifest in formerly} - applied.keys()
+    found: dict[Identity, Manifest] = {}
+    for held in snapshot:
+        identity = identity_of(held)
+        if identity in gone:
+            continue
+        manifest = applied.pop(identity, None)
+        if manifest is None:
+            found[identity] = held
+        else:
+            found[identity] = _with_history(manifest, held)
+    return [*found.values(), *applied.values()]
+
+
+def _with_history(manifest: Manifest, held: Manifest) -> Manifest:
+    kept = {key: value for key, value in mapping(held, "metadata").items() if key in _OF_THE_SERVER}
+    status = {"status": held["status"]} if "status" in held else {}
+    return {**manifest, "metadata": {**mapping(manifest, "metadata"), **kept}, **status}
