@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from apportion_compiler.plain_objects import Manifest
+from apportion_review.fates.kueue import kueue_fates
 from apportion_review.fates.records import EngineFates
 
 
@@ -20,7 +21,8 @@ class FatesOfEngine(Protocol):
             head: The same under the head's.
             now: Time of the snapshot in seconds since the epoch; None for the newest time in it.
         """
+        ...
 
 
-ENGINE_FATES: Mapping[str, FatesOfEngine] = {}
+ENGINE_FATES: Mapping[str, FatesOfEngine] = {"kueue": kueue_fates}
 """By engine. Where an engine is missing, a review says that its fates are not modelled."""

@@ -1,0 +1,246 @@
+"""The fates of running work under Kueue.
+
+A cut quota evicts nothing by itself: a workload is preempted for another that waits, or its queue is drained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_api.kueue.names import NOT_STOPPED
+from apportion_api.kueue.workloads import Workload as KueueWorkload
+from apportion_compiler.engines.kueue.emit.flavors import MODEL_ANNOTATION
+from apportion_compiler.plain_objects import Manifest, annotations_of, mapping, name_of
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_review.fates.kueue_bound import EvictionBound, excess
+from apportion_review.fates.kueue_cycles import Evictions, evictions
+from apportion_review.fates.kueue_workloads import DRAINED, KueueCluster, kueue_cluster, pending_of
+from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
+from apportion_review.fates.workloads import (
+    UNKNOWN_MODEL,
+    OwnedPods,
+    Owner,
+    gpus_of,
+    models_of_nodes,
+    of_group,
+    owned_pods,
+)
+from apportion_runtime.engines.kueue.quota_tree import FlavorResource
+from apportion_runtime.engines.kueue.records import STRATEGIES
+from apportion_runtime.sim.api.pod_requests import GPUS, amount
+from apportion_runtime.snapshots.quantities import parse_time
+
+SOURCE = "Kueue v0.18.3"
+_CHECKS_THAT_EVICT = ("Retry", "Rejected")
+_ASSUMED_PRIORITIES = (
+    "Future workloads are assumed to have a priority of the listed priority classes; system-cluster-critical and "
+    "system-node-critical are not taken into account."
+)
+_NOT_MODELLED = (
+    "Evictions by failed nodes, failed pods (waitForPodsReady.recoveryTimeout) and maximumExecutionTimeSeconds, and of "
+    "single pods by kube-scheduler, are not modelled: no quota decides them."
+)
+
+
+def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
+    """Return the fates of the admitted Workloads of a cluster."""
+    notes: list[str] = []
+    sides: list[Mapping[str, Verdict]] = []
+    running: dict[str, KueueWorkload] = {}
+    for name, objects in (("base", base), ("head", head)):
+        try:
+            cluster = kueue_cluster(objects, now)
+            verdicts = _Side(cluster, now).verdicts()
+        except ValueError as wrong:
+            notes.append(f"The {name} cannot be evaluated: {wrong}.")
+            sides.append({})
+            continue
+        sides.append(verdicts)
+        running = {**cluster.admitted, **running}
+        notes += _notes(cluster)
+    rows, left = _rows(base, running, sides)
+    if left:
+        notes.append(
+            f"{left} running {'workload is' if left == 1 else 'workloads are'} not admitted by Kueue and left out."
+        )
+    return EngineFates(
+        "kueue", SOURCE, is_verified=False, rows=rows, notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED)))
+    )
+
+
+def _notes(cluster: KueueCluster) -> Iterator[str]:
+    if not cluster.has_configuration:
+        yield (
+            "The manager's Configuration is not among the objects: fair sharing may be on or off, and a workload is "
+            "safe only if it is safe in both cases."
+        )
+    if cluster.highest_priority is None:
+        yield "No priority class is among the objects: any priority is assumed to be possible."
+    else:
+        yield _ASSUMED_PRIORITIES
+    if cluster.undecided:
+        yield (
+            "Evictions for waiting workloads with topology requests, device claims or elastic slices are not "
+            f"predicted: {', '.join(cluster.undecided[:5])}."
+        )
+
+
+def _rows(
+    objects: Sequence[Manifest], running: Mapping[str, KueueWorkload], sides: Sequence[Mapping[str, Verdict]]
+) -> tuple[tuple[WorkloadFate, ...], int]:
+    """Return the rows, and the number of owners of running pods that no Workload stands for."""
+    unread = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
+    pods = owned_pods(objects)
+    by_owner = {owner: owned for owned in pods for owner in owned.owners}
+    flavors = {name_of(m): _model(m) for m in of_group(objects, "kueue.x-k8s.io", "ResourceFlavor")}
+    nodes = models_of_nodes(objects)
+    known: dict[Owner, OwnedPods | None] = {}
+    rows: list[WorkloadFate] = []
+    for key, workload in sorted(running.items()):
+        identity = next((Owner(workload.namespace, o.name, o.kind) for o in workload.owners), None)
+        if identity is None or identity in known:
+            identity = Owner(workload.namespace, workload.name, "Workload")
+        owned = known[identity] = by_owner.get(identity)
+        gpus = _gpus(workload, flavors)
+        if owned is not None and set(gpus) <= {UNKNOWN_MODEL}:
+            gpus = gpus_of(owned.pods, nodes) or gpus
+        base, head = (side.get(key, unread) for side in sides)
+        rows.append(WorkloadFate(_record(workload, identity, gpus, owned), base, head))
+    rows.sort(key=lambda row: (row.workload.namespace, row.workload.name, row.workload.kind))
+    return tuple(rows), len(pods) - len({id(owned) for owned in known.values() if owned is not None})
+
+
+def _record(workload: KueueWorkload, identity: Owner, gpus: Mapping[str, int], owned: OwnedPods | None) -> Workload:
+    assert workload.admission is not None
+    admitted = workload.condition("Admitted")
+    return Workload(
+        identity.kind,
+        identity.namespace,
+        identity.name,
+        workload.admission.cluster_queue,
+        gpus,
+        sum(each.count or 0 for each in workload.admission.pod_sets) if owned is None else len(owned.pods),
+        workload.priority_class,
+        started=None if admitted is None or admitted.since is None else parse_time(admitted.since),
+    )
+
+
+def _gpus(workload: KueueWorkload, flavors: Mapping[str, str]) -> dict[str, int]:
+    """Return the GPUs that a workload holds in thousandths, by the model of the flavor."""
+    assert workload.admission is not None
+    gpus: dict[str, int] = {}
+    for each in workload.admission.pod_sets:
+        for resource in GPUS & each.usage.keys():
+            held = amount(resource, each.usage[resource])
+            if held:
+                model = flavors.get(each.flavors.get(resource, ""), UNKNOWN_MODEL)
+                gpus[model] = gpus.get(model, 0) + 1000 * held
+    return gpus
+
+
+def _model(flavor: Manifest) -> str:
+    found = annotations_of(flavor).get(MODEL_ANNOTATION)
+    return str(found or mapping(flavor, "spec", "nodeLabels").get(GPU_MODEL_LABEL, UNKNOWN_MODEL))
+
+
+@dataclass(frozen=True, slots=True)
+class _Prospect:
+    """What one preemption algorithm makes possible, and does now."""
+
+    bound: EvictionBound
+    now: Evictions
+
+
+class _Side:
+    """A cluster under one policy."""
+
+    def __init__(self, cluster: KueueCluster, now: float | None) -> None:
+        self._cluster = cluster
+        configured = cluster.configured
+        strategies = configured.rules.strategies
+        ways = (strategies,) if cluster.has_configuration else (None, STRATEGIES)
+        returning = {
+            key: pending_of(workload, cluster.holders[key].queue, configured)
+            for key, workload in cluster.held.items()
+            if key in cluster.holders
+        }
+        times = [holder.reserved_at or 0.0 for holder in cluster.holders.values()]
+        at = max(times, default=0.0) if now is None else now
+        self._prospects = [
+            _Prospect(EvictionBound(cluster, is_fair=way is not None), evictions(cluster, returning, way, at))
+            for way in ways
+        ]
+        self._excess = excess(self._prospects[0].bound, cluster)
+
+    def verdicts(self) -> dict[str, Verdict]:
+        """Return the verdict of each admitted workload."""
+        return {key: self._verdict(key, workload) for key, workload in self._cluster.admitted.items()}
+
+    def _verdict(self, key: str, workload: KueueWorkload) -> Verdict:
+        forced = self._forced(workload)
+        if forced:
+            return Verdict(Fate.EVICTED, forced)
+        holder = self._cluster.holders.get(key)
+        if holder is None:
+            return self._of_inactive(workload)
+        found = [prospect.now.found.get(key) for prospect in self._prospects]
+        decided = all(prospect.now.is_complete for prospect in self._prospects)
+        first = next((each for each in found if each is not None), None)
+        if first is not None and decided and all(found):
+            return Verdict(
+                Fate.EVICTED, f"preempted for work that waits in {first.queue} ({first.reason})", first.queue
+            )
+        for prospect in self._prospects:
+            evictor = prospect.bound.evictor(holder)
+            if evictor is not None:
+                return Verdict(Fate.ON_DEMAND, evictor.rule, evictor.queue)
+        if first is not None:
+            return Verdict(Fate.ON_DEMAND, f"may be preempted for work in {first.queue}", first.queue)
+        inactive = self._cluster.queues[holder.queue].inactive_because
+        if inactive:
+            return Verdict(
+                Fate.UNKNOWN, f"ClusterQueue {holder.queue} is inactive as far as the objects show: {inactive}"
+            )
+        if key in self._excess:
+            return Verdict(Fate.STUCK, _excess_rule(*self._excess[key]))
+        return self._undemanded(workload) or Verdict(Fate.SAFE, "no queue can preempt it, whatever is requested")
+
+    def _forced(self, workload: KueueWorkload) -> str:
+        """Return why Kueue evicts a workload without anybody's demand; empty if it does not."""
+        evicted = workload.condition("Evicted")
+        if evicted is not None:
+            return f"its eviction has begun ({evicted.reason})"
+        if workload.active is False or workload.condition("DeactivationTarget") is not None:
+            return "the Workload is deactivated"
+        assert workload.admission is not None
+        queue = workload.admission.cluster_queue
+        if self._cluster.stopped.get(queue) == DRAINED:
+            return f"ClusterQueue {queue} has stopPolicy {DRAINED}"
+        if self._cluster.stopped_local.get((workload.namespace, workload.local_queue)) == DRAINED:
+            return f"LocalQueue {workload.namespace}/{workload.local_queue} has stopPolicy {DRAINED}"
+        state = next((check for check in workload.checks if check.state in _CHECKS_THAT_EVICT), None)
+        return "" if state is None else f"admission check {state.name} is {state.state}"
+
+    def _of_inactive(self, workload: KueueWorkload) -> Verdict:
+        assert workload.admission is not None
+        name = workload.admission.cluster_queue
+        if self._cluster.stopped.get(name, NOT_STOPPED) == NOT_STOPPED:
+            return Verdict(Fate.STUCK, f"ClusterQueue {name} is deleted: it stays, inactive, until its work has ended")
+        return self._undemanded(workload) or Verdict(
+            Fate.SAFE, f"ClusterQueue {name} is stopped (Hold), and Kueue preempts no work of inactive queues"
+        )
+
+    def _undemanded(self, workload: KueueWorkload) -> Verdict | None:
+        """Return the verdict where something else than demand may evict a workload, which the model does not decide."""
+        if workload.checks:
+            return Verdict(Fate.UNKNOWN, f"admission check {workload.checks[0].name} may evict it")
+        is_ready = workload.condition("PodsReady") is not None
+        if self._cluster.configured.settings.pods_ready is not None and not is_ready:
+            return Verdict(Fate.UNKNOWN, "its pods are not ready, and waitForPodsReady may evict it")
+        return None
+
+
+def _excess_rule(fr: FlavorResource, limit: int) -> str:
+    flavor, resource = fr
+    return f"its queue is over its limit of {limit} {resource} on {flavor}, and no queue can preempt it"

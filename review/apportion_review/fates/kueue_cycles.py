@@ -1,0 +1,108 @@
+"""What Kueue evicts for the workloads that wait already: its cycles, run on a cluster's Workloads.
+
+Quota of evicted workloads is free before the next cycle, and they wait again in their queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_review.fates.kueue_workloads import KueueCluster
+from apportion_runtime.engines.kueue.object_reader import selects
+from apportion_runtime.engines.kueue.pending_queue import PendingQueue
+from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
+from apportion_runtime.engines.kueue.records import Holder, Pending, Queue
+from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
+
+_MAX_CYCLES = 2000
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """Why a workload is evicted, and the queue of the workload that it is evicted for."""
+
+    reason: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evictions:
+    """Evicted workloads by namespace and name; `is_complete` is false if the cycles were not run to their end."""
+
+    found: Mapping[str, Eviction]
+    is_complete: bool
+
+
+def evictions(
+    cluster: KueueCluster, returning: Mapping[str, Pending], strategies: Sequence[str] | None, now: float
+) -> Evictions:
+    """Run cycles until one changes nothing.
+
+    Args:
+        cluster: The cluster.
+        returning: Each workload that holds quota as one that waits again after its eviction.
+        strategies: Of fair sharing; None without it.
+        now: Time of the cluster.
+    """
+    rules = Rules(cluster.scheduled, cluster.cohorts, cluster.configured.rules.flavors, strategies)
+    run = _Run(cluster)
+    for workload in cluster.pending:
+        run.queues[workload.queue].push(workload, now=now)
+    waits = {**returning, **{workload.key: workload for workload in cluster.pending}}
+
+    def refuses(workload: Pending, queue: Queue) -> str:
+        labels = {_NAME_LABEL: workload.namespace, **cluster.namespaces.get(workload.namespace, {})}
+        return "" if selects(queue.selector, labels) else "namespace is not selected"
+
+    for cycle in range(_MAX_CYCLES):
+        heads = [head for name in sorted(run.queues) if (head := run.queues[name].pop()) is not None]
+        entries = run_cycle(rules, heads, run.holders.situation(now + cycle), refuses=refuses)
+        changes = [run.apply(entry, now + cycle) for entry in entries]
+        run.release(waits, now)
+        if not any(changes):
+            return Evictions(run.found, is_complete=not cluster.undecided)
+    return Evictions(run.found, is_complete=False)
+
+
+class _Run:
+    """A cluster between two cycles."""
+
+    def __init__(self, cluster: KueueCluster) -> None:
+        holding = [holder for holder in cluster.holders.values() if holder.queue in cluster.scheduled]
+        self.holders = QuotaHolders(cluster.scheduled.values(), cluster.cohorts, holding)
+        self.queues = {name: PendingQueue(queue.strategy) for name, queue in cluster.scheduled.items()}
+        self.found: dict[str, Eviction] = {}
+        self._gone: dict[str, Holder] = {}
+
+    def apply(self, entry: Entry, now: float) -> bool:
+        """Do what was decided about a head; tell whether another cycle might decide otherwise."""
+        workload = entry.workload
+        if entry.outcome is Outcome.RESERVED:
+            self.holders.put(
+                Holder(
+                    workload.key, workload.queue, entry.assignment.usage, workload.uid, workload.priority,
+                    workload.ordered_at, reserved_at=now,
+                )
+            )  # fmt: skip
+            return True
+        is_new = False
+        if entry.outcome is Outcome.PREEMPTING:
+            for target in entry.targets:
+                is_new = is_new or target.holder.key not in self._gone
+                self._gone[target.holder.key] = target.holder
+                self.found.setdefault(target.holder.key, Eviction(target.reason, workload.queue))
+        queue = self.queues[workload.queue]
+        queue.give_back(entry.again(), entry.why)
+        return is_new or not queue.is_waiting(workload.key)
+
+    def release(self, waits: Mapping[str, Pending], now: float) -> None:
+        """Free the quota of evicted workloads, and have them wait again."""
+        for holder in self._gone.values():
+            self.holders.remove(holder.queue, holder.key)
+            self.queues[holder.queue].push(waits[holder.key], now=now)
+        if self._gone:
+            for queue in self.queues.values():
+                queue.wake(now)
+        self._gone = {}

@@ -1,0 +1,214 @@
+"""Kueue's view of a cluster's objects: configuration, active queues, and the workloads that hold or want quota."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from apportion_api.kueue.names import (
+    CONFIGURATION,
+    CONFIGURATION_GROUP,
+    ELASTIC_ANNOTATION,
+    GROUP,
+    NOT_STOPPED,
+    TOPOLOGY_PREFIX,
+)
+from apportion_api.kueue.objects import ClusterQueue, LocalQueue
+from apportion_api.kueue.workloads import PodSetAssignment, Workload
+from apportion_api.objects import read_all
+from apportion_compiler.plain_objects import Manifest, annotations_of, items, labels_of, mapping, name_of, text
+from apportion_review.fates.workloads import of_group
+from apportion_runtime.engines.kueue.object_reader import Configured, read
+from apportion_runtime.engines.kueue.pod_sets import PodSetTemplate, pod_set, shape
+from apportion_runtime.engines.kueue.quota_tree import FlavorResource, Node
+from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet, Queue
+from apportion_runtime.sim.api.pod_requests import amount
+from apportion_runtime.snapshots.quantities import parse_time
+
+_GROUPS = (GROUP, CONFIGURATION_GROUP)
+_SYSTEM_CLASSES = "system-"
+DRAINED = "HoldAndDrain"
+
+
+@dataclass(frozen=True, slots=True)
+class KueueCluster:
+    """What Kueue knows of a cluster.
+
+    Attributes:
+        configured: Queues, cohorts, flavors and the manager's configuration.
+        has_configuration: Whether the manager's configuration is among the objects.
+        queues: The ClusterQueues that are neither stopped nor terminating.
+        scheduled: Those of them that are active: Kueue leaves out inactive ones with their workloads.
+        stopped: The stop policy of each ClusterQueue that exists.
+        stopped_local: The same of each LocalQueue, by namespace and name.
+        held: Workloads that hold quota, by namespace and name.
+        holders: What they hold, of those in `queues`.
+        pending: Workloads that wait for quota in a queue of `scheduled`.
+        undecided: Pending workloads with requests that the model does not place.
+        namespaces: Labels of each namespace.
+        highest_priority: The highest priority that a workload of this cluster can have; None if it is not known.
+    """
+
+    configured: Configured
+    has_configuration: bool
+    queues: Mapping[str, Queue]
+    scheduled: Mapping[str, Queue]
+    stopped: Mapping[str, str]
+    stopped_local: Mapping[tuple[str, str], str]
+    held: Mapping[str, Workload]
+    holders: Mapping[str, Holder]
+    pending: tuple[Pending, ...]
+    undecided: tuple[str, ...]
+    namespaces: Mapping[str, Mapping[str, str]]
+    highest_priority: int | None
+
+    @property
+    def admitted(self) -> dict[str, Workload]:
+        """Workloads that run, by namespace and name."""
+        return {key: workload for key, workload in self.held.items() if workload.condition("Admitted") is not None}
+
+    @property
+    def cohorts(self) -> Sequence[Node]:
+        """The Cohort objects."""
+        return self.configured.rules.cohorts
+
+
+def kueue_cluster(objects: Sequence[Manifest], now: float | None) -> KueueCluster:
+    """Read a cluster. Raises `ValueError` for an object that cannot be read."""
+    kueue = [each for each in objects if str(each.get("apiVersion") or "").rpartition("/")[0] in _GROUPS]
+    by_kind: dict[str, list[Manifest]] = {}
+    for made in kueue:
+        by_kind.setdefault(str(made.get("kind")), []).append(made)
+    configured = read(lambda kind: by_kind.get(kind, ()))
+    terminating = {name_of(m) for m in by_kind.get("ClusterQueue", ()) if text(m, "metadata", "deletionTimestamp")}
+    stopped = {queue.name: queue.stop_policy for queue in read_all(ClusterQueue, kueue)}
+    queues = {
+        name: queue
+        for name, queue in configured.rules.queues.items()
+        if stopped[name] == NOT_STOPPED and name not in terminating
+    }
+    # A flavor or check that is missing may be missing from the export alone.
+    scheduled = {name: queue for name, queue in queues.items() if not queue.inactive_because}
+    workloads = [w for w in read_all(Workload, kueue) if w.condition("Finished") is None]
+    for workload in workloads:
+        if workload.faults:
+            raise ValueError(f"{workload}: {workload.faults[0]}")
+    held = [w for w in workloads if w.admission is not None and w.condition("QuotaReserved") is not None]
+    waiting = [w for w in workloads if w.admission is None and w.active is not False]
+    pending, undecided = _pending(waiting, configured, scheduled, now)
+    return KueueCluster(
+        configured,
+        CONFIGURATION in by_kind,
+        queues,
+        scheduled,
+        stopped,
+        {(queue.namespace, queue.name): queue.stop_policy for queue in read_all(LocalQueue, kueue)},
+        {w.key: w for w in held},
+        {w.key: h for w in held if (h := holder_of(w, configured)).queue in queues},
+        pending,
+        undecided,
+        {name_of(m): labels_of(m) for m in of_group(objects, "", "Namespace")},
+        _highest_priority(objects, workloads),
+    )
+
+
+def _highest_priority(objects: Sequence[Manifest], workloads: Sequence[Workload]) -> int | None:
+    classes = [
+        *of_group(objects, "scheduling.k8s.io", "PriorityClass"),
+        *of_group(objects, GROUP, "WorkloadPriorityClass"),
+    ]
+    values = [each.get("value") for each in classes if not name_of(each).startswith(_SYSTEM_CLASSES)]
+    if not values:
+        return None
+    known = [value for value in values if isinstance(value, int)]
+    return max((*known, 0, *(workload.priority or 0 for workload in workloads)))
+
+
+def holder_of(workload: Workload, configured: Configured) -> Holder:
+    """Return the quota that a workload holds. Raises `ValueError` for an amount that cannot be read."""
+    assert workload.admission is not None
+    usage: dict[FlavorResource, int] = {}
+    for assigned in workload.admission.pod_sets:
+        for resource, quantity in _usage(workload, assigned, configured).items():
+            if resource in assigned.flavors:
+                fr = (assigned.flavors[resource], resource)
+                usage[fr] = usage.get(fr, 0) + quantity
+    reserved = workload.condition("QuotaReserved")
+    return Holder(
+        workload.key,
+        workload.admission.cluster_queue,
+        usage,
+        workload.uid,
+        workload.priority or 0,
+        _time(workload.created),
+        None if reserved is None or reserved.since is None else parse_time(reserved.since),
+        evicted=workload.condition("Evicted") is not None,
+    )
+
+
+def _usage(workload: Workload, assigned: PodSetAssignment, configured: Configured) -> dict[str, int]:
+    """Return what a pod set counts for: less than it was assigned once pods have ended that are not replaced."""
+    ended = sum(each.count or 0 for each in workload.reclaimable if each.name == assigned.name)
+    sets = {each.name: each for each in _pod_sets(workload, configured)}
+    full = sets.get(assigned.name)
+    count = assigned.count if assigned.count is not None else (1 if full is None else full.count)
+    if assigned.usage:
+        total = {name: amount(name, written) for name, written in assigned.usage.items()}
+    else:
+        total = {} if full is None else dict(full.of(count).requests)
+    if not ended or not count:
+        return total
+    return {name: quantity * max(0, count - ended) // count for name, quantity in total.items()}
+
+
+def _pod_sets(workload: Workload, configured: Configured) -> tuple[PodSet, ...]:
+    places = [
+        PodSetTemplate(each.name, 1 if each.count is None else each.count, (), each.template, each.least)
+        for each in workload.pod_sets
+    ]
+    return tuple(pod_set(place, configured.settings.counting) for place in places)
+
+
+def pending_of(workload: Workload, queue: str, configured: Configured) -> Pending:
+    """Return a workload as one that waits in a ClusterQueue."""
+    sets, priority = _pod_sets(workload, configured), workload.priority or 0
+    waiting = Pending(
+        workload.key, queue, workload.namespace, sets, workload.uid, priority, _time(workload.created),
+        shape=shape(sets, priority),
+    )  # fmt: skip
+    evicted = workload.condition("Evicted")
+    ready = configured.settings.pods_ready
+    was_late = evicted is not None and evicted.reason == "PodsReadyTimeout" and (ready is None or ready.by_eviction)
+    if evicted is not None and evicted.since is not None and (was_late or evicted.reason == "AdmissionCheck"):
+        return replace(waiting, ordered_at=parse_time(evicted.since))
+    return waiting
+
+
+def _pending(
+    waiting: Sequence[Workload], configured: Configured, queues: Mapping[str, Queue], now: float | None
+) -> tuple[tuple[Pending, ...], tuple[str, ...]]:
+    found: list[Pending] = []
+    undecided: list[str] = []
+    for workload in waiting:
+        queue = configured.local_queues.get((workload.namespace, workload.local_queue), "")
+        backs_off = workload.requeue_at is not None and now is not None and parse_time(workload.requeue_at) > now
+        if queue not in queues or backs_off:
+            continue
+        if any(_unplaceable(workload)):
+            undecided.append(workload.key)
+        else:
+            found.append(pending_of(workload, queue, configured))
+    return tuple(found), tuple(undecided)
+
+
+def _unplaceable(workload: Workload) -> Iterator[bool]:
+    """Yield whether each kind of request is present that the simulated scheduler does not place."""
+    yield workload.annotations.get(ELASTIC_ANNOTATION) == "true"
+    for each in workload.pod_sets:
+        yield bool(each.topology_request)
+        yield any(key.startswith(TOPOLOGY_PREFIX) for key in annotations_of(each.template))
+        yield bool(items(mapping(each.template, "spec"), "resourceClaims"))
+
+
+def _time(written: str | None) -> float:
+    return float("-inf") if written is None else parse_time(written)
