@@ -52,11 +52,11 @@ class Fields:
         return found or None if isinstance(found, str) else self._malformed(key, found, "text")
 
     def integer(self, key: str) -> int | None:
-        """Return a whole number; None where it is missing or not one."""
+        """Return a integer; None where it is missing or not one."""
         found = self.written.get(key)
         if isinstance(found, int) and not isinstance(found, bool):
             return found
-        self._malformed(key, found, "a whole number")
+        self._malformed(key, found, "an integer")
         return None
 
     def flag(self, key: str) -> bool | None:

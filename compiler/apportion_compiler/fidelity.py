@@ -84,11 +84,11 @@ def _enforced(line: FidelityLine, program: Program) -> FidelityLine:
     # Whatever the engine, work of a namespace is held to its queue by admission policies.
     if line.feature is Feature.NAMESPACES or "admission polic" in line.how:
         if "admission" in program.managed_elsewhere:
-            lost.append("admission policies are left to others on this cluster")
+            lost.append("admission policies are managed elsewhere on this cluster")
         elif program.admission != "deny":
             lost.append(f"admission policies {_LETS_IN[program.admission]}")
     if "ResourceQuota" in line.how and "quotas" in program.managed_elsewhere:
-        lost.append("ResourceQuotas are left to others on this cluster")
+        lost.append("ResourceQuotas are managed elsewhere on this cluster")
     if not lost:
         return line
     how = f"{line.how}; lost: {'; '.join(lost)}" if line.verdict == "exact" else "; ".join((line.how, *lost))
@@ -109,7 +109,7 @@ def _line(feature: Feature, backend: Backend) -> FidelityLine:
             return FidelityLine(feature, "refused", reason, code)
 
 
-_LETS_IN = {"warn": "only warn of what they do not allow", "audit": "only record what they do not allow"}
+_LETS_IN = {"warn": "only warn about violations", "audit": "only record violations"}
 
 Use = tuple[str, SourceLocation]
 

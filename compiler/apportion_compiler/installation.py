@@ -56,7 +56,7 @@ def installation(program: Program, output: Output, export: Sequence[Manifest]) -
             yield from _batch_scheduler(text(yaml.safe_load(artifact.content), "batchScheduler", "name"), export)
         elif artifact.name in _VALUES_FILES:
             yield InstallationCheck(
-                artifact.name, "missing", "no object contains these; compare them with `helm get values`"
+                artifact.name, "missing", "no cluster object contains these; compare them with `helm get values`"
             )
 
 
@@ -75,7 +75,7 @@ def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterat
             continue
         name = f"{kind}.{group}/{version}"
         if not definitions:
-            yield InstallationCheck(name, "missing", "the export has no CustomResourceDefinitions")
+            yield InstallationCheck(name, "missing", "the export contains no CustomResourceDefinitions")
         elif (group, kind, version) in served:
             yield InstallationCheck(name, "ok", "served")
         else:
@@ -91,7 +91,9 @@ def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installat
     wanted = parse_version(program.engine_version)
     tags = {match["version"] for image in _images(export) if (match := pattern.search(image))}
     if not tags:
-        yield InstallationCheck(f"{program.engine} version", "missing", f"the export has no image of {program.engine}")
+        yield InstallationCheck(
+            f"{program.engine} version", "missing", f"the export contains no image of {program.engine}"
+        )
     for tag in sorted(tags):
         found = parse_version(tag)
         same = found is None or wanted is None or found == wanted
@@ -135,7 +137,7 @@ def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[Inst
         yield InstallationCheck(
             described(config_map),
             "ok" if differing is None else "bad",
-            "it contains settings that the policy relies on"
+            "it contains settings that the policy requires"
             if differing is None
             else f"{differing} differs from what the policy requires",
         )
@@ -175,7 +177,7 @@ def _differences(wanted: object, found: object, path: str = "") -> Iterator[str]
 def _batch_scheduler(wanted: str | None, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
     operators = [c for c in _containers(export) if _KUBERAY.search(text(c, "image") or "")]
     if not operators:
-        yield InstallationCheck("KubeRay", "missing", "the export has no KubeRay operator")
+        yield InstallationCheck("KubeRay", "missing", "the export contains no KubeRay operator")
     for container in operators:
         arguments = [str(a) for a in (*items(container, "command"), *items(container, "args"))]
         found = next((a.removeprefix(_BATCH_SCHEDULER) for a in arguments if a.startswith(_BATCH_SCHEDULER)), None)

@@ -44,7 +44,7 @@ def targets_of(
                     targets.append(Target(environment.name, cluster.name, backend))
     if not targets:
         wanted = ", ".join(backends) or "any target"
-        raise UnknownTargetError(f"no cluster of the policy compiles to {wanted}")
+        raise UnknownTargetError(f"no cluster of the policy uses the target {wanted}")
     return tuple(targets)
 
 
@@ -59,8 +59,8 @@ def _of_cluster(policy: Policy, environment: Environment, cluster: Cluster) -> I
 def _backend(engine: Engine, environment: str, cluster: str) -> str:
     if engine.value not in BACKENDS:
         raise UnknownTargetError(
-            f"{environment}/{cluster} runs {engine.value}, for which this version has no backend "
-            f"(it has {', '.join(BACKENDS)})"
+            f"{environment}/{cluster} runs {engine.value}, which this version does not support (it supports "
+            f"{', '.join(BACKENDS)})"
         )
     return engine.value
 

@@ -27,7 +27,7 @@ def _share(value: str | int | Fraction) -> str:
     except (ValueError, ZeroDivisionError):
         raise ValueError(f'"{text}" is not a share such as "1/2", "0.5" or "50%"') from None
     if not 0 < share <= 1:
-        raise ValueError(f'a share is above 0 and at most 1; "{text}" does not')
+        raise ValueError(f'a share must be above 0 and at most 1, not "{text}"')
     return str(share)
 
 
@@ -41,11 +41,11 @@ Share = Annotated[
 class QueueOverride(Declaration):
     """Other values for a queue in one environment, or on some of its clusters."""
 
-    queue: QueueRef = Field(description="The queue, or its id.")
+    queue: QueueRef = Field(description="The queue or its id.")
     clusters: tuple[Identifier, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Clusters of the environment that it applies to; all of them if unset.",
+        description="Clusters of the environment to which it applies. Unset: all of them.",
     )
     guaranteed: Resources | None = Field(default=None, description="Its guarantee in this environment.")
     limit: Resources | None = Field(default=None, description="Its limit in this environment.")
@@ -66,22 +66,23 @@ class Cluster(Declaration):
     """One Kubernetes cluster: its engine, its machines and its share of each guarantee and limit."""
 
     name: Identifier = Field(description="Unique in the environment.")
-    engine: Engine = Field(description="The scheduler that is installed there.")
-    engine_version: str = Field(min_length=1, description='The version installed, such as "0.17.0".')
+    engine: Engine = Field(description="The scheduler installed on the cluster.")
+    engine_version: str = Field(min_length=1, description='Version of the scheduler, such as "0.17.0".')
     kubernetes_version: str = Field(
-        default="1.34", pattern=r"^1\.\d+(\.\d+)?$", description="Version of the API server: 1.34."
+        default="1.34", pattern=r"^1\.\d+(\.\d+)?$", description="Version of the API server, such as 1.34."
     )
     pools: tuple[PoolRef, ...] = Field(default=(), description="Node pools of this cluster.")
     share: Share = Field(
         default="1",
         description="Share of each guarantee and limit that applies here; guarantees are rounded down to whole units, limits up.",
     )
-    placement: Placement = Field(default=Placement(), description="Bin-pack or spread, unless a pool sets it.")
+    placement: Placement = Field(default=Placement(), description="Bin-pack or spread; a pool can override it.")
     topologies: tuple[Topology, ...] = Field(
-        default=(), description="Levels of the network for which its nodes have labels."
+        default=(), description="Network topologies, whose levels are labels of its nodes."
     )
     managed_elsewhere: tuple[ObjectFamily, ...] = Field(
-        default=(), description="Objects that others manage here: Apportion does not emit, own or delete them."
+        default=(),
+        description="Objects that are managed outside of Apportion here: it does not emit, own or delete them.",
     )
     kai: KaiSettings = Field(default=KaiSettings(), description="Settings of KAI Scheduler.")
     kueue: KueueSettings = Field(default=KueueSettings(), description="Settings of Kueue.")
@@ -105,14 +106,14 @@ class Admission(str, Enum):
 class Environment(Declaration):
     """A stage such as dev, staging or prod: its clusters and what differs there."""
 
-    name: Identifier = Field(description="Name of the stage: dev, staging, prod.")
-    clusters: tuple[Cluster, ...] = Field(min_length=1, description="Its clusters, one or more.")
+    name: Identifier = Field(description="Name of the stage, such as dev, staging or prod.")
+    clusters: tuple[Cluster, ...] = Field(min_length=1, description="Its clusters, at least one.")
     overrides: tuple[QueueOverride, ...] = Field(
-        default=(), description="Values of queues that differ in this environment."
+        default=(), description="Queue values that differ in this environment."
     )
     admission: Admission = Field(
         default=Admission.DENY,
-        description="deny rejects work that its namespace must not run; warn and audit admit and report it.",
+        description="deny rejects workloads that their namespace must not run; warn and audit only report them.",
     )
 
     @property

@@ -45,7 +45,7 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
     author = Path(sys._getframe(1).f_code.co_filename).resolve()
     directory = author.parent / folder
     if not directory.is_dir():
-        raise CollectError(f"collect: there is no directory {folder} beside {author.name}")
+        raise CollectError(f"collect: there is no folder {folder} next to {author.name}")
     files = sorted(_python_files(directory, folder))
     if not any(not file.name.startswith("_") for file in files):
         raise CollectError(f"collect: the folder {folder} contains no Python file")
@@ -55,7 +55,11 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
         declared = _declared(_load(file, author.parent), kind)
         if file.name.startswith("_"):
             if declared:
-                fix = "move it to a file of another name" if file.name == _PACKAGE else f"rename it to {_public(file)}"
+                fix = (
+                    "move it to a file with a different name"
+                    if file.name == _PACKAGE
+                    else f"rename it to {_public(file)}"
+                )
                 raise CollectError(
                     f"collect: {name} declares a {kind.__name__}, but files whose name begins with _ are not "
                     f"collected: {fix}"
@@ -73,7 +77,9 @@ def _python_files(directory: Path, folder: str) -> Iterator[Path]:
         for name in folders:
             if Path(path, name).is_symlink():
                 shown = Path(folder, os.path.relpath(path, directory), name).as_posix()
-                raise CollectError(f"collect: {shown} is a symbolic link to a folder, which is not read: move it here")
+                raise CollectError(
+                    f"collect: {shown} is a symbolic link to a folder, which is not followed: move the folder here"
+                )
         for name in names:
             file = Path(path, name)
             if name.startswith(_NOT_WRITTEN_BY_PEOPLE):

@@ -227,8 +227,8 @@ def _printable(made: _Made) -> _Made:
                 refused = unprintable(text)
                 if refused is not None:
                     raise ValueError(
-                        f"`{name}` contains {refused}; a text is one line without control, format or bidirectional "
-                        "characters"
+                        f"`{name}` contains {refused}; it must be a single line without control, format or "
+                        "bidirectional characters"
                     )
     return made
 
@@ -254,6 +254,6 @@ def reference(value: object) -> object:
     """Return the permanent identity of a declaration, or the value itself: lets a field take either."""
     if isinstance(value, Declaration):
         if not hasattr(value, "identity"):
-            raise ValueError(f"`{type(value).__name__}` has no name that another declaration can give")
+            raise ValueError(f"`{type(value).__name__}` cannot be referenced by name")
         return cast(Any, value).identity
     return value

@@ -59,7 +59,7 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
             raise _fault("unreadable-input", f"include: no file matches {pattern}", path, node, ("include",))
         for match in matches:
             if not is_utf8(str(match)) or not match.is_file():
-                message = f"include: {plain_text(match.name)} is not a regular file with a name in UTF-8"
+                message = f"include: {plain_text(match.name)} is not a regular file with a UTF-8 name"
                 raise _fault("unreadable-input", message, path, node, ("include",))
             included, included_node = _read(match)
             files.append(str(match))
@@ -83,7 +83,7 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
 def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
     size = path.stat().st_size
     if size > MAX_DOCUMENT_BYTES:
-        message = f"the document has {size} bytes; at most {MAX_DOCUMENT_BYTES} are read"
+        message = f"the document has {size} bytes; the limit is {MAX_DOCUMENT_BYTES}"
         raise DocumentFault(
             (Fault("document-too-large", message, str(path), None, None, "split it with `include`", ()),)
         )
@@ -111,14 +111,14 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
         column: int | None = mark.column if mark else None
         raise DocumentFault((Fault("malformed-document", problem, str(path), line, column, None, ()),)) from None
     if not isinstance(node, yaml.MappingNode):
-        message = "a policy document is a mapping with `organisation`, `queues`, …"
+        message = "a policy document must be a mapping with `organisation`, `queues`, …"
         raise DocumentFault((Fault("malformed-document", message, str(path), 1, None, None, ()),))
     check_expansion(node, path)
     body = _value(node, path, {})
     assert isinstance(body, PlacedDict)
     for header, wanted in (("apiVersion", "apportion.dev/v1"), ("kind", "Policy")):
         if body.pop(header, wanted) != wanted:
-            raise _fault("malformed-document", f"`{header}` of a policy is {wanted}", path, node, (header,))
+            raise _fault("malformed-document", f"`{header}` of a policy must be {wanted}", path, node, (header,))
     body.pop("$schema", None)
     return body, node
 
@@ -174,7 +174,7 @@ def check_expansion(root: yaml.Node, path: Path) -> None:
                     "malformed-document", f"the document is nested deeper than {MAX_DEPTH} levels", path, node, ()
                 )
             if id(node) in open_nodes:
-                raise _fault("malformed-document", "an alias refers to what contains it", path, node, ())
+                raise _fault("malformed-document", "an alias refers to a node that contains it", path, node, ())
             if children:
                 open_nodes.add(id(node))
             stack.append((node, True, depth))
@@ -192,9 +192,9 @@ def _value(node: yaml.Node, path: Path, made: dict[int, Any]) -> Any:
         for key_node, value_node in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
             if key is None:
-                raise _fault("malformed-document", "a key is not text", path, key_node, ())
+                raise _fault("malformed-document", "a key is not a string", path, key_node, ())
             if key in value:
-                raise _fault("malformed-document", f"the key `{key}` occurs twice in one mapping", path, key_node, ())
+                raise _fault("malformed-document", f"the key `{key}` is duplicated in a mapping", path, key_node, ())
             value[key] = _value(value_node, path, made)
     elif isinstance(node, yaml.SequenceNode):
         value = [_value(item, path, made) for item in node.value]

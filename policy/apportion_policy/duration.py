@@ -26,14 +26,14 @@ def parse_duration(value: object) -> int:
     if isinstance(value, timedelta):
         seconds, rest = divmod(value, timedelta(seconds=1))
         if rest or seconds < 0:
-            raise ValueError(f"{value} is not a whole, positive number of seconds")
+            raise ValueError(f"{value} is not a positive, whole number of seconds")
         return seconds
     if isinstance(value, bool) or (isinstance(value, int) and value < 0):
         raise ValueError(f'{value} is not a duration such as "10m" or "1h30m"')
     if isinstance(value, int):
         return value
     if not isinstance(value, str):
-        raise ValueError(f'a duration is text such as "10m" or a timedelta, not {kind_of_value(value)}')
+        raise ValueError(f'a duration must be a string such as "10m" or a timedelta, not {kind_of_value(value)}')
     text = value.strip()
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:

@@ -20,21 +20,30 @@ class KaiSettings(Declaration):
     """Settings of KAI Scheduler."""
 
     k_value: WeightValue | None = Field(
-        default=None, description="How strongly past usage counts against a queue when surplus is divided (KAI: 1.0)."
+        default=None, description="Weight of past usage against a queue when surplus is divided (KAI: 1.0)."
     )
-    preempt_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
-    reclaim_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
+    preempt_min_runtime: Duration | None = Field(default=None, description="Default for all queues.")
+    reclaim_min_runtime: Duration | None = Field(default=None, description="Default for all queues.")
     queue_depth_per_action: Mapping[KaiAction, QueueDepth] = Field(
-        default={}, description="Jobs tried for each queue, by action: allocate, consolidation, reclaim, preempt."
+        default={},
+        description="Maximum number of jobs per queue that each action tries: allocate, consolidation, reclaim, preempt.",
     )
     max_consolidation_preemptees: int | None = Field(
-        default=None, ge=0, le=2**31 - 1, description="Jobs that consolidation may move for another (KAI: 16); 0: none."
+        default=None,
+        ge=0,
+        le=2**31 - 1,
+        description="Maximum number of jobs that consolidation may move for another job (KAI: 16); 0: none.",
     )
-    gpu_sharing: bool | None = Field(default=None, description="global.gpuSharing; unset: on if a queue uses it.")
+    gpu_sharing: bool | None = Field(
+        default=None, description="global.gpuSharing of the chart. Unset: on if a queue uses GPU sharing."
+    )
     emit_installed_priority_classes: bool = Field(
-        default=False, description="Emit train, build-preemptible, build and inference too, which KAI's chart installs."
+        default=False,
+        description="Also emit train, build-preemptible, build and inference, which KAI's chart installs.",
     )
-    full_hierarchy_fairness: bool = Field(default=True, description="KAI's flag; false ignores the inner queues.")
+    full_hierarchy_fairness: bool = Field(
+        default=True, description="The KAI flag of this name; false ignores inner queues."
+    )
     scheduler_name: str = Field(default="kai-scheduler", description="schedulerName of the pods that KAI schedules.")
 
 
@@ -42,16 +51,17 @@ class KueueSettings(Declaration):
     """Settings of Kueue, beside those that the policy's other words decide."""
 
     queueing_strategy: QueueingStrategy = Field(
-        default="BestEffortFIFO", description="Whether a workload that does not fit blocks those behind it."
+        default="BestEffortFIFO", description="Whether a workload that does not fit blocks the workloads behind it."
     )
     wait_for_pods_ready: Duration | None = Field(
-        default=None, description="How long an admitted workload's pods may take to be ready before it is requeued."
+        default=None,
+        description="How long the pods of an admitted workload may take to become ready before it is requeued.",
     )
     root_cohort: bool = Field(
-        default=True, description="Put a Cohort above all top-level queues, so that they lend to each other."
+        default=True, description="Add a Cohort above all top-level queues so that they can lend to each other."
     )
     objects: tuple[KueueObject, ...] = Field(
-        default=(), description="Existing objects of the cluster, in place of those that Apportion creates of a kind."
+        default=(), description="Existing objects of the cluster, which replace the generated objects of the same kind."
     )
 
 
@@ -59,7 +69,7 @@ class VolcanoSettings(Declaration):
     """Settings of Volcano."""
 
     dequeue_strategy: Literal["fifo", "traverse"] = Field(
-        default="traverse", description="Whether a job that does not fit blocks those behind it."
+        default="traverse", description="Whether a job that does not fit blocks the jobs behind it."
     )
 
 
@@ -71,7 +81,7 @@ class AckSettings(Declaration):
 
     queue_policy: QueuePolicy | None = Field(
         default=None,
-        description="Policy of every queue that has none of its own. Unset: Round, and no Queue object is emitted.",
+        description="Policy of queues that do not set their own. Unset: Round, and no Queue object is emitted.",
     )
 
 

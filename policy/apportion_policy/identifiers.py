@@ -30,7 +30,7 @@ def parse_owner(value: str) -> str:
     """Return an owner. Raises `ValueError` for what cannot be one."""
     # Owners become groups that are given rights; names that begin so are groups of Kubernetes' own.
     if value.startswith("system:"):
-        raise ValueError(f'"{value}" is a group of Kubernetes itself; name a team, such as "@acme/vision-leads"')
+        raise ValueError(f'"{value}" is a built-in Kubernetes group; use a team, such as "@acme/vision-leads"')
     if any(character.isspace() for character in value):
         raise ValueError(f'"{value}" is not an owner such as "@acme/vision-leads" or "group:default/vision"')
     return value

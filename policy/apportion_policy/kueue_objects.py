@@ -23,16 +23,16 @@ class KueuePreemption(Declaration):
     """Whom the work of a queue may evict (`spec.preemption` of its ClusterQueue)."""
 
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = Field(
-        default="Never", description="Work of other queues that borrowed this queue's guarantee."
+        default="Never", description="Workloads of other queues that borrow from this queue's guarantee."
     )
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = Field(
-        default="Never", description="Work of the same queue."
+        default="Never", description="Workloads of the same queue."
     )
     borrow_within_cohort: Literal["Never", "LowerPriority"] | None = Field(
-        default=None, description="Work of other queues, for work that borrows; not with fair sharing."
+        default=None, description="Workloads of other queues, for a workload that borrows; not with fair sharing."
     )
     borrow_max_priority: int | None = Field(
-        default=None, description="Highest priority that work which borrows may evict (maxPriorityThreshold)."
+        default=None, description="Highest priority that a borrowing workload may evict (maxPriorityThreshold)."
     )
 
 
@@ -41,9 +41,11 @@ class KueueLocalQueue(Declaration):
 
     name: Identifier = Field(description="Name of the LocalQueue.")
     namespace: Identifier = Field(description="Namespace of the LocalQueue.")
-    labels: Mapping[str, str] = Field(default={}, description="Further labels of the LocalQueue.")
-    annotations: Mapping[str, str] = Field(default={}, description="Further annotations of the LocalQueue.")
-    spec: Mapping[str, Any] = Field(default={}, description="Fields beside clusterQueue: stopPolicy, fairSharing.")
+    labels: Mapping[str, str] = Field(default={}, description="Additional labels of the LocalQueue.")
+    annotations: Mapping[str, str] = Field(default={}, description="Additional annotations of the LocalQueue.")
+    spec: Mapping[str, Any] = Field(
+        default={}, description="Fields in addition to clusterQueue: stopPolicy, fairSharing."
+    )
 
 
 class KueueQueue(Declaration):
@@ -51,32 +53,35 @@ class KueueQueue(Declaration):
 
     name: Identifier | None = Field(default=None, description="Name of the object (default: the queue's id).")
     without_object: bool = Field(
-        default=False, description="Emit no Cohort object: Kueue creates the cohort implicitly because others name it."
+        default=False,
+        description="Emit no Cohort object: Kueue creates the cohort implicitly because other objects reference it.",
     )
     queueing_strategy: QueueingStrategy | None = Field(
         default=None,
-        description="Whether a workload that does not fit blocks those behind it (default: the cluster's setting).",
+        description="Whether a workload that does not fit blocks the workloads behind it (default: the cluster's setting).",
     )
     preemption: KueuePreemption | None = Field(
         default=None,
-        description="Which work its work may evict. Unset: borrowed quota is reclaimed, and lower priorities are preempted.",
+        description="Which workloads its own may evict. Unset: borrowed quota is reclaimed, and lower priorities are preempted.",
     )
     local_queues: tuple[KueueLocalQueue, ...] | None = Field(
-        default=None, description="Its LocalQueues. Unset: one in each of its namespaces, named as the queue's id."
+        default=None, description="Its LocalQueues. Unset: one in each of its namespaces, named after the queue's id."
     )
-    labels: Mapping[str, str] = Field(default={}, description="Further labels of this object alone.")
-    annotations: Mapping[str, str] = Field(default={}, description="Further annotations of this object alone.")
+    labels: Mapping[str, str] = Field(default={}, description="Additional labels of this object only.")
+    annotations: Mapping[str, str] = Field(default={}, description="Additional annotations of this object only.")
     spec: Mapping[str, Any] = Field(
         default={},
-        description="Fields of the object's spec that replace what the policy makes of them; null leaves one out.",
+        description="Fields of the object's spec that replace the generated values; null removes a field.",
     )
 
 
 class KueueObject(Declaration):
     """An object of the whole cluster, as it stands there. Of its kind, Apportion emits none beside those declared."""
 
-    kind: ClusterObjectKind = Field(description="Its kind in kueue.x-k8s.io.")
+    kind: ClusterObjectKind = Field(description="Kind of the object in kueue.x-k8s.io.")
     name: Identifier = Field(description="Its name.")
     labels: Mapping[str, str] = Field(default={}, description="Its labels.")
     annotations: Mapping[str, str] = Field(default={}, description="Its annotations.")
-    fields: Mapping[str, Any] = Field(default={}, description="Fields next to metadata: spec, value, description.")
+    fields: Mapping[str, Any] = Field(
+        default={}, description="Fields in addition to metadata: spec, value, description."
+    )

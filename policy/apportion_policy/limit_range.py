@@ -34,12 +34,13 @@ class LimitRange(Declaration):
                 if isinstance(amount, Unlimited):
                     raise ValueError(f"`{name}`: a container's limit must be a number: omit {resource}")
                 if resource.startswith(f"{GPU}/") or (resource == GPU and amount % 1000):
-                    raise ValueError(f"`{name}`: a container's GPUs are whole devices of any model: write gpu=1")
+                    raise ValueError(f"`{name}`: a container can only request whole GPUs of any model: use gpu=1")
         for lower, upper in combinations(amounts, 2):
             for resource in amounts[lower].keys() & amounts[upper].keys():
                 less, more = amounts[lower][resource], amounts[upper][resource]
                 if isinstance(less, int) and isinstance(more, int) and less > more:
                     raise ValueError(
-                        f"`{lower}` of {amount_text(resource, less)} is above `{upper}` of {amount_text(resource, more)}"
+                        f"`{lower}` of {amount_text(resource, less)} is above `{upper}` of "
+                        f"{amount_text(resource, more)}"
                     )
         return self

@@ -25,17 +25,17 @@ class Placement(Declaration):
     """Bin-pack or spread, for GPU work and for CPU-only work."""
 
     gpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that request GPUs.")
-    cpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that request none.")
+    cpu: PlacementStrategy = Field(default=BINPACK, description="For workloads without GPUs.")
 
 
 class Topology(Declaration):
     """Levels of the network, widest first, each the key of a node label."""
 
-    name: Identifier = Field(description="Name that node pools refer to.")
+    name: Identifier = Field(description="Name by which node pools reference it.")
     levels: tuple[str, ...] = Field(
         min_length=1,
         max_length=16,
-        description="Node label keys, widest level first; kubernetes.io/hostname can only be the last.",
+        description="Node label keys, widest level first; kubernetes.io/hostname must be the last.",
     )
 
     @property

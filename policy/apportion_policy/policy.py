@@ -36,16 +36,18 @@ class RuleSeverity(str, Enum):
 def _ratio(value: QuantityInput) -> str:
     ratio = parse_weight(value)
     if ratio < 1000:
-        raise ValueError("an overcommit ratio is 1 or more: guarantees may be up to that many times what backs them")
+        raise ValueError(
+            "an overcommit ratio must be 1 or more: guarantees may add up to that many times the amount that backs them"
+        )
     return weight_text(ratio)
 
 
 class Waiver(Declaration):
     """Suppresses one finding, visibly, until a date."""
 
-    code: RuleCode = Field(description="Code of the rule: AP201.")
-    address: str = Field(min_length=1, description='Address of the object in the finding: "queue research".')
-    reason: str = Field(min_length=1, description="Why, for the reviewer.")
+    code: RuleCode = Field(description="Code of the rule, such as AP201.")
+    address: str = Field(min_length=1, description='Address of the object in the finding, such as "queue research".')
+    reason: str = Field(min_length=1, description="Reason, for the reviewer.")
     owner: Owner
     expires: date = Field(description="Last day on which it applies.")
 
@@ -53,22 +55,25 @@ class Waiver(Declaration):
 class Rules(Declaration):
     """Severity is policy."""
 
-    severity: Mapping[RuleCode, RuleSeverity] = Field(default={}, description="Rules set to error, warning or off.")
+    severity: Mapping[RuleCode, RuleSeverity] = Field(
+        default={}, description="Severity per rule: error, warning or off."
+    )
     reserved_namespaces: tuple[NamespacePattern, ...] = Field(
-        default=(), description="Namespaces that no queue may have, besides the built-in ones; a * may end a name."
+        default=(),
+        description="Namespaces that no queue may have, in addition to the built-in ones; a name may end with *.",
     )
     overcommit: Annotated[
         QuantityInput,
         AfterValidator(_ratio),
         WithJsonSchema({"anyOf": [{"type": "number", "minimum": 1}, {"type": "string"}]}),
-    ] = Field(default="1", description="Guarantees may add up to this many times what backs them.")
+    ] = Field(default="1", description="Factor by which guarantees may exceed the amount that backs them.")
 
 
 class Organisation(Declaration):
     """The organisation."""
 
     name: Identifier = Field(description="Short name of the organisation.")
-    owner: Owner | None = Field(default=None, description="Owner of every object that has none of its own.")
+    owner: Owner | None = Field(default=None, description="Owner of objects that do not set their own.")
 
 
 class Policy(Declaration):
@@ -76,16 +81,19 @@ class Policy(Declaration):
 
     organisation: Organisation = Field(description="The organisation.")
     queues: tuple[Queue, ...] = Field(
-        default=(), description="Queues in any order; `parent` or `children` makes the tree."
+        default=(), description="Queues in any order; `parent` or `children` defines the tree."
     )
     environments: tuple[Environment, ...] = Field(default=(), description="Environments where the policy applies.")
     priority_classes: tuple[PriorityClass, ...] = Field(
-        default=DEFAULT_PRIORITY_CLASSES, description="Priority classes. Unset: the four that KAI's chart installs."
+        default=DEFAULT_PRIORITY_CLASSES,
+        description="Priority classes. Unset: the four classes that KAI's chart installs.",
     )
     node_pools: tuple[NodePool, ...] = Field(default=(), description="Pools of identical machines.")
-    provisioning_plans: tuple[ProvisioningPlan, ...] = Field(default=(), description="Plans that node pools refer to.")
-    rules: Rules = Field(default=Rules(), description="Severities, and how far guarantees may be overcommitted.")
-    waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted for a time.")
+    provisioning_plans: tuple[ProvisioningPlan, ...] = Field(
+        default=(), description="Provisioning plans of node pools."
+    )
+    rules: Rules = Field(default=Rules(), description="Rule severities and the overcommit of guarantees.")
+    waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted until a date.")
 
     __slots__ = ("_agreed", "_omitted")
 

@@ -27,21 +27,25 @@ class TaintEffect(str, Enum):
 class Taint(Declaration):
     """Repels pods without a matching toleration from a node."""
 
-    key: Identifier = Field(description="The taint's key: nvidia.com/gpu.")
-    value: str | None = Field(default=None, description="The taint's value, if any.")
-    effect: TaintEffect = Field(default=TaintEffect.NO_SCHEDULE, description="What happens to pods without toleration.")
+    key: Identifier = Field(description="Key of the taint, such as nvidia.com/gpu.")
+    value: str | None = Field(default=None, description="Value of the taint, if any.")
+    effect: TaintEffect = Field(default=TaintEffect.NO_SCHEDULE, description="Effect on pods without a toleration.")
 
 
 GPU_TAINT = Taint(key="nvidia.com/gpu", value="present")
 
 
 class Accelerator(Declaration):
-    """The GPUs of one machine."""
+    """The Number of GPUs per machine."""
 
-    model: GpuModel = Field(description="Short lower-case name, the key used in quantities: h100, a100, l4.")
-    count: int = Field(ge=1, le=64, description="GPUs of one machine.")
-    memory: Memory | None = Field(default=None, description="Memory of one GPU.")
-    provider_name: str | None = Field(default=None, description="The provider's accelerator name: nvidia-h100-80gb.")
+    model: GpuModel = Field(
+        description="Short lowercase name, used as the key in quantities, such as h100, a100 or l4."
+    )
+    count: int = Field(ge=1, le=64, description="Number of GPUs per machine.")
+    memory: Memory | None = Field(default=None, description="Memory per GPU.")
+    provider_name: str | None = Field(
+        default=None, description="The provider's accelerator name, such as nvidia-h100-80gb."
+    )
 
 
 class TimeSlicing(Declaration):
@@ -62,14 +66,14 @@ class Mig(Declaration):
     """A GPU is cut into isolated instances of one profile."""
 
     kind: Literal["mig"] = Field(default="mig", description="Discriminator in YAML and JSON.")
-    profile: str = Field(pattern=r"^\dg\.\d+gb$", description="NVIDIA's profile name: 1g.10gb, 3g.40gb.")
-    instances: int = Field(ge=1, le=7, description="Instances of one GPU.")
+    profile: str = Field(pattern=r"^\dg\.\d+gb$", description="NVIDIA's profile name, such as 1g.10gb or 3g.40gb.")
+    instances: int = Field(ge=1, le=7, description="Number of instances per GPU.")
 
 
 class MaintenanceWindow(Declaration):
     """A recurring maintenance window of the provider (RFC 5545 recurrence)."""
 
-    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="Begin of the first window.")
+    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="Start of the first window.")
     end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="End of the first window.")
     recurrence: str = Field(pattern=r"^FREQ=", description="FREQ=WEEKLY;BYDAY=SA")
 
@@ -78,8 +82,8 @@ class MaintenanceExclusion(Declaration):
     """A span in which the provider may not upgrade nodes."""
 
     name: Identifier = Field(description="Name of the exclusion, unique in the pool.")
-    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="When it begins.")
-    end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="When it ends.")
+    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="Start of the exclusion.")
+    end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="End of the exclusion.")
     scope: Literal["no-upgrades", "no-minor-upgrades", "no-minor-or-node-upgrades"] = Field(
         default="no-upgrades", description="Which upgrades it excludes."
     )
@@ -89,7 +93,7 @@ class Maintenance(Declaration):
     """Maintenance windows and exclusions of the provider."""
 
     window: MaintenanceWindow | None = Field(
-        default=None, description="When maintenance may happen; any time if unset."
+        default=None, description="When maintenance may happen. Unset: at any time."
     )
     exclusions: tuple[MaintenanceExclusion, ...] = Field(default=(), description="When upgrades may not happen.")
 
@@ -99,27 +103,25 @@ class NodePool(Declaration):
 
     id: Identifier = Field(description="Permanent identity, unique in the policy.")
     provider: Annotated[Gke | Ack | Eks | Karpenter | Fixed, Field(discriminator="kind")] = Field(
-        default=Fixed(), description="Who provides the machines, with the settings of that provider."
+        default=Fixed(), description="Provider of the machines, with its settings."
     )
-    machine_type: str | None = Field(default=None, description="The provider's machine type: a3-highgpu-8g.")
-    cpu: Cpu | None = Field(default=None, description="Cores that workloads can use on one machine.")
-    memory: Memory | None = Field(default=None, description="Memory that workloads can use on one machine.")
-    accelerator: Accelerator | None = Field(
-        default=None, description="GPUs of a machine; unset for a pool without GPUs."
-    )
+    machine_type: str | None = Field(default=None, description="The provider's machine type, such as a3-highgpu-8g.")
+    cpu: Cpu | None = Field(default=None, description="CPU cores per machine that workloads can use.")
+    memory: Memory | None = Field(default=None, description="Memory per machine that workloads can use.")
+    accelerator: Accelerator | None = Field(default=None, description="GPUs of each machine. Unset: no GPUs.")
     min_nodes: int = Field(default=0, ge=0, description="Minimum number of machines.")
     max_nodes: int = Field(ge=0, description="Maximum number of machines.")
-    labels: Mapping[str, str] = Field(default={}, description="Node labels, besides those that backends add.")
+    labels: Mapping[str, str] = Field(default={}, description="Node labels, in addition to those that backends add.")
     taints: tuple[Taint, ...] = Field(default=(), description="Taints of its nodes.")
-    spot: bool = Field(default=False, description="Spot machines, which the provider may take back at any time.")
+    spot: bool = Field(default=False, description="Use spot machines, which the provider may reclaim at any time.")
     zones: tuple[str, ...] = Field(default=(), description="Zones of the provider. Unset: the provider's default.")
-    maintenance: Maintenance | None = Field(default=None, description="When the provider may disturb its nodes.")
-    provisioning: PlanRef | None = Field(default=None, description="Plan of queued provisioning, where it is used.")
+    maintenance: Maintenance | None = Field(default=None, description="When the provider may disrupt its nodes.")
+    provisioning: PlanRef | None = Field(default=None, description="Plan for queued provisioning. Unset: none.")
     sharing: Annotated[TimeSlicing | Mps | Mig, Field(discriminator="kind")] | None = Field(
-        default=None, description="How several workloads share one GPU. Unset: they do not."
+        default=None, description="How workloads share a GPU. Unset: no sharing."
     )
     reservation: str | None = Field(default=None, description="A capacity reservation of the provider.")
-    topology: Identifier | None = Field(default=None, description="Name of the topology its nodes are labelled for.")
+    topology: Identifier | None = Field(default=None, description="Name of the topology whose labels its nodes have.")
     placement: Placement | None = Field(default=None, description="Placement, if different from the cluster's.")
 
     @property

@@ -19,15 +19,18 @@ class PriorityClass(Declaration):
     """
 
     name: Identifier = Field(description="Name of the PriorityClass.")
-    value: int = Field(description="Higher runs first.")
-    preemptible: bool | None = Field(default=None, description="Whether its workloads may be evicted for others.")
-    queues: tuple[QueueRef, ...] | None = Field(
-        default=None, description="Queues, with everything below them, whose work may use it; all when left out."
+    value: int = Field(description="Priority; higher values run first.")
+    preemptible: bool | None = Field(
+        default=None, description="Whether its workloads may be evicted for other workloads."
     )
-    global_default: bool = Field(default=False, description="Used by pods that name no class.")
+    queues: tuple[QueueRef, ...] | None = Field(
+        default=None,
+        description="Queues whose workloads may use it, including all queues below them. Unset: all queues.",
+    )
+    global_default: bool = Field(default=False, description="Used by pods without a class.")
     description: str | None = Field(default=None, description="Description in the PriorityClass object.")
     installed_by_engine: bool = Field(
-        default=False, description="True where the engine's own chart installs this class, so it is not emitted."
+        default=False, description="Whether the engine's chart installs this class; if true, it is not emitted."
     )
 
     @property

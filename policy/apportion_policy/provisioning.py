@@ -42,7 +42,7 @@ class ProvisioningPlan(Declaration):
     retry_limit: int | None = Field(default=None, ge=0, description="Attempts after a failure. Unset: the engine's.")
     retry_backoff_base: Duration | None = Field(default=None, description="Wait before the first retry.")
     retry_backoff_max: Duration | None = Field(default=None, description="Maximum wait before a retry.")
-    parameters: dict[str, str] = Field(default={}, description="Further parameters of the provider's class.")
+    parameters: dict[str, str] = Field(default={}, description="Additional parameters of the provider's class.")
 
     @property
     def identity(self) -> str:

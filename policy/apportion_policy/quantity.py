@@ -87,7 +87,7 @@ def parse_weight(value: QuantityInput) -> int:
     """Return thousandths of a weight. Raises `QuantityError` for text that is not a number, and for UNLIMITED."""
     amount = _parse(value, 1000, "weight", "thousandths")
     if isinstance(amount, Unlimited):
-        raise QuantityError("a weight is a number; it cannot be unlimited")
+        raise QuantityError("a weight must be a number; it cannot be unlimited")
     return amount
 
 
@@ -235,7 +235,7 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
     if text == UNLIMITED.value:
         return UNLIMITED
     if text.startswith("-"):
-        raise QuantityError(f"{text} is negative; write UNLIMITED for unlimited, 0 for none")
+        raise QuantityError(f"{text} is negative; use UNLIMITED for unlimited or 0 for none")
     match = _QUANTITY.fullmatch(text[:64].removeprefix("+"))
     if match is None:
         raise QuantityError(f'"{text[:64]}" is not a {kind} quantity such as {_EXAMPLES[kind]}')
@@ -245,9 +245,7 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
     factor = Decimal(10) ** int(exponent) if exponent else _MULTIPLIERS[match["suffix"] or ""]
     scaled = _EXACT.multiply(_EXACT.multiply(Decimal(match["number"]), factor), Decimal(scale))
     if scaled > MAX_AMOUNT:
-        raise QuantityError(
-            f'"{text}" is more than the 2^63-1 {unit} that an engine can count; write UNLIMITED for unlimited'
-        )
+        raise QuantityError(f'"{text}" exceeds the 2^63-1 {unit} that an engine can count; use UNLIMITED for unlimited')
     amount = int(scaled)
     if amount != scaled:
         raise QuantityError(f'"{text}" is not a whole number of {unit}')

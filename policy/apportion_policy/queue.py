@@ -19,12 +19,12 @@ from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Re
 class Override(Declaration):
     """Other values for a queue between two dates, both included. After `end` the base values hold again."""
 
-    begin: date = Field(description="First day on which the override is in force.")
-    end: date = Field(description="Last day on which the override is in force.")
-    reason: str = Field(min_length=1, description="Why, for the reviewer.")
+    begin: date = Field(description="First day on which the override applies.")
+    end: date = Field(description="Last day on which the override applies.")
+    reason: str = Field(min_length=1, description="Reason, for the reviewer.")
     owner: Owner
     environments: tuple[EnvironmentRef, ...] | None = Field(
-        default=None, description="Environments it applies to. Unset: all."
+        default=None, description="Environments to which it applies. Unset: all."
     )
     guaranteed: Resources | None = Field(default=None, description="Guarantee between the two dates.")
     limit: Resources | None = Field(default=None, description="Limit between the two dates.")
@@ -44,8 +44,8 @@ class Override(Declaration):
 class UserLimit(Declaration):
     """A bound for each single person of a queue, where an engine has such a thing."""
 
-    user: Identifier = Field(description='A user name, or "*" for everybody not named.')
-    limit: Resources = Field(description="Maximum amounts of one user's work.")
+    user: Identifier = Field(description='A user name, or "*" for all other users.')
+    limit: Resources = Field(description="Maximum amounts of one user's workloads.")
     max_jobs: int | None = Field(default=None, ge=0, description="Maximum number of running jobs of one user.")
 
 
@@ -62,18 +62,22 @@ class Queue(Declaration):
     parent: QueueRef | None = Field(default=None, description="Parent queue, or its id.")
     children: tuple[Queue, ...] = Field(default=(), description="Queues nested below this one.")
     owner: Owner | None = Field(default=None, description="Owner; inherited from the nearest ancestor.")
-    namespaces: tuple[Identifier, ...] = Field(default=(), description="Namespaces whose work runs here; leaves only.")
-    external_namespaces: tuple[Identifier, ...] = Field(
-        default=(), description="Those of its namespaces that others manage: no Namespace object is emitted."
+    namespaces: tuple[Identifier, ...] = Field(
+        default=(), description="Namespaces whose workloads run in this queue; leaves only."
     )
-    default: bool = Field(default=False, description="Whether work in its namespaces that names no queue runs here.")
+    external_namespaces: tuple[Identifier, ...] = Field(
+        default=(), description="Namespaces of the queue that are managed elsewhere: no Namespace object is emitted."
+    )
+    default: bool = Field(
+        default=False, description="Whether workloads in its namespaces that do not specify a queue run in this queue."
+    )
     users: tuple[UserLimit, ...] = Field(default=(), description="Per-user limits.")
     guaranteed: Resources | None = Field(
         default=None, description="Guaranteed amounts. Unset: 0 for a leaf, the sum of its children otherwise."
     )
     limit: Resources | None = Field(default=None, description="Maximum amounts. Unset: the parent's limit.")
     lending_limit: Resources | None = Field(
-        default=None, description="How much of its idle guarantee others may use. Unset: all of it."
+        default=None, description="How much of its idle guarantee other queues may use. Unset: all of it."
     )
     over_quota_weight: OverQuotaWeight | None = Field(
         default=None, description="Its weight when surplus is divided among siblings. Unset: 1; 0: none."
@@ -82,26 +86,26 @@ class Queue(Declaration):
         default=None,
         ge=0,
         le=2**31 - 1,
-        description="Queues with a higher value get surplus first and lose it last. Unset: 100.",
+        description="Queues with a higher value receive surplus first and lose it last. Unset: 100.",
     )
     preempt_min_runtime: Duration | None = Field(
-        default=None, description="How long its work runs before a workload of the same queue may preempt it."
+        default=None, description="How long its workloads run before a workload of the same queue may preempt them."
     )
     reclaim_min_runtime: Duration | None = Field(
-        default=None, description="How long its work runs before another queue may reclaim it."
+        default=None, description="How long its workloads run before another queue may reclaim their resources."
     )
-    gpu_sharing: bool | None = Field(default=None, description="Whether work may request fractions of a GPU.")
+    gpu_sharing: bool | None = Field(default=None, description="Whether workloads may request fractions of a GPU.")
     pools: tuple[PoolRef, ...] | None = Field(
-        default=None, description="Node pools it may use; inherited; all of a cluster's when left out everywhere."
+        default=None, description="Node pools it may use; inherited. Unset everywhere: all pools of a cluster."
     )
     priority_classes: tuple[PriorityClassRef, ...] | None = Field(
-        default=None, description="Priority classes its work may use; inherited; all when left out everywhere."
+        default=None, description="Priority classes its workloads may use; inherited. Unset everywhere: all classes."
     )
     overrides: tuple[Override, ...] = Field(default=(), description="Time-boxed changes.")
-    labels: Mapping[str, str] = Field(default_factory=dict, description="Extra labels for its emitted objects.")
+    labels: Mapping[str, str] = Field(default_factory=dict, description="Additional labels for its emitted objects.")
     limit_ranges: tuple[LimitRange, ...] = Field(
         default=(),
-        description="Bounds and defaults of containers in its namespaces; inherited. On a cluster without an engine, "
+        description="Limits and defaults of containers in its namespaces; inherited. On a cluster without an engine, "
         "they replace the defaults that Apportion writes.",
     )
     kueue: KueueQueue | None = Field(default=None, description="Names and settings of its Kueue objects.")
@@ -112,7 +116,7 @@ class Queue(Declaration):
         names = [each.name for each in self.limit_ranges]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"`limit_ranges` has two objects called {twice}: give one of them another name")
+            raise ValueError(f"`limit_ranges` has two objects named {twice}: rename one of them")
         return self
 
     @property

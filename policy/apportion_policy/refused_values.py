@@ -141,7 +141,7 @@ def _shown(part: str | int) -> str:
 
 _Context = Mapping[str, Any]
 _Said = Callable[[object, _Context], str]
-_UNKNOWN = "has a value that the field does not take"
+_UNKNOWN = "has an invalid value"
 
 
 def _must_be(what: str) -> _Said:
@@ -180,7 +180,7 @@ def _tag(value: object, context: _Context) -> str:
 def _untagged(value: object, context: _Context) -> str:
     if not isinstance(value, Mapping):
         return f"must be a declaration or a mapping, not {_given(value)}"
-    return f"must have its {str(context['discriminator']).strip(chr(39))}"
+    return f"requires its {str(context['discriminator']).strip(chr(39))}"
 
 
 def _model(value: object, context: _Context) -> str:
@@ -193,7 +193,7 @@ def _same(types: Iterable[str], said: _Said) -> dict[str, _Said]:
 
 MESSAGES: Mapping[str, _Said] = {
     "string_type": _must_be("text"),
-    "string_unicode": lambda _, __: "must be text of Unicode characters, without surrogates",
+    "string_unicode": lambda _, __: "must be a Unicode string without surrogates",
     "string_too_short": _size("at least", "min_length", "character"),
     "string_too_long": _size("at most", "max_length", "character"),
     "string_pattern_mismatch": _pattern,
@@ -207,7 +207,7 @@ MESSAGES: Mapping[str, _Said] = {
     **_same(("enum", "literal_error"), _one_of),
     **_same(("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type"), _must_be("a list")),
     **_same(("dict_type", "mapping_type"), _must_be("a mapping")),
-    "invalid_key": lambda value, _: f"has a key that is not text but {kind_of_value(value)}",
+    "invalid_key": lambda value, _: f"has a key that is not a string but {kind_of_value(value)}",
     **_same(
         (
             "date_type",
@@ -215,7 +215,7 @@ MESSAGES: Mapping[str, _Said] = {
             "date_from_datetime_parsing",
             "date_from_datetime_inexact",
         ),
-        _must_be("a day such as 2026-12-31"),
+        _must_be("a date such as 2026-12-31"),
     ),
     **_same(("time_delta_type", "time_delta_parsing"), _must_be("a duration such as 15m")),
     "greater_than": _bound("more than", "gt"),
@@ -225,7 +225,7 @@ MESSAGES: Mapping[str, _Said] = {
     **_same(("model_type", "model_attributes_type"), _model),
     "union_tag_invalid": _tag,
     "union_tag_not_found": _untagged,
-    "none_required": lambda value, _: f"must be left out, not {_given(value)}",
+    "none_required": lambda value, _: f"must be unset, not {_given(value)}",
     "recursion_loop": lambda _, __: "contains itself",
 }
 """Words for each type of error that the core of a model can raise; a test holds it to the models."""

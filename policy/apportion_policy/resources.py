@@ -56,7 +56,7 @@ def _canonical(parse: Callable[[QuantityInput], Any], text: Callable[[Any], str]
             found = None
         if found is None:
             if not isinstance(value, _QUANTITY_TYPES):
-                raise QuantityError(f"a quantity is a number or text, not {kind_of_value(value)}")
+                raise QuantityError(f"a quantity must be a number or a string, not {kind_of_value(value)}")
             found = text(parse(value))
             if len(known) < _MAX_KNOWN:
                 known[key] = found
@@ -80,7 +80,9 @@ def _canonical_gpus(value: Any) -> str | dict[str, str]:
         return _canonical_gpu(value)
     for model in value:
         if not isinstance(model, str) or not _GPU_MODEL.fullmatch(model):
-            raise QuantityError(f'"{model}" is not a GPU model such as h100 (lower case, digits, dots and dashes)')
+            raise QuantityError(
+                f'"{model}" is not a GPU model such as h100 (lowercase letters, digits, dots and dashes)'
+            )
     return {model: _canonical_gpu(count) for model, count in value.items()}
 
 
@@ -175,7 +177,7 @@ OverQuotaWeight = Annotated[
 AmountField = Literal["guaranteed", "limit", "lending_limit"]
 """A field of a queue that holds amounts."""
 
-REPLACE = "Fields that it replaces entirely; in the others, amounts that it does not mention stay."
+REPLACE = "Fields that it replaces completely; in other fields, amounts that it does not set are kept."
 """Fields that an override replaces completely."""
 
 

@@ -9,11 +9,12 @@ from apportion_policy.policy import Policy
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 IDENTIFIER = "https://apportion.dev/schemas/policy.v1.json"
 _HEADER: dict[str, Any] = {
-    "$schema": {"type": "string", "description": "This schema's address, for editors."},
-    "apiVersion": {"const": "apportion.dev/v1", "description": "The version of this format."},
+    "$schema": {"type": "string", "description": "The URL of this schema, for editors."},
+    "apiVersion": {"const": "apportion.dev/v1", "description": "The version of the format."},
     "kind": {"const": "Policy"},
     "include": {
-        "description": "Other documents whose lists are added to this one's: paths below its folder, * matches names.",
+        "description": "Other documents whose lists are appended to those of this document: paths below its folder; * "
+        "matches names.",
         "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
     },
 }

@@ -78,12 +78,12 @@ def load(document: bytes, relative_to: Path | None = None) -> Policy:
             policy = Policy.model_validate(json.loads(body))
     except ValidationError as refused:
         if refused.error_count() > _MAX_ERRORS:
-            raise WireError(f"the evaluated policy has {refused.error_count()} wrong values") from None
+            raise WireError(f"the evaluated policy has {refused.error_count()} invalid values") from None
         first = refused_values(refused, Policy, None)[0]
         place = ".".join(map(str, first.path))
-        raise WireError(f"the evaluated policy does not read back: {place}: {first.message}") from refused
+        raise WireError(f"the evaluated policy cannot be deserialized: {place}: {first.message}") from refused
     except (ValueError, KeyError, TypeError, IndexError, ArithmeticError, RecursionError) as refused:
-        raise WireError(f"the evaluated policy does not read back: {refused}") from refused
+        raise WireError(f"the evaluated policy cannot be deserialized: {refused}") from refused
     set_omissions(policy, omissions)
     return policy
 
@@ -134,7 +134,7 @@ def _plain(places: _LocationTable, value: Any) -> Any:
 def _read_omission(omission: list[Any], locations: list[SourceLocation]) -> Omission:
     kind, name, place = omission
     if kind not in DECLARATION_KINDS:
-        raise ValueError("an omission of an unknown kind")
+        raise ValueError("unknown kind of omission")
     return Omission(str(kind), plain_text(str(name), _MAX_NAME), locations[place])
 
 
@@ -153,5 +153,5 @@ def _read_location(location: list[Any], files: list[str]) -> SourceLocation:
 
 def _position(number: object) -> int:
     if type(number) is not int or not 0 <= number <= _MAX_LINE:
-        raise ValueError("a location is not made of numbers of lines and columns")
+        raise ValueError("a location must consist of line and column numbers")
     return number

@@ -154,23 +154,28 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
             "research",
             "Job",
             _FIRST,
-            "queue research has queues below it and runs no work; name one of them: speech, vision",
+            "queue research has child queues and cannot run workloads; use one of its leaves: speech, vision",
         ),
-        ("vision", "Jobb", _FIRST, "there is no kind Jobb; did you mean Job?"),
-        ("vision", "VolcanoJob", _FIRST, "kind VolcanoJob is volcano's own, and the cluster runs kai"),
+        ("vision", "Jobb", _FIRST, "unknown kind Jobb; did you mean Job?"),
+        ("vision", "VolcanoJob", _FIRST, "kind VolcanoJob is volcano-specific, but the cluster runs kai"),
         ("vision", "Job", Options(namespace="speech"), "namespace speech is not one of queue vision, which has vision"),
-        ("speech", "Job", Options(priority_class="inference"), "queue speech may not use priority class inference"),
-        ("speech", "Job", Options(gpus=500), "queue speech may not share GPUs"),
-        ("vision", "Job", Options(gpus=1500), "a fraction of a GPU is less than 1"),
+        ("speech", "Job", Options(priority_class="inference"), "queue speech cannot use priority class inference"),
+        ("speech", "Job", Options(gpus=500), "queue speech must not share GPUs"),
+        ("vision", "Job", Options(gpus=1500), "a GPU fraction must be less than 1"),
         (
             "vision",
             "Job",
             Options(name="Vision Job"),
             "lowercase letters, digits and dashes, such as vision-job; Vision Job",
         ),
-        ("vision", "RayJob", Options(name="a" * 48), "the name of a RayJob has at most 47 characters, and a+ has 48"),
-        ("vision", "Job", Options(provisioning="dws"), "no pool of the cluster has a provisioning plan dws"),
-        ("vision", "Job", Options(gpu_model="b200"), "queue vision may use no pool with b200 GPUs; choose h100"),
+        (
+            "vision",
+            "RayJob",
+            Options(name="a" * 48),
+            "the name of a RayJob must have at most 47 characters, but a+ has 48",
+        ),
+        ("vision", "Job", Options(provisioning="dws"), "no node pool of the cluster has the provisioning plan dws"),
+        ("vision", "Job", Options(gpu_model="b200"), "queue vision cannot use any pool with b200 GPUs; choose h100"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_sentence(queue: str, kind: str, options: Options, says: str) -> None:
@@ -192,7 +197,7 @@ def test_an_engine_that_counts_no_parts_of_gpus_says_so(engine: str) -> None:
 def test_more_than_the_queue_may_ever_have_is_remarked() -> None:
     over = bound(program("kueue"), "vision", "Job", Options(gpus=8000, workers=3))
     assert over.remarks == (
-        "vision-job asks for 24 GPUs, and queue vision is limited to 16 GPUs; it would never start",
+        "vision-job requests 24 GPUs, but queue vision is limited to 16 GPUs; the workload would never start",
     )
     assert bound(program("kueue"), "vision", "Job", Options(gpus=8000, workers=2)).remarks == ()
 
@@ -205,7 +210,7 @@ def test_non_preemptible_work_over_the_guarantee_is_remarked_where_nothing_is_le
     engine: str, holds: bool
 ) -> None:
     remarks = bound(program(engine), "vision", "Job", Options(gpus=8000, workers=2, priority_class="build")).remarks
-    says = "vision-job asks for 16 GPUs, and queue vision is guaranteed, which limits build work, 8 GPUs"
+    says = "vision-job requests 16 GPUs, but queue vision is guaranteed, which limits build work, 8 GPUs"
     assert [remark.startswith(says) for remark in remarks] == [True] * holds
 
 
@@ -214,7 +219,7 @@ def test_a_pod_larger_than_every_machine_is_remarked() -> None:
     (remark,) = bound(program("native", wide), "vision", "Job", Options(gpus=16000)).remarks
     assert (
         remark
-        == "vision-job asks for 16 GPUs in one pod, and no machine that queue vision may use has more than 8 GPUs; it would never start"
+        == "vision-job requests 16 GPUs in one pod, but no machine that queue vision may use has more than 8 GPUs; the workload would never start"
     )
 
 
@@ -224,8 +229,8 @@ def test_a_gang_larger_than_all_machines_is_remarked() -> None:
     (remark,) = bound(program("volcano", wide), "vision", "Job", many).remarks
     held = 8 * H100.max_nodes
     assert remark == (
-        f"vision-job asks for {held + 8} GPUs, and all nodes that queue vision may use have {held} GPUs in "
-        "total; it would never start"
+        f"vision-job requests {held + 8} GPUs, but all nodes that queue vision may use have {held} GPUs in total; the "
+        "workload would never start"
     )
     # A server's replicas start one by one, and so do all pods where no engine holds them back.
     assert bound(program("volcano", wide), "vision", "Deployment", many).remarks == ()
@@ -261,7 +266,7 @@ def test_a_schedule(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_schedule_that_is_none(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a schedule such as"):
+    with pytest.raises(ValueError, match="is not a cron schedule such as"):
         parse_schedule(text)
 
 

@@ -57,8 +57,8 @@ def test_other_kinds_start_with_the_least() -> None:
 @pytest.mark.parametrize(
     ("engine", "kind", "words"),
     [
-        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects one that scales itself"),
-        ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none, so --min does not apply"),
+        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects one with its own autoscaling"),
+        ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none, so --min is not supported"),
         ("yunikorn", "Job", "it is supported for RayCluster, RayJob, RayService"),
         ("kai", "Deployment", "kai starts all workers of a Deployment or none"),
     ],
@@ -83,8 +83,8 @@ def test_a_small_part_of_a_machine_is_noted() -> None:
     notes = bound(program("kai", VISION), "vision", "Job", Options(gpus=8000)).notes
     (note,) = notes
     assert note == (
-        "vision-job: each pod asks for 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 correspond to 64 cpu and "
-        "512Gi memory: pass --cpu and --memory"
+        "vision-job: each pod requests 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 correspond to 64 "
+        "cpu and 512Gi memory: pass --cpu and --memory"
     )
     assert bound(program("kai", VISION), "vision", "Job", Options(gpus=8000, cpu=32000)).notes == ()
 
@@ -98,8 +98,8 @@ def test_a_queued_pool_that_a_limit_above_cuts_off_is_remarked_and_found() -> No
     cut = [_without_borrowing(each, "queued-h100") for each in objects]
     (found,) = workload_verdicts("kueue", [job], cut)
     assert found.message == (
-        "insufficient quota: it asks for 8 nvidia.com/gpu, and ClusterQueue vision can have at most 0 of flavor "
-        "queued-h100, all borrowing included"
+        "insufficient quota: it requests 8 nvidia.com/gpu, but ClusterQueue vision can have at most 0 of flavor "
+        "queued-h100, including borrowing"
     )
 
 
@@ -116,14 +116,14 @@ def test_of_several_pod_sets_one_gets_queued_nodes() -> None:
     options = Options(provisioning="dws", gpus=8000, workers=3)
     alike = bound(queued, "vision", "PyTorchJob", options)
     (remark,) = alike.remarks
-    assert "Kueue tells only the first of them which nodes to use: the pods of Worker find none" in remark
+    assert "Kueue assigns nodes only to the first of them: the pods of Worker get no nodes" in remark
     existing = [made for name in ("kueue", "native") for made in EMITTERS[name].emit(queued).manifests]
     assert [v.effect for v in workload_verdicts("kueue", alike.objects, existing)] == [Effect.PENDING]
     job: Any = alike.objects[0]
     worker = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["resources"]
     worker["requests"]["cpu"] = worker["limits"]["cpu"] = "7"
     (remark,) = adopt(queued, "vision", [job], Options(provisioning="dws")).remarks
-    assert "Master and Worker differ, and queued-provisioning.gke.io provides nodes for one kind of pod" in remark
+    assert "Master and Worker differ, but queued-provisioning.gke.io provides nodes for only one kind of pod" in remark
 
 
 def test_packed_work_of_a_policy_that_spreads_is_noted() -> None:
@@ -131,13 +131,13 @@ def test_packed_work_of_a_policy_that_spreads_is_noted() -> None:
     options = Options(workers=4)
     assert bound(replace(packed, cpu_placement="binpack"), "vision", "Job", options).notes == ()
     (note,) = bound(replace(packed, cpu_placement="spread"), "vision", "Job", options).notes
-    assert note.endswith("write schedulerName: apportion-cpu where the control plane uses kube-scheduler.yaml")
+    assert note.endswith("set schedulerName: apportion-cpu if the control plane uses kube-scheduler.yaml")
 
 
 def test_a_gang_that_whole_machines_do_not_hold_is_remarked() -> None:
     free = program("kai", Queue(id="vision", namespaces=("vision",)))
     (remark,) = bound(free, "vision", "Job", Options(gpus=5000, workers=5)).remarks
     assert remark == (
-        "vision-job asks for 5 pods that start together, and all nodes that queue vision may use hold 4 of them, "
-        "at most 1 in one; it would never start"
+        "vision-job requests 5 pods that start together, but the nodes that queue vision may use fit only 4 of them, "
+        "at most 1 per node; the workload would never start"
     )

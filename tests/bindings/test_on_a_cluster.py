@@ -76,7 +76,7 @@ def test_what_bind_writes_is_clean(engine: str, kind: str) -> None:
 @pytest.mark.parametrize("engine", QUEUES)
 def test_a_queue_of_another_namespace_is_found(engine: str, by_tree: bool) -> None:
     other = _OTHER.get(engine, "speech")
-    assert f"it names {other}; work in namespace vision runs in" in told(
+    assert f"it references {other}; work in namespace vision runs in" in told(
         engine, _renamed(job(engine), QUEUES[engine], other), by_tree=by_tree
     )
 
@@ -112,8 +112,8 @@ def test_what_the_policy_alone_knows_is_found(engine: str) -> None:
         return told(engine, made)
 
     assert asks(8) == ""
-    assert "asks for 16 GPUs in one pod, and no machine that queue vision may use has more than 8 GPUs" in asks(16)
-    assert "asks for 16 GPUs, and queue vision is limited to 12 GPUs" in asks(8, n_pods=2)
+    assert "requests 16 GPUs in one pod, but no machine that queue vision may use has more than 8 GPUs" in asks(16)
+    assert "requests 16 GPUs, but queue vision is limited to 12 GPUs" in asks(8, n_pods=2)
     pods["nodeSelector"] = {"apportion.dev/gpu-model": "b300"}
     assert asks(1) == "no node pool that queue vision may use has apportion.dev/gpu-model: b300"
 
@@ -129,7 +129,7 @@ def test_pods_that_start_one_by_one_are_not_said_to_wait_for_ever(engine: str, n
         verdict for verdict in capacity_verdicts(cluster(engine)[0], [made]) if "is limited to 12" in verdict.message
     ]
     assert [verdict.effect for verdict in found] == [Effect.PENDING if never else Effect.IGNORED]
-    assert ("its pods never all run at once" in found[0].message) is not never
+    assert ("its pods never all run at the same time" in found[0].message) is not never
 
 
 def test_a_job_of_volcano_starts_with_its_least_number_of_pods() -> None:
@@ -183,10 +183,10 @@ def test_a_selector_that_a_flavor_of_other_nodes_has_no_key_for_is_found() -> No
     pool = "cloud.google.com__gke_nodepool"
     ((message, cure),) = _selecting(**{pool: "l4"})
     assert message == (
-        "Kueue may admit it to flavor h100, none of whose nodes has cloud.google.com/gke-nodepool: l4: it compares a "
-        "selector only in keys that the flavor has"
+        "Kueue may admit it to flavor h100, none of whose nodes has cloud.google.com/gke-nodepool: l4: it compares "
+        "only the selector keys that the flavor has"
     )
-    assert cure == "select by apportion.dev/gpu-model: l4 besides"
+    assert cure == "select by apportion.dev/gpu-model: l4 as well"
     assert _selecting(**{pool: "l4", "apportion.dev__gpu_model": "l4"}) == []
     assert _selecting(**{pool: "b"}) == [], "its flavor stands for it, and that of L4 has the key"
     assert [message for message, _ in _selecting(**{pool: "c"})] == [
@@ -197,13 +197,15 @@ def test_a_selector_that_a_flavor_of_other_nodes_has_no_key_for_is_found() -> No
 @pytest.mark.parametrize(("engine", "other"), [("kueue", "kai"), ("native", "volcano"), ("kai", "kueue")])
 def test_work_that_is_written_for_another_engine_is_found(engine: str, other: str) -> None:
     found = [v for v in capacity_verdicts(cluster(engine)[0], [job(other)]) if "queue or scheduler of" in v.message]
-    assert [v.message for v in found] == [f"it names a queue or scheduler of {other}, and cluster gpu runs {engine}"]
+    assert [v.message for v in found] == [
+        f"it references a queue or scheduler of {other}, but cluster gpu runs {engine}"
+    ]
     assert found[0].effect is (Effect.IGNORED if other == "kueue" else Effect.PENDING)
 
 
 def test_a_pod_larger_than_the_machines_of_its_model_is_remarked() -> None:
     remarks = bound(cluster("kai")[0], "vision", "Job", Options(gpus=2000, gpu_model="h100", cpu=1_000_000)).remarks
-    assert any("in one pod, and no machine that queue vision may use has more than" in remark for remark in remarks)
+    assert any("in one pod, but no machine that queue vision may use has more than" in remark for remark in remarks)
 
 
 def _renamed(value: Any, key: str, queue: str) -> Any:

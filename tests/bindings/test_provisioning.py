@@ -112,8 +112,12 @@ def test_other_classes_get_their_parameters_alone() -> None:
             "4 pods need 4 nodes, and one request of plan dws provides at most 3",
         ),
         ({}, Options(provisioning="dws", gpus=8000, workers=1001), "1001 pods need 1001 nodes"),
-        ({"max_run_duration": "8d"}, _ASKED, "the maximum is seven days, 604800 s"),
-        ({}, Options(provisioning="dsw"), "no pool of the cluster has a provisioning plan dsw; did you mean dws?"),
+        ({"max_run_duration": "8d"}, _ASKED, r"the maximum is seven days \(604800 s\)"),
+        (
+            {},
+            Options(provisioning="dsw"),
+            "no node pool of the cluster has the provisioning plan dsw; did you mean dws?",
+        ),
     ],
 )
 def test_what_the_class_does_not_provide_for_is_refused(plan: dict[str, Any], options: Options, says: str) -> None:

@@ -179,7 +179,7 @@ REFUSED: dict[str, Refused] = {
         ray_cluster("alpha", ALPHA, head=template(scheduler="volcano")), "ray", SCHEDULER
     ),
     "pod-of-a-controller-of-another-scheduler": Refused(owned(pod("alpha", scheduler=None)), "pods", SCHEDULER),
-    "pod-on-a-node": Refused(pod("alpha", ALPHA, node="node-1"), "pods", "nodeName places a pod without the scheduler"),
+    "pod-on-a-node": Refused(pod("alpha", ALPHA, node="node-1"), "pods", "nodeName bypasses the scheduler"),
     "part-of-a-gpu": Refused(
         pod("beta", BETA, annotations={"gpu-fraction": "0.5"}),
         "pods",
@@ -191,7 +191,7 @@ REFUSED: dict[str, Refused] = {
         "namespace beta must not request a fraction of a GPU",
     ),
     "protection-without-a-class-for-it": Refused(
-        pod("alpha", ALPHA | PROTECTED), "pods", "does not suit any class that namespace alpha may use"
+        pod("alpha", ALPHA | PROTECTED), "pods", "does not match any priority class that namespace alpha may use"
     ),
     "protection-against-the-class": Refused(
         pod("beta", BETA | PROTECTED, priority_class="train"), "pods", "contradicts the priority class"

@@ -60,7 +60,7 @@ def test_right_work_is_accepted(who: People, work: Object) -> None:
 
 # Two policies refuse it, and the API server tells of the one that it happens to ask first.
 OTHER = "names beta; "
-UNCOUNTED = "no quota counts resources"
+UNCOUNTED = "no quota covers resources"
 
 REFUSED: dict[str, tuple[Object, str]] = {
     "pod-of-another-quota": (_pod("alpha", {QUOTA: "beta"}), OTHER),
@@ -73,7 +73,10 @@ REFUSED: dict[str, tuple[Object, str]] = {
         _pod("beta", priority_class="serving"),
         "is missing: serving needs false",
     ),
-    "protection-against-the-class": (_pod("alpha", PROTECTED, priority_class="batch"), "does not suit any class"),
+    "protection-against-the-class": (
+        _pod("alpha", PROTECTED, priority_class="batch"),
+        "does not match any priority class",
+    ),
     "pod-with-a-part-of-a-gpu": (_pod("alpha", requests={"koordinator.sh/gpu-core": "50"}), UNCOUNTED),
     "pod-with-reclaimed-cpu": (_pod("alpha", requests={"kubernetes.io/batch-cpu": "1000"}), UNCOUNTED),
     "deployment-with-reclaimed-memory": (

@@ -78,7 +78,7 @@ def test_right_work_is_accepted(who: People, work: Object) -> None:
 
 NOT_OWN = "an application id must begin with the namespace"
 OTHER = "names root.research.beta"
-PREEMPTIBLE = "allow-preemption is false, and the priority class is preemptible"
+PREEMPTIBLE = "allow-preemption is false, but the priority class is preemptible"
 
 REFUSED: dict[str, tuple[Object, str]] = {
     "pod-in-another-queue": (_pod("alpha", BETA), OTHER),
@@ -110,7 +110,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
         pod("alpha", scheduler=None),
         "schedulerName must be yunikorn in namespace alpha",
     ),
-    "pod-on-a-node": (_pod("alpha", node="node-1"), "nodeName places a pod without the scheduler"),
+    "pod-on-a-node": (_pod("alpha", node="node-1"), "nodeName bypasses the scheduler"),
     "outside-with-yunikorn": (pod("default", scheduler=YUNIKORN), "namespace default belongs to no queue"),
     "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "namespace default belongs to no queue"),
     "outside-in-a-queue-by-annotation": (

@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "another-scheduler": (pod("alpha"), SCHEDULER),
     "deployment-of-another-scheduler": (deployment("alpha"), SCHEDULER),
     "ray-cluster-of-another-scheduler": (ray_cluster("alpha", head=template(scheduler="volcano")), SCHEDULER),
-    "node": (_plain("alpha", node="node-1"), "nodeName places a pod without the scheduler"),
+    "node": (_plain("alpha", node="node-1"), "nodeName bypasses the scheduler"),
 }
 
 

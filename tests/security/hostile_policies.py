@@ -238,7 +238,12 @@ CASES = [
     ),
     Case("missing-module", "import no_such_module  # here\n", "missing-import", "`no_such_module`"),
     Case("missing-name", "from os import no_such_name  # here\n", "missing-import", "no_such_name"),
-    Case("shadowed-module", "from enum import vision  # here\n", "missing-import", "Python's own module"),
+    Case(
+        "shadowed-module",
+        "from enum import vision  # here\n",
+        "missing-import",
+        "the module of Python's standard library",
+    ),
     Case("native-module", "import native  # here\n", "sandbox-violation", "native code"),
     Case("bytecode-without-source", "import bare  # here\n", "sandbox-violation", "without its source"),
     # Source text

@@ -174,7 +174,7 @@ def test_any_other_error_ends_the_evaluation_whatever_is_permitted(
 ) -> None:
     ended = command(folder, "validate", "sanitized_text.py", FLAG, withholds=withholds, code=code)
     assert ended.returncode == 3
-    assert f"`{layer}` could not be raised around it ({os.strerror(code)})" in ended.stderr
+    assert f"`{layer}` could not be enabled ({os.strerror(code)})" in ended.stderr
 
 
 def test_a_network_namespace_may_be_missing(folder: Path) -> None:

@@ -28,11 +28,11 @@ _LITERAL_MANIFESTS = {
     },
     "seed-003-gke-dws": {
         "AP701": 'no matches for kind "PodTemplate" in version "v10"',
-        "AP706": "cluster-autoscaler.kubernetes.io/consume-provisioning-request for now",
+        "AP706": "still reads cluster-autoscaler.kubernetes.io/consume-provisioning-request",
     },
     "seed-004-ai-scheduling": {
-        "AP701": "not built with the plugin GPUAffinity",
-        "AP702": "limits.nvidia.com/gpu bounds nothing",
+        "AP701": "does not include the plugin GPUAffinity",
+        "AP702": "limits.nvidia.com/gpu has no effect",
     },
 }
 _APPORTION = [sys.executable, "-m", "apportion_cli.main"]

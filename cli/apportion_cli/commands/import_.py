@@ -85,7 +85,7 @@ def import_(
     console.report(f"\nNext:\n  apportion validate {folder}\n  apportion compile {folder}")
     lost = sum(note.lost for note in notes)
     if lost and not accept_loss:
-        console.err(f"apportion: {lost} field{'' if lost == 1 else 's'} not kept; pass --accept-loss to accept that")
+        console.err(f"apportion: {lost} field{'' if lost == 1 else 's'} dropped; pass --accept-loss to accept that")
         return ExitCode.FINDINGS
     return ExitCode.OK
 

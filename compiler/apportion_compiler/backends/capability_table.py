@@ -13,7 +13,7 @@ END = "<!-- end of capabilities -->"
 def capability_table(backend: Backend) -> str:
     """Return a Markdown table with one row for each feature."""
     rows = [f"| {feature.value} | {' | '.join(_cells(backend, feature))} |" for feature in Feature]
-    return "\n".join(("| feature | verdict | how, and what is lost |", "|---|---|---|", *rows))
+    return "\n".join(("| feature | verdict | mapping and limitations |", "|---|---|---|", *rows))
 
 
 def fidelity_matrix(backends: Collection[Backend]) -> str:

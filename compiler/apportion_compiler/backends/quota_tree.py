@@ -123,8 +123,9 @@ def beyond_numbers(
     for queue, resource in _promised_everything_twice(program.queues, by_model=by_model):
         yield _refusal(
             queue,
-            f"a second unlimited guarantee of {resource} among siblings: a minimum is a number, and the minimums of siblings are added",
-            "guarantee each of them an amount, or only one of them UNLIMITED",
+            f"more than one unlimited guarantee of {resource} among siblings: minimums are finite numbers that are "
+            "summed over siblings",
+            "give each of them a finite guarantee, or set only one to UNLIMITED",
         )
     for queue in program.queues:
         for resource, amount in queue.guaranteed.items():
@@ -132,7 +133,7 @@ def beyond_numbers(
             if queue.is_leaf and _counts_gpus(resource) and amount != whole_gpus(amount):
                 yield _refusal(
                     queue,
-                    f"a guarantee of a fraction of a GPU ({resource}): devices are counted whole",
+                    f"a guarantee of a fraction of a GPU ({resource}): the engine counts whole devices",
                     "guarantee whole GPUs",
                 )
     for total in totals:
@@ -142,8 +143,8 @@ def beyond_numbers(
                     "AP519",
                     f"cluster {program.environment}/{program.cluster}",
                     program.source,
-                    f"{amount_text(resource, amount)} in all: sums of such numbers do not fit in 64 bits",
-                    "lower the amounts to what the cluster has",
+                    f"{amount_text(resource, amount)} in total: such sums overflow 64 bits",
+                    "lower the amounts to the capacity of the cluster",
                 )
 
 

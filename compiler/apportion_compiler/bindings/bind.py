@@ -131,7 +131,7 @@ def adopt(
         remarks += placed.remarks
         notes += placed.notes
     if all(shape_of(document) is None for document in documents):
-        raise BindingError(f"there is no workload in the file; bind supports {some(KINDS)}")
+        raise BindingError(f"the file contains no workload; bind supports {some(KINDS)}")
     return BoundWorkload(tuple(objects), tuple(remarks), tuple(notes))
 
 
@@ -190,7 +190,7 @@ def _placed(
     remarks = tuple(
         dict.fromkeys(
             f"{name or workloads[0]['kind']} {excess.clause}; "
-            + ("it would never start" if excess.waits else "its pods would never all run at once")
+            + ("the workload would never start" if excess.waits else "its pods would never all run at the same time")
             for excess in beyond
         )
     )
@@ -213,7 +213,9 @@ def _placed(
     made = engine.bind(binding, workloads)
     remarks += tuple(
         dict.fromkeys(
-            f"{label}: {clause}; it would never start" for clause in engine.unreachable(binding, made) if not remarks
+            f"{label}: {clause}; the workload would never start"
+            for clause in engine.unreachable(binding, made)
+            if not remarks
         )
     )
     return BoundWorkload((*requests, *made), remarks, notes)
@@ -229,9 +231,9 @@ def _kind(name: str, engine: EngineBinding) -> Kind:
     by_name = {known.lower(): kind for known, kind in KINDS.items()}
     kind = by_name.get(name.lower())
     if kind is None:
-        raise BindingError(f"there is no kind {name}{instead(name, KINDS)}")
+        raise BindingError(f"unknown kind {name}{instead(name, KINDS)}")
     if kind.engine not in {None, engine.name}:
-        raise BindingError(f"kind {name} is {kind.engine}'s own, and the cluster runs {engine.name}")
+        raise BindingError(f"kind {name} is {kind.engine}-specific, but the cluster runs {engine.name}")
     return kind
 
 

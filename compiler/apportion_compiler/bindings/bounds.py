@@ -23,7 +23,7 @@ class Excess:
     """One bound that a workload is over.
 
     Attributes:
-        clause: What it asks for and what it may have: `asks for 2 GPUs, and queue vision is limited to 1 GPU`.
+        clause: What it requests and what it may have: `requests 2 GPUs, and queue vision is limited to 1 GPU`.
         waits: Whether it never starts; where some of its pods run, and never all at a time, it does.
     """
 
@@ -81,11 +81,11 @@ def _beyond_amounts(
             for resource in _resource_keys(_RESOURCES.get(name, name), model):
                 if resource in bound and resource not in program.unmanaged and is_over(amount, bound[resource]):
                     held = amount_text(resource, bound[resource])
-                    yield f"asks for {amount_text(resource, amount)}, and queue {queue.id} {verb} {held}"
+                    yield f"requests {amount_text(resource, amount)}, but queue {queue.id} {verb} {held}"
 
 
 def beyond_machine(queue: Queue, pools: Sequence[NodePool], asked: Requests) -> Iterator[tuple[str, str]]:
-    """Yield each resource, by Kubernetes' name, of which one pod asks for more than any machine of pools has."""
+    """Yield each resource, by Kubernetes' name, of which one pod requests more than any machine of pools has."""
     machines = [pool.machine for pool in pools]
     for name, amount in asked.items():
         resource = _RESOURCES.get(name, name)
@@ -95,8 +95,8 @@ def beyond_machine(queue: Queue, pools: Sequence[NodePool], asked: Requests) -> 
             yield (
                 name,
                 (
-                    f"asks for {amount_text(resource, amount)} in one pod, and no machine that queue {queue.id} may use has "
-                    f"more than {amount_text(resource, most)}"
+                    f"requests {amount_text(resource, amount)} in one pod, but no machine that queue {queue.id} may "
+                    f"use has more than {amount_text(resource, most)}"
                 ),
             )
 
@@ -108,7 +108,7 @@ def _beyond_pools(program: Program, queue: Queue, asked: Requests) -> Iterator[s
     for resource, amount in named.items():
         if not stands_for_no_size(resource, sizes[resource]) and amount > sizes[resource]:
             yield (
-                f"asks for {amount_text(resource, amount)}, and all nodes that queue {queue.id} may use have "
+                f"requests {amount_text(resource, amount)}, but all nodes that queue {queue.id} may use have "
                 f"{amount_text(resource, sizes[resource])} in total"
             )
 
@@ -132,8 +132,8 @@ def _beyond_nodes(program: Program, queue: Queue, pods: PodSet) -> Iterator[str]
         per_machine = max(per_machine, min(known))
     if 0 < n_places < pods.count:
         yield (
-            f"asks for {pods.count} pods that start together, and all nodes that queue {queue.id} may use hold "
-            f"{n_places} of them, at most {per_machine} in one"
+            f"requests {pods.count} pods that start together, but the nodes that queue {queue.id} may use fit only "
+            f"{n_places} of them, at most {per_machine} per node"
         )
 
 

@@ -58,8 +58,9 @@ def _of_another_engine(program: Program, queue: Queue, workload: Workload) -> It
     effect = Effect.PENDING if workload.names_scheduler_of(others) else Effect.IGNORED
     yield workload.verdict(
         effect, "", "Invalid",
-        f"it names a queue or scheduler of {' and '.join(others)}, and cluster {program.cluster} runs {program.engine}",
-        f"write it for {program.engine}: `apportion bind {queue.id} --from FILE`",
+        f"it references a queue or scheduler of {' and '.join(others)}, but cluster {program.cluster} runs "
+        f"{program.engine}",
+        f"convert it to {program.engine}: `apportion bind {queue.id} --from FILE`",
     )  # fmt: skip
 
 
@@ -75,7 +76,7 @@ def _of_pods(program: Program, queue: Queue, workload: Workload) -> Iterator[Ver
             yield workload.pending(
                 template_field(pods, "spec", f"nodeSelector[{key}]"), "NotFound",
                 f"no node pool that queue {queue.id} may use has {key}: {value}",
-                f"select one of {', '.join(known)}" if known else "leave the selector out",
+                f"select one of {', '.join(known)}" if known else "remove the selector",
             )  # fmt: skip
             continue
         yield from ENGINES[program.engine].misplaced(
@@ -93,12 +94,12 @@ def _of_workload(program: Program, queue: Queue, workload: Workload) -> Iterator
     for excess in beyond_bounds(program, queue, _class(program, workload), model, manifests, together=together):
         if excess.waits and "in one pod" not in excess.clause:
             yield workload.pending(
-                "", "Exceeded", f"it {excess.clause}", "ask for less, or raise the limit in the policy"
+                "", "Exceeded", f"it {excess.clause}", "request less, or raise the limit in the policy"
             )
         elif not excess.waits:
             yield workload.ignored(
-                "", "Exceeded", f"it {excess.clause}: its pods never all run at once",
-                "ask for less, or raise the limit in the policy",
+                "", "Exceeded", f"it {excess.clause}: its pods never all run at the same time",
+                "request less, or raise the limit in the policy",
             )  # fmt: skip
 
 

@@ -26,13 +26,15 @@ def workers_at_first(kind: str, engine: EngineBinding, least: int, most: int) ->
     if kind in _RAY:
         if not engine.scales_ray:
             raise BindingError(
-                f"{TRAITS[engine.name].versions.product} admits a {kind} as a whole and rejects one that scales itself: use --workers {most} instead"
+                f"{TRAITS[engine.name].versions.product} admits a {kind} as a whole and rejects one with its own "
+                f"autoscaling: use --workers {most} instead"
             )
         return least
     if kind not in engine.elastic:
         can = sorted({*engine.elastic} | (_RAY if engine.scales_ray else frozenset()))
         raise BindingError(
-            f"{engine.name} starts all workers of a {kind} or none, so --min does not apply; it is supported for {', '.join(can)}"
+            f"{engine.name} starts all workers of a {kind} or none, so --min is not supported; it is supported for "
+            f"{', '.join(can)}"
         )
     return most
 

@@ -77,7 +77,9 @@ def parse_schedule(text: str) -> str:
         len(fields) != len(_CRON_FIELDS)
         or not all(_is_cron_field(field, *bounds) for field, bounds in zip(fields, _CRON_FIELDS, strict=True))
     ):
-        raise ValueError(f'`{text}` is not a schedule such as "0 2 * * *": minute, hour, day, month, day of the week')
+        raise ValueError(
+            f'`{text}` is not a cron schedule such as "0 2 * * *": minute, hour, day, month, day of the week'
+        )
     return text.strip()
 
 

@@ -31,7 +31,7 @@ def placement(
             plan has no nodes for work that names none.
 
     Raises:
-        BindingError: If the queue may use no pool with GPUs of the model.
+        BindingError: If the queue cannot use any pool with GPUs of the model.
     """
     if not program.pools:
         return {"tolerations": [_toleration(_ANY_GPU_TAINT)]} if with_gpus else {}
@@ -39,7 +39,7 @@ def placement(
     usable = [pool for pool in alike if pool.id in queue.pools and model in {None, pool.gpu_model}]
     if model is not None and with_gpus and not usable:
         models = {pool.gpu_model for pool in alike if pool.id in queue.pools and pool.gpu_model is not None}
-        raise BindingError(f"queue {queue.id} may use no pool with {model} GPUs; {alternatives(sorted(models))}")
+        raise BindingError(f"queue {queue.id} cannot use any pool with {model} GPUs; {alternatives(sorted(models))}")
     if plan is not None:
         usable = [pool for pool in usable if pool.plan == plan]
     elif not plans_are_asked:

@@ -80,7 +80,8 @@ def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
     if plan.max_run_duration is not None:
         if plan.provisioning_class == QUEUED_PROVISIONING_GKE and plan.max_run_duration > MAX_RUN_SECONDS:
             raise BindingError(
-                f"plan {plan.id} lets nodes run {plan.max_run_duration} s; the maximum is seven days, {MAX_RUN_SECONDS} s"
+                f"plan {plan.id} lets nodes run for {plan.max_run_duration} s; the maximum is seven days "
+                f"({MAX_RUN_SECONDS} s)"
             )
         parameters[MAX_RUN_DURATION_PARAMETER] = str(plan.max_run_duration)
     return parameters
@@ -136,6 +137,6 @@ def _merged(sets: Sequence[PodSet], asked: Requests) -> Node:
             selected = section(spec, "nodeSelector")
             if selected.setdefault(key, value) != value:
                 raise BindingError(
-                    f"one request provides one kind of machine, but the pods select {key} in several ways"
+                    f"one request provides machines of one kind, but the pods select different values of {key}"
                 )
     return spec

@@ -24,7 +24,9 @@ def leaf(program: Program, id_: str) -> Queue:
     queue = queues[id_]
     if not queue.is_leaf:
         leaves = [q.id for q in program.queues if q.is_leaf and id_ in q.path]
-        raise BindingError(f"queue {id_} has queues below it and runs no work; name one of them: {some(leaves)}")
+        raise BindingError(
+            f"queue {id_} has child queues and cannot run workloads; use one of its leaves: {some(leaves)}"
+        )
     return queue
 
 
@@ -35,7 +37,7 @@ def namespace_in(queue: Queue, wanted: str | None) -> str:
         BindingError: If the queue has none, or not that one.
     """
     if not queue.namespaces:
-        raise BindingError(f"queue {queue.id} has no namespace, so no work reaches it; give it one in the policy")
+        raise BindingError(f"queue {queue.id} has no namespace, so it cannot run workloads; add one in the policy")
     if wanted is None:
         return queue.first_namespace or queue.namespaces[0]
     if wanted not in queue.namespaces:
@@ -58,10 +60,10 @@ def class_in(program: Program, queue: Queue, wanted: str | None, *, serves: bool
             if cls.name == wanted:
                 return cls
         known = [cls.name for cls in allowed]
-        raise BindingError(f"queue {queue.id} may not use priority class {wanted}{instead(wanted, known)}")
+        raise BindingError(f"queue {queue.id} cannot use priority class {wanted}{instead(wanted, known)}")
     if not allowed:
         if program.priority_classes:
-            raise BindingError(f"queue {queue.id} may use no priority class, so it can run nothing")
+            raise BindingError(f"queue {queue.id} cannot use any priority class, so it cannot run workloads")
         return None
     for cls in allowed:
         if cls.global_default:
@@ -79,9 +81,9 @@ def plan_in(program: Program, queue: Queue, wanted: str | None) -> ProvisioningP
         return None
     plans = {plan.id: plan for plan in program.plans}
     if wanted not in plans:
-        raise BindingError(f"no pool of the cluster has a provisioning plan {wanted}{instead(wanted, plans)}")
+        raise BindingError(f"no node pool of the cluster has the provisioning plan {wanted}{instead(wanted, plans)}")
     if not any(pool.plan == wanted and pool.id in queue.pools for pool in program.pools):
-        raise BindingError(f"queue {queue.id} may use no pool of the provisioning plan {wanted}")
+        raise BindingError(f"queue {queue.id} cannot use any pool of the provisioning plan {wanted}")
     return plans[wanted]
 
 
@@ -113,8 +115,8 @@ def named_queue(
         )
     chosen = models[0] if model is None and models else model
     if chosen not in models:
-        asked = "GPUs of a model with a quota of its own" if chosen is None else f"{chosen} GPUs"
-        raise BindingError(f"queue {queue.id} may use no pool with {asked}; {alternatives(models)}")
+        asked = "GPUs of a model that has its own quota" if chosen is None else f"{chosen} GPUs"
+        raise BindingError(f"queue {queue.id} cannot use any pool with {asked}; {alternatives(models)}")
     return names[chosen], chosen
 
 

@@ -46,7 +46,7 @@ def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
     fix = _lowered(graph, shortage, excess) if can_lower else None
     if shortage.holding.pools:
         return Remedy(f"{lower}, or add machines to {_names(shortage.holding)}", fix)
-    return Remedy(f"{lower}, or give {shortage.scope.name} a node pool that has some", fix)
+    return Remedy(f"{lower}, or give {shortage.scope.name} a node pool that provides it", fix)
 
 
 def shortage_found(rule: Rule, graph: PolicyGraph, shortage: Shortage, message: str) -> Diagnostic:
@@ -92,14 +92,14 @@ def related_to_shortage(shortage: Shortage) -> tuple[Related, ...]:
         for pool in list(shortage.holding.pools.values())[:_MAX_RELATED]
     )
     clusters = (
-        Related(scope.cluster.source, f"the same on {scope.name}")
+        Related(scope.cluster.source, f"the same shortage on {scope.name}")
         for scope in shortage.also[:_MAX_RELATED]
         if scope.cluster is not None
     )
     queued = (
         Related(
             pool.source,
-            f"nodes of `{pool.id}` are provisioned on request and may never arrive, so they back no guarantee",
+            f"nodes of `{pool.id}` are provisioned on request and may never arrive, so they do not back guarantees",
         )
         for pool in shortage.queued[:_MAX_RELATED]
     )

@@ -9,7 +9,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule,
 from apportion_compiler.graph.declarations import Declarations
 
 CONFLICTING_PARENT = Rule(
-    "AP108", "conflicting-parent", Severity.ERROR, "a nested queue names a different parent", required=True
+    "AP108", "conflicting-parent", Severity.ERROR, "a nested queue declares a different parent", required=True
 )
 
 
@@ -22,7 +22,7 @@ def conflicting_parent(declarations: Declarations, as_of: date) -> Iterator[Diag
         yield Diagnostic(
             CONFLICTING_PARENT,
             f"queue {queue.id}",
-            f"`{queue.id}` is nested in `{outer.id}`, but names `{declared.conflicting_parent}` as its parent",
+            f"`{queue.id}` is nested in `{outer.id}`, but declares `{declared.conflicting_parent}` as its parent",
             queue.source,
             (Related(outer.source, f"`{queue.id}` is nested in `{outer.id}`"),),
             f"remove `parent` to keep it in `{outer.id}`, or remove it from the `children` of `{outer.id}`",

@@ -31,10 +31,10 @@ def _finding(group: list[NamedObject]) -> Diagnostic:
     return Diagnostic(
         DUPLICATE_ID,
         second.address,
-        f"the {second.field} `{second.name}` of a {second.kind} is given {times} in {second.home or 'the policy'}",
+        f"the {second.field} `{second.name}` of a {second.kind} is declared {times} in {second.home or 'the policy'}",
         second.at,
         tuple(Related(other.at, f"`{other.name}` is also declared here") for other in (first, *more)),
-        f"list the {second.kind} `{second.name}` once, or give each an {second.field} of its own"
+        f"list the {second.kind} `{second.name}` once, or give each its own {second.field}"
         if same_place
         else f"give one {second.kind} another {second.field}, or remove it",
     )

@@ -25,7 +25,7 @@ _LEFT_TO_OTHERS: Mapping[str, tuple[str, ...]] = {
     "quotas": ("ResourceQuotas", "LimitRanges"),
 }
 """Families of objects that hold work to the policy. Without the others nobody gets more than the policy says."""
-_LETS_IN = {Admission.WARN: "only warn of", Admission.AUDIT: "only record"}
+_LETS_IN = {Admission.WARN: "only warn about", Admission.AUDIT: "only record"}
 
 
 def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -33,8 +33,8 @@ def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
     for environment in graph.policy.environments:
         if environment.admission in _LETS_IN:
             message = (
-                f"the admission policies of `{environment.name}` {_LETS_IN[environment.admission]} workloads "
-                "that their namespace must not run, and admit them"
+                f"the admission policies of `{environment.name}` {_LETS_IN[environment.admission]} workloads that "
+                "their namespace must not run, instead of rejecting them"
             )
             yield from _finding(graph, environment.name, f"environment {environment.name}", message, environment)
         for cluster in environment.clusters:
@@ -43,7 +43,7 @@ def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
             if left:
                 scope = f"{environment.name}/{cluster.name}"
                 kinds = " and ".join((", ".join(left[:-1]), left[-1]) if left[1:] else left)
-                message = f"the {kinds} of `{scope}` are left to others, who may enforce less than the policy"
+                message = f"the {kinds} of `{scope}` are managed elsewhere and may enforce less than the policy"
                 yield from _finding(graph, scope, f"cluster {scope}", message, cluster)
 
 
@@ -59,8 +59,8 @@ def _finding(
         address,
         message,
         at.source,
-        hint=f"write {what}, or have the operator agree: `--weaker-enforcement {scope}`, or `weaker-enforcement` "
-        "in the settings of the base branch",
+        hint=f"set {what}, or have the operator allow it: `--weaker-enforcement {scope}`, or `weaker-enforcement` in "
+        "the settings of the base branch",
         severity=Severity.WARNING if agreed.weaker_enforcement is None else None,
         scope=scope,
     )

@@ -10,7 +10,7 @@ from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.omission import FILE, FOLDER
 
 FILE_NOT_READ = Rule(
-    "AP119", "file-not-read", Severity.ERROR, "a file in the policy's directory has declarations but is not read"
+    "AP119", "file-not-read", Severity.ERROR, "a file in the policy's folder contains declarations but is not read"
 )
 
 
@@ -21,18 +21,19 @@ def file_not_read(declarations: Declarations, as_of: date) -> Iterator[Diagnosti
             yield Diagnostic(
                 FILE_NOT_READ,
                 "policy",
-                f"the policy's folder contains more than {omission.name}, so the rest was not searched for declarations",
+                f"the policy's folder contains more than {omission.name}, so the rest was not searched for "
+                "declarations",
                 omission.source,
-                hint="keep the policy in a folder of its own",
+                hint="move the policy to its own folder",
                 severity=Severity.WARNING,
             )
         elif omission.kind == FILE:
             yield Diagnostic(
                 FILE_NOT_READ,
                 f"file {omission.name}",
-                f"{omission.name} has declarations, but this policy does not read it",
+                f"{omission.name} contains declarations, but this policy does not read it",
                 omission.source,
-                hint="move it to a folder that the policy collects or includes, with the suffix of its neighbours; "
+                hint="move it to a folder that the policy collects or includes, with the suffix of its other files; "
                 "import it; or remove it",
                 severity=Severity.WARNING if omission.shared else None,
             )

@@ -14,7 +14,7 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.cluster import Environment
 
 GPU_MODEL_WITHOUT_POOL = Rule(
-    "AP603", "gpu-model-without-pool", Severity.ERROR, "a quota names a GPU model that no node pool has"
+    "AP603", "gpu-model-without-pool", Severity.ERROR, "a quota specifies a GPU model that no node pool has"
 )
 _MAX_RELATED = 10
 
@@ -72,15 +72,17 @@ def _nowhere(graph: PolicyGraph, mention: GpuMention, environment: str | None, s
     if unused is not None:
         hint = f"add `{unused.id}` to the pools {where}"
     elif meant is not None:
-        hint = f"write {meant} for {model}, or give a cluster a node pool that has it"
+        hint = f"replace {model} with {meant}, or add a node pool with {model} to a cluster"
     else:
-        hint = f"give a cluster a node pool that has {model}, or remove it from `{mention.node.id}`"
+        hint = f"add a node pool with {model} to a cluster, or remove {model} from `{mention.node.id}`"
     return Diagnostic(
         GPU_MODEL_WITHOUT_POOL,
         mention.node.address,
         f"`{mention.node.id}` is {mention.text}, but no node pool {where} has that model",
         mention.at,
-        (Related(unused.source, f"`{unused.id}` has it, and no cluster there uses it"),) if unused is not None else (),
+        (Related(unused.source, f"`{unused.id}` has it, but no cluster there uses that pool"),)
+        if unused is not None
+        else (),
         hint,
         None,
         environment,
@@ -97,8 +99,8 @@ def _without_effect(environment: Environment, model: str, mentions: list[GpuMent
         f"no node pool of {environment.name} has {model.upper()}: the amounts of {queues} count as 0 there",
         environment.source,
         tuple(Related(m.at, f"`{m.node.id}` is {m.text}") for m in mentions[:_MAX_RELATED]),
-        f"give {queues if n_queues == 1 else 'them'} other GPUs in the overrides of {environment.name}, "
-        f"or add a pool with {model.upper()} to one of its clusters",
+        f"give {queues if n_queues == 1 else 'them'} a different GPU model in the overrides of {environment.name}, or "
+        f"add a pool with {model.upper()} to one of its clusters",
         None,
         environment.name,
         Severity.WARNING,

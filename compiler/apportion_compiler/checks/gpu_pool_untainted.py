@@ -12,7 +12,7 @@ from apportion_policy.pool import GPU_TAINT, NodePool, TaintEffect
 from apportion_policy.providers import Gke
 
 GPU_POOL_UNTAINTED = Rule(
-    "AP605", "gpu-pool-untainted", Severity.WARNING, "no taint keeps work without GPUs off GPU machines"
+    "AP605", "gpu-pool-untainted", Severity.WARNING, "no taint keeps workloads without GPUs off GPU machines"
 )
 
 
@@ -46,12 +46,12 @@ def _without_ordinary_pool(graph: PolicyGraph, pool: NodePool) -> Iterator[Scope
 def _finding(pool: NodePool, alone: Scope | None) -> Diagnostic:
     assert pool.accelerator is not None
     soft = [taint for taint in pool.taints if taint.effect is TaintEffect.PREFER_NO_SCHEDULE]
-    gpus = f"`{pool.id}` has {pool.accelerator.count} {pool.accelerator.model.upper()} a node"
-    message = f"{gpus} and no taint that keeps work without GPUs off them"
+    gpus = f"`{pool.id}` has {pool.accelerator.count} {pool.accelerator.model.upper()} per node"
+    message = f"{gpus} but no taint that keeps workloads without GPUs off its nodes"
     if soft:
-        message = f"{gpus}, and its taint {soft[0].key} only prefers to keep work without GPUs off them"
+        message = f"{gpus}, but its taint {soft[0].key} has the effect PreferNoSchedule, which does not keep workloads without GPUs off its nodes"
     if alone is not None:
-        message += f"; GKE adds none, as {alone.name} has no pool without GPUs"
+        message += f"; GKE adds none because {alone.name} has no pool without GPUs"
     effect = TaintEffect.NO_SCHEDULE.value
     return Diagnostic(
         GPU_POOL_UNTAINTED,
@@ -59,7 +59,7 @@ def _finding(pool: NodePool, alone: Scope | None) -> Diagnostic:
         message,
         pool.source,
         (),
-        f"give that taint the effect {effect}"
+        f"set the effect of that taint to {effect}"
         if soft
         else f"add taints=(GPU_TAINT,): {GPU_TAINT.key}={GPU_TAINT.value}:{effect}",
         ValueEdit(soft[0].source, ("effect",), effect) if len(soft) == 1 else None,

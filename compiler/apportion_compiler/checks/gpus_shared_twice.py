@@ -36,18 +36,18 @@ def _finding(
     scope: str | None, cluster: Cluster, pool: NodePool, sharing: TimeSlicing | Mps, queue: Queue | None
 ) -> Diagnostic:
     related = (
-        Related(cluster.source, f"`{cluster.name}` has KAI share GPUs")
+        Related(cluster.source, f"`{cluster.name}` enables GPU sharing in KAI")
         if queue is None
-        else Related(queue.source, f"`{queue.id}` may ask for fractions of a GPU")
+        else Related(queue.source, f"`{queue.id}` may request fractions of a GPU")
     )
     return Diagnostic(
         GPUS_SHARED_TWICE,
         f"node pool {pool.id}",
-        f"`{pool.id}` shows each GPU as {sharing.clients} by {sharing.kind}, and KAI treats each of them as a whole "
-        f"device: a quota of 1 GPU is 1/{sharing.clients} of one, and up to {sharing.clients} times the work that fits "
-        "shares a device and its memory",
+        f"`{pool.id}` advertises each GPU as {sharing.clients} by {sharing.kind}, but KAI treats each of them as a "
+        f"whole device: a quota of 1 GPU is 1/{sharing.clients} of a device, and up to {sharing.clients} times as "
+        "many workloads as fit share a device and its memory",
         pool.source,
         (related,),
-        f"leave `sharing` of `{pool.id}` out, or set `gpu_sharing` to false",
+        f"remove `sharing` from `{pool.id}`, or set `gpu_sharing` to false",
         scope=scope,
     )

@@ -18,7 +18,7 @@ from apportion_policy.resources import GPU, Resources, amount_text
 from apportion_policy.source import SourceLocation
 
 GUARANTEE_OVER_LIMIT = Rule(
-    "AP202", "guarantee-over-limit", Severity.ERROR, "a queue is guaranteed more than its limit allows"
+    "AP202", "guarantee-over-limit", Severity.ERROR, "the guarantee of a queue exceeds its limit"
 )
 
 

@@ -75,13 +75,13 @@ def _finding(
     meant = f"{number[0] if number is not None else amount}Gi"
     unit = "byte" if amount == 1 else "bytes"
     is_bare = text == str(amount)
-    said = f"{amount} {unit} of memory: a number without a unit counts bytes" if is_bare else f"{text}, {amount} {unit}"
+    said = f"{amount} {unit} of memory: a number without a unit is in bytes" if is_bare else f"{text}, {amount} {unit}"
     return Diagnostic(
         IMPLAUSIBLE_MEMORY,
         address,
         f"the {field} of `{address.rpartition(' ')[2]}` is {said}",
         holder.source,
         (),
-        f'write "{meant}" if gibibytes are meant',
+        f'use "{meant}" if you mean gibibytes',
         ValueEdit(holder.source, ("memory",), meant),
     )

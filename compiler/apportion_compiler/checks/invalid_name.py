@@ -25,7 +25,7 @@ from apportion_policy.source import SourceLocation
 # Required, because names become paths of files: `../../escape` must never get as far as writing.
 INVALID_NAME = Rule("AP104", "invalid-name", Severity.ERROR, "a name is not valid in Kubernetes", required=True)
 
-_LABEL = "lower-case letters, digits and dashes, with a letter or digit at both ends"
+_LABEL = "lowercase letters, digits and dashes, starting and ending with a letter or digit"
 # Cluster administrators make these objects too, and Kubernetes lets their names have dots.
 _DOTTED = frozenset({"priority class", "topology"})
 _FOLDERS = frozenset({"environment", "cluster"})
@@ -56,7 +56,7 @@ def _bad_characters(named: NamedObject, referred: frozenset[str]) -> Diagnostic:
         named.address,
         f"the {named.field} `{named.name}` of a {named.kind} is not {allowed}",
         named.at,
-        hint=f"write `{meant}`" if meant is not None else "write a name in ASCII letters, such as `team-1`",
+        hint=f"use `{meant}`" if meant is not None else "use ASCII letters, such as `team-1`",
         # One edit suffices only where nothing else holds the name.
         fix=ValueEdit(named.at, (named.field,), meant) if meant is not None and named.name not in referred else None,
     )
@@ -67,18 +67,18 @@ def _too_long(named: NamedObject) -> Diagnostic:
         return Diagnostic(
             INVALID_NAME,
             named.address,
-            f"the {named.field} `{named.name}` of a {named.kind} has {len(named.name)} characters, and a folder is named "
-            f"by it: at most {MAX_NAME} are allowed",
+            f"the {named.field} `{named.name}` of a {named.kind} has {len(named.name)} characters, but it is also a "
+            f"folder name, which allows at most {MAX_NAME}",
             named.at,
             hint=f"shorten it to at most {MAX_NAME} characters",
         )
     return Diagnostic(
         INVALID_NAME,
         named.address,
-        f"the {named.field} `{named.name}` of a {named.kind} has {len(named.name)} characters; "
-        f"labels hold {MAX_NAME}, so its objects are named `{object_name(named.name)}`",
+        f"the {named.field} `{named.name}` of a {named.kind} has {len(named.name)} characters; label values allow "
+        f"{MAX_NAME}, so its objects are named `{object_name(named.name)}`",
         named.at,
-        hint=f"shorten it to at most {MAX_NAME} characters before its first rollout; later it is a new {named.kind}",
+        hint=f"shorten it to at most {MAX_NAME} characters before its first rollout; renaming it later creates a new {named.kind}",
         severity=Severity.WARNING,
     )
 
@@ -100,7 +100,7 @@ def _bad_in_queue(queue: Queue) -> Iterator[Diagnostic]:
                 address,
                 f"the namespace `{namespace}` of `{queue.id}` is not at most {MAX_NAME} {_LABEL}",
                 queue.source,
-                hint=f"write the namespace's name as the cluster has it, such as `{meant or 'team-1'}`",
+                hint=f"use the name of the namespace on the cluster, such as `{meant or 'team-1'}`",
             )
     yield from _bad_labels(queue.labels, address, f"`{queue.id}`", queue.source)
 
@@ -120,7 +120,7 @@ def _bad_labels(labels: Mapping[str, str], address: str, owner: str, at: SourceL
                 address,
                 f"`{key}` of {owner} cannot be the key of a label",
                 at,
-                hint=f"write a key such as `team` or `example.com/team`: at most {MAX_NAME} letters, digits, dashes, "
+                hint=f"use a key such as `team` or `example.com/team`: at most {MAX_NAME} letters, digits, dashes, "
                 "dots and underscores after an optional domain",
             )
         if not is_label_value(value):
@@ -129,6 +129,6 @@ def _bad_labels(labels: Mapping[str, str], address: str, owner: str, at: SourceL
                 address,
                 f"`{value}` of {owner} cannot be the value of the label `{key}`",
                 at,
-                hint=f"write at most {MAX_NAME} letters, digits, dashes, dots and underscores, "
-                "with a letter or digit at both ends",
+                hint=f"use at most {MAX_NAME} letters, digits, dashes, dots and underscores, starting and ending with "
+                "a letter or digit",
             )

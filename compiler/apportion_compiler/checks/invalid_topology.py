@@ -47,15 +47,16 @@ def _faults(topology: Topology, scope: str | None) -> Iterator[Diagnostic]:
             yield _finding(
                 topology,
                 f'level {number + 1} of topology `{topology.name}`, "{level}", is not the key of a node label',
-                "write a key such as topology.kubernetes.io/zone: at most 63 letters, digits, dashes, dots and underscores "
-                "after an optional DNS name and slash",
+                "use a key such as topology.kubernetes.io/zone: at most 63 letters, digits, dashes, dots and "
+                "underscores after an optional DNS name and slash",
                 None,
                 scope,
             )
         elif level == HOSTNAME and number != lowest:
             yield _finding(
                 topology,
-                f"{HOSTNAME} is level {number + 1} of {lowest + 1} of topology `{topology.name}`, but can only be the last",
+                f"{HOSTNAME} is level {number + 1} of {lowest + 1} of topology `{topology.name}`, but must be the "
+                "last level",
                 f"move {HOSTNAME} to the end",
                 None,
                 scope,

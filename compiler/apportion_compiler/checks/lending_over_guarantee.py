@@ -50,7 +50,7 @@ def _finding(graph: PolicyGraph, scope: Scope, node: Node, resource: str, amount
     lent, guaranteed = (amount_text(resource, amount) for amount in amounts)
     engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
     refused = tuple(e for e in engines if node.is_leaf and TRAITS[e.value].refuses_lending_over_guarantee)
-    effect = f", which {engine_list(refused)}'s webhook refuses" if refused else ""
+    effect = f", which {engine_list(refused)}'s webhook rejects" if refused else ""
     return Diagnostic(
         LENDING_OVER_GUARANTEE,
         node.address,

@@ -36,5 +36,5 @@ def local_queue_of_another_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"`{holder.id}` of {graph.owners[holder.id] or 'no owner'}",
                 local.source,
                 related=(Related(holder.queue.source, f"`{holder.id}` names {local.namespace}"),),
-                hint=f"remove {local.namespace} from `local_queues` of `{node.id}`, or give both queues one owner",
+                hint=f"remove {local.namespace} from `local_queues` of `{node.id}`, or give both queues the same owner",
             )

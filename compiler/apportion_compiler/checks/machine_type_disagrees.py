@@ -57,15 +57,15 @@ def _faults(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     if counted != machine.n_gpus:
         yield (
             f"{counted} GPUs per machine, but {pool.machine_type} has {machine.n_gpus}",
-            f"count {machine.n_gpus}, or name the machine type that has {counted}"
+            f"set it to {machine.n_gpus}, or set a machine type that has {counted}"
             if machine.n_gpus
-            else f"remove the accelerator from `{pool.id}`, or name a machine type that has GPUs",
+            else f"remove the accelerator from `{pool.id}`, or set a machine type that has GPUs",
             _edit(at, "count", machine.n_gpus) if machine.n_gpus else None,
         )
     elif gpus is not None and isinstance(pool.provider, Gke) and gpus.provider_name not in (None, machine.accelerator):
         yield (
-            f"GPUs of type {gpus.provider_name}, and {pool.machine_type} has {machine.accelerator}",
-            f"write provider_name={machine.accelerator}",
+            f"GPUs of type {gpus.provider_name}, but {pool.machine_type} has {machine.accelerator}",
+            f"set provider_name={machine.accelerator}",
             _edit(at, "provider_name", machine.accelerator),
         )
     yield from _sizes(pool, machine)
@@ -76,14 +76,14 @@ def _sizes(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     if cpu is not None and not isinstance(cpu, Unlimited) and cpu > machine.cores * 1000:
         yield (
             f"{decimal_text(cpu)} cores per machine, but {pool.machine_type} has {machine.cores}",
-            f"count less than {machine.cores}: the kubelet reserves a part",
+            f"use less than {machine.cores}: the kubelet reserves a part",
             None,
         )
     memory = None if pool.memory is None else parse_memory(pool.memory)
     if memory is not None and not isinstance(memory, Unlimited) and memory > machine.memory_gb * _GIB:
         yield (
             f"{readable_memory(memory)[0]} of memory per machine, but {pool.machine_type} has {machine.memory_gb}Gi",
-            f"count less than {machine.memory_gb}Gi: the kubelet reserves a part",
+            f"use less than {machine.memory_gb}Gi: the kubelet reserves a part",
             None,
         )
 

@@ -14,9 +14,7 @@ MANIFEST_IGNORED = Rule(
 )
 WORKLOAD_PENDING = Rule("AP703", "workload-pending", Severity.ERROR, "a workload is accepted but never starts")
 UNREADABLE_MANIFEST = Rule("AP705", "unreadable-manifest", Severity.ERROR, "a manifest cannot be read", required=True)
-MANIFEST_DEPRECATED = Rule(
-    "AP706", "manifest-deprecated", Severity.WARNING, "a manifest uses a name that a later version removes"
-)
+MANIFEST_DEPRECATED = Rule("AP706", "manifest-deprecated", Severity.WARNING, "a manifest uses a deprecated name")
 
 MANIFEST_RULES: Mapping[str, Rule] = {
     rule.code: rule

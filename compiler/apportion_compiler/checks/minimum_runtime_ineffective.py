@@ -27,7 +27,7 @@ MINIMUM_RUNTIME_INEFFECTIVE = Rule(
     "AP208",
     "minimum-runtime-ineffective",
     Severity.WARNING,
-    "a minimum runtime protects less than declared, or nothing",
+    "a minimum runtime has less effect than declared, or none",
 )
 
 
@@ -100,9 +100,9 @@ def _nothing_to_protect(graph: PolicyGraph, node: Node, kind: _Kind) -> _Fault |
         if victims and (kind is _RECLAIM or min(victims) < max(value for value, _ in values)):
             return None
     if kind is _RECLAIM:
-        why = "protects nothing: no class that its work may use is preemptible, so nothing is ever reclaimed from it"
+        why = "has no effect: no priority class that its workloads may use is preemptible, so they are never reclaimed"
     else:
-        why = "protects nothing: no class that its work may use is preemptible and below another, so nothing in it is ever preempted"
+        why = "has no effect: no preemptible priority class that its workloads may use has a higher one, so they are never preempted"
     return _Fault(why, f"remove the {kind.field} of `{node.id}`", (), _removal(node, kind))
 
 
@@ -133,9 +133,9 @@ def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault
         above = (
             f"`{node.parent}` has no other child" if node.parent is not None else "there is no other top-level queue"
         )
-        why = f"protects nothing: kai applies it only when a sibling reclaims, and {above}"
+        why = f"has no effect: kai applies it only when a sibling reclaims, but {above}"
     else:
-        why = "protects nothing: every queue below has one of its own"
+        why = "has no effect: every queue below it sets its own"
     return _Fault(why, f"remove the {kind.field} of `{node.id}`", (), _removal(node, kind))
 
 
@@ -161,8 +161,8 @@ def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, 
     said = duration_text(seconds)
     source = f"which `{level.holder.id}` says" if level.holder is not None else "the default"
     return _Fault(
-        f"applies only to queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its work "
-        f"after {duration_text(level.held)}, {source}",
+        f"applies only to queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its "
+        f"workloads after {duration_text(level.held)}, {source}",
         f"set the reclaim_min_runtime of `{level.node.id}` to {said}",
         (Related(level.node.queue.source, f"`{level.node.id}` is the level at which kai compares queues for reclaim"),),
         _raised(scope, weak, said),

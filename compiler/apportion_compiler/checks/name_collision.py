@@ -11,7 +11,11 @@ from apportion_compiler.graph.named_objects import NamedObject
 from apportion_compiler.kubernetes_names import object_name
 
 NAME_COLLISION = Rule(
-    "AP105", "name-collision", Severity.ERROR, "two objects of one kind would be emitted under one name", required=True
+    "AP105",
+    "name-collision",
+    Severity.ERROR,
+    "two objects of the same kind would be emitted with the same name",
+    required=True,
 )
 
 
@@ -35,5 +39,5 @@ def name_collision(declarations: Declarations, as_of: date) -> Iterator[Diagnost
                 f"`{others[0].name}` and `{first.name}` would both be emitted as the {kind} `{name}`",
                 others[0].at,
                 tuple(Related(other.at, f"`{other.name}` is emitted as `{name}`") for other in (first, *others[1:])),
-                f"give one of them another {first.field}, of at most 63 lower-case letters, digits and dashes",
+                f"give one of them a different {first.field} with at most 63 lowercase letters, digits and dashes",
             )

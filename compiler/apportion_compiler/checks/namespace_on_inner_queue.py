@@ -31,8 +31,8 @@ def namespace_on_inner_queue(declarations: Declarations, as_of: date) -> Iterato
         yield Diagnostic(
             NAMESPACE_ON_INNER_QUEUE,
             f"queue {id_}",
-            f"`{id_}` has namespaces ({names}), but only queues without queues below them run work",
+            f"`{id_}` has namespaces ({names}), but only leaf queues run workloads",
             queue.source,
             (Related(child.source, f"`{child.id}` hangs below `{id_}`"),),
-            f"move them to a queue below `{id_}`, such as `{child.id}`, or to a new one",
+            f"move them to a queue below `{id_}`, such as `{child.id}`, or to a new leaf queue",
         )

@@ -30,7 +30,7 @@ def _finding(namespace: str, queues: list[Queue]) -> Diagnostic:
     at = queues[1].source
     if len(distinct) == 1:
         times = "twice" if len(queues) == 2 else f"{len(queues)} times"
-        message, hint = f"`{queues[0].id}` names the namespace `{namespace}` {times}", "name it once"
+        message, hint = f"`{queues[0].id}` lists the namespace `{namespace}` {times}", "list it once"
         related: tuple[Related, ...] = ()
     else:
         first, second, *more = distinct
@@ -39,6 +39,6 @@ def _finding(namespace: str, queues: list[Queue]) -> Diagnostic:
         if more:
             others += f" and `{more[0]}`" if len(more) == 1 else f" and {len(more)} other queues"
         message = f"the namespace `{namespace}` of `{second}` belongs to {others} too"
-        hint = f"leave `{namespace}` to one queue, and give the others namespaces of their own"
+        hint = f"keep `{namespace}` in one queue, and give the others their own namespaces"
         related = tuple(Related(distinct[id_].source, f"`{id_}` names `{namespace}`") for id_ in (first, *more))
     return Diagnostic(NAMESPACE_SHARED, f"namespace {namespace}", message, at, related, hint)

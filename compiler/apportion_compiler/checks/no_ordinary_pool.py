@@ -35,11 +35,11 @@ def _finding(
     graph: PolicyGraph, scope: Scope, cluster: Cluster, queued: list[NodePool], others: list[NodePool]
 ) -> Diagnostic:
     names = ", ".join(f"`{pool.id}`" for pool in queued)
-    message = f"{scope.name} has {names} with queued provisioning and no pool for anything else"
+    message = f"{scope.name} has {names} with queued provisioning but no pool for other workloads"
     if others:
-        message = f"{scope.name} has {names} with queued provisioning, and its other pools take only work that tolerates their taints"
+        message = f"{scope.name} has {names} with queued provisioning, but its other pools accept only workloads that tolerate their taints"
         if any(pool.max_nodes == 0 for pool in others):
-            message = f"{scope.name} has {names} with queued provisioning, and no other pool with nodes for any work"
+            message = f"{scope.name} has {names} with queued provisioning, but no other pool that can have nodes"
     ordinary = next(
         (
             pool

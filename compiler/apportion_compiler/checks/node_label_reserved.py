@@ -57,8 +57,8 @@ def _expected(graph: PolicyGraph, pool: NodePool) -> Mapping[str, tuple[str | No
         if scope.cluster is not None and pool.id in map(identity_of, scope.cluster.pools)
     }
     expected: dict[str, tuple[str | None, str]] = {
-        POOL_LABEL: (label_value(pool.id), "engines select nodes by it"),
-        GPU_MODEL_LABEL: (None if model is None else label_value(model), "work selects GPUs by it"),
+        POOL_LABEL: (label_value(pool.id), "engines select nodes by this label"),
+        GPU_MODEL_LABEL: (None if model is None else label_value(model), "workloads select GPUs by this label"),
     }
     for engine in engines:
         if (label := TRAITS[engine].node_label) is not None:
@@ -70,14 +70,16 @@ def _contradicted(key: str, value: str, expected: Mapping[str, tuple[str | None,
     if key not in expected or expected[key][0] == value:
         return None
     meant, why = expected[key]
-    return f"and {why}: " + (f"here it is {meant}" if meant is not None else "here it is not set")
+    return f"and {why}: " + (f"here its value is {meant}" if meant is not None else "it is not set here")
 
 
 def _not_set(pool: NodePool, key: str) -> str | None:
     if pool.provider.kind == "fixed":
         return None
     if is_provider_label(pool.provider.kind, key):
-        return f"which {pool.provider.kind} sets on its own"
+        return f"which {pool.provider.kind} sets itself"
     if is_kubernetes_label(key):
-        return f"and {key.rpartition('/')[0]} is reserved for Kubernetes: it is not set when the pool is created"
+        return (
+            f"and {key.rpartition('/')[0]} is reserved for Kubernetes: such a label is not set when the pool is created"
+        )
     return None

@@ -26,7 +26,7 @@ NON_PREEMPTIBLE_WITHOUT_GUARANTEE = Rule(
     "AP206",
     "non-preemptible-without-guarantee",
     Severity.WARNING,
-    "non-preemptible work is allowed in a queue without a guarantee that it could use",
+    "non-preemptible work is allowed in a queue that has no guarantee for it",
 )
 
 
@@ -96,11 +96,11 @@ def _finding(
     return Diagnostic(
         NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
         leaf.address,
-        f"`{leaf.id}` may run non-preemptible work ({names}), which {_keeps(graph, scope)} inside the guarantee, "
-        f"but is guaranteed {nothing}",
+        f"`{leaf.id}` may run non-preemptible work ({names}), which {_keeps(graph, scope)} within the guarantee, but "
+        f"is guaranteed {nothing}",
         scope.values[leaf.id].sources.get("guaranteed", leaf.queue.source),
         _allowing(graph, leaf),
-        f"guarantee `{leaf.id}` the {kinds} that this work needs, or leave {names} out of its priority classes",
+        f"guarantee `{leaf.id}` the {kinds} that this work needs, or remove {names} from its priority classes",
         None,
         scope.name,
     )
@@ -115,7 +115,7 @@ def _allowing(graph: PolicyGraph, leaf: Node) -> tuple[Related, ...]:
     holder = next((id_ for id_ in reversed(leaf.path) if graph.nodes[id_].queue.priority_classes is not None), leaf.id)
     if holder == leaf.id:
         return ()
-    return (Related(graph.nodes[holder].queue.source, f"`{holder}` allows these classes below it"),)
+    return (Related(graph.nodes[holder].queue.source, f"`{holder}` allows these classes for the queues below it"),)
 
 
 def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[Diagnostic]:
@@ -135,18 +135,19 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[
                     continue
                 names = ", ".join(cls.name for cls in classes)
                 cause = f"the cluster's share of {scope.cluster.share} leaves"
-                place = f"`{scope.cluster.name}` takes {scope.cluster.share} of each guarantee"
+                place = f"`{scope.cluster.name}` has a share of {scope.cluster.share} of each guarantee"
                 hint = f"guarantee `{leaf.id}` more, or override its guarantee in this environment"
                 absent = _absent_models(graph, scope, written)
                 if absent and resource == GPU:
                     cause = f"`{scope.cluster.name}`, whose node pools have no {absent}, leaves"
                     place = f"`{scope.cluster.name}` has no node pool with {absent}"
-                    hint = f"override the guarantee of `{leaf.id}` in this environment with GPUs that it has"
+                    hint = f"override the guarantee of `{leaf.id}` in this environment with GPUs that the cluster has"
                 yield Diagnostic(
                     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
                     leaf.address,
                     f"`{leaf.id}` is guaranteed {amount_text(resource, written[resource])}, of which {cause} "
-                    f"{amount_text(resource, 0)}, and {_keeps(graph, scope)} its non-preemptible work ({names}) inside that",
+                    f"{amount_text(resource, 0)}, and {_keeps(graph, scope)} its non-preemptible work ({names}) "
+                    "within that guarantee",
                     leaf.queue.source,
                     (Related(scope.cluster.source, place),),
                     hint,
@@ -169,11 +170,11 @@ def _overridden(
     return Diagnostic(
         NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
         leaf.address,
-        f"with the override{rounded} `{leaf.id}` is guaranteed {nothing}, and {_keeps(graph, scope)} its non-preemptible work ({names}) "
-        f"inside that: none that asks for {nothing.partition(' ')[2]} runs",
+        f"with the override{rounded}, `{leaf.id}` is guaranteed {nothing}, and {_keeps(graph, scope)} its "
+        f"non-preemptible work ({names}) within that: work that requests {nothing.partition(' ')[2]} cannot run",
         override,
         (Related(leaf.queue.source, f"`{leaf.id}` has a larger guarantee without the override"),),
-        f"guarantee what this work needs, or leave {names} out of the priority classes of `{leaf.id}`",
+        f"guarantee the amount that this work needs, or remove {names} from the priority classes of `{leaf.id}`",
         None,
         scope.name,
     )

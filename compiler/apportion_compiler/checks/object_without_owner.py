@@ -24,7 +24,7 @@ def object_without_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
             root.address,
             f"`{root.id}` has no owner{below}",
             root.queue.source,
-            hint="give it an `owner` such as `@acme/research`, or give the organisation one",
+            hint="set an `owner`, such as `@acme/research`, on the queue or on the organisation",
         )
 
 

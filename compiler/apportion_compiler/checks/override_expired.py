@@ -1,4 +1,4 @@
-"""AP111: an override whose last day has passed changes nothing any more."""
+"""AP111: an override has expired changes nothing any more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 
-OVERRIDE_EXPIRED = Rule("AP111", "override-expired", Severity.WARNING, "an override whose last day has passed")
+OVERRIDE_EXPIRED = Rule("AP111", "override-expired", Severity.WARNING, "an override has expired")
 
 
 def override_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -21,7 +21,8 @@ def override_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     OVERRIDE_EXPIRED,
                     f"queue {queue.id}",
-                    f"an override of `{queue.id}` ended on {override.end}, {days} day{'s' * (days != 1)} before {as_of}",
+                    f"an override of `{queue.id}` ended on {override.end}, {days} day{'s' * (days != 1)} before "
+                    f"{as_of}",
                     override.source,
                     hint=f"remove it, or agree with {override.owner} on a later `end`",
                 )

@@ -84,8 +84,8 @@ def _twice_in(environment: Environment) -> Iterator[Diagnostic]:
                     f"queue {queue}",
                     f"two overrides of `{queue}` in {environment.name} both set {_listed([*met])}",
                     later.source,
-                    (Related(earlier.source, "the other one"),),
-                    f"write one override of `{queue}` in {environment.name}",
+                    (Related(earlier.source, "the other override"),),
+                    f"combine them into one override of `{queue}` in {environment.name}",
                 )
 
 
@@ -105,10 +105,10 @@ def _finding(queue: Queue, earlier: Override, later: Override, values: list[str]
         f"queue {queue.id}",
         f"two overrides of `{queue.id}` both set {named} from {later.begin} to {min(earlier.end, later.end)}",
         later.source,
-        (Related(earlier.source, f"the other holds from {earlier.begin} to {earlier.end}"),),
-        "write one override for the days that they share"
+        (Related(earlier.source, f"the other override applies from {earlier.begin} to {earlier.end}"),),
+        "combine them into one override for the days on which both apply"
         if moved is None
-        else f"let the later one begin on {moved}, or write one override for the days that they share",
+        else f"begin the later override on {moved}, or combine them into one override for the days on which both apply",
         ValueEdit(later.source, ("begin",), moved.isoformat()) if moved is not None else None,
     )
 

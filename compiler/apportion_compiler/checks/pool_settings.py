@@ -32,7 +32,7 @@ def without_sharing(pool: NodePool, provider: str) -> Iterator[IneffectiveSettin
     """Yield a fault where a pool shares GPUs and its provider leaves that to NVIDIA's device plugin."""
     if pool.sharing is not None:
         yield IneffectiveSetting(
-            f"shares GPUs by {pool.sharing.kind}, for which a pool of {provider} has no field",
+            f"shares GPUs by {pool.sharing.kind}, which node pools of {provider} cannot configure",
             "configure it in NVIDIA's device plugin instead",
         )
 
@@ -41,12 +41,12 @@ def without_zones(pool: NodePool, what: str) -> Iterator[IneffectiveSetting]:
     """Yield a fault where a pool names zones and its provider decides by something else."""
     if pool.zones:
         yield IneffectiveSetting(
-            f"names the zones {', '.join(pool.zones)}, but its {what} decide where its machines are",
-            f"remove `zones` from `{pool.id}`, and name {what} of these zones",
+            f"lists the zones {', '.join(pool.zones)}, but its {what} determine the location of its machines",
+            f"remove `zones` from `{pool.id}`, and use {what} in these zones",
         )
 
 
 def without_machine_type(pool: NodePool, otherwise: str) -> Iterator[IneffectiveSetting]:
     """Yield a fault where a pool names no machine type."""
     if pool.machine_type is None:
-        yield IneffectiveSetting(f"names no machine type, {otherwise}", f"write the machine_type of `{pool.id}`")
+        yield IneffectiveSetting(f"has no machine type, {otherwise}", f"set the machine_type of `{pool.id}`")

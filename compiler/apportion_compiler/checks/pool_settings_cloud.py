@@ -38,26 +38,26 @@ def gke_faults(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[Ineff
     if not queued and settings.release_channel != "none" and not settings.auto_upgrade:
         yield IneffectiveSetting(
             f"disables automatic upgrades, which GKE rejects in release channel {settings.release_channel}",
-            "set auto_upgrade to true and name a maintenance exclusion, or leave the channel",
+            "set auto_upgrade to true and add a maintenance exclusion, or leave the release channel",
         )
     if settings.flex_start and (pool.spot or pool.reservation is not None or not settings.autoscaling):
         yield IneffectiveSetting(
-            "uses flex-start, which GKE rejects with spot machines, with a reservation and without autoscaling",
-            f"set flex_start of `{pool.id}` to false, or remove the others",
+            "uses flex-start, which GKE rejects with spot machines, with a reservation or without autoscaling",
+            f"set flex_start of `{pool.id}` to false, or remove the conflicting settings",
         )
     if settings.compact_placement and len(pool.zones) > 1:
-        yield IneffectiveSetting(f"requests compact placement in {len(pool.zones)} zones", "name one zone")
+        yield IneffectiveSetting(f"requests compact placement in {len(pool.zones)} zones", "list one zone")
 
 
 def ack_faults(pool: NodePool, settings: Ack) -> Iterator[IneffectiveSetting]:
     """Yield the faults of a pool on ACK."""
-    yield from without_machine_type(pool, "and ACK creates no machine without one")
+    yield from without_machine_type(pool, "but ACK requires one")
     yield from without_maintenance(pool, "ack")
     yield from without_sharing(pool, "ack")
     yield from without_zones(pool, "vSwitches")
     if settings.spot_strategy != "NoSpot" and not pool.spot:
         yield IneffectiveSetting(
-            f"buys spot machines ({settings.spot_strategy}) but `spot` is false",
+            f"requests spot machines ({settings.spot_strategy}) but `spot` is false",
             f"set spot of `{pool.id}` to true, or its spot_strategy to NoSpot",
         )
     if settings.pool_type == "lingjun" and (pool.spot or settings.deployment_set is not None):
@@ -76,7 +76,7 @@ def eks_faults(pool: NodePool, settings: Eks) -> Iterator[IneffectiveSetting]:
         yield IneffectiveSetting("has at most 0 nodes, but a managed node group needs at least 1", "set max_nodes to 1")
     if settings.capacity_block and pool.reservation is None:
         yield IneffectiveSetting(
-            "uses a capacity block without naming it", f"write the block's id as reservation of `{pool.id}`"
+            "uses a capacity block but does not specify its id", f"set the block's id as the reservation of `{pool.id}`"
         )
     if settings.capacity_block and pool.spot:
         yield IneffectiveSetting("combines a capacity block with spot machines", f"set spot of `{pool.id}` to false")
@@ -84,8 +84,8 @@ def eks_faults(pool: NodePool, settings: Eks) -> Iterator[IneffectiveSetting]:
         settings.node_repair or settings.ami_type is not None or settings.node_role is not None
     ):
         yield IneffectiveSetting(
-            "scales itself, and node_repair, ami_type and node_role are settings of a managed group",
-            "remove them, and set image and role in the launch template",
+            "is self-scaled, but node_repair, ami_type and node_role are settings of a managed group",
+            "remove them, and set the image and role in the launch template",
         )
 
 
@@ -94,7 +94,7 @@ def _made_on_request(pool: NodePool, *, queued: bool) -> Iterator[IneffectiveSet
     if named:
         yield IneffectiveSetting(
             f"has {' and '.join(named)}, but GKE applies none of these to pools that it creates for a request",
-            f"remove them, or create the pool in advance: node_auto_provisioning of `{pool.id}` false",
+            f"remove them, or create the pool in advance and set node_auto_provisioning of `{pool.id}` to false",
         )
     if not queued:
         yield IneffectiveSetting(
@@ -108,11 +108,11 @@ def _reservations(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[In
         return
     if settings.reservation_affinity == "specific" and pool.reservation is None:
         yield IneffectiveSetting(
-            "uses a specific reservation without naming it", f"write the reservation of `{pool.id}`"
+            "uses a specific reservation but does not specify its name", f"set the reservation of `{pool.id}`"
         )
     if settings.reservation_affinity == "none" and pool.reservation is not None:
         yield IneffectiveSetting(
-            f"names the reservation {pool.reservation}, but does not use it",
+            f"sets the reservation {pool.reservation} but does not use it",
             'set reservation_affinity="specific" on its provider, or remove the reservation',
         )
 
@@ -124,15 +124,15 @@ def _fixed_size(pool: NodePool, settings: Gke) -> Iterator[IneffectiveSetting]:
         yield IneffectiveSetting(
             f"does not autoscale, so it stays at {pool.max_nodes} nodes instead of between {pool.min_nodes} and "
             f"{pool.max_nodes}",
-            f"write min_nodes={pool.max_nodes}, or enable autoscaling",
+            f"set min_nodes={pool.max_nodes}, or enable autoscaling",
         )
     if not pool.zones:
         yield IneffectiveSetting(
-            "does not autoscale and names no zones, and GKE counts nodes per zone",
-            f"name the zones of `{pool.id}`",
+            "does not autoscale and lists no zones, but GKE counts nodes per zone",
+            f"list the zones of `{pool.id}`",
         )
     elif pool.max_nodes % len(pool.zones):
         yield IneffectiveSetting(
-            f"has {pool.max_nodes} nodes in {len(pool.zones)} zones, and GKE creates that many in each",
-            f"write {pool.max_nodes - pool.max_nodes % len(pool.zones)} nodes, or name fewer zones",
+            f"has {pool.max_nodes} nodes in {len(pool.zones)} zones, but GKE creates that many in each zone",
+            f"use {pool.max_nodes - pool.max_nodes % len(pool.zones)} nodes, or list fewer zones",
         )

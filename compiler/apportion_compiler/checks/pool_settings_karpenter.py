@@ -23,23 +23,24 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Ineffectiv
     yield from without_sharing(pool, "karpenter")
     if pool.machine_type is None and pool.accelerator is None:
         yield IneffectiveSetting(
-            "names no machine type, so Karpenter uses any", f"write the machine_type of `{pool.id}`"
+            "has no machine type, so Karpenter may use any", f"set the machine_type of `{pool.id}`"
         )
     if pool.min_nodes and not settings.static_nodes:
         yield IneffectiveSetting(
             f"keeps at least {pool.min_nodes} nodes, but Karpenter creates nodes only for pending pods",
-            f"set min_nodes of `{pool.id}` to 0, or static_nodes to true to keep them always",
+            f"set min_nodes of `{pool.id}` to 0, or static_nodes to true to always keep them",
         )
     if settings.static_nodes and pool.min_nodes != pool.max_nodes:
         yield IneffectiveSetting(
             f"keeps {pool.min_nodes} nodes at all times and never grows to {pool.max_nodes}",
-            f"write max_nodes={pool.min_nodes}",
+            f"set max_nodes={pool.min_nodes}",
         )
     for field in ("consolidate_after", "expire_after"):
         value = str(getattr(settings, field))
         if not _TIME.fullmatch(value):
             yield IneffectiveSetting(
-                f"has {field} {value}, which is not a time such as 5m or Never", f"write {field} as 5m or Never"
+                f"has {field} {value}, which is not a duration such as 5m, or Never",
+                f"set {field} to a duration such as 5m, or to Never",
             )
     if pool.reservation is not None:
         yield from _reservation(pool, pool.reservation, settings)
@@ -48,7 +49,7 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Ineffectiv
         if family not in _FAMILIES or not version:
             yield IneffectiveSetting(
                 f"has the image alias {settings.ami_alias}, which is not a family with a version",
-                "write an alias such as al2023@v20260101",
+                "use an alias such as al2023@v20260101",
             )
     if pool.maintenance is not None:
         yield from _maintenance(pool, pool.maintenance)
@@ -57,17 +58,18 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Ineffectiv
 def _reservation(pool: NodePool, reservation: str, settings: Karpenter) -> Iterator[IneffectiveSetting]:
     if not _RESERVATION.fullmatch(reservation):
         yield IneffectiveSetting(
-            f"names the reservation {reservation}, which is not the id of a capacity reservation",
-            "write an id such as cr-0123456789abcdef0",
+            f"has the reservation {reservation}, which is not the id of a capacity reservation",
+            "use an id such as cr-0123456789abcdef0",
         )
     if pool.spot:
         yield IneffectiveSetting(
-            "is spot and names a reservation, and Karpenter uses the reservation", f"set spot of `{pool.id}` to false"
+            "uses spot machines and a reservation, but Karpenter uses only the reservation",
+            f"set spot of `{pool.id}` to false",
         )
     if settings.role is None:
         yield IneffectiveSetting(
-            f"names a reservation, and the node class {settings.node_class} that must select it is not described here",
-            "write role, ami_alias, subnet_tags and security_group_tags, or select it in the class yourself",
+            f"has a reservation, but the node class {settings.node_class}, which must select it, is not declared here",
+            "set role, ami_alias, subnet_tags and security_group_tags, or select it in the node class",
         )
 
 
@@ -81,5 +83,5 @@ def _maintenance(pool: NodePool, maintenance: Maintenance) -> Iterator[Ineffecti
         yield IneffectiveSetting(
             f"has a maintenance window by {maintenance.window.recurrence}, but Karpenter's disruption budgets support "
             "only daily windows and windows on one day of the week",
-            "write FREQ=DAILY, or FREQ=WEEKLY with the day of its start",
+            "use FREQ=DAILY, or FREQ=WEEKLY with its start day",
         )

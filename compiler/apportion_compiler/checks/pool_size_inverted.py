@@ -12,7 +12,10 @@ from apportion_policy.pool import NodePool
 from apportion_policy.resources import GPU, amount_text
 
 POOL_SIZE_INVERTED = Rule(
-    "AP612", "pool-size-inverted", Severity.ERROR, "a node pool has a minimum above its maximum, or can have no nodes"
+    "AP612",
+    "pool-size-inverted",
+    Severity.ERROR,
+    "a node pool has a minimum above its maximum, or a maximum of 0 nodes",
 )
 _MAX_RELATED = 10
 
@@ -66,7 +69,8 @@ def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, takers: li
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
-        f"`{pool.id}` has at most 0 nodes, and the {amount_text(resource, guaranteed)} guaranteed on {scope.name} depend on it",
+        f"`{pool.id}` has at most 0 nodes, and the {amount_text(resource, guaranteed)} guaranteed on {scope.name} "
+        "depend on this pool",
         pool.source,
         tuple(
             Related(node.queue.source, f"`{node.id}` is guaranteed {amount_text(resource, amount)}")

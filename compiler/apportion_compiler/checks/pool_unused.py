@@ -56,9 +56,9 @@ def _unlisted(graph: PolicyGraph, pool: NodePool) -> Diagnostic:
     return Diagnostic(
         POOL_UNUSED,
         f"node pool {pool.id}",
-        f"none of the {n_clusters} clusters has `{pool.id}` among its pools"
+        f"none of the {n_clusters} clusters lists `{pool.id}` in its pools"
         if n_clusters > 1
-        else f"{environment.name}/{cluster.name} does not have `{pool.id}` among its pools",
+        else f"{environment.name}/{cluster.name} does not list `{pool.id}` in its pools",
         pool.source,
         (),
         f"add `{pool.id}` to the pools of {environment.name}/{cluster.name}, or remove it"

@@ -13,7 +13,7 @@ POOLS_DISAGREE = Rule(
     "AP616",
     "pools-disagree",
     Severity.WARNING,
-    "node pools of a cluster conflict or cannot be distinguished",
+    "node pools of a cluster conflict or are indistinguishable",
 )
 
 _DESCRIBED = ("role", "ami_alias", "subnet_tags", "security_group_tags")
@@ -39,7 +39,7 @@ def _finding(scope: Scope, earlier: NodePool, later: NodePool, message: str, hin
         f"node pool {later.id}",
         f"`{later.id}` {message}",
         later.source,
-        () if earlier is later else (Related(earlier.source, f"`{earlier.id}` is the other"),),
+        () if earlier is later else (Related(earlier.source, f"`{earlier.id}` is the other pool"),),
         hint,
         scope=scope.name,
     )
@@ -62,8 +62,8 @@ def _requested(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, 
             yield (
                 known[name],
                 pool,
-                f"is created by GKE on request, as `{known[name].id}` is, and nothing but {name} distinguishes them",
-                "declare one pool for both, or set node_auto_provisioning to false on one",
+                f"and `{known[name].id}` are both created by GKE on request, and only {name} distinguishes them",
+                "merge them into one pool, or set node_auto_provisioning to false on one of them",
             )
         known.setdefault(name, pool)
 
@@ -82,7 +82,7 @@ def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, st
                 yield (
                     first,
                     pool,
-                    f"has a different maintenance window from `{first.id}`, but a GKE cluster has only one",
+                    f"has a different maintenance window than `{first.id}`, but a GKE cluster has only one",
                     "set the same window on both",
                 )
             first = first or pool
@@ -92,8 +92,8 @@ def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, st
                 yield (
                     other,
                     pool,
-                    f"has another maintenance exclusion {exclusion.name} than `{other.id}`",
-                    "give one of them another name",
+                    f"has a different maintenance exclusion {exclusion.name} than `{other.id}`",
+                    "rename one of them",
                 )
 
 
@@ -109,8 +109,8 @@ def _node_classes(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePoo
             yield (
                 pool,
                 pool,
-                f"describes the node class {settings.node_class} in part: {', '.join(missing)} is missing",
-                "describe all of it, or nothing if the class is created elsewhere",
+                f"declares the node class {settings.node_class} partially: {', '.join(missing)} is missing",
+                "declare all of it, or none of it if the class is created elsewhere",
             )
         elif given:
             other = described.setdefault(settings.node_class, (pool, given))
@@ -118,6 +118,6 @@ def _node_classes(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePoo
                 yield (
                     other[0],
                     pool,
-                    f"describes the node class {settings.node_class} differently from `{other[0].id}`",
-                    f"give one of them another node_class than {settings.node_class}",
+                    f"declares the node class {settings.node_class} differently than `{other[0].id}`",
+                    f"give one of them a different node_class than {settings.node_class}",
                 )

@@ -57,18 +57,20 @@ def _finding(
     where = tuple(engine for engine, _ in against)
     kept_by = tuple(engine for engine in engines if engine not in where)
     evict = "evicts" if len(where) == 1 else "evict"
-    hint = f"write preemptible=True: {engine_list(where)} {evict} its work regardless"
+    hint = f"set preemptible=True: {engine_list(where)} {evict} its work regardless"
     if kept_by:
         # There the word counts, and a class that says otherwise would lose its protection.
         hint = (
-            f"run its work on {engine_list(kept_by)}, or waive this: preemptible=True would have it evicted there too"
+            f"run its work on {engine_list(kept_by)}, or waive this finding: with preemptible=True its work would be "
+            "evicted there too"
         )
     if all(map(_needs_higher_class, where)):
         hint = f"raise its value above {highest.value}, or {hint}"
     return Diagnostic(
         PREEMPTIBILITY_AGAINST_ENGINE,
         f"priority class {cls.name}",
-        f"`{cls.name}` (value {cls.value}) is declared non-preemptible, but {' and '.join(text for _, text in against)}",
+        f"`{cls.name}` (value {cls.value}) is declared non-preemptible, but "
+        f"{' and '.join(text for _, text in against)}",
         cls.source,
         related,
         hint,

@@ -27,11 +27,11 @@ def preemptibility_implicit(graph: PolicyGraph) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 PREEMPTIBILITY_IMPLICIT,
                 f"priority class {cls.name}",
-                f"`{cls.name}` has value {cls.value} and leaves `preemptible` unset: kai treats "
-                f"{NON_PREEMPTIBLE_FROM} and above as non-preemptible, and limits it to its queue's guarantee",
+                f"`{cls.name}` has value {cls.value} but does not set `preemptible`: kai treats values of "
+                f"{NON_PREEMPTIBLE_FROM} and above as non-preemptible, and limits their work to the queue's guarantee",
                 cls.source,
                 (),
-                "write preemptible=False if that is intended, or preemptible=True to let it use idle capacity",
+                "set preemptible=False if that is intended, or preemptible=True to let it use idle capacity",
                 # What the engine does already: the fix changes nothing that runs.
                 ValueEdit(cls.source, ("preemptible",), value=False, applicability=Applicability.SAFE),
             )

@@ -37,7 +37,7 @@ def priority_reserved_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
             yield _finding(
                 cls,
                 f"`{cls.name}` is declared as installed by the engine, but no engine installs a class of that name",
-                "remove `installed_by_engine`, so that the class is emitted",
+                "remove `installed_by_engine`, to emit the class",
                 ValueEdit(cls.source, ("installed_by_engine",), None),
             )
 
@@ -48,12 +48,12 @@ def _finding(cls: PriorityClass, message: str, hint: str, fix: ValueEdit | None)
 
 def _way_out(graph: PolicyGraph, cls: PriorityClass, used: AbstractSet[str]) -> tuple[str, ValueEdit | None]:
     if is_systems_own(cls):
-        return "declare a class of your own: pods with this one evict whatever else runs on a node", None
+        return "declare your own class: pods with this class evict any other pod on a node", None
     meant = cls.name.removeprefix(_PREFIX)
     if not meant or meant in graph.declarations.priority_classes:
-        return f"give it a name that does not begin with {_PREFIX}", None
+        return f"rename it so that its name does not begin with {_PREFIX}", None
     # Queues that name the class would have to change with it.
-    return f"name it `{meant}`", ValueEdit(cls.source, ("name",), meant) if cls.name not in used else None
+    return f"rename it to `{meant}`", ValueEdit(cls.source, ("name",), meant) if cls.name not in used else None
 
 
 def is_systems_own(cls: PriorityClass) -> bool:

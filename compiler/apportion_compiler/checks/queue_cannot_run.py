@@ -57,11 +57,12 @@ def _zero_limit(scope: Scope, node: Node, resource: str) -> Diagnostic:
     guaranteed = own.guaranteed.get(resource, 0)
     hint = f"raise the limit of `{node.id}` to the {resource} that its work needs"
     if not isinstance(guaranteed, Unlimited) and guaranteed:
-        hint = f"raise the limit of `{node.id}` to {amount_text(resource, guaranteed)} at least, its guarantee"
+        hint = f"raise the limit of `{node.id}` to {amount_text(resource, guaranteed)} or more, its guarantee"
     return Diagnostic(
         QUEUE_CANNOT_RUN,
         node.address,
-        f"`{node.id}` is limited to {amount_text(resource, 0)}: no workload that asks for {resource} can run in {where}",
+        f"`{node.id}` is limited to {amount_text(resource, 0)}: no workload that requests {resource} can run in "
+        f"{where}",
         override or node.queue.source,
         (),
         hint,
@@ -92,12 +93,12 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if node.id not in said:
             said.add(node.id)
             allows = (
-                f"allows only {', '.join(names)}, and no queue here may use them"
+                f"allows only {', '.join(names)}, but no queue here may use them"
                 if names
                 else "allows no priority class"
             )
             if names is None:
-                allows = "may use no priority class: all of them are reserved for other queues"
+                allows = "cannot use any priority class: all of them are reserved for other queues"
             yield Diagnostic(
                 QUEUE_CANNOT_RUN,
                 node.address,
@@ -141,10 +142,11 @@ def _without_quota(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     QUEUE_CANNOT_RUN,
                     leaf.address,
                     f"`{leaf.id}` may run only non-preemptible work ({names}), which {engine_list(engines)} "
-                    f"{'keep' if len(engines) > 1 else 'keeps'} inside the guarantee, and it is guaranteed {nothing}",
+                    f"{'keep' if len(engines) > 1 else 'keeps'} within the guarantee, but it is guaranteed {nothing}",
                     scope.values[leaf.id].sources.get("guaranteed", leaf.queue.source),
                     (),
-                    f"guarantee `{leaf.id}` the {' and '.join(missing)} that its work needs, or allow a preemptible class",
+                    f"guarantee `{leaf.id}` the {' and '.join(missing)} that its work needs, or allow a preemptible "
+                    "class",
                     None,
                     scope.name,
                 )
@@ -159,7 +161,7 @@ def _without_pool(fault: PoolFault) -> Diagnostic:
     node = fault.node
     named = ", ".join(fault.pools)
     if not fault.pools:
-        message = f"`{node.id}` may use no node pool"
+        message = f"`{node.id}` cannot use any node pool"
     elif fault.cluster is None:
         message = f"no cluster has machines of the node pools that `{node.id}` may use ({named})"
     else:
@@ -170,7 +172,9 @@ def _without_pool(fault: PoolFault) -> Diagnostic:
         message,
         node.queue.source,
         tuple(Related(pool.source, f"`{pool.id}` has at most {pool.max_nodes} nodes") for pool in fault.empty),
-        f"let `{node.id}` use {fault.instead}" if fault.instead else f"let `{node.id}` use a node pool of a cluster",
+        f"let `{node.id}` use {fault.instead}"
+        if fault.instead
+        else f"allow `{node.id}` to use a node pool that a cluster has",
         None,
         fault.cluster,
         Severity.WARNING if fault.cluster is not None else None,

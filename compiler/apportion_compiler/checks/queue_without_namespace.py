@@ -27,11 +27,11 @@ def queue_without_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if any(resource.startswith(GPU_MODEL_PREFIX) for resource in amounts):
             amounts.pop(GPU, None)
         promised = ", ".join(amount_text(resource, amount) for resource, amount in sorted(amounts.items()))
-        idle = f", and only others use its guarantee of {promised}" if promised else ""
+        idle = f", and only other queues can use its guarantee of {promised}" if promised else ""
         yield Diagnostic(
             QUEUE_WITHOUT_NAMESPACE,
             leaf.address,
-            f"`{leaf.id}` has no namespace, so no work runs in it{idle}",
+            f"`{leaf.id}` has no namespace, so it cannot run workloads{idle}",
             leaf.queue.source,
             hint=f'add namespaces=("{leaf.id}",) to `{leaf.id}`, or remove the queue',
         )

@@ -43,7 +43,7 @@ def queued_forbidden_setting(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"node pool {pool.id}",
                 f"`{pool.id}` {fault.message}",
                 pool.source,
-                (Related(plan.source, f"`{plan.id}` queues its provisioning"),),
+                (Related(plan.source, f"`{plan.id}` uses queued provisioning"),),
                 fault.hint,
                 fault.fix,
                 None,
@@ -55,7 +55,7 @@ def _faults(pool: NodePool, plan: ProvisioningPlan) -> Iterator[_Fault]:
     if not isinstance(pool.provider, Gke):
         yield _Fault(
             f"is provided by {pool.provider.kind}, but only gke supports {plan.provisioning_class}",
-            f"remove `provisioning` from `{pool.id}`, or name a plan of another class",
+            f"remove `provisioning` from `{pool.id}`, or use a plan of a different class",
             ValueEdit(pool.source, ("provisioning",), None),
         )
         return
@@ -67,7 +67,7 @@ def _faults(pool: NodePool, plan: ProvisioningPlan) -> Iterator[_Fault]:
 def _of_pool(pool: NodePool) -> Iterator[_Fault]:
     if pool.min_nodes:
         yield _Fault(
-            f"keeps at least {pool.min_nodes} nodes; queued provisioning starts each request from 0",
+            f"keeps at least {pool.min_nodes} nodes; queued provisioning requires a minimum of 0",
             f"set min_nodes of `{pool.id}` to 0",
             ValueEdit(pool.source, ("min_nodes",), 0),
         )
@@ -88,25 +88,26 @@ def _of_pool(pool: NodePool) -> Iterator[_Fault]:
 def _of_provider(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
     if gke.reservation_affinity != "none":
         yield _Fault(
-            f"has the reservation affinity {gke.reservation_affinity}; queued provisioning requires none, from the creation of the pool",
+            f"has the reservation affinity {gke.reservation_affinity}; queued provisioning requires none, set when "
+            "the pool is created",
             f'set reservation_affinity="none" on the provider of `{pool.id}`',
             ValueEdit(gke.source, ("reservation_affinity",), "none"),
         )
     if gke.location_policy != "ANY":
         yield _Fault(
-            f"has the location policy {gke.location_policy}; queued provisioning supports ANY only",
+            f"has the location policy {gke.location_policy}; queued provisioning supports only ANY",
             f'set location_policy="ANY" on the provider of `{pool.id}`',
             ValueEdit(gke.source, ("location_policy",), "ANY"),
         )
     if not gke.autoscaling:
         yield _Fault(
-            "does not autoscale, but the cluster autoscaler serves queued requests",
+            "does not autoscale, but the cluster autoscaler fulfils queued requests",
             f"set autoscaling of `{pool.id}` to true",
             ValueEdit(gke.source, ("autoscaling",), value=True),
         )
     if gke.auto_repair:
         yield _Fault(
-            "repairs nodes automatically, which evicts the whole job that they were provisioned for",
+            "repairs nodes automatically, which evicts the entire job that they were provisioned for",
             f"set auto_repair of `{pool.id}` to false",
             ValueEdit(gke.source, ("auto_repair",), value=False),
             Severity.WARNING,
@@ -116,7 +117,7 @@ def _of_provider(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
 def _of_upgrades(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
     in_channel = gke.release_channel != "none"
     if in_channel and not gke.auto_upgrade:
-        when = "" if _says_when(pool) else " and name a maintenance window or exclusion"
+        when = "" if _says_when(pool) else " and add a maintenance window or exclusion"
         yield _Fault(
             f"disables automatic upgrades, which GKE rejects in release channel {gke.release_channel}",
             f"set auto_upgrade of `{pool.id}` to true{when}",
@@ -124,15 +125,15 @@ def _of_upgrades(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
         )
     elif in_channel and not _says_when(pool):
         yield _Fault(
-            f"is upgraded whenever the release channel {gke.release_channel} has a new version, which evicts the whole job "
-            "that its nodes were provisioned for",
-            f"give `{pool.id}` a maintenance window or exclusion",
+            f"is upgraded whenever the release channel {gke.release_channel} has a new version, which evicts the "
+            "entire job that its nodes were provisioned for",
+            f"add a maintenance window or exclusion to `{pool.id}`",
             None,
             Severity.WARNING,
         )
     elif not in_channel and gke.auto_upgrade:
         yield _Fault(
-            "upgrades nodes automatically, which evicts the whole job that they were provisioned for",
+            "upgrades nodes automatically, which evicts the entire job that they were provisioned for",
             f"set auto_upgrade of `{pool.id}` to false",
             ValueEdit(gke.source, ("auto_upgrade",), value=False),
             Severity.WARNING,

@@ -14,7 +14,7 @@ QUEUED_TOO_MANY_NODES = Rule(
     "AP608",
     "queued-too-many-nodes",
     Severity.ERROR,
-    "a queued request may ask for more nodes than are provisioned at once",
+    "a queued request may exceed the number of nodes that can be provisioned at once",
 )
 _BOUND = f"{MAX_NODES_PER_ZONE:,}"
 
@@ -26,7 +26,8 @@ def queued_too_many_nodes(graph: PolicyGraph) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 QUEUED_TOO_MANY_NODES,
                 f"provisioning plan {plan.id}",
-                f"`{plan.id}` lets one request ask for {plan.max_nodes_per_request:,} nodes; GKE provisions at most {_BOUND}",
+                f"`{plan.id}` allows up to {plan.max_nodes_per_request:,} nodes per request; GKE provisions at most "
+                f"{_BOUND}",
                 plan.source,
                 (),
                 f"lower max_nodes_per_request of `{plan.id}` to {MAX_NODES_PER_ZONE}",
@@ -58,7 +59,8 @@ def _unbounded_request(pool: NodePool, plan: ProvisioningPlan) -> Diagnostic:
     return Diagnostic(
         QUEUED_TOO_MANY_NODES,
         f"node pool {pool.id}",
-        f"one request for `{pool.id}` may ask for {pool.max_nodes:,} nodes; GKE provisions at most {_BOUND}, in one zone",
+        f"one request for `{pool.id}` may require {pool.max_nodes:,} nodes; GKE provisions at most {_BOUND}, in one "
+        "zone",
         pool.source,
         (Related(plan.source, f"`{plan.id}` sets no limit per request"),),
         f"set max_nodes_per_request={MAX_NODES_PER_ZONE} on `{plan.id}`",

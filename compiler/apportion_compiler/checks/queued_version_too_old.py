@@ -37,7 +37,7 @@ def queued_version_too_old(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     QUEUED_VERSION_TOO_OLD,
                     f"node pool {pool.id}",
-                    f"`{pool.id}` runs GKE {provider.version}, and {what} needs {since} or later",
+                    f"`{pool.id}` runs GKE {provider.version}, but {what} requires {since} or later",
                     pool.source,
                     related,
                     f"upgrade the cluster to {since} or later",
@@ -47,7 +47,7 @@ def queued_version_too_old(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 def _needs(plan: ProvisioningPlan, provider: Gke) -> Iterator[tuple[str, str, tuple[Related, ...]]]:
     if plan.max_run_duration is not None or MAX_RUN_DURATION_PARAMETER in plan.parameters:
-        place = Related(plan.source, f"`{plan.id}` limits how long nodes live")
+        place = Related(plan.source, f"`{plan.id}` limits the lifetime of nodes")
         yield f"{MAX_RUN_DURATION_PARAMETER} of `{plan.id}`", SINCE_MAX_RUN_DURATION, (place,)
     if provider.node_auto_provisioning:
         yield "queued provisioning with node auto-provisioning", SINCE_NODE_AUTO_PROVISIONING, ()
@@ -60,5 +60,5 @@ def _unreadable(pool: NodePool, version: str) -> Diagnostic:
         f'`{pool.id}` runs GKE "{version[:64]}", which is not a version such as {SINCE_NODE_AUTO_PROVISIONING}',
         pool.source,
         (),
-        "write the version as `gcloud container clusters describe` shows it in currentMasterVersion",
+        "use the version that `gcloud container clusters describe` shows as currentMasterVersion",
     )

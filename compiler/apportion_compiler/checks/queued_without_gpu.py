@@ -20,9 +20,9 @@ def queued_without_gpu(graph: PolicyGraph) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 QUEUED_WITHOUT_GPU,
                 f"node pool {pool.id}",
-                f"`{pool.id}` has no GPUs, and {plan.provisioning_class} provisions GPU nodes only",
+                f"`{pool.id}` has no GPUs, but {plan.provisioning_class} provisions only GPU nodes",
                 pool.source,
-                (Related(plan.source, f"`{plan.id}` is of that class"),),
-                f"remove `provisioning` from `{pool.id}`, or give it an accelerator",
+                (Related(plan.source, f"`{plan.id}` has that class"),),
+                f"remove `provisioning` from `{pool.id}`, or add an accelerator",
                 ValueEdit(pool.source, ("provisioning",), None),
             )

@@ -16,7 +16,7 @@ from apportion_policy.quantity import Unlimited, parse_weight, weight_text
 from apportion_policy.resources import CPU, GPU, amount_text
 
 QUOTA_OVERSUBSCRIBED = Rule(
-    "AP201", "quota-oversubscribed", Severity.ERROR, "children are guaranteed more than their parent has"
+    "AP201", "quota-oversubscribed", Severity.ERROR, "children are guaranteed more than their parent"
 )
 _SHOWN = 8
 
@@ -119,7 +119,7 @@ def _hint(places: Sequence[tuple[Scope, _Excess]], lowered: Node | None) -> str:
     if all(scope.share == 1 for scope, _ in places):
         return f"{hint}, or lower `{lowered.id}` by {amount_text(resource, over.excess)}"
     left = min(_left(scope, each, lowered) for scope, each in places)
-    return f"{hint}, or lower that of `{lowered.id}` to {written_text(resource, left, share, place)}"
+    return f"{hint}, or lower the guarantee of `{lowered.id}` to {written_text(resource, left, share, place)}"
 
 
 def _left(scope: Scope, over: _Excess, lowered: Node) -> int:
@@ -137,7 +137,7 @@ def _backing(over: _Excess) -> str:
     has = amount_text(over.resource, over.has)
     if over.ratio == 1000:
         return has
-    return f"{has} and may guarantee {weight_text(over.ratio)} times that"
+    return f"{has} and an overcommit of {weight_text(over.ratio)}"
 
 
 def _takers(graph: PolicyGraph, scope: Scope, resource: str, amounts: Mapping[str, int]) -> tuple[Related, ...]:
@@ -147,13 +147,13 @@ def _takers(graph: PolicyGraph, scope: Scope, resource: str, amounts: Mapping[st
     places = [
         Related(
             scope.values[child].sources.get("guaranteed", graph.nodes[child].queue.source),
-            f"`{child}` takes {amount_text(resource, amounts[child])}",
+            f"`{child}` is guaranteed {amount_text(resource, amounts[child])}",
         )
         for child in shown
     ]
     if rest:
         total = amount_text(resource, sum(amounts[child] for child in rest))
-        places.append(Related(graph.nodes[rest[0]].queue.source, f"`{rest[0]}` and the others take {total}"))
+        places.append(Related(graph.nodes[rest[0]].queue.source, f"`{rest[0]}` and the others are guaranteed {total}"))
     return tuple(places)
 
 

@@ -15,7 +15,7 @@ _RULES = (
         "AP501",
         "unsupported-lending-limit",
         Severity.WARNING,
-        "the engine cannot limit how much of an idle guarantee is lent",
+        "the engine cannot limit the lending of idle guarantees",
     ),
     Rule("AP502", "unsupported-extended-resources", Severity.ERROR, "the engine has no quota for the resource"),
     Rule("AP503", "unsupported-user-limits", Severity.WARNING, "the engine has no per-user limits"),
@@ -37,7 +37,7 @@ _RULES = (
         "AP513",
         "mixed-gpu-counting",
         Severity.ERROR,
-        "a GPU guarantee names no model on a cluster that counts by model",
+        "a GPU guarantee specifies no model on a cluster that counts GPUs by model",
     ),
     Rule("AP514", "unsupported-gpu-model-quota", Severity.ERROR, "the engine has no quota per GPU model"),
     Rule("AP515", "unsupported-weight-per-resource", Severity.WARNING, "the engine has one weight for all resources"),
@@ -48,9 +48,14 @@ _RULES = (
         "AP618",
         "queued-pool-unreachable",
         Severity.WARNING,
-        "a queue's limit leaves nothing on nodes that it can request",
+        "a queue's limit leaves no capacity on nodes that it can request",
     ),
-    Rule("AP520", "declared-quota-mismatch", Severity.ERROR, "an object's declared quotas are not the guarantee"),
+    Rule(
+        "AP520",
+        "declared-quota-mismatch",
+        Severity.ERROR,
+        "the declared quotas of an object do not add up to the guarantee",
+    ),
 )
 
 REFUSALS: Mapping[str, Rule] = {rule.code: rule for rule in _RULES}

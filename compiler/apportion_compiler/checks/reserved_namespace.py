@@ -33,7 +33,7 @@ def reserved_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     node.address,
                     f"`{node.id}` claims the namespace {namespace}, which belongs to {owner}",
                     node.queue.source,
-                    hint=f"give `{node.id}` a namespace of its own"
+                    hint=f"give `{node.id}` its own namespace"
                     + (f", such as `{node.id}`" if namespace_owner(node.id, added) is None else ""),
                 )
 

@@ -23,7 +23,7 @@ def several_global_defaults(graph: PolicyGraph) -> Iterator[Diagnostic]:
         yield Diagnostic(
             SEVERAL_GLOBAL_DEFAULTS,
             f"priority class {cls.name}",
-            f"`{cls.name}` and `{first.name}` are both the global default; Kubernetes admits one",
+            f"`{cls.name}` and `{first.name}` are both the global default; Kubernetes allows only one",
             cls.source,
             (Related(first.source, f"`{first.name}` is the global default"),),
             f"remove global_default from `{cls.name}` or from `{first.name}`",

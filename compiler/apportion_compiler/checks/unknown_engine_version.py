@@ -10,7 +10,7 @@ from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph
 
 UNKNOWN_ENGINE_VERSION = Rule(
-    "AP110", "unknown-engine-version", Severity.ERROR, "an engine version that this release does not support"
+    "AP110", "unknown-engine-version", Severity.ERROR, "this release does not support the engine version"
 )
 
 
@@ -36,7 +36,7 @@ def _problem(text: str, known: VersionRange) -> tuple[str, str] | None:
         example = minor_text(newest or oldest)
         return (
             f"{known.product} `{text}`, which is not a version number",
-            f'write the version that is installed, such as "{example}.0"',
+            f'set the installed version, such as "{example}.0"',
         )
     if version < oldest:
         return (
@@ -46,6 +46,6 @@ def _problem(text: str, known: VersionRange) -> tuple[str, str] | None:
     if newest is not None and version > newest:
         return (
             f"{known.product} {text}, but the newest supported version is {minor_text(newest)}",
-            f"upgrade apportion, or read what {known.product} changed ({known.source}) and set AP110 to warning",
+            f"upgrade apportion, or review the changes of {known.product} ({known.source}) and set AP110 to warning",
         )
     return None

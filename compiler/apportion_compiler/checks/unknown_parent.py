@@ -1,4 +1,4 @@
-"""AP101: a queue names a parent that is not declared."""
+"""AP101: a queue references a parent that is not declared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic,
 from apportion_compiler.graph.declarations import Declarations
 
 UNKNOWN_PARENT = Rule(
-    "AP101", "unknown-parent", Severity.ERROR, "a queue names a parent that is not declared", required=True
+    "AP101", "unknown-parent", Severity.ERROR, "a queue references a parent that is not declared", required=True
 )
 
 
@@ -30,7 +30,7 @@ def unknown_parent(declarations: Declarations, as_of: date) -> Iterator[Diagnost
             f"queue {queue.id}",
             f"`{queue.id}` has the parent `{parent}`, which is not declared",
             queue.source,
-            hint=f"name `{meant}` as its parent"
+            hint=f"set its parent to `{meant}`"
             if meant is not None
             else f"declare a queue `{parent}`, or remove `parent` to make `{queue.id}` a top-level queue",
             fix=None

@@ -23,7 +23,7 @@ from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.policy import Policy, RuleSeverity
 
 UNKNOWN_REFERENCE = Rule(
-    "AP109", "unknown-reference", Severity.ERROR, "a declaration names an undeclared object", required=True
+    "AP109", "unknown-reference", Severity.ERROR, "a declaration references an undeclared object", required=True
 )
 
 
@@ -61,7 +61,7 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
 
 _HINTS: Mapping[str, str] = {
     RULE: "`apportion rules` lists the codes",
-    POOL: "add it to `node_pools` of the policy, or remove the name",
+    POOL: "add it to `node_pools` of the policy, or remove the reference",
 }
 
 
@@ -82,18 +82,18 @@ def _finding(reference: Reference, meant: str | None, near: str | None, *, again
     kind, name, path, address, at = reference
     who = address if address != RULES_ADDRESS else "`severity`"
     if meant is not None:
-        hint = f"name `{meant}`" if not again else f"remove `{name}`: `{meant}` is named already"
+        hint = f"use `{meant}` instead" if not again else f"remove `{name}`: `{meant}` is already listed"
     elif near is not None:
-        hint = f"name `{near}` if that is meant; otherwise add `{name}` to `node_pools` of the policy"
+        hint = f"use `{near}` if you mean that pool; otherwise add `{name}` to `node_pools` of the policy"
     else:
-        hint = _HINTS.get(kind, "declare it, or remove the name")
+        hint = _HINTS.get(kind, "declare it, or remove the reference")
     # A mapping's key is no value: it cannot be edited on its own.
     is_value = path[-1] != name
     written = meant or near
     return Diagnostic(
         UNKNOWN_REFERENCE,
         address,
-        f"{who} names the {kind} `{name}`, which {'does not exist' if kind == RULE else 'is not declared'}",
+        f"{who} references the {kind} `{name}`, which {'does not exist' if kind == RULE else 'is not declared'}",
         at,
         hint=hint,
         # Whether another pool is meant, its author says: the edit is not a safe one, and marks the line of the name.
@@ -107,7 +107,7 @@ def _relaxed(policy: Policy, required: Collection[str]) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 UNKNOWN_REFERENCE,
                 f"rule {code}",
-                f"{code} is set to {severity.value}, but is always an error: nothing can be compiled past it",
+                f"{code} is set to {severity.value}, but is always an error, because it prevents compilation",
                 policy.rules.source,
                 hint=f"remove {code} from `severity`",
                 fix=ValueEdit(policy.rules.source, ("severity", code), None, Applicability.SAFE),

@@ -48,8 +48,8 @@ def _undefined(pool: NodePool, cluster: Cluster, defined: list[str], scope: str 
         f"node pool {pool.id}",
         f"`{pool.id}` is labelled for topology `{pool.topology}`, {missing}",
         pool.source,
-        (Related(cluster.source, f"`{cluster.name}` has the pool"),),
-        f"name `{meant}` in the pool" if meant is not None else f"add topology `{pool.topology}` to `{cluster.name}`",
+        (Related(cluster.source, f"`{cluster.name}` lists the pool"),),
+        f"use `{meant}` in the pool" if meant is not None else f"add topology `{pool.topology}` to `{cluster.name}`",
         ValueEdit(pool.source, ("topology",), meant) if meant is not None else None,
         scope,
     )
@@ -62,7 +62,8 @@ def _unused(topology: Topology, environment: Environment, cluster: Cluster) -> D
         f"none of the node pools of `{cluster.name}` is labelled for its topology `{topology.name}`",
         topology.source,
         (Related(cluster.source, f"`{cluster.name}` has the topology"),),
-        f"name `{topology.name}` in the pools whose nodes have its labels, or remove it from `{cluster.name}`",
+        f"set `topology` to `{topology.name}` in the pools whose nodes have its labels, or remove it from "
+        f"`{cluster.name}`",
         None,
         f"{environment.name}/{cluster.name}",
         Severity.WARNING,

@@ -25,7 +25,7 @@ UNLIMITED_GUARANTEE = Rule(
     "AP204",
     "unlimited-guarantee-beside-bounded",
     Severity.ERROR,
-    "an unlimited guarantee makes those of its parent and siblings meaningless",
+    "an unlimited guarantee makes the guarantees of its parent and siblings meaningless",
 )
 _SHOWN = 8
 
@@ -102,7 +102,7 @@ def _beside(graph: PolicyGraph, scope: Scope, resource: str, promised: list[tupl
     largest = sorted(promised, key=lambda item: (-item[0], item[1]))[:_SHOWN]
     who = f"`{largest[0][1]}`" + (f" and {len(promised) - 1} more" if len(promised) > 1 else "")
     return _Bounded(
-        f"beside {who} with {amount_text(resource, sum(amount for amount, _ in promised))}",
+        f"alongside {who} with {amount_text(resource, sum(amount for amount, _ in promised))}",
         tuple(
             Related(
                 scope.values[id_].sources.get("guaranteed", graph.nodes[id_].queue.source),
@@ -124,7 +124,7 @@ def _bounded_by_machines(graph: PolicyGraph, scope: Scope, resource: str) -> _Bo
     if not known:
         return None
     amount, environment = max(known, key=lambda item: item[0])
-    holds = f"the node pools of `{environment.name}` hold {amount_text(resource, amount)}"
+    holds = f"the node pools of `{environment.name}` have {amount_text(resource, amount)}"
     clause = f"but {holds}: it is never over its guarantee, so nothing is reclaimed from it"
     return _Bounded(clause, (Related(environment.source, holds),), amount, Severity.WARNING)
 
@@ -152,7 +152,8 @@ def _finding(scope: Scope, node: Node, resource: str, bounded: _Bounded) -> Diag
     kind = amount_text(resource, 0).partition(" ")[2]
     if bounded.room is None:
         hint = (
-            f"give `{node.id}` a number of {kind} instead of UNLIMITED; its weight decides its share of idle capacity"
+            f"set the guarantee of `{node.id}` to a number of {kind} instead of UNLIMITED; its weight decides its "
+            "share of idle capacity"
         )
     else:
         hint = f"guarantee `{node.id}` at most {amount_text(resource, bounded.room)}"

@@ -1,4 +1,4 @@
-"""AP113: a waiver whose last day has passed no longer suppresses anything."""
+"""AP113: a waiver has expired no longer suppresses anything."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 
-WAIVER_EXPIRED = Rule("AP113", "waiver-expired", Severity.ERROR, "a waiver whose last day has passed")
+WAIVER_EXPIRED = Rule("AP113", "waiver-expired", Severity.ERROR, "a waiver has expired")
 
 
 def waiver_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -22,6 +22,6 @@ def waiver_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"the waiver of {waiver.code} for {waiver.address} expired on {waiver.expires}, "
                 f"{days} day{'s' * (days != 1)} before {as_of}",
                 waiver.source,
-                hint=f"fix what {waiver.code} finds and remove the waiver, "
-                f"or have {waiver.owner} approve a later `expires`",
+                hint=f"fix the {waiver.code} finding and remove the waiver, or have {waiver.owner} approve a later "
+                "`expires`",
             )

@@ -1,4 +1,4 @@
-"""AP114: a waiver that suppresses no finding."""
+"""AP114: a waiver suppresses no finding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.policy import Waiver
 
-WAIVER_UNUSED = Rule("AP114", "waiver-unused", Severity.WARNING, "a waiver that suppresses no finding")
+WAIVER_UNUSED = Rule("AP114", "waiver-unused", Severity.WARNING, "a waiver suppresses no finding")
 
 
 def waiver_unused(declarations: Declarations, as_of: date, evaluated: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
@@ -30,9 +30,9 @@ def waiver_unused(declarations: Declarations, as_of: date, evaluated: Sequence[D
 def _finding(waiver: Waiver, evaluated: Sequence[Diagnostic], meant: str | None) -> Diagnostic:
     message = f"the waiver of {waiver.code} for {waiver.address} suppresses nothing"
     elsewhere = sorted({d.address for d in evaluated if d.code == waiver.code and d.address != waiver.address})
-    hint = f"remove it; {waiver.code} finds {elsewhere[0]}" if elsewhere else "remove it"
+    hint = f"remove the waiver; {waiver.code} is reported for {elsewhere[0]}" if elsewhere else "remove it"
     if meant is not None:
-        hint = f"no object is named {waiver.address}: name {meant}, or remove the waiver"
+        hint = f"there is no object {waiver.address}: change it to {meant}, or remove the waiver"
     return Diagnostic(WAIVER_UNUSED, _address(waiver), message, waiver.source, hint=hint)
 
 

@@ -52,7 +52,7 @@ def _only_child(graph: PolicyGraph, node: Node, own: QueueValues, asked: list[st
     siblings = len(graph.nodes[node.parent].children) if node.parent is not None else len(graph.roots)
     if siblings > 1:
         return []
-    beside = f"below `{node.parent}`" if node.parent is not None else "at the top"
+    beside = f"below `{node.parent}`" if node.parent is not None else "at the top level"
     related: tuple[Related, ...] = ()
     if node.parent is not None:
         parent = graph.nodes[node.parent]

@@ -69,7 +69,7 @@ def _table(report: Report, rest: list[Finding], in_repository: Callable[[str], s
         "",
         f"GitHub shows {SHOWN_PER_LEVEL} annotations per level; these are the rest.",
         "",
-        "| level | rule | place | finding |",
+        "| level | rule | location | finding |",
         "| --- | --- | --- | --- |",
     ]
     for finding in rest:

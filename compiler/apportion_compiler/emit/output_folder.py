@@ -92,7 +92,7 @@ class OutputFolder:
         with _parent(self._fd, name, self.path, made=self._made) as (parent, leaf):
             found = _kind(parent, leaf)
             if found is not None and stat.S_ISDIR(found):
-                raise LinkedPathError(f"{self.path / name} is a folder, where a file is expected")
+                raise LinkedPathError(f"{self.path / name} is a folder, expected a file")
             temporary = f".apportion-{os.urandom(8).hex()}.tmp"
             self._staged.append(StagedFile(os.dup(parent), temporary, leaf))
             descriptor = os.open(temporary, _NEW, 0o666, dir_fd=parent)
@@ -187,7 +187,7 @@ def write_file(path: Path, content: bytes) -> None:
     try:
         found = _kind(descriptor, path.name)
         if found is not None and not stat.S_ISREG(found):
-            raise LinkedPathError(f"{path} is {_described(found)}, which is not written to")
+            raise LinkedPathError(f"{path} is {_described(found)}; refusing to write to it")
         folder.stage(path.name, content)
         folder.commit()
     finally:
@@ -220,7 +220,7 @@ def _open_folder(path: Path, *, create: bool) -> int:
 
 def _step(parent: int, part: str, path: Path, *, create: bool, made: list[str] | None = None, name: str = "") -> int:
     if part in ("", ".", "..") or "/" in part or "\0" in part:
-        raise LinkedPathError(f"{path}: `{part}` is not a name of a file or folder")
+        raise LinkedPathError(f"{path}: `{part}` is not a valid file or folder name")
     try:
         return os.open(part, _FOLDER, dir_fd=parent)
     except FileNotFoundError:
@@ -235,7 +235,7 @@ def _step(parent: int, part: str, path: Path, *, create: bool, made: list[str] |
             raise
         found = _kind(parent, part)
         if found is not None and stat.S_ISLNK(found):
-            raise LinkedPathError(f"{path}: `{part}` is a symbolic link, which is not followed") from None
+            raise LinkedPathError(f"{path}: `{part}` is a symbolic link; symbolic links are not followed") from None
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
 
 
@@ -243,7 +243,7 @@ def _step(parent: int, part: str, path: Path, *, create: bool, made: list[str] |
 def _parent(top: int, name: str, path: Path, made: list[str] | None = None) -> Generator[tuple[int, str]]:
     *folders, leaf = name.split("/")
     if leaf in ("", ".", "..") or "\0" in leaf:
-        raise LinkedPathError(f"{path / name}: `{leaf}` is not a name of a file")
+        raise LinkedPathError(f"{path / name}: `{leaf}` is not a valid file name")
     descriptor = os.dup(top)
     try:
         for n, part in enumerate(folders, 1):
@@ -261,12 +261,12 @@ def _read(parent: int, leaf: str, path: Path, at_most: int | None) -> bytes:
         descriptor = os.open(leaf, _FILE, dir_fd=parent)
     except OSError as refused:
         if refused.errno in (errno.ELOOP, errno.EMLINK):
-            raise LinkedPathError(f"{path} is a symbolic link, which is not followed") from None
+            raise LinkedPathError(f"{path} is a symbolic link; symbolic links are not followed") from None
         raise
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise LinkedPathError(f"{path} is {_described(status.st_mode)}, which is not read")
+        raise LinkedPathError(f"{path} is {_described(status.st_mode)}; refusing to read it")
     with os.fdopen(descriptor, "rb") as file:
         if at_most is not None:
             return file.read(at_most)
@@ -291,9 +291,7 @@ def _entries(folder: int, below: str, depth: int, left: list[int]) -> Iterator[s
         entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(found, left[0] + 1))
     left[0] -= len(entries)
     if left[0] < 0:
-        raise LinkedPathError(
-            f"{below or 'the output folder'} contains too much: more than {_MAX_ENTRIES} entries in all"
-        )
+        raise LinkedPathError(f"{below or 'the output folder'} contains more than {_MAX_ENTRIES} entries")
     for name, is_folder in entries:
         whole = f"{below}/{name}" if below else name
         if not is_folder or depth == _MAX_DEPTH:

@@ -36,11 +36,11 @@ def read_amounts(index: int, written: Mapping[str, object], part: str, at: str, 
                 raise QuantityError(f"{value!r} is not a quantity")
             values[key] = kubernetes_units(value, NANO)
         except QuantityError as fault:
-            verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", str(fault), 'write 4, "500m" or "2Ti"'))
+            verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", str(fault), 'use 4, "500m" or "2Ti"'))
             continue
         if values[key] < 0 and not signed:
             message = f"{value} is negative"
-            verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", message, "write 0 or more"))
+            verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", message, "use 0 or more"))
     return Amounts(values, tuple(verdicts))
 
 

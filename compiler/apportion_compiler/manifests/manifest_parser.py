@@ -67,7 +67,7 @@ def read_manifests(text: str, file: str) -> ManifestFile:
     return ManifestFile(tuple(objects), tuple(reader.faults), tuple(others))
 
 
-_RENDER = "give YAML or JSON as kubectl reads it: templates must be rendered first"
+_RENDER = "pass YAML or JSON that kubectl accepts: render templates first"
 
 
 def unreadable(file: str, message: str, line: int = 0, column: int = 0, hint: str = _RENDER) -> Diagnostic:
@@ -133,7 +133,7 @@ class _Reader:
         merged: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                self._fault("a key is not text", key)
+                self._fault("a mapping key is not a string", key)
             elif key.value == _MERGE and not key.style:
                 for part in value.value if isinstance(value, yaml.SequenceNode) else (value,):
                     if isinstance(part, yaml.MappingNode):
@@ -141,7 +141,7 @@ class _Reader:
             else:
                 if key.value in made:
                     self._fault(
-                        f"the key `{key.value[:80]}` occurs twice in one mapping, and only the last counts", key
+                        f"the key `{key.value[:80]}` occurs twice in one mapping; only the last value would apply", key
                     )
                 made[key.value] = self.value(value)
         return {**merged, **made}

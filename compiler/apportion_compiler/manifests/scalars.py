@@ -41,7 +41,7 @@ def scalar(node: yaml.ScalarNode) -> Scalar:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
     if _NOT_FINITE.fullmatch(text):
-        raise NotJson(f"{text} is not a number that JSON can hold")
+        raise NotJson(f"{text} cannot be represented as a JSON number")
     digits = text.replace("_", "")
     if len(digits) <= _MAX_DIGITS:
         if _DECIMAL.fullmatch(digits):
@@ -51,7 +51,7 @@ def scalar(node: yaml.ScalarNode) -> Scalar:
     if _FLOAT.fullmatch(digits):
         number = float(digits)
         if not math.isfinite(number):
-            raise NotJson(f"{text[:40]} is more than JSON's numbers hold")
+            raise NotJson(f"{text[:40]} exceeds the range of JSON numbers")
         return number
     return text
 

@@ -46,9 +46,7 @@ def losses(engine: str, read: Sequence[Manifest], made: Sequence[Manifest]) -> t
         else:
             namespace = text(manifest, "metadata", "namespace")
             beside.setdefault(kind, []).append(f"{namespace}/{name_of(manifest)}" if namespace else name_of(manifest))
-    notes.extend(
-        Note(kind, f"not part of the policy, which leaves it as it is: {_some(beside[kind])}") for kind in beside
-    )
+    notes.extend(Note(kind, f"not part of the policy and left unchanged: {_some(beside[kind])}") for kind in beside)
     return tuple(notes)
 
 
@@ -61,9 +59,7 @@ def _overwritten(manifest: Manifest, made: Manifest) -> Iterator[Note]:
     """Yield what applying an object changes in one that stands there; fields that it does not have stay."""
     for path, value, instead in _different(_declared(manifest), made, ""):
         if path != "apiVersion" and instead is not None:
-            yield Note(
-                described(manifest), f"`{path}: {_text(value)}` is not kept, it becomes {_text(instead)}", lost=True
-            )
+            yield Note(described(manifest), f"`{path}: {_text(value)}` is replaced by {_text(instead)}", lost=True)
 
 
 def _key(manifest: Manifest) -> _Key:
@@ -81,13 +77,15 @@ def _of_object(manifest: Manifest, made: Manifest | None) -> Iterator[Note]:
         rest = {key: value for key, value in declared.items() if key not in ("apiVersion", "kind")}
         for path, value in _leaves(rest, ""):
             yield Note(
-                described(manifest), f"`{path}: {_text(value)}` is not kept: the policy makes no such object", lost=True
+                described(manifest),
+                f"`{path}: {_text(value)}` is dropped: the policy does not emit this object",
+                lost=True,
             )
         return
     for path, value, instead in _different(declared, made, ""):
         if path != "apiVersion":
-            beside = "" if instead is None else f", it becomes {_text(instead)}"
-            yield Note(described(manifest), f"`{path}: {_text(value)}` is not kept{beside}", lost=True)
+            fate = "dropped" if instead is None else f"replaced by {_text(instead)}"
+            yield Note(described(manifest), f"`{path}: {_text(value)}` is {fate}", lost=True)
 
 
 def _declared(manifest: Manifest) -> dict[str, object]:

@@ -61,7 +61,7 @@ def declare_record(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPo
     ids = [queue.id for queue in record.queues]
     twice = next((id_ for id_ in ids if ids.count(id_) > 1), None) if len(set(ids)) < len(ids) else None
     if twice is not None:
-        raise UnwritableError(f"two queues have the id `{twice}`")
+        raise UnwritableError(f"duplicate queue id `{twice}`")
     with collecting_faults() as faults:
         declared = _declared(record, identity)
     if faults:
@@ -133,9 +133,9 @@ def _user(user: ir.UserLimit) -> UserLimit:
 
 def _unkept(queue: QueueRecord) -> Iterator[Note]:
     if queue.priority is not None and not 0 <= queue.priority <= _MAX_PRIORITY:
-        yield Note(queue.object, f"priority {queue.priority} is not kept: priorities start at 0")
+        yield Note(queue.object, f"priority {queue.priority} is dropped: the minimum priority is 0")
     if queue.owner is not None and _owner(queue) is None:
-        yield Note(queue.object, "its owner is not a handle or group, and is not kept")
+        yield Note(queue.object, "its owner is not a handle or group and is dropped")
 
 
 def _one_line(text: str | None) -> str | None:
@@ -145,7 +145,7 @@ def _one_line(text: str | None) -> str | None:
 
 def _reworded(object_: str, field: str, text: str | None) -> Iterator[Note]:
     if _one_line(text) != text:
-        yield Note(object_, f"its {field} is written on one line, with control and format characters escaped")
+        yield Note(object_, f"its {field} is converted to one line, with control and format characters escaped")
 
 
 def _owner(queue: QueueRecord) -> str | None:

@@ -123,7 +123,7 @@ def _entry(
     statements["policy"] = call("Policy", fields)
     product = TRAITS[identity.engine.value].versions.product
     return _module(
-        f"A policy imported from {product}'s objects. Each team owns one file in `{TEAMS}/`.", notes, statements
+        f"A policy imported from {product} objects. Each team owns one file in `{TEAMS}/`.", notes, statements
     )
 
 
@@ -137,7 +137,7 @@ def _module(docstring: str, notes: Sequence[Note], statements: Mapping[str, Expr
 
 
 def _comments(notes: Sequence[Note]) -> str:
-    lines = ["# What the import did not keep, or had to guess:"]
+    lines = ["# Values that the import dropped or had to guess:"]
     for note in notes:
         text = plain_text(f"{note.object}: {note.text}")
         lines += textwrap.wrap(

@@ -16,8 +16,8 @@ from apportion_policy.resources import GPU
 
 _MODEL = f"{GPU}/"
 GUESSED = (
-    "the objects do not say which machines a pool has, so number and size are placeholders that hold all quotas "
-    "together, or every guarantee with one machine of 8 GPUs down; write the actual machines"
+    "the objects do not specify the machines of a pool, so their number and size are placeholders large enough for "
+    "all quotas, or for every guarantee with one 8-GPU machine down; set the actual machines"
 )
 
 QUEUED_GKE = Gke(

@@ -62,4 +62,4 @@ def unknown_fields(manifest: Manifest, known: Iterable[str], *path: str) -> Iter
     """Yield a note for each field at a path of which a policy has no word."""
     for field in mapping(manifest, *path):
         if field not in known:
-            yield Note(described(manifest), f"`{'.'.join((*path, field))}` is not kept")
+            yield Note(described(manifest), f"`{'.'.join((*path, field))}` is dropped")

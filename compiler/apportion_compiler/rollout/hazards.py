@@ -46,8 +46,8 @@ def _class_values(changes: Iterable[ObjectChange]) -> Iterator[Hazard]:
             yield Hazard(
                 CLASS_VALUE,
                 change.identity,
-                f"PriorityClass {change.identity.name} goes from {before} to {after}: Kubernetes recreates it, "
-                "running work keeps the old number, and pods created in between are rejected",
+                f"PriorityClass {change.identity.name} changes its value from {before} to {after}: Kubernetes "
+                "recreates the class, running workloads keep the old value, and pods created in between are rejected",
             )
 
 
@@ -62,7 +62,8 @@ def _queues_with_children(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
             yield Hazard(
                 QUEUE_WITH_CHILDREN,
                 change.identity,
-                f"{change.identity.kind} {change.identity.name} is deleted with everything below it: {', '.join(below)}",
+                f"{change.identity.kind} {change.identity.name} is deleted with everything below it: "
+                f"{', '.join(below)}",
             )
 
 

@@ -90,7 +90,7 @@ def read_answer(received: bytes) -> Answer:
     head = _object(received[first_end + 1 : second_end])
     document = received[second_end + 1 :]
     if head.get("bytes") != len(document):
-        raise AnswerError("the response is not as long as its header states")
+        raise AnswerError("the length of the response does not match its header")
     faults = _items(head.get("faults"), at_most=_MAX_FAULTS)
     try:
         read = tuple(Fault.from_json(fault) for fault in faults)
@@ -107,7 +107,7 @@ def _object(line: bytes) -> dict[str, object]:
     if len(line) > MAX_HEADER_BYTES:
         raise AnswerError("the header of the response is too long")
     if sum(line.count(sign) for sign in (b",", b"{", b"[")) > _MAX_HEADER_VALUES:
-        raise AnswerError("the header of the response has too many values")
+        raise AnswerError("the header of the response contains too many values")
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as malformed:
@@ -122,13 +122,13 @@ def _reason(data: object) -> tuple[str, str]:
         case (name, reason):
             return name, reason
         case _:
-            raise AnswerError("a layer and a reason are two texts")
+            raise AnswerError("a layer and its reason must be two strings")
 
 
 def _names(data: object, *, at_most: int) -> tuple[str, ...]:
     items = _items(data, at_most=at_most)
     if not all(isinstance(item, str) for item in items):
-        raise AnswerError("a list of names contains something else")
+        raise AnswerError("a list of names contains a value that is not a name")
     return cast(tuple[str, ...], items)
 
 

@@ -186,7 +186,7 @@ def _import_check(root: str) -> _Check:
 
 def _why(real: str, path: str, root: str) -> str:
     if is_hidden(real, root):
-        return ", which is hidden and so not part of the policy"
+        return ", which is hidden and therefore not part of the policy"
     if real != os.path.abspath(path):  # noqa: PTH100 - `..` is to be removed by its text.
         return f", which leads to {real}, outside its folder"
     return ", which is outside its folder"

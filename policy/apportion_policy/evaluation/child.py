@@ -90,10 +90,10 @@ def _evaluate(tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[tupl
         different = dict.fromkeys(fault_of_declaration(fault) for fault in refused)
         return tuple(different)[:MAX_FAULTS], b""
     if n_values(document) > MAX_VALUES:
-        message = f"the policy has more than {MAX_VALUES} values as data"
+        message = f"the evaluated policy has more than {MAX_VALUES} values"
         return (Fault("output-too-large", message, tree.entry),), b""
     if len(document) > limits.output_bytes:
-        message = f"the policy is {len(document)} bytes as data; at most {limits.output_bytes} are read"
+        message = f"the policy is {len(document)} bytes when serialized; the limit is {limits.output_bytes}"
         return (Fault("output-too-large", message, tree.entry),), b""
     return (), document
 

@@ -31,25 +31,27 @@ class Layer:
 
 
 SCRUBBED_ENVIRONMENT = Layer("scrubbed-environment", "reading secrets from environment variables")
-RESOURCE_LIMITS = Layer("resource-limits", "using processor time, files and processes without end")
-MEMORY_LIMIT = Layer("memory-limit", "using memory without end")
+RESOURCE_LIMITS = Layer("resource-limits", "unlimited use of CPU time, files and processes")
+MEMORY_LIMIT = Layer("memory-limit", "unlimited use of memory")
 # EINVAL: Linux before 3.5.
-NO_NEW_PRIVILEGES = Layer("no-new-privileges", "gaining rights through a set-uid program", (*_NOT_THERE, errno.EINVAL))
-FILES = Layer("landlock", "reading outside the policy's folder and Python's own, and writing anywhere")
+NO_NEW_PRIVILEGES = Layer(
+    "no-new-privileges", "gaining privileges through a set-uid program", (*_NOT_THERE, errno.EINVAL)
+)
+FILES = Layer("landlock", "reading outside the folders of the policy and of Python, and writing anywhere")
 # Refused by the administrator (EPERM, EACCES), used up (ENOSPC, EUSERS), or not built in (EINVAL).
 NETWORK_NAMESPACE = Layer(
     "network-namespace",
     "reaching a network",
     (*_NOT_THERE, errno.EPERM, errno.EACCES, errno.ENOSPC, getattr(errno, "EUSERS", errno.ENOSPC), errno.EINVAL),
 )
-CAPABILITIES = Layer("no-capabilities", "using the rights of root")
+CAPABILITIES = Layer("no-capabilities", "using root capabilities")
 # EINVAL: a kernel without CONFIG_SECCOMP_FILTER.
 SYSTEM_CALLS = Layer(
     "seccomp",
     "opening sockets, starting programs, processes or threads, and writing files",
     (*_NOT_THERE, errno.EINVAL),
 )
-AUDIT_HOOK = Layer("audit-hook", "nothing by itself against intent; names the author's line")
+AUDIT_HOOK = Layer("audit-hook", "no deliberate attack by itself; it reports the offending line")
 
 LAYERS: tuple[Layer, ...] = (
     SCRUBBED_ENVIRONMENT,

@@ -86,12 +86,12 @@ def _several(policy: Policy, others: list[Policy], named: str) -> PolicyNotFound
     """Return the fault, at the first policy that does not count; `named` is how the command line names the other."""
     places = [other.source for other in others]
     counting = policy.source
-    message = f"{len(others) + 1} policies are declared, and only the one at {Path(counting.file).name}:{counting.line} counts"
+    message = f"{len(others) + 1} policies are declared, but only the one at {Path(counting.file).name}:{counting.line} is used"
     related = (
-        (counting.file, counting.line, "this policy counts"),
-        *((place.file, place.line, "this one does not either") for place in places[1:20]),
+        (counting.file, counting.line, "this policy is used"),
+        *((place.file, place.line, "this policy is not used either") for place in places[1:20]),
     )
-    hint = f"remove the others, or name the one that counts on the command line: {named}"
+    hint = f"remove the others, or specify the one to use on the command line: {named}"
     return PolicyNotFoundError(
         Fault("several-policies", message, places[0].file, places[0].line, hint=hint, related=related)
     )
@@ -114,9 +114,7 @@ def _default_or_only(module: ModuleType, tree: PolicyTree) -> Policy:
     listed = ", ".join(f"`{name}`" for name, _ in found.values())
     related = tuple((policy.source.file, policy.source.line, f"`{name}`") for name, policy in [*found.values()][:20])
     message = f"{file} declares {len(found)} policies: {listed}"
-    hint = (
-        f"remove all but one, or name the one that counts on the command line: {file}:{next(iter(found.values()))[0]}"
-    )
+    hint = f"remove all but one, or specify the one to use on the command line: {file}:{next(iter(found.values()))[0]}"
     raise PolicyNotFoundError(Fault("several-policies", message, tree.entry, related[0][1], hint=hint, related=related))
 
 

@@ -107,10 +107,10 @@ class Fault:
 def _place(data: object) -> RelatedPlace:
     parts = cast(list[object], data) if isinstance(data, list) else []
     if len(parts) != 3:
-        raise FaultFormatError("a related place has a file, a line and a message")
+        raise FaultFormatError("a related location must have a file, a line and a message")
     file, line = _optional_path(parts[0]), _optional_number(parts[1], least=1)
     if file is None or line is None:
-        raise FaultFormatError("a related place has a file and a line")
+        raise FaultFormatError("a related location must have a file and a line")
     return file, line, plain_text(_text(parts[2]))
 
 

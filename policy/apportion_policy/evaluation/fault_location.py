@@ -69,7 +69,7 @@ def faults_of(
         )
     faults = error.faults if isinstance(error, DocumentFault) else (_single_fault(error, frames, tree, limits),)
     if refused and len(faults) == 1 and faults[0].hint is None:
-        return (replace(faults[0], hint=f"before this, the sandbox refused: {refused[-1]}"),)
+        return (replace(faults[0], hint=f"earlier violation of the sandbox: {refused[-1]}"),)
     return faults[:MAX_FAULTS]
 
 
@@ -92,7 +92,9 @@ def _single_fault(error: BaseException, frames: list[_Frame], tree: PolicyTree, 
     violation = _violation(error)
     if violation is not None:
         return _at(
-            frames, tree, Fault("sandbox-violation", violation, hint="docs/security.md lists what a policy may do")
+            frames,
+            tree,
+            Fault("sandbox-violation", violation, hint="docs/security.md lists the operations that a policy may use"),
         )
     if isinstance(error, MemoryError):
         message = f"the policy needs more than {limits.memory_bytes // MIB} MiB of memory"
@@ -119,11 +121,11 @@ def _import_fault(error: ImportError, tree: PolicyTree) -> Fault:
     if isinstance(error, ModuleNotFoundError) and name:
         top = name.partition(".")[0]
         if (hint := _package_hint(tree)) is not None:
-            return Fault("missing-import", f"there is no module `{name}`", hint=hint)
-        hint = f"install {top} beside apportion, or add {top}.py beside {os.path.basename(tree.entry)}"  # noqa: PTH119
-        return Fault("missing-import", f"there is no module `{name}`", hint=hint)
+            return Fault("missing-import", f"no module named `{name}`", hint=hint)
+        hint = f"install {top} alongside apportion, or add {top}.py next to {os.path.basename(tree.entry)}"  # noqa: PTH119
+        return Fault("missing-import", f"no module named `{name}`", hint=hint)
     if name in sys.stdlib_module_names and tree.contains(f"{tree.root}/{name}.py"):
-        message = f"`import {name}` finds Python's own module, not {name}.py of the policy"
+        message = f"`import {name}` imports the module of Python's standard library, not {name}.py of the policy"
         return Fault("missing-import", message, hint=f"rename {name}.py")
     return Fault("missing-import", _text_of(error), hint=_package_hint(tree))
 
@@ -133,7 +135,7 @@ def _package_hint(tree: PolicyTree) -> str | None:
     folder = os.path.dirname(tree.entry)  # noqa: PTH120
     if folder != tree.root or not tree.contains(f"{folder}/__init__.py"):
         return None
-    return "the folder above a package is read in a git repository only: run this in one, or import from the policy's own folder"
+    return "the folder above a package can be read only in a git repository: run this in a repository, or import from the policy's own folder"
 
 
 def _violation(error: BaseException) -> str | None:
@@ -145,7 +147,7 @@ def _violation(error: BaseException) -> str | None:
         if isinstance(link, SandboxViolationError):
             return _text_of(link)
         if isinstance(link, PermissionError):
-            return f"the sandbox refused this policy: {_text_of(link)}"
+            return f"the sandbox blocked this policy: {_text_of(link)}"
         if isinstance(link, RuntimeError) and link.args == ("can't start new thread",):
             return "this policy tried to start a thread"
         link = link.__cause__ or link.__context__
@@ -199,7 +201,7 @@ def _text_of(error: BaseException) -> str:
         # The unbound method copies an instance of a subclass, whose own methods may do anything, to plain text.
         text = str.__str__(str(error))
     except BaseException:  # noqa: BLE001 - an author's __str__ may raise anything, KeyboardInterrupt included.
-        return "(its text cannot be shown)"
+        return "(its message cannot be shown)"
     return " ".join(text[: MAX_MESSAGE_CHARACTERS + 1].split("\n"))
 
 

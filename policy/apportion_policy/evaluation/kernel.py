@@ -53,7 +53,7 @@ def this_machine() -> Machine:
     # A 32-bit interpreter on a 64-bit kernel uses other numbers than `uname` suggests.
     machine = MACHINES.get(os.uname().machine)
     if machine is None or ctypes.sizeof(ctypes.c_void_p) != 8:
-        raise KernelError(errno.EOPNOTSUPP, f"no table of system calls for {os.uname().machine}")
+        raise KernelError(errno.EOPNOTSUPP, f"no system call table for {os.uname().machine}")
     return machine
 
 

@@ -41,7 +41,7 @@ def abi_version() -> int:
         if refused.errno == errno.EPERM:
             # The kernel never answers this question so; the filter of a container runtime that does not know the
             # call does (runc before 1.0.0-rc93).
-            raise KernelError(errno.ENOSYS, "the container's runtime withholds it") from refused
+            raise KernelError(errno.ENOSYS, "the container runtime does not permit it") from refused
         raise
 
 

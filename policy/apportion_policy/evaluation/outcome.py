@@ -61,8 +61,8 @@ def _require(raised: RaisedLayers, layers: tuple[str, ...], limits: Limits) -> N
     if raised.failed is not None:
         name, reason = raised.failed
         raise ConfinementError(
-            f"the policy was not evaluated: `{name}` could not be raised around it ({reason})",
-            "this system has the layer, so nothing permits to go on without it; `apportion doctor` looks at all layers",
+            f"the policy was not evaluated: `{name}` could not be enabled ({reason})",
+            "this system supports the layer, so it cannot be skipped; `apportion doctor` checks all layers",
         )
     missing = missing_layers(layers)
     if missing and not limits.allow_missing_layers:
@@ -70,8 +70,8 @@ def _require(raised: RaisedLayers, layers: tuple[str, ...], limits: Limits) -> N
         lacking = ", ".join(f"`{layer.name}` ({reasons.get(layer.name, 'not raised')})" for layer in missing)
         raise ConfinementError(
             f"the policy was not evaluated: this system lacks {lacking}",
-            "evaluate it on a system that has what docs/security.md lists, or, if every file of the policy is "
-            "reviewed, pass --allow-missing-layers",
+            "evaluate it on a system that meets the requirements in docs/security.md, or, if every file of the policy "
+            "is reviewed, pass --allow-missing-layers",
         )
 
 
@@ -84,10 +84,10 @@ def _fault_of_ending(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fau
 
 
 def _explanation(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
-    time_hint = "look for a loop that does not end"
+    time_hint = "look for an infinite loop"
     match ended.ending:
         case ExitReason.ANSWER_TOO_LARGE:
-            return Fault("output-too-large", f"the policy as data is larger than {limits.output_bytes} bytes")
+            return Fault("output-too-large", f"the serialized policy is larger than {limits.output_bytes} bytes")
         case ExitReason.PRINTS_TOO_LARGE:
             return Fault("output-too-large", f"the policy printed more than {limits.print_bytes} bytes")
         case ExitReason.CUT_OFF:
@@ -106,27 +106,25 @@ def _explanation(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
 def _death(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
     if _could_not_start(ended):
         last = _printed(ended.prints).strip().rpartition("\n")[2] or f"exit status {ended.status}"
-        message = f"the process that evaluates the policy could not start: {last}"
-        return Fault("evaluation-crashed", message, hint="`apportion doctor` looks at the installation")
+        message = f"the process that evaluates the policy could not be started: {last}"
+        return Fault("evaluation-crashed", message, hint="`apportion doctor` checks the installation")
     if ended.status >= 0:
         message = f"the policy ended its own process (exit status {ended.status}) before it was evaluated"
         return Fault("evaluation-crashed", message)
     if ended.cpu_s >= limits.cpu_s and -ended.status in (signal.SIGKILL, signal.SIGXCPU):
         return _processor_fault(limits)
     if -ended.status == signal.SIGKILL:
-        return Fault(
-            "memory-limit", "the policy's process was killed, most likely because the machine ran out of memory"
-        )
+        return Fault("memory-limit", "the policy's process was killed, probably because the machine ran out of memory")
     # How native code of the model ends when an allocation is refused.
     if -ended.status == signal.SIGABRT and b"memory allocation of" in ended.prints:
-        return Fault("memory-limit", f"the policy needs more than {limits.memory_bytes // MIB} MiB of memory")
+        return Fault("memory-limit", f"the policy requires more than {limits.memory_bytes // MIB} MiB of memory")
     if -ended.status == signal.SIGSYS:
         return Fault("sandbox-violation", "this policy tried to make a system call of another architecture")
     if -ended.status == signal.SIGSEGV and not tree.is_python:
         # The YAML parser, in C, calls itself once for each level.
         return Fault("malformed-document", "the document is nested too deeply")
     name = _signal_name(-ended.status)
-    hint = "this is how deep recursion in native code ends" if name == "SIGSEGV" else None
+    hint = "deep recursion in native code ends this way" if name == "SIGSEGV" else None
     return Fault("evaluation-crashed", f"the interpreter crashed while it ran the policy ({name})", hint=hint)
 
 
@@ -142,8 +140,8 @@ def _could_not_start(ended: EndedChild) -> bool:
 
 
 def _processor_fault(limits: Limits) -> Fault:
-    message = f"the policy used more than {limits.cpu_s} s of processor time"
-    return Fault("time-limit", message, hint="look for a loop that does not end")
+    message = f"the policy used more than {limits.cpu_s} s of CPU time"
+    return Fault("time-limit", message, hint="look for an infinite loop")
 
 
 def _shown(fault: Fault, tree: PolicyTree) -> Fault:
@@ -155,6 +153,6 @@ def _shown(fault: Fault, tree: PolicyTree) -> Fault:
 
 
 def _printed(prints: bytes) -> str:
-    cut = "\n(more was printed)" if len(prints) >= PRINTS_KEPT_BYTES else ""
+    cut = "\n(output truncated)" if len(prints) >= PRINTS_KEPT_BYTES else ""
     lines = prints.decode("utf-8", "replace").splitlines()
     return "\n".join(plain_text(line) for line in lines) + cut

@@ -12,7 +12,7 @@ from apportion_policy.evaluation.limits import Limits
 def limit_memory(limits: Limits) -> None:
     """Bound the address space. Raises `OSError` where the system does not (macOS takes the limit and ignores it)."""
     if sys.platform != "linux":
-        raise OSError(errno.EOPNOTSUPP, "the system bounds no address space")
+        raise OSError(errno.EOPNOTSUPP, "the system does not support address space limits")
     _lower(resource.RLIMIT_AS, limits.memory_bytes)
 
 

@@ -49,7 +49,7 @@ def restrict_system_calls() -> None:
         KernelError: If the kernel or this machine cannot; nothing is confined then.
     """
     if sys.byteorder != "little":
-        raise KernelError(errno.EOPNOTSUPP, "the filter is written for little-endian machines")
+        raise KernelError(errno.EOPNOTSUPP, "the filter supports only little-endian machines")
     program = filter_program(this_machine(), os.getpid())
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: a count, padding, and the address of the instructions.

@@ -37,7 +37,7 @@ def import_from_source_only(root: str, *, source_bytes: int) -> None:
     def policy_path_stats(self: SourceFileLoader, path: str) -> Any:
         if _is_own(path, root):
             # Without the source's time and size, importlib has nothing to compare bytecode with and skips it.
-            raise OSError("bytecode is not used")
+            raise OSError("bytecode is not supported")
         return path_stats(self, path)
 
     def policy_source_to_code(self: SourceFileLoader, data: Any, path: Any, **options: Any) -> Any:
@@ -57,7 +57,7 @@ def check_source(data: bytes, file: str, *, source_bytes: int) -> None:
         RefusedSourceError: With the line of the first byte that is wrong.
     """
     if len(data) > source_bytes:
-        message = f"the file has {len(data)} bytes; at most {source_bytes} are read"
+        message = f"the file has {len(data)} bytes; the limit is {source_bytes}"
         raise RefusedSourceError(Fault("document-too-large", message, file, hint="split it into modules"))
     if b"\0" in data:
         raise RefusedSourceError(

@@ -98,7 +98,7 @@ def locate(entry: str | Path) -> PolicyTree:
             path,
         )
     if not os.access(path, os.R_OK):
-        raise _error("unreadable-input", f"{path} may not be read", path)
+        raise _error("unreadable-input", f"no permission to read {path}", path)
     folder = Path(path).parent.resolve()
     tree = PolicyTree(str(_import_root(folder)), str(folder / Path(path).name), attribute)
     if not is_within(os.path.realpath(tree.entry), tree.root):
@@ -106,7 +106,7 @@ def locate(entry: str | Path) -> PolicyTree:
             "unreadable-input",
             f"{path} is a symbolic link that points outside its folder",
             path,
-            hint="name the file it points to",
+            hint="pass the file that it points to",
         )
     return tree
 
@@ -129,7 +129,7 @@ def _entry_of_folder(folder: str) -> str:
         Fault(
             "no-policy",
             f"the folder {folder} contains none of {', '.join(ENTRY_NAMES)}",
-            hint="name the policy's file, or create policy.py there (`apportion init`)",
+            hint="pass the policy file, or create policy.py there (`apportion init`)",
         )
     )
 

@@ -41,7 +41,7 @@ def test_names_of_former_versions_are_read() -> None:
         ({"preemption": "Any"}, "spec.preemption: `Any` is not a mapping"),
         (
             {"preemption": {"borrowWithinCohort": {"maxPriorityThreshold": "9"}}},
-            "spec.preemption.borrowWithinCohort.maxPriorityThreshold: `9` is not a whole number",
+            "spec.preemption.borrowWithinCohort.maxPriorityThreshold: `9` is not an integer",
         ),
         (
             {"resourceGroups": [{"flavors": [{"name": "a", "resources": [{"name": "cpu", "nominalQuota": True}]}]}]},
@@ -80,7 +80,7 @@ def test_objects_of_a_kind_are_those_of_its_group_in_any_version() -> None:
     ("spec", "fault"),
     [
         ({"capability": {"cpu": [4]}}, "spec.capability.cpu: `[4]` is not a quantity"),
-        ({"priority": "high"}, "spec.priority: `high` is not a whole number"),
+        ({"priority": "high"}, "spec.priority: `high` is not an integer"),
     ],
 )
 def test_a_malformed_queue_of_volcano_is_named_by_the_simulator(spec: dict[str, Any], fault: str) -> None:

@@ -62,7 +62,7 @@ spec: {weight: 3, extendClusters: [{name: east, weight: 5}], made_up: {deep: [1,
     result = run("import", "--from", "volcano", "one.yaml", "--out", "policy")
     assert result.code == 1
     for field in ("spec.extendClusters[0].name: east", "spec.made_up.deep[0]: 1", "spec.made_up.deep[1]: two"):
-        assert f"Queue vision: `{field}` is not kept" in result.err
+        assert f"Queue vision: `{field}` is dropped" in result.err
     assert (
         "spec.made_up.deep[1]: two"
         in Path("policy/policy.py").read_text() + next(Path("policy/teams").glob("*.py")).read_text()

@@ -18,7 +18,7 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 PYTHON = {
     "syntax": (f"{HEAD}policy = Policy(\n", 1, "policy.py:2: error[AP001] '(' was never closed"),
     "exception": ("def f(x):\n    return 1 // x\nf(0)\n", 1, "policy.py:2: error[AP002] ZeroDivisionError"),
-    "missing import": ("import no_such_module\n", 1, "policy.py:1: error[AP005] there is no module `no_such_module`"),
+    "missing import": ("import no_such_module\n", 1, "policy.py:1: error[AP005] no module named `no_such_module`"),
     "wrong type": (
         f"{HEAD}policy = Policy(organisation=Organisation(name='a'), queues=(Queue(id=5),))\n",
         1,
@@ -41,10 +41,10 @@ PYTHON = {
 }
 YAML = {
     "malformed": ("organisation: {name: acme\nqueues:\n", 1, "policy.yaml:2: error[AP009]"),
-    "list": ("- 1\n", 1, "error[AP009] a policy document is a mapping"),
+    "list": ("- 1\n", 1, "error[AP009] a policy document must be a mapping"),
     "wrong type": (f"{ACME}queues: [{{id: a, guaranteed: {{gpu: lots}}}}]\n", 1, "policy.yaml:2: error[AP006]"),
     "bomb": (BOMB, 1, "error[AP008] the document expands to more than 2000000 values"),
-    "key twice": (f"{ACME}{ACME}", 1, "policy.yaml:2: error[AP009] the key `organisation` occurs twice"),
+    "key twice": (f"{ACME}{ACME}", 1, "policy.yaml:2: error[AP009] the key `organisation` is duplicated"),
     "include of nothing": (f"{ACME}include: teams/*.yaml\n", 1, "policy.yaml:2: error[AP007] include: no file matches"),
     "alias loop": ("a: &a [*a]\n", 1, "policy.yaml:1: error[AP009]"),
     "deep nesting": ("[" * 100_000, 1, "error[AP009]"),
@@ -130,7 +130,7 @@ def test_every_form_reports_a_fault_of_the_evaluation(form: str, run: Run) -> No
     Path("policy.py").write_text("import no_such_module\n", encoding="utf-8")
     result = run("validate", "-o", form)
     assert result.code == 1
-    assert "there is no module `no_such_module`" in result.out
+    assert "no module named `no_such_module`" in result.out
     assert result.err == "1 error\n"
 
 

@@ -110,8 +110,8 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
     assert made.code == 0
     assert (
         made.err
-        == "apportion: warning: vision-job asks for 24 GPUs, and queue vision is limited to 16 GPUs; it would never start\n"
-        "apportion: note: vision-job: each pod asks for 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 correspond "
+        == "apportion: warning: vision-job requests 24 GPUs, but queue vision is limited to 16 GPUs; the workload would never start\n"
+        "apportion: note: vision-job: each pod requests 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 correspond "
         "to 64 cpu and 512Gi memory: pass --cpu and --memory\n"
     )
     assert _documents(made.out)[0]["kind"] == "Job"
@@ -125,9 +125,12 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
         (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from binds an existing workload"),
         (["vision", "--from", "mine.yaml", "--", "python"], "--from binds an existing workload"),
         (["visoin", "-k", "Job"], "there is no queue visoin; did you mean vision?"),
-        (["research", "-k", "Job"], "queue research has queues below it and runs no work; name one of them: vision"),
+        (
+            ["research", "-k", "Job"],
+            "queue research has child queues and cannot run workloads; use one of its leaves: vision",
+        ),
         (["vision", "-k", "Job", "-n", "speech"], "namespace speech is not one of queue vision, which has vision"),
-        (["vision", "-k", "Jub"], "there is no kind Jub; did you mean Job?"),
+        (["vision", "-k", "Jub"], "unknown kind Jub; did you mean Job?"),
         (["vision", "-k", "Job", "--gpus", "many"], '"many" is not a GPU quantity'),
         (["vision", "-k", "Job", "--gpus", "unlimited"], "the amount of a workload cannot be unlimited"),
         (["vision", "-k", "Job", "--gpus", "-1"], "-1 is negative"),

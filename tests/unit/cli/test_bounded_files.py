@@ -80,7 +80,7 @@ def test_a_tree_of_too_many_entries_is_refused_before_they_are_read(
         (tmp_path / "out/t/a" / str(number)).write_bytes(b"")
     with (
         open_output(tmp_path / "out", writing=False) as folder,
-        pytest.raises(LinkedPathError, match="t/a contains too much: more than 20 entries in all"),
+        pytest.raises(LinkedPathError, match="t/a contains more than 20 entries"),
     ):
         compare_tree(folder, "t", {})
 
@@ -132,7 +132,7 @@ def test_a_part_of_the_policy_with_such_a_name_is_refused(policy: Path, run: Run
     Path("q\udcff.yaml").write_text("organisation: {name: a}\n")
     assert "is not UTF-8 text" in run("validate", "q\udcff.yaml").text
     Path("q.yaml").write_text("organisation: {name: a}\ninclude: q?.yaml\n")
-    assert "is not a regular file with a name in UTF-8" in run("validate", "q.yaml").text
+    assert "is not a regular file with a UTF-8 name" in run("validate", "q.yaml").text
 
 
 def test_a_pipe_among_the_parts_of_a_policy_is_not_waited_for(policy: Path, run: Run) -> None:

@@ -236,7 +236,7 @@ def test_what_a_policy_cannot_express_is_listed(run: Run, tmp_path: Path) -> Non
         file.write_text(file.read_text().replace("quota: 8\n", "quota: 8.000001\n"))
     told = run("diff", tmp_path / "rendered", tmp_path / "a")
     assert "Not compared: a policy cannot express it" in told.out
-    assert "Queue vision: `spec.resources.gpu.quota: 8.000001` is not kept, it becomes 8" in " ".join(told.out.split())
+    assert "Queue vision: `spec.resources.gpu.quota: 8.000001` is replaced by 8" in " ".join(told.out.split())
     assert told.code == 10
 
 

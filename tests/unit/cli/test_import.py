@@ -47,7 +47,7 @@ def test_hand_written_queues_become_a_sound_policy(run: Run) -> None:
     result = run("import", "--from", "kai", "queues.yaml", "--out", "acme", "--owner", "@acme/platform")
     assert result.code == 1
     assert "wrote acme/policy.py" in result.out
-    assert "apportion: Queue vision: `spec.other: 1` is not kept" in result.err
+    assert "apportion: Queue vision: `spec.other: 1` is dropped" in result.err
     team = Path("acme/teams/research.py").read_text(encoding="utf-8")
     assert 'limit=Resources(gpu="12.5")' in team
     assert 'Organisation(name="acme", owner="@acme/platform")' in Path("acme/policy.py").read_text(encoding="utf-8")
@@ -155,7 +155,7 @@ def test_objects_that_the_policy_leaves_to_others_are_named(run: Run) -> None:
     Path("queues.yaml").write_text(QUEUES.replace("  other: 1\n", "") + beside + jobs, encoding="utf-8")
     result = run("import", "--from", "kai", "queues.yaml", "--out", "acme")
     assert result.code == 0
-    assert "apportion: ResourceQuota: not part of the policy, which leaves it as it is: v/rq\n" in result.err
+    assert "apportion: ResourceQuota: not part of the policy and left unchanged: v/rq\n" in result.err
     assert "v/j8, v/j9 and 2 more\n" in result.err
 
 
@@ -163,7 +163,7 @@ def test_an_object_beside_the_queues_that_the_policy_overwrites_is_named(run: Ru
     mine = "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: apportion-team}, rules: [{verbs: [get], resources: [x], apiGroups: ['']}]}\n"
     Path("queues.yaml").write_text(QUEUES.replace("  other: 1\n", "") + mine, encoding="utf-8")
     result = run("import", "--from", "kai", "queues.yaml", "--out", "acme")
-    assert "apportion: ClusterRole apportion-team: `rules[0].resources[0]: x` is not kept, it becomes" in result.err
+    assert "apportion: ClusterRole apportion-team: `rules[0].resources[0]: x` is replaced by" in result.err
     assert result.code == 1
 
 

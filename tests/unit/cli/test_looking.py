@@ -52,7 +52,7 @@ def test_explain_says_where_each_value_came_from() -> None:
     values = {value["field"]: value for value in document["values"]}
     assert values["guaranteed gpu/h100"]["value"] == "8 H100"
     assert (
-        values["guaranteed gpu/h100"]["origin"] == "override in force until 2026-12-31, times the cluster's share 1/4"
+        values["guaranteed gpu/h100"]["origin"] == "override in effect until 2026-12-31, times the cluster's share 1/4"
     )
     assert values["guaranteed gpu/h100"]["file"].endswith("teams/nlp.py")
     assert values["reclaim min runtime"]["origin"] == "inherited from `research`"

@@ -110,8 +110,8 @@ def test_what_kubectl_prints_is_read_from_standard_input(run_process) -> None:
         ("[" * 500 + "]" * 500, "nested deeper than"),
         ("a: &a {b: *a}", "alias"),
         ("a: [1, 2", "expected ',' or ']'"),
-        ("a: .inf", "not a number that JSON can hold"),
-        ("? [a]\n: b", "a key is not text"),
+        ("a: .inf", "cannot be represented as a JSON number"),
+        ("? [a]\n: b", "a mapping key is not a string"),
     ],
 )  # fmt: skip
 def test_a_hostile_text_is_one_finding(run: Run, folder: Path, text: str, sentence: str) -> None:

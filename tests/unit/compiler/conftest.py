@@ -10,9 +10,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule,
 from apportion_compiler.diagnostics.report import Report, with_edits
 from apportion_policy.source import SourceLocation
 
-OVERSUBSCRIBED = Rule(
-    "AP201", "quota-oversubscribed", Severity.ERROR, "children are guaranteed more than their parent has"
-)
+OVERSUBSCRIBED = Rule("AP201", "quota-oversubscribed", Severity.ERROR, "children are guaranteed more than their parent")
 WEIGHTLESS = Rule("AP207", "weight-without-surplus", Severity.WARNING, "a weight that divides nothing")
 
 SOURCES = {

@@ -195,7 +195,7 @@ def test_a_tree_from_the_field_is_read_with_its_root() -> None:
     assert (video.parent, video.namespaces) == ("root", ("film", "video"))
     assert (video.guaranteed, video.limit) == ({"cpu": 12_000}, {"cpu": 14_000})
     assert {note.text for note in record.notes} == {
-        "`color` is not kept", "attribute `resourceflavors` is not kept", "`kube-queue/max-jobs` is not kept"
+        "`color` is dropped", "attribute `resourceflavors` is dropped", "`kube-queue/max-jobs` is dropped"
     }  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def test_same_numbers_on_several_clusters_are_said_once() -> None:
         ("prod/e", "guarantees add up to 12 H100, but prod/e holds 8 H100 on 1 node"),
     ]
     first = next(guarantees_over_capacity(graph))
-    assert [related.message for related in first.related][-1] == "the same on prod/d"
+    assert [related.message for related in first.related][-1] == "the same shortage on prod/d"
 
 
 def test_overcommit_raises_what_may_be_promised_and_lowers_the_remedy() -> None:
@@ -143,5 +143,5 @@ def test_a_pool_of_no_nodes_is_said_once_and_by_its_own_rule() -> None:
     pool = _pool("h100", "h100", 0)
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 16}))
     assert _found(_graph((queue,), (pool,), _cluster("c", pool))) == [
-        ("AP612", "`h100` has at most 0 nodes, and the 16 H100 guaranteed on prod/c depend on it", "prod/c"),
+        ("AP612", "`h100` has at most 0 nodes, and the 16 H100 guaranteed on prod/c depend on this pool", "prod/c"),
     ]

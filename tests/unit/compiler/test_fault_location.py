@@ -61,7 +61,7 @@ def test_queued_nodes_back_no_promise() -> None:
     (found,) = _found("AP601", queues=(vision,), pools=(_pool("h100", "h100"), queued))
     assert found.message == "guarantees add up to 40 H100, but prod/gpu-1 holds 32 H100 on 4 nodes"
     assert "h100-dws" not in str(found.hint)
-    said = "nodes of `h100-dws` are provisioned on request and may never arrive, so they back no guarantee"
+    said = "nodes of `h100-dws` are provisioned on request and may never arrive, so they do not back guarantees"
     assert said in [related.message for related in found.related]
     assert found.effective_severity is Severity.WARNING
     (alone,) = _found("AP601", queues=(vision,), pools=(queued,))
@@ -102,8 +102,8 @@ def test_serving_that_an_override_pins_at_nothing_is_found() -> None:
     )
     (found,) = (d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP206")
     assert found.message == (
-        "with the override `assistant` is guaranteed 0 GPUs, and kai keeps its non-preemptible work (build, inference) inside "
-        "that: none that asks for GPUs runs"
+        "with the override, `assistant` is guaranteed 0 GPUs, and kai keeps its non-preemptible work (build, "
+        "inference) within that: work that requests GPUs cannot run"
     )
     assert found.at == policy.environments[0].overrides[0].source
 
@@ -112,8 +112,8 @@ def test_serving_that_an_override_pins_at_nothing_is_found() -> None:
 def test_a_pool_with_a_character_more_or_less_is_named(name: str, near: str | None) -> None:
     pools = (_pool("cpu", "a100"), _pool("h100", "h100"))
     (found,) = _found("AP109", queues=(Queue(id="v", pools=(name,)),), pools=pools)
-    expected = f"name `{near}` if that is meant; otherwise add `{name}` to `node_pools` of the policy"
-    assert found.hint == (expected if near else "add it to `node_pools` of the policy, or remove the name")
+    expected = f"use `{near}` if you mean that pool; otherwise add `{name}` to `node_pools` of the policy"
+    assert found.hint == (expected if near else "add it to `node_pools` of the policy, or remove the reference")
     assert (found.fix and found.fix.value) == near
 
 
@@ -121,5 +121,5 @@ def test_a_pool_left_out_of_the_policy_is_not_mistaken_for_another() -> None:
     left_out, other = _pool("h100-eu", "h100"), _pool("h100-us", "h100")
     vision = Queue(id="vision", namespaces=("vision",))
     (found,) = _found("AP109", queues=(vision,), pools=(left_out,), declared=(other,))
-    assert found.hint == "add it to `node_pools` of the policy, or remove the name"
+    assert found.hint == "add it to `node_pools` of the policy, or remove the reference"
     assert found.fix is None

@@ -31,7 +31,7 @@ def test_a_bound_that_no_sum_holds_is_refused(
 ) -> None:
     queue = Queue(id="a", namespaces=("a",), limit=Resources(gpu=limit))
     refused = [
-        (refusal.code, refusal.address, refusal.message.partition(" alone")[0])
+        (refusal.code, refusal.address, refusal.message.partition(" only:")[0])
         for refusal in BACKENDS[engine.value].refusals(program_of(engine, queue, pools=pools))
     ]
     assert refused == ([("AP514", "queue a", f"a limit on {lost}")] if lost else [])

@@ -121,7 +121,7 @@ def test_one_fault_is_one_verdict(index: int, path: str, value: object, effect: 
 def test_a_missing_parent_takes_everything_below_along() -> None:
     manifests = _changed(RESEARCH, "spec.parentQueue", "acme")
     (found,) = RULES.check(manifests, [])
-    assert found.message == "there is no queue `acme`, so KAI drops the queue and the 1 below it"
+    assert found.message == "queue `acme` does not exist, so KAI drops the queue and the 1 below it"
     assert list(RULES.check(manifests, [{**SOUND[RESEARCH], "metadata": {"name": "acme"}}])) == []
 
 

@@ -93,10 +93,10 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
     ),
     "bounded-above-parent": (
         [TOP, quota("a", "top", most={"cpu": 11, "nvidia.com/gpu": 4})], [], I,
-        "max 11 is more than the parent's, 10, which applies for children only with enableCheckParentQuota",
+        "max 11 exceeds the max of the parent, 10, which is enforced for children only with enableCheckParentQuota",
     ),
     "no-weight-at-all": (
-        [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "count as unset"
+        [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "are treated as unset"
     ),
     "weight-left-out": ([quota("a", notes={"shared-weight": '{"cpu":"1"}'})], [], I, "nvidia.com/gpu has no weight"),
     "flag": ([quota("a", labels={f"{PREFIX}/is-parent": "True"})], [], I, '"True" is neither "true" nor "false"'),
@@ -152,8 +152,8 @@ def _configuration(**arguments: object) -> dict[str, Any]:
 def test_a_scheduler_without_the_arguments_is_found() -> None:
     found = [verdict.message for verdict in RULES.check([_configuration()], ())]
     assert [message.split(",")[0] for message in found] == [
-        "ElasticQuotaArgs has no enableCheckParentQuota",
-        "ElasticQuotaArgs has no monitorAllQuotas",
+        "ElasticQuotaArgs does not set enableCheckParentQuota",
+        "ElasticQuotaArgs does not set monitorAllQuotas",
     ]
 
 

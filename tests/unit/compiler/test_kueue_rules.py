@@ -89,7 +89,7 @@ def test_what_no_group_covers_keeps_work_waiting() -> None:
     (verdict,) = RULES.check((DEFAULT, queue(group("nvidia.com/gpu"))), ())
     assert (verdict.effect, verdict.message) == (
         PENDING,
-        "work that asks for cpu or memory is not admitted: no resource group covers it",
+        "workloads that request cpu or memory are not admitted: no resource group covers them",
     )
 
 

@@ -101,8 +101,8 @@ def test_those_of_apportion_are_read_back_on_every_engine() -> None:
     [
         ({}, "it is empty: set default_request"),
         ({"max": Resources(cpu="unlimited")}, "a container's limit must be a number: omit cpu"),
-        ({"max": Resources(gpu={"h100": 1})}, "whole devices of any model"),
-        ({"max": Resources(gpu="0.5")}, "whole devices of any model"),
+        ({"max": Resources(gpu={"h100": 1})}, "whole GPUs of any model"),
+        ({"max": Resources(gpu="0.5")}, "whole GPUs of any model"),
         (
             {"default_request": Resources(memory="4Gi"), "max": Resources(memory="2Gi")},
             "`default_request` of 4Gi memory is above `max` of 2Gi memory",
@@ -115,7 +115,7 @@ def test_numbers_that_no_cluster_takes_are_refused(fields: dict[str, Any], said:
 
 
 def test_two_objects_of_one_name_are_refused() -> None:
-    with pytest.raises(ValidationError, match="two objects called numbers"):
+    with pytest.raises(ValidationError, match="two objects named numbers"):
         Queue(id="a", limit_ranges=(NUMBERS, NUMBERS))
 
 

@@ -159,7 +159,7 @@ def test_names_of_python_are_free_of_each_other() -> None:
 
 
 def test_what_no_policy_can_hold_is_one_sentence() -> None:
-    with pytest.raises(UnwritableError, match=r"^two queues have the id `a`$"):
+    with pytest.raises(UnwritableError, match=r"^duplicate queue id `a`$"):
         _texts(QueueRecord("a", "Queue a"), QueueRecord("a", "Cohort a"))
     with pytest.raises(UnwritableError, match=r"^Accelerator model: "):
         _texts(QueueRecord("a", "Queue a"), pools=(PoolRecord("x", "NVIDIA H100"),))

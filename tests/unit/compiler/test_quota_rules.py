@@ -58,8 +58,8 @@ def test_many_children_are_listed_by_size_and_summed_beyond_eight() -> None:
     (finding,) = found(organisation(Queue(id="research", guaranteed=Resources(gpu=8)), *teams), "AP201")
     assert finding.message == "children are guaranteed 78 GPUs, but `research` has 8 GPUs"
     assert [related.message for related in finding.related if related.message != "called here"] == [
-        *(f"`team-{i:02d}` takes {i} GPUs" for i in range(5, 13)),
-        "`team-04` and the others take 10 GPUs",
+        *(f"`team-{i:02d}` is guaranteed {i} GPUs" for i in range(5, 13)),
+        "`team-04` and the others are guaranteed 10 GPUs",
     ]
     # No team has 70 GPUs to give back.
     assert finding.hint == "raise the guarantee of `research` to 78 GPUs"
@@ -72,9 +72,7 @@ def test_overcommit_is_named_and_counted_in_what_is_needed() -> None:
         rules=Rules(overcommit="1.5"),
     )
     (finding,) = found(policy, "AP201")
-    assert finding.message == (
-        "children are guaranteed 14 GPUs, but `research` has 8 GPUs and may guarantee 1.5 times that"
-    )
+    assert finding.message == ("children are guaranteed 14 GPUs, but `research` has 8 GPUs and an overcommit of 1.5")
     assert finding.hint == "raise the guarantee of `research` to 10 GPUs, or lower `llm` by 2 GPUs"
 
 
@@ -114,10 +112,10 @@ def test_overcommitted_child_above_a_limit_further_up() -> None:
 @pytest.mark.parametrize(
     ("engine", "severity", "effect"),
     [
-        (Engine.KAI, "warning", "kai holds it at 8 GPUs"),
-        (Engine.KUEUE, "warning", "kueue holds it at 8 GPUs"),
-        (Engine.YUNIKORN, "error", "yunikorn refuses the whole configuration"),
-        (Engine.NATIVE, "warning", "native quotas hold only the limit of the namespace"),
+        (Engine.KAI, "warning", "kai limits it to 8 GPUs"),
+        (Engine.KUEUE, "warning", "kueue limits it to 8 GPUs"),
+        (Engine.YUNIKORN, "error", "yunikorn rejects the whole configuration"),
+        (Engine.NATIVE, "warning", "native quotas enforce only the limit of the namespace"),
     ],
 )
 def test_engine_decides_what_a_limit_over_its_parent_is(engine: Engine, severity: str, effect: str) -> None:
@@ -163,7 +161,7 @@ def test_unlimited_gpus_are_bounded_by_machines_and_cpu_is_not() -> None:
     )
     (finding,) = found(policy, "AP204")
     assert finding.effective_severity.value == "warning"
-    assert "the node pools of `prod` hold 16 GPUs" in finding.message
+    assert "the node pools of `prod` have 16 GPUs" in finding.message
 
 
 def test_queue_closed_by_an_override_is_a_warning_at_the_override() -> None:

@@ -170,7 +170,7 @@ def test_a_linked_folder_is_not_written_to(tmp_path: Path, monkeypatch: pytest.M
 def test_a_name_that_leads_out_is_no_folder(tmp_path: Path) -> None:
     with open_output(tmp_path / "rendered", writing=True) as folder:
         assert folder is not None
-        with pytest.raises(LinkedPathError, match="is not a name of a file or folder"):
+        with pytest.raises(LinkedPathError, match="is not a valid file or folder name"):
             folder.stage("../escape/a.yaml", b"")
     assert not (tmp_path / "escape").exists()
 

@@ -87,7 +87,9 @@ def test_unused_waiver_can_be_waived_itself() -> None:
 def test_waiver_that_names_nothing_is_reported_whatever_its_code(code: str) -> None:
     policy = Policy(organisation=ACME, queues=(Queue(id="vision"),), waivers=(waiver(code, "queue visoin"),))
     unused = [d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP114"]
-    assert [d.hint for d in unused] == ["no object is named queue visoin: name queue vision, or remove the waiver"]
+    assert [d.hint for d in unused] == [
+        "there is no object queue visoin: change it to queue vision, or remove the waiver"
+    ]
 
 
 def test_waiver_of_what_an_engine_refuses_is_used() -> None:

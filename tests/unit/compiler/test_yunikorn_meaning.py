@@ -231,10 +231,10 @@ def test_a_configuration_from_the_field() -> None:
     assert queues["web-dev"].parent == "web"
     assert {note.partition(":")[0] for note in notes} >= {
         "partition gpu has no nodes on Kubernetes",
-        "placement rules are not kept",
-        "`maxapplications` is not kept",
-        "property application.sort.policy is not kept",
-        "a maximum of zeros alone is none to YuniKorn",
+        "placement rules are dropped",
+        "`maxapplications` is dropped",
+        "property application.sort.policy is dropped",
+        "YuniKorn treats a maximum of only zeros as unset",
     }
 
 

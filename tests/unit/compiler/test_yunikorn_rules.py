@@ -143,12 +143,12 @@ def test_settings_that_have_no_effect() -> None:
     below = {"name": "root", "maxapplications": 3}
     nothing = {"name": "a", "resources": {"max": {"vcore": "0", "memory": "0"}}}
     assert _ignored(maxapplications=5, queues=[{"name": "x", "maxapplications": 1}]) == [
-        ("queues[0].maxapplications", "the root queue gets no number of applications")
+        ("queues[0].maxapplications", "maxapplications of the root queue is ignored")
     ]
     assert _ignored(queues=[below, nothing]) == [
         (
             "queues[0].queues[0]",
-            "a queue called root gets neither resources nor a number of applications, at any depth",
+            "resources and maxapplications of a queue named root are ignored at any depth",
         ),
         ("queues[0].queues[1].resources.max", "a maximum of zero in every resource is treated as unset"),
     ]

@@ -82,7 +82,7 @@ def test_a_package_outside_of_a_repository_is_said_to_be_unread(tmp_path: Path) 
     for statement in ("from acme import NAME", "from . import NAME"):
         outcome = start(write(tmp_path / "acme/policy.py", statement)).result()
         assert isinstance(outcome, Rejected)
-        assert (outcome.faults[0].kind, "git repository only" in str(outcome.faults[0].hint)) == (
+        assert (outcome.faults[0].kind, "only in a git repository" in str(outcome.faults[0].hint)) == (
             "missing-import",
             True,
         )

@@ -120,7 +120,7 @@ def _said(model: Any, /, **fields: object) -> list[tuple[str, str]]:
         (
             Override,
             {"begin": "soon", "end": "2026-12-31", "reason": "r", "owner": "@a/b"},
-            ("begin", 'must be a day such as 2026-12-31, not "soon"'),
+            ("begin", 'must be a date such as 2026-12-31, not "soon"'),
         ),
         (Cluster, {"name": "c", "engine": "kia", "engine_version": "1"}, ("engine", None)),
         (PriorityClass, {"name": "a", "value": "1.5"}, ("value", 'must be a whole number, not "1.5"')),

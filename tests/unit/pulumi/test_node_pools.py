@@ -97,7 +97,7 @@ def test_what_pools_ask_of_the_cluster_is_named(tmp_path: Path, gcp: None, monke
     ]
     assert warned[0] == (
         f"{cluster}: this stack does not apply maintenance windows and exclusions of the cluster ({file}): declare "
-        "`maintenance_policy` where the cluster is declared, or run node-pools/gke/apply.sh"
+        "`maintenance_policy` in the declaration of the cluster, or run node-pools/gke/apply.sh"
     )
 
 
@@ -125,7 +125,7 @@ def test_what_an_autoscaler_sets_is_ignored_by_the_path_that_the_engine_knows(tm
 
 def test_a_coordinate_that_is_missing_is_named(tmp_path: Path, gcp: None) -> None:
     name, cluster = _environment("node-pools-gke")
-    with pytest.raises(pulumi.RunError, match="does not supply cluster, location, project for"):
+    with pytest.raises(pulumi.RunError, match="does not set cluster, location, project for"):
         run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: {}})
 
 

@@ -104,7 +104,7 @@ def test_a_queue_that_the_policy_does_not_have_is_found(kai: PolicyEvaluator) ->
     foreign = copy.deepcopy(one(objects, "Queue", "ads"))
     foreign["metadata"] = {"name": "shadow"}
     found = said(kai, [*objects, ("shadow", foreign)])
-    assert found[NOT_COMPILED] == ["Queue shadow: no queue of the policy compiles to it: declare it there"]
+    assert found[NOT_COMPILED] == ["Queue shadow: no queue of the policy compiles to it: declare it in the policy"]
     marked = copy.deepcopy(one(objects, "Queue", "ads"))
     marked["metadata"]["name"] = "shadow"
     found = said(kai, [*objects, ("one/kai/Queue/shadow", marked)])

@@ -230,7 +230,7 @@ def test_a_policy_with_errors_stops_before_anything_is_registered(root: Path) ->
         ({"policy": "nowhere"}, "nowhere"),
         ({"environment": "mars"}, "there is no environment mars"),
         ({"protect": "all"}, "apportion:protect is none or guaranteed, not all"),
-        ({"asOf": "soon"}, "apportion:asOf is a date"),
+        ({"asOf": "soon"}, "apportion:asOf must be a date"),
         ({"transformation": "nowhere:f"}, "apportion:transformation: No module named"),
     ],
 )

@@ -48,9 +48,9 @@ def test_the_scheduler_is_a_component_of_the_clusters_that_have_it_and_of_no_oth
 @pytest.mark.parametrize(
     ("schedulers", "said"),
     [
-        ({"one": {}}, "must name the image"),
-        ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is none of"),
-        ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas is a whole number"),
+        ({"one": {}}, "must set the image"),
+        ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is not one of"),
+        ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas must be an integer"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], said: str) -> None:
@@ -60,7 +60,7 @@ def test_a_wrong_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], 
 
 
 def test_a_cluster_that_the_stack_does_not_have_runs_none(tmp_path: Path) -> None:
-    with pytest.raises(pulumi.RunError, match="apportion:schedulers names mars, and the stack has one"):
+    with pytest.raises(pulumi.RunError, match="apportion:schedulers lists mars, but the stack has one"):
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"mars": {"image": IMAGE}}})
 
 

@@ -77,7 +77,7 @@ def test_a_stack_that_was_never_up_holds_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["", "rubbish", "e30="])
 def test_text_of_something_else_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not what this program wrote"):
+    with pytest.raises(ValueError, match="not written by this program"):
         load(text)
 
 

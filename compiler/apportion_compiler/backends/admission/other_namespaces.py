@@ -41,7 +41,7 @@ def _refuse(table: EngineTable, queue: str, before: str) -> Validation:
     return {
         "expression": f"{queue}.orValue('') in {allowed} || (request.operation == 'UPDATE' && {before} == {queue})",
         "messageExpression": f"'namespace ' + {NAMESPACE} + ' belongs to no queue of the policy; add it to the "
-        "namespaces of one'",
+        "namespaces of a queue'",
         "reason": "Forbidden",
     }
 

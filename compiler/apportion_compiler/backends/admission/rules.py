@@ -66,7 +66,7 @@ def _scheduler(workload: Workload, table: EngineTable) -> Iterator[Validation]:
     yield {
         # A pod gets its node by binding, after it was created; whoever names one passes every scheduler by.
         "expression": f"request.operation != 'CREATE' || ({found}).all(t, t.spec.?nodeName.orValue('') == '')",
-        "message": "nodeName places a pod without the scheduler; use nodeSelector or affinity",
+        "message": "nodeName bypasses the scheduler; use nodeSelector or affinity",
         "reason": "Forbidden",
     }
 
@@ -105,7 +105,7 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
         "variables.named.all(n, n.preemptibility == '' || "
         f"(n.preemptibility == '{yes}' && variables.classes.exists(c, c in {evictable})) || "
         f"(n.preemptibility == '{no}' && variables.classes.exists(c, c in {protected})))",
-        f"'label {label} does not suit any class that namespace ' + {NAMESPACE} + ' may use'",
+        f"'label {label} does not match any priority class that namespace ' + {NAMESPACE} + ' may use'",
     )
     labels = [f"class{n}" for n in range(len(table.class_labels))]
     # The engine's order: the owner's label, the pod's label, the pod's field.
@@ -115,8 +115,9 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
     yield _unless_unchanged(
         f"variables.templates.map(t, [{chosen}, {said}]).all(c, c[0] == '' || c[1] == '' || "
         f"(c[1] == '{yes}') == (c[0] in {evictable}))",
-        f"'label {label} contradicts the priority class: the classes ' + {text(', '.join(sorted(n for n, p in table.preemptible.items() if p)))}"
-        " + ' are preemptible, the others are not'",
+        f"'label {label} contradicts the priority class: the classes ' + "
+        f"{text(', '.join(sorted(n for n, p in table.preemptible.items() if p)))} + ' are preemptible, the others are "
+        "not'",
     )
     if table.must_say:
         needed = "; ".join(f"{name} needs {yes if table.preemptible[name] else no}" for name in table.must_say)
@@ -144,7 +145,7 @@ def _resources(workload: Workload, table: EngineTable) -> Iterator[Validation]:
         yield {
             "expression": f"request.operation != 'CREATE' || ({found}).all(t, t.spec.containers.all(c, {asked}) && "
             f"t.spec.?initContainers.orValue([]).all(c, {asked}))",
-            "message": f"no quota counts resources {prefix}*, so work must not request them",
+            "message": f"no quota covers resources {prefix}*, so work must not request them",
             "reason": "Forbidden",
         }
 

@@ -158,7 +158,7 @@ def _scaling_group(program: Program, pool: NodePool) -> Document:
         args,
         ignore_changes=("desired_capacity",),
         supply=supply,
-        notes=(f"The autoscaler's auto-discovery must ask for the tag {_CLUSTER_AUTOSCALER}/{program.cluster}.",),
+        notes=(f"The autoscaler's auto-discovery must select the tag {_CLUSTER_AUTOSCALER}/{program.cluster}.",),
     )
 
 
@@ -188,5 +188,5 @@ def _launch_template(program: Program, pool: NodePool, settings: Eks) -> Documen
         LAUNCH_TEMPLATE_TYPE,
         launch_template(pool, settings),
         supply=("image_id", "iam_instance_profile", "vpc_security_group_ids", "user_data"),
-        notes=(f"user_data joins the node to the cluster with the kubelet flags: {flags}",),
+        notes=(f"user_data must join the node to the cluster with the kubelet flags: {flags}",),
     )

@@ -35,16 +35,19 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
     managed = [(pool, settings) for pool, settings in pools if settings.managed]
     needed: dict[str, str] = {}
     if any(settings.node_role is None for _, settings in managed):
-        needed["NODE_ROLE_ARN"] = "the role of the nodes"
+        needed["NODE_ROLE_ARN"] = "the IAM role of the nodes"
     if any(not settings.subnets for _, settings in pools):
-        needed["SUBNETS"] = "the subnets of the nodes, with a comma between two"
+        needed["SUBNETS"] = "the subnets of the nodes, separated by commas"
     if len(managed) < len(pools):
         needed["LAUNCH_DATA"] = (
-            "additional fields of the launch templates of self-scaled nodes, a JSON object with ImageId, UserData and so on"
+            "additional launch template fields for self-scaled nodes, as a JSON object with ImageId, UserData and so on"
         )
     notes = (
-        "Create the node groups of a cluster, or update them to the policy: sh apply.sh (needs aws and jq)",
-        "Instance type, image type, capacity type and subnets are fixed when a managed group is created, and do not change.",
+        "Create or update the node groups of a cluster as the policy declares them: sh apply.sh (needs aws and jq)",
+        (
+            "Instance type, image type, capacity type and subnets are fixed when a managed group is created and are "
+            "not updated."
+        ),
         GENERATED,
     )
     text = script(

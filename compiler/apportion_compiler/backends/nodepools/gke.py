@@ -29,8 +29,8 @@ _AFFINITY = {"none": "NO_RESERVATION", "any": "ANY_RESERVATION", "specific": "SP
 _RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 _DRIVER = {"default": "DEFAULT", "latest": "LATEST", "disabled": "INSTALLATION_DISABLED"}
 _FIXED_AT_CREATION = (
-    "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created: "
-    "to change one, declare a pool under another id and move the work."
+    "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created: to change "
+    "one, declare a pool with a new id and move the workloads."
 )
 
 GkePool = tuple[NodePool, Gke]
@@ -216,7 +216,7 @@ def _cluster(pools: Sequence[GkePool]) -> Iterator[Document]:
             type=CLUSTER_TYPE,
             args=args,
             supply=("name", "location", "project"),
-            notes=("Arguments for the cluster of the node pools, which is declared elsewhere.",),
+            notes=("Arguments for the cluster resource, which is declared elsewhere.",),
         )
 
 

@@ -42,8 +42,11 @@ _NEEDED = {"LOCATION": "the region or zone of the cluster", "PROJECT": "the proj
 def gke_script(program: Program, pools: Sequence[GkePool]) -> Artifact:
     """Return the script that makes and updates the pools of a cluster."""
     notes = (
-        "Create the node pools of a cluster, or update them to the policy: sh apply.sh",
-        "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created, and do not change.",
+        "Create or update the node pools of a cluster as the policy declares them: sh apply.sh",
+        (
+            "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created "
+            "and are not updated."
+        ),
         GENERATED,
     )
     text = script(

@@ -49,7 +49,7 @@ def _register(
     known = {**supplied, **(own if isinstance(own, Mapping) else {})}
     missing = [name for name in document.supply if name not in known]
     if missing:
-        raise Refused(f"{NAMESPACE}:nodePools of {cluster} does not supply {', '.join(missing)} for {document.name}")
+        raise Refused(f"{NAMESPACE}:nodePools of {cluster} does not set {', '.join(missing)} for {document.name}")
     options = pulumi.ResourceOptions(
         ignore_changes=[_engines_path(path) for path in document.ignore_changes],
         protect=True,
@@ -71,4 +71,4 @@ def _class_of(document: Document) -> Any:
         return getattr(import_module(f"pulumi_{package}.{module.split('/')[0]}"), name)
     except ImportError:
         # The extras are called as Pulumi's packages are.
-        raise Refused(f"{document.name} needs pulumi_{package}: pip install 'apportion[{package}]'") from None
+        raise Refused(f"{document.name} requires pulumi_{package}: pip install 'apportion[{package}]'") from None

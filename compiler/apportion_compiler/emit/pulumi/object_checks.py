@@ -40,7 +40,7 @@ POLICIES: Mapping[str, str] = {
     OVER_CAPACITY: "A guarantee above its parent's, or above the capacity of the nodes.",
     UNOWNED: "A queue without an owner.",
     UNBOUND_CLASS: "A priority class that no queue of the policy may use.",
-    REFUSED: "An object that its engine's webhook would refuse.",
+    REFUSED: "An object that its engine's webhook would reject.",
 }
 """What a stack's objects are evaluated by, each with what it finds."""
 
@@ -96,7 +96,7 @@ class PolicyEvaluator:
                     why = (
                         "it is labelled as written by Apportion, but no policy compiles to it"
                         if marked
-                        else "declare it there"
+                        else "declare it in the policy"
                     )
                     yield Violation(NOT_COMPILED, described(manifest), f"no queue of the policy compiles to it: {why}")
 

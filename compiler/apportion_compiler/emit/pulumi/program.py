@@ -130,7 +130,7 @@ def _apply(
         made += register_target(target, compilation.programs[target], held, treatment)
     for cluster, packaged in settings.schedulers.items():
         if cluster not in providers:
-            raise Refused(f"{NAMESPACE}:schedulers names {cluster}, and the stack has {', '.join(providers)}")
+            raise Refused(f"{NAMESPACE}:schedulers lists {cluster}, but the stack has {', '.join(providers)}")
         made += register_scheduler(cluster, packaged, providers[cluster])
     made += register_node_pools(compilation, settings)
     pulumi.export("environment", settings.environment)
@@ -150,8 +150,8 @@ def _providers(compilation: Compilation, settings: StackSettings, root: Path) ->
     unknown = [name for name in names if name not in settings.clusters]
     if unknown and len(names) > 1:
         raise Refused(
-            f"environment {settings.environment} has {len(names)} clusters, and {NAMESPACE}:clusters does not specify how "
-            f"{', '.join(unknown)} is reached: name a context for each, or choose with {NAMESPACE}:targets"
+            f"environment {settings.environment} has {len(names)} clusters, but {NAMESPACE}:clusters does not specify "
+            f"how to reach {', '.join(unknown)}: set a context for each, or select clusters with {NAMESPACE}:targets"
         )
     return {name: _provider(name, settings.clusters.get(name, ClusterAccess()), root) for name in names}
 

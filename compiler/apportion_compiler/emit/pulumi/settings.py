@@ -90,7 +90,7 @@ def read_settings(config: Config, stack: str) -> StackSettings:
     """
     policy = config.get("policy")
     if policy is None:
-        raise SettingsError(f"{NAMESPACE}:policy is missing: the policy's file or folder")
+        raise SettingsError(f"{NAMESPACE}:policy must be set to the policy's file or folder")
     return StackSettings(
         policy=policy,
         environment=config.get("environment") or stack,
@@ -128,7 +128,7 @@ def _names(config: Config, key: str) -> tuple[str, ...]:
         return tuple(name.strip() for name in text.split(",") if name.strip())
     names = config.get_object(key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise SettingsError(f"{NAMESPACE}:{key} is a list of names")
+        raise SettingsError(f"{NAMESPACE}:{key} must be a list of names")
     return tuple(names)
 
 
@@ -143,7 +143,7 @@ def _day(text: str | None) -> date | None:
     try:
         return None if text is None else date.fromisoformat(text)
     except ValueError:
-        raise SettingsError(f"{NAMESPACE}:asOf is a date such as 2026-11-21, not {text}") from None
+        raise SettingsError(f"{NAMESPACE}:asOf must be a date such as 2026-11-21, not {text}") from None
 
 
 def _clusters(config: Config) -> dict[str, ClusterAccess]:
@@ -151,7 +151,7 @@ def _clusters(config: Config) -> dict[str, ClusterAccess]:
     access: dict[str, ClusterAccess] = {}
     for name, how in found.items():
         if not isinstance(how, Mapping) or not set(how) <= {"kubeconfig", "context"}:
-            raise SettingsError(f"{NAMESPACE}:clusters must give the kubeconfig or context of each cluster, or both")
+            raise SettingsError(f"{NAMESPACE}:clusters must set the kubeconfig or context of each cluster, or both")
         access[name] = ClusterAccess(how.get("kubeconfig"), how.get("context"))
     return access
 
@@ -159,19 +159,19 @@ def _clusters(config: Config) -> dict[str, ClusterAccess]:
 def _packaged(cluster: str, how: object) -> SchedulerDeployment:
     key = f"{NAMESPACE}:schedulers of {cluster}"
     if not isinstance(how, Mapping) or not isinstance(how.get("image"), str):
-        raise SettingsError(f"{key} must name the image, and may set replicas, namespace, scheduler and shard")
+        raise SettingsError(f"{key} must set the image, and may set replicas, namespace, scheduler and shard")
     known = {f.name for f in fields(SchedulerDeployment)}
     if unknown := sorted(set(how) - known):
-        raise SettingsError(f"{key} has {unknown[0]}, which is none of {', '.join(sorted(known))}")
+        raise SettingsError(f"{key} has {unknown[0]}, which is not one of {', '.join(sorted(known))}")
     if not isinstance(how.get("replicas", 1), int):
-        raise SettingsError(f"{key}: replicas is a whole number")
+        raise SettingsError(f"{key}: replicas must be an integer")
     return SchedulerDeployment(**how)
 
 
 def _node_pools(config: Config) -> dict[str, Mapping[str, Any]]:
     found = _object(config, "nodePools")
     if not all(isinstance(supplied, Mapping) for supplied in found.values()):
-        raise SettingsError(f"{NAMESPACE}:nodePools must give for each cluster what its pools are supplied with")
+        raise SettingsError(f"{NAMESPACE}:nodePools must contain the arguments for the node pools of each cluster")
     return found
 
 
@@ -180,5 +180,5 @@ def _object(config: Config, key: str) -> dict[str, Any]:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise SettingsError(f"{NAMESPACE}:{key} has an entry for each cluster")
+        raise SettingsError(f"{NAMESPACE}:{key} must have an entry for each cluster")
     return found

@@ -62,7 +62,7 @@ def _of_pools(target: Target, program: Program, *, makes_pools: bool) -> Iterato
                     target.cluster,
                     f"{NAME}/{document.folder}/{document.name}.yaml",
                     f"{_OF_CLUSTER.get(argument, argument)} of the cluster",
-                    f"declare `{argument}` where the cluster is declared, or run {NAME}/{document.folder}/apply.sh",
+                    f"declare `{argument}` in the declaration of the cluster, or run {NAME}/{document.folder}/apply.sh",
                 )
     pools = [pool.id for pool in program.pools if not isinstance(pool.settings, Fixed)]
     if pools and not makes_pools:
@@ -70,7 +70,7 @@ def _of_pools(target: Target, program: Program, *, makes_pools: bool) -> Iterato
             target.cluster,
             f"{NAME}/",
             f"the node pools {', '.join(pools)}",
-            f"name {target.cluster} in `nodePools` of the stack's configuration, or create them by other means",
+            f"add {target.cluster} to `nodePools` in the stack's configuration, or create the pools by other means",
         )
 
 
@@ -81,6 +81,6 @@ def _of_engine(target: Target) -> Iterator[Unapplied]:
         yield Unapplied(
             target.cluster,
             f"{target.backend}/{condition.file}",
-            f"the configuration that {features} rely on",
-            f"see that it {condition.applied}",
+            f"the configuration that {features} require",
+            f"make sure that it {condition.applied}",
         )

@@ -155,6 +155,7 @@ def _plan(compilation: Compilation, target: Target, former: AppliedState) -> tup
 def several_updates(remaining: int, environment: str) -> str:
     """Return what to say where one update is not enough."""
     return (
-        f"this change needs {remaining + 1} updates, each of them valid, because the engine accepts no single order "
-        f"of its changes: run `apportion up {environment}`, which runs them one after another; nothing was changed"
+        f"this change needs {remaining + 1} updates, each of them valid, because the engine does not accept its "
+        f"changes in any single update: run `apportion up {environment}`, which runs them one after another; nothing "
+        "was changed"
     )

@@ -78,8 +78,8 @@ def _outside(context: WorkloadContext, workload: Workload) -> Iterator[Verdict]:
         if queue not in open_queues:
             yield workload.rejected(
                 field, "Forbidden",
-                f"namespace {workload.namespace} belongs to no queue of the policy, so its work may not name {queue}",
-                "create it in a namespace of the queue",
+                f"namespace {workload.namespace} belongs to no queue of the policy, so its work must not reference {queue}",
+                "create the workload in a namespace of the queue",
             )  # fmt: skip
 
 
@@ -91,8 +91,8 @@ def _queues(
         if queue not in allowed:
             yield workload.rejected(
                 field, "Forbidden",
-                f"it names {queue}; work in namespace {workload.namespace} runs in {' or '.join(allowed)}",
-                f"name {' or '.join(allowed)}" + (f", or create it in a namespace of {queue}" if queue in known else ""),
+                f"it references {queue}; work in namespace {workload.namespace} runs in {' or '.join(allowed)}",
+                f"use {' or '.join(allowed)}" + (f", or create it in a namespace of {queue}" if queue in known else ""),
             )  # fmt: skip
     traits = TRAITS[context.engine]
     if (
@@ -104,7 +104,7 @@ def _queues(
         key = traits.queue_labels[0]
         yield workload.rejected(
             f"metadata.labels[{key}]", "Forbidden", f"label {key} is missing; set it to {' or '.join(allowed)}",
-            f"label it {key}: {allowed[0]}" if allowed else "use a namespace of a queue",
+            f"label it {key}: {allowed[0]}" if allowed else "use a namespace that belongs to a queue",
         )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _classes(context: WorkloadContext, workload: Workload, allowed: list[str]) -
             yield workload.rejected(
                 field, "Forbidden",
                 f"priority class {cls} may not be used in namespace {workload.namespace}; it may use {', '.join(allowed)}",
-                f"name one of {', '.join(allowed)}",
+                f"use one of {', '.join(allowed)}",
             )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _placement(context: WorkloadContext, workload: Workload, *, may_share: bool)
     for pods in workload.sets:
         if text(pods.spec, "nodeName") is not None:
             yield workload.rejected(
-                template_field(pods, "spec", "nodeName"), "Forbidden", "nodeName places a pod without the scheduler",
+                template_field(pods, "spec", "nodeName"), "Forbidden", "nodeName bypasses the scheduler",
                 "use nodeSelector or affinity",
             )  # fmt: skip
         annotations = annotations_of(cast("Manifest", pods.template))
@@ -140,7 +140,7 @@ def _placement(context: WorkloadContext, workload: Workload, *, may_share: bool)
             yield workload.rejected(
                 template_field(pods, "metadata", f"annotations[{asked[0]}]"), "Forbidden",
                 f"namespace {workload.namespace} must not request a fraction of a GPU",
-                "ask for whole GPUs, or set gpu_sharing in the policy",
+                "request whole GPUs, or set gpu_sharing in the policy",
             )  # fmt: skip
 
 

@@ -41,18 +41,19 @@ def _container_devices(workload: Workload, field: str, resources: object) -> Ite
         if not all(_is_whole(amount) for amount in amounts):
             yield workload.unmade(
                 f"{field}.limits[{name}]", "Invalid", f"{name}: must be an integer, not {amounts[0]}",
-                "ask for whole devices; the engine's documentation describes how to request a fraction of one",
+                "request whole devices; the engine's documentation describes how to request a fraction of one",
             )  # fmt: skip
         elif name not in limits:
             yield workload.unmade(
                 f"{field}.limits[{name}]", "Required",
-                f"{name}: Limit must be set for non overcommitable resources, so the pods are refused",
-                f"write the same amount under limits: {name}: {requests[name]}",
+                f"{name}: Limit must be set for non overcommitable resources, so the pods are rejected",
+                f"set the same amount under limits: {name}: {requests[name]}",
             )  # fmt: skip
         elif name in requests and _count(requests[name]) != _count(limits[name]):
             yield workload.unmade(
-                f"{field}.requests[{name}]", "Invalid", f"{requests[name]}: must be equal to {name} limit of {limits[name]}",
-                "write the same amount under requests and limits",
+                f"{field}.requests[{name}]", "Invalid", f"{requests[name]}: must be equal to {name} limit of "
+                f"{limits[name]}",
+                "set the same amount under requests and limits",
             )  # fmt: skip
 
 
@@ -77,10 +78,10 @@ def _classes(context: WorkloadContext) -> Iterator[Verdict]:
         for pods in workload.sets:
             name = text(pods.spec, "priorityClassName")
             if name is not None and name not in known:
-                message = f"no PriorityClass with name {name} was found, so the pods are refused"
+                message = f"no PriorityClass with name {name} was found, so the pods are rejected"
                 verdict = workload.rejected if workload.is_bare else workload.pending
                 field = template_field(pods, "spec", "priorityClassName")
-                yield verdict(field, "NotFound", message, f"name one of {listed(known - _SYSTEM)}")
+                yield verdict(field, "NotFound", message, f"use one of {listed(known - _SYSTEM)}")
 
 
 def _switches(context: WorkloadContext) -> Iterator[Verdict]:
@@ -92,8 +93,8 @@ def _switches(context: WorkloadContext) -> Iterator[Verdict]:
         suspend = workload.shape.suspend
         if suspend is not None and workload.suspended() and not any(map(workload.values_of, resumed)):
             yield workload.pending(
-                ".".join(suspend), "Invalid", "it is suspended, and nothing on the cluster resumes it",
-                "leave suspend out, or label it for the engine that should resume it",
+                ".".join(suspend), "Invalid", "it is suspended, but nothing on the cluster resumes it",
+                "remove suspend, or label it for the engine that should resume it",
             )  # fmt: skip
 
 
@@ -104,7 +105,8 @@ def _names(context: WorkloadContext) -> Iterator[Verdict]:
         if workload.is_of("ray.io") and len(name) > workload.shape.max_name:
             yield workload.pending(
                 "metadata.name", "TooLong",
-                f"{workload.kind} name should be no more than {workload.shape.max_name} characters, and has {len(name)}",
+                f"{workload.kind} name should be no more than {workload.shape.max_name} characters, and has "
+                f"{len(name)}",
                 f"use at most {workload.shape.max_name} characters",
             )  # fmt: skip
 
@@ -121,8 +123,9 @@ def _ray_scaling(context: WorkloadContext) -> Iterator[Verdict]:
                 if replicas is not None and most is not None and most > replicas:
                     yield workload.ignored(
                         f"{'.'.join(path)}.workerGroupSpecs[{number}].maxReplicas", "Invalid",
-                        f"the group stays at replicas: {replicas}; without enableInTreeAutoscaling nothing scales it to {most}",
-                        f"write replicas: {most}, or enableInTreeAutoscaling: true",
+                        f"the group stays at replicas: {replicas}; without enableInTreeAutoscaling nothing scales it "
+                        f"to {most}",
+                        f"set replicas: {most}, or enableInTreeAutoscaling: true",
                     )  # fmt: skip
 
 
@@ -134,7 +137,7 @@ def _ray_suspension(context: WorkloadContext) -> Iterator[Verdict]:
             yield workload.pending(
                 "spec.shutdownAfterJobFinishes", "Invalid",
                 "a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended",
-                "write shutdownAfterJobFinishes: true",
+                "set shutdownAfterJobFinishes: true",
             )  # fmt: skip
 
 
@@ -143,8 +146,8 @@ def gang_shortfall(workload: Workload, pods: PodSet, needed: str, field: str) ->
     if needed.isdigit() and int(needed) > workload.n_pods:
         yield workload.pending(
             template_field(pods, "metadata", field), "Invalid",
-            f"the gang waits for {needed} pods, and the {workload.kind} makes {workload.n_pods}",
-            f"write at most {workload.n_pods}",
+            f"the gang waits for {needed} pods, but the {workload.kind} creates {workload.n_pods}",
+            f"use at most {workload.n_pods}",
         )  # fmt: skip
 
 

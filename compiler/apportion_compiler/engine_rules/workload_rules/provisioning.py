@@ -38,7 +38,7 @@ def _requests(context: WorkloadContext) -> Iterator[Verdict]:
         if str(manifest.get("apiVersion")).endswith("/v1beta1"):
             yield Verdict(
                 Effect.DEPRECATED, index, "apiVersion", "Deprecated",
-                f"{GROUP}/v1beta1 is still served, but v1 is the stored version", f"write {GROUP}/v1",
+                f"{GROUP}/v1beta1 is still served, but v1 is the stored version", f"use {GROUP}/v1",
             )  # fmt: skip
         if text(manifest, "spec", "provisioningClassName") != QUEUED_PROVISIONING_GKE:
             continue
@@ -46,7 +46,7 @@ def _requests(context: WorkloadContext) -> Iterator[Verdict]:
         if len(sets) > 1:
             yield _pending(
                 index, "spec.podSets", "TooMany", f"{QUEUED_PROVISIONING_GKE} supports one pod set, but there are {len(sets)}",
-                "write one, with the pods that request most, and count all pods in it",
+                "use one with the largest pod requests, and count all pods in it",
             )  # fmt: skip
         yield from _run_duration(index, manifest)
         namespace = text(manifest, "metadata", "namespace") or "default"
@@ -56,7 +56,7 @@ def _requests(context: WorkloadContext) -> Iterator[Verdict]:
             field = f"spec.podSets[{number}].podTemplateRef.name"
             if template is None and known:
                 yield _pending(
-                    index, field, "NotFound", f"there is no PodTemplate {name} in namespace {namespace}",
+                    index, field, "NotFound", f"PodTemplate {name} does not exist in namespace {namespace}",
                     "apply the PodTemplate first, in the same namespace",
                 )  # fmt: skip
             elif template is not None:
@@ -77,7 +77,7 @@ def _run_duration(index: int, manifest: Manifest) -> Iterator[Verdict]:
     field = f"spec.parameters.{MAX_RUN_DURATION_PARAMETER}"
     if not isinstance(written, str):
         yield Verdict(
-            Effect.REJECTED, index, field, "Invalid", f"must be of type string, not {written}", f'write "{written}"'
+            Effect.REJECTED, index, field, "Invalid", f"must be of type string, not {written}", f'use "{written}"'
         )
     elif not _is_run_duration(written):
         yield _too_long(index, field, written)
@@ -91,7 +91,7 @@ def _is_run_duration(written: str) -> bool:
 def _too_long(index: int, field: str, written: str) -> Verdict:
     return _pending(
         index, field, "Invalid", f"{written[:40]} is not a number of seconds up to seven days, {MAX_RUN_SECONDS}",
-        f'write at most "{MAX_RUN_SECONDS}"',
+        f'use at most "{MAX_RUN_SECONDS}"',
     )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def _pod_templates(context: WorkloadContext) -> Iterator[Verdict]:
         if manifest.get("kind") == "PodTemplate" and version != "v1" and "/" not in str(version):
             yield Verdict(
                 Effect.REJECTED, index, "apiVersion", "NotFound",
-                f'no matches for kind "PodTemplate" in version "{version}"', "write v1",
+                f'no matches for kind "PodTemplate" in version "{version}"', "use v1",
             )  # fmt: skip
 
 
@@ -135,8 +135,8 @@ def _consumers(context: WorkloadContext) -> Iterator[Verdict]:
                 if former in annotations and key not in annotations:
                     yield workload.verdict(
                         Effect.DEPRECATED, template_field(pods, "metadata", f"annotations[{former}]"), "Deprecated",
-                        f"the autoscaler reads {former} for now, but Kueue no longer writes it",
-                        f"write {key}",
+                        f"the autoscaler still reads {former}, but Kueue no longer writes it",
+                        f"use {key}",
                     )  # fmt: skip
             class_ = annotations.get(_CLASS) or annotations.get(_FORMER_CLASS)
             if class_ == QUEUED_PROVISIONING_GKE:
@@ -148,7 +148,7 @@ def _consumers(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 ANTI_AFFINITY_IGNORED = (
-    "queued provisioning ignores podAntiAffinity when it counts nodes: the pods may not fit the nodes that arrive"
+    "queued provisioning ignores podAntiAffinity when it counts nodes: the pods may not fit on the provisioned nodes"
 )
 
 
@@ -164,8 +164,8 @@ def _asks_for_gpus(spec: Mapping[str, object]) -> bool:
 
 def _without_gpus(index: int, field: str) -> Verdict:
     return _pending(
-        index, field, "NotSupported", "queued provisioning provides GPU nodes only, but the pods request no GPU",
-        f"ask for {_GPU}, or run the work on ordinary nodes",
+        index, field, "NotSupported", "queued provisioning provides only GPU nodes, but the pods request no GPUs",
+        f"request {_GPU}, or run the workload on ordinary nodes",
     )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ class Workload:
                 yield self.ignored(
                     template_field(pods, "spec", "schedulerName"), "Required",
                     "without schedulerName the pods go to Kubernetes' default scheduler, bypassing the queue",
-                    f"write schedulerName: {scheduler}",
+                    f"set schedulerName: {scheduler}",
                 )  # fmt: skip
 
     def unmade(self, field: str, kind: str, message: str, cure: str) -> Verdict:

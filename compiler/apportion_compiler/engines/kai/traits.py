@@ -12,7 +12,7 @@ TRAITS = EngineTraits(
     # The API group scheduling.run.ai/v2 with parent queues is the same from 0.12 on.
     versions=VersionRange("KAI", (0, 12), (0, 17), "https://github.com/NVIDIA/KAI-Scheduler/releases"),
     # capacity_policy/max_allowed_check.go tests every ancestor.
-    limit_over_parent="kai holds it at {}",
+    limit_over_parent="kai limits it to {}",
     # plugins/proportion/capacity_policy/quota_check.go, with the quota of every ancestor.
     holds_to_guarantee=True,
     groups=("scheduling.run.ai", "kai.scheduler"),
@@ -29,7 +29,7 @@ TRAITS = EngineTraits(
     own_objects=frozenset({names.SHARED_QUEUE}),
     divided_by_model=True,
     # The value of partitionLabelValue; nodes of the default shard carry no such label.
-    node_label=NodeLabel(names.NODE_POOL_LABEL, "gpu model", "it puts the nodes into a scheduling shard"),
+    node_label=NodeLabel(names.NODE_POOL_LABEL, "gpu model", "it assigns the nodes to a scheduling shard"),
     sharing_annotations=names.GPU_SHARING_ANNOTATIONS,
     # What it makes of Ray's objects it reads from their pods, whose label a rule of its own asks for.
     pod_labelled_groups=("ray.io",),

@@ -11,7 +11,7 @@ _QUOTA = ("scheduling.sigs.k8s.io", "ElasticQuota")
 TRAITS = EngineTraits(
     versions=VersionRange("Koordinator", (1, 6), (1, 8), "https://github.com/koordinator-sh/koordinator/releases"),
     # enableCheckParentQuota is false by default.
-    limit_over_parent="koordinator lets it pass {} unless enableCheckParentQuota is on",
+    limit_over_parent="koordinator lets it exceed {} unless enableCheckParentQuota is on",
     # plugins/elasticquota: non-preemptible used + request <= min.
     holds_to_guarantee=True,
     groups=("quota.koordinator.sh", "scheduling.koordinator.sh", "config.koordinator.sh"),

@@ -77,10 +77,12 @@ def _countable(workload: Node) -> None:
         raise BindingError(f"Kueue supports at most {_MAX_POD_SETS} pod sets, but this workload has {count}")
     clusters = (("spec", "rayClusterSpec"), ("spec", "rayClusterConfig"), ("spec",))
     if any(found(workload, *path, "enableInTreeAutoscaling") is True for path in clusters):
-        raise BindingError("Kueue cannot count a Ray cluster that scales itself: leave enableInTreeAutoscaling out")
+        raise BindingError(
+            "Kueue does not support Ray clusters with in-tree autoscaling: remove enableInTreeAutoscaling"
+        )
     if is_kind(workload, "ray.io", "RayJob"):
         if found(workload, "spec", "clusterSelector"):
-            raise BindingError("Kueue cannot queue a RayJob that uses an existing cluster: leave clusterSelector out")
+            raise BindingError("Kueue does not support a RayJob that uses an existing cluster: remove clusterSelector")
         section(workload, "spec")["shutdownAfterJobFinishes"] = True
 
 

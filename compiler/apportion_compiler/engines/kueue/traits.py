@@ -38,7 +38,7 @@ TRAITS = EngineTraits(
     # kueue.x-k8s.io/v1beta2, which is emitted, is served from 0.14 on.
     versions=VersionRange("Kueue", (0, 14), (0, 20), "https://github.com/kubernetes-sigs/kueue/releases"),
     # Cohort.borrowingLimit caps what the whole subtree borrows.
-    limit_over_parent="kueue holds it at {}",
+    limit_over_parent="kueue limits it to {}",
     groups=(GROUP, f"config.{GROUP}"),
     key_prefixes=(f"{GROUP}/",),
     image=r"kueue/kueue:(?P<version>[\w.-]+)",
@@ -60,7 +60,7 @@ TRAITS = EngineTraits(
     local_queues=True,
     # The webhook compares lendingLimit with nominalQuota of a ClusterQueue; a Cohort may lend more.
     refuses_lending_over_guarantee=True,
-    evicts_non_preemptible="kueue reclaims what its queue has borrowed, whatever the class",
+    evicts_non_preemptible="kueue reclaims what its queue has borrowed, regardless of the class",
     request_configurations={(GROUP, "ProvisioningRequestConfig"): MAX_RUN_DURATION_ANNOTATION},
     # Why work waits stands in its Workload and, of queued nodes, in the ProvisioningRequest; Kueue writes both.
     team_reads=(("autoscaling.x-k8s.io", ("provisioningrequests",)), (GROUP, ("localqueues", "workloads"))),

@@ -122,7 +122,7 @@ def read_tree(made: Manifest) -> Tree:
     for path, parent, node in tree.root.walk():
         if parent is not None:
             if not node.name:
-                raise TreeError(f"{node.at}.name: a node has a name")
+                raise TreeError(f"{node.at}.name: a node must have a name")
             below[parent].append(path)
         if path in quotas:
             raise TreeError(f"{node.at}.name: {path} is listed twice")

@@ -340,7 +340,10 @@ def test_a_node_pool_grows_for_what_its_quota_lets_run() -> None:
             (TREE, {**TREE, "metadata": {"name": "another", "namespace": "kube-system"}}),
             "there is 2 ElasticQuotaTrees in kube-system; ACK reads exactly one",
         ),
-        ((tree(quota("", 1, 1)),), "ElasticQuotaTree elasticquotatree: spec.root.children[0].name: a node has a name"),
+        (
+            (tree(quota("", 1, 1)),),
+            "ElasticQuotaTree elasticquotatree: spec.root.children[0].name: a node must have a name",
+        ),
     ],
 )
 def test_objects_that_cannot_be_read_are_named(objects: tuple[Node, ...], why: str) -> None:

@@ -92,7 +92,7 @@ def test_nodes_of_one_name_are_told_apart_by_their_paths_and_a_label_names_the_l
         ({"namespaces": "a"}, "spec.root.namespaces: `a` is not a list"),
         ({"max": ["cpu"]}, "spec.root.max: `['cpu']` is not a mapping"),
         ({"attributes": "a"}, "spec.root.attributes: `a` is not a mapping"),
-        (node("root", {}, {}, {"min": {}}), "spec.root.children[0].name: a node has a name"),
+        (node("root", {}, {}, {"min": {}}), "spec.root.children[0].name: a node must have a name"),
         (node("root", {"cpu": "many"}, {}), "spec.root.min: `many` is not a quantity such as 500m, 2 or 16Gi"),
         (
             node("root", {}, {}, node("a", {}, {}), node("a", {}, {})),
@@ -281,7 +281,7 @@ def test_a_job_that_jumps_gets_the_least_priority_that_puts_it_first() -> None:
 
 
 def test_a_queue_whose_priority_is_no_number_is_named() -> None:
-    with pytest.raises(ValueError, match=r"^Queue q: spec\.priority: `high` is not a whole number$"):
+    with pytest.raises(ValueError, match=r"^Queue q: spec\.priority: `high` is not an integer$"):
         read_queue({"metadata": {"name": "q"}, "spec": {"priority": "high"}})
 
 

@@ -47,7 +47,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native(f"{_NODE}.children"),
     Feature.GUARANTEED: Native(f"{_NODE}.min"),
     Feature.LIMIT: Native(f"{_NODE}.max"),
-    Feature.LIMIT_OVER_NAMESPACES: Native(f"{_NODE}.max, over all of its namespaces"),
+    Feature.LIMIT_OVER_NAMESPACES: Native(f"{_NODE}.max, across all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
         "attribute alibabacloud.com/lendlimit of the node",
         "kube-queue withholds the rest when it dequeues jobs; ACK does not document that the scheduler does so for "
@@ -56,22 +56,22 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
         "a node of the tree has min and max only, and free capacity is first come, first served",
-        "leave `over_quota_weight` out on this cluster",
+        "remove `over_quota_weight` on this cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
         "a node of the tree has min and max only, and free capacity is first come, first served",
-        "leave `over_quota_weight` out on this cluster",
+        "remove `over_quota_weight` on this cluster",
     ),
     Feature.QUEUE_PRIORITY: Lowered(
         "Queue spec.priority of kube-queue, where `queue_policy` is set",
-        "it decides which queue's jobs are dequeued first; ACK's scheduler orders pods only by their own priority",
+        "it determines which queue's jobs are dequeued first; ACK's scheduler orders pods only by their own priority",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
-        "AP509", "the tree has no minimum runtime", "leave the minimum runtime out on this cluster"
+        "AP509", "the tree has no minimum runtime", "remove the minimum runtime on this cluster"
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
-        "AP509", "the tree has no minimum runtime", "leave the minimum runtime out on this cluster"
+        "AP509", "the tree has no minimum runtime", "remove the minimum runtime on this cluster"
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in nvidia.com/gpu",
@@ -83,43 +83,45 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "AP510",
         "a fraction of a GPU is a separate resource, such as aliyun.com/gpu-mem, which the tree does not count with "
         "nvidia.com/gpu",
-        "leave `gpu_sharing` out, or limit the fractional resource with `extended`",
+        "remove `gpu_sharing`, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "quotas have no per-user limits", "leave `users` out, or give each person a queue"
+        "AP503", "quotas have no per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label quota.scheduling.alibabacloud.com/preemptible of a job, which the admission policies check against its class",
+        "label quota.scheduling.alibabacloud.com/preemptible of a job, which the admission policies check against its "
+        "class",
         "kube-queue limits non-preemptible jobs to their queue's guarantee; the scheduler reclaims what a queue uses "
         "beyond it by priority and age, and ignores the label",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a node of the tree can name flavors (attribute resourceflavors) only where a ResourceFlavor of another "
-        "product is installed, whose schema ACK does not publish; a taint on the pool has the same effect",
-        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+        "a node of the tree can name flavors (attribute resourceflavors) only if a ResourceFlavor of another product "
+        "is installed, whose schema ACK does not publish; a taint on the pool has the same effect",
+        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Native(f"{_NODE}.namespaces"),
     Feature.DEFAULT_QUEUE: Native(f"{_NODE}.namespaces"),
     Feature.PLACEMENT: Lowered(
-        "components.yaml, as a reference for setting the scheduler's scoring in the console",
+        "components.yaml, as a reference for configuring the scheduler's scoring in the console",
         "the provider runs the scheduler, and no object of the cluster configures it",
     ),
     Feature.POOL_PLACEMENT: Lowered(
-        "components.yaml, as a reference for setting the scheduler's scoring in the console",
+        "components.yaml, as a reference for configuring the scheduler's scoring in the console",
         "the cluster's placement applies to every pool",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
         "ACK supports topology-aware placement only on Lingjun machines, whose levels the provider declares",
-        "leave the topology out on this cluster",
+        "remove the topology on this cluster",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "a job is dequeued when its quota has room, and its pods then scale up a pool one by one",
-        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
+        "a job is dequeued as soon as its quota allows, and its pods then scale up a pool one at a time",
+        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
+        "nodes at once",
     ),
 }
 
@@ -156,8 +158,8 @@ def _too_long(program: Program) -> Iterator[Refusal]:
             "AP518",
             f"cluster {program.environment}/{program.cluster}",
             program.source,
-            f"a tree of {len(program.queues)} queues: as one object it has {size / 2**20:.1f} MiB, but etcd accepts "
-            f"{_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes is raised",
+            f"a tree of {len(program.queues)} queues: as a single object it takes {size / 2**20:.1f} MiB, but etcd "
+            f"accepts {_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes is raised",
             "remove queues without guarantees and limits, or split them across clusters",
             bound_is_a_setting=True,
         )
@@ -170,7 +172,7 @@ def _unheld_priorities(program: Program) -> Iterator[Refusal]:
                 "AP508",
                 f"queue {queue.id}",
                 queue.source,
-                "queue-priority: " + ("only leaf queues order jobs" if queue.children else "no Queue is written"),
+                "queue-priority: " + ("only leaf queues order jobs" if queue.children else "no Queue is emitted"),
                 "give the queues below it a priority"
                 if queue.children
                 else "set `queue_policy` in the `ack` of the queue or of the cluster",
@@ -183,7 +185,7 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
             "AP514",
             f"queue {queue.id}",
             queue.source,
-            f"a limit on {', '.join(named)} alone: the tree counts GPUs of every model together",
+            f"a limit on {', '.join(named)} only: the tree counts GPUs of all models together",
             "limit every model of the cluster, or `gpu` in total",
         )
 
@@ -191,8 +193,8 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
 CONDITIONS = (
     Condition(
         COMPONENTS_FILE,
-        "is set in ACK's console",
-        "without preemption by ElasticQuota the scheduler reclaims nothing that is lent, and kinds that kube-queue's "
+        "is configured in the ACK console",
+        "without preemption by ElasticQuota the scheduler does not reclaim lent capacity, and kinds that kube-queue's "
         "extensions do not cover bypass the queue",
         (Feature.GUARANTEED, Feature.QUEUE_PRIORITY, Feature.PREEMPTIBILITY, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),

@@ -20,11 +20,14 @@ def components(program: Program) -> Artifact:
             "placement": {"gpu": program.gpu_placement, "cpu": program.cpu_placement},
         },
         "ack-koordinator": {"installed": True},
-        "kuberay-operator": {"installed": True, "edition": "ACK's, which marks the pods of a RayJob as a gang"},
+        "kuberay-operator": {
+            "installed": True,
+            "edition": "the ACK version, which marks the pods of a RayJob as a gang",
+        },
     }
     notes = [
-        "Components of ACK that this cluster's policy relies on; they are set in the console or by its API.",
-        "Without preemption by ElasticQuota the scheduler reclaims nothing that is lent.",
-        "There must be no other ElasticQuotaTree than kube-system/elasticquotatree: several corrupt its accounting.",
+        "ACK components that this cluster's policy requires; configure them in the console or through its API.",
+        "Without preemption by ElasticQuota the scheduler does not reclaim lent capacity.",
+        "kube-system/elasticquotatree must be the only ElasticQuotaTree: more than one corrupts the accounting.",
     ]
     return Artifact(COMPONENTS_FILE, yaml_document(notes, needed))

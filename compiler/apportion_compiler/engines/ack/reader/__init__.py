@@ -107,7 +107,9 @@ class _ReadQueues:
         attributes = node.attributes
         id_ = attributes.get(QUEUE_ID_ATTRIBUTE, name)
         if id_ in self.queues:
-            self.notes.append(Note(where, f"another node is also named {name}: read as {path.replace('/', '-')}"))
+            self.notes.append(
+                Note(where, f"another node has the same name, {name}: imported as {path.replace('/', '-')}")
+            )
             id_ = path.replace("/", "-")
         least = amounts_of(node.minimum, f"{where}: min")
         most = amounts_of(node.maximum, f"{where}: max")
@@ -140,7 +142,7 @@ class _ReadQueues:
         for policy in _POLICIES:
             if written == policy:
                 return AckQueue(queue_policy=policy)
-        self.notes.append(Note(described(queue), f"`spec.queuePolicy: {written}` is not kept", lost=True))
+        self.notes.append(Note(described(queue), f"`spec.queuePolicy: {written}` is dropped", lost=True))
         return None
 
 
@@ -156,7 +158,7 @@ def _tree(manifests: Sequence[Manifest], notes: list[Note]) -> Manifest | None:
     # ACK reads the trees of this namespace alone, and means there to be one.
     trees.sort(key=lambda tree: text(tree, "metadata", "namespace") != TREE_NAMESPACE)
     for other in trees[1:]:
-        notes.append(Note(described(other), "ACK supports one tree: left out"))
+        notes.append(Note(described(other), "ACK supports only one tree: skipped"))
     return trees[0] if trees else None
 
 
@@ -195,8 +197,8 @@ def _lending(attributes: Mapping[str, str], least: Mapping[str, int], where: str
 
 def _unknown(node: QuotaNode, attributes: Mapping[str, str], where: str) -> Iterator[Note]:
     for name in node.unknown:
-        yield Note(where, f"`{name}` is not kept")
+        yield Note(where, f"`{name}` is dropped")
     for name in attributes.keys() - _ATTRIBUTES:
-        yield Note(where, f"attribute `{name}` is not kept")
+        yield Note(where, f"attribute `{name}` is dropped")
     for key in jobs_at_once(node.minimum, node.maximum):
-        yield Note(where, f"`{key}` is not kept")
+        yield Note(where, f"`{key}` is dropped")

@@ -54,8 +54,8 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             index,
             "metadata.namespace",
             "Invalid",
-            f"a tree in namespace {namespace or 'default'} is not read: only {TREE_NAMESPACE} is",
-            f"put it into {TREE_NAMESPACE}",
+            f"a tree in namespace {namespace or 'default'} is ignored: only {TREE_NAMESPACE} is read",
+            f"move it to {TREE_NAMESPACE}",
         )
     elif counted[0] is not tree:
         yield Verdict(
@@ -63,13 +63,19 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             index,
             "",
             "Forbidden",
-            f"there is another tree, {described(counted[0])}; ACK supports one, and several corrupt its accounting",
-            "merge both into one tree",
+            f"there is another tree, {described(counted[0])}; ACK supports only one, and more than one corrupts the "
+            "accounting",
+            "merge them into one tree",
         )
     root = read(ElasticQuotaTree, tree).root
     if root is not None and root.name not in (None, ROOT):
         yield Verdict(
-            Effect.IGNORED, index, "spec.root.name", "Invalid", f"kube-queue calls the root {ROOT}", f"call it {ROOT}"
+            Effect.IGNORED,
+            index,
+            "spec.root.name",
+            "Invalid",
+            f"kube-queue names the root {ROOT}",
+            f"rename it to {ROOT}",
         )
 
 
@@ -82,7 +88,7 @@ def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]
             "metadata.namespace",
             "Invalid",
             f"kube-queue reads queues only in {QUEUE_NAMESPACE}",
-            f"put it into {QUEUE_NAMESPACE}",
+            f"move it to {QUEUE_NAMESPACE}",
         )
     policy = read(Queue, queue).policy
     if policy not in _POLICIES:
@@ -92,7 +98,7 @@ def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]
             "spec.queuePolicy",
             "NotSupported",
             f"kube-queue has no policy {policy} and uses its default order",
-            f"write one of {', '.join(_POLICIES)}",
+            f"use one of {', '.join(_POLICIES)}",
         )
     yield from _queue_marks(index, queue, tree, paths)
 
@@ -109,7 +115,7 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
                     f"{field}[{AVAILABLE_QUOTA_ANNOTATION}]",
                     "NotFound",
                     f"the tree has no quota {quota}",
-                    "name a node of the tree",
+                    "use the name of a node of the tree",
                 )
     path = notes.get(FULL_NAME_ANNOTATION)
     if path is not None and path in paths:
@@ -118,7 +124,7 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             index,
             f"{field}[{FULL_NAME_ANNOTATION}]",
             "Duplicate",
-            f"{paths[path]} is also a queue of {path}, and jobs go to either of them",
+            f"{paths[path]} is also a queue of {path}, and jobs may go to either of them",
             "remove one of them",
         )
     elif path is not None:
@@ -129,8 +135,8 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             index,
             f"metadata.labels[{GENERATED_LABEL}]",
             "Invalid",
-            "kube-queue deletes queues marked as its own whose quota is not in the tree",
-            'write "false"',
+            "kube-queue deletes the queues that it manages if their quota is not in the tree",
+            'use "false"',
         )
 
 

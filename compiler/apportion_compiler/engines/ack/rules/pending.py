@@ -24,19 +24,20 @@ def _suspension(context: WorkloadContext) -> Iterator[Verdict]:
             yield workload.ignored(
                 ".".join(workload.shape.suspend), "Required",
                 "it is not suspended, so kube-queue never queues it, and its pods bypass the queue",
-                "write suspend: true; kube-queue resumes it when the quota has room",
+                "set suspend: true; kube-queue resumes it when the quota allows it",
             )  # fmt: skip
         elif workload.is_of("kubeflow.org"):
             if annotations_of(workload.manifest).get(names.SUSPEND_ANNOTATION) != "true":
                 yield workload.ignored(
                     f"metadata.annotations[{names.SUSPEND_ANNOTATION}]", "Required",
-                    "without the annotation kube-queue never queues it, and its pods bypass the queue",
+                    "without the annotation, kube-queue never queues it, and its pods bypass the queue",
                     f'annotate it {names.SUSPEND_ANNOTATION}: "true"',
                 )  # fmt: skip
         elif key not in _BY_FIELD and workload.suspended() and workload.shape.suspend is not None:
             yield workload.pending(
                 ".".join(workload.shape.suspend), "NotSupported",
-                f"it is suspended, and kube-queue does not support {workload.kind}, so nothing resumes it", "leave suspend out",
+                f"it is suspended, but kube-queue does not support {workload.kind}, so nothing resumes it", "remove "
+                "suspend",
             )  # fmt: skip
 
 
@@ -55,7 +56,10 @@ def _of_quota(workload: Workload, leaves: Mapping[str, tuple[str, ...]]) -> Iter
     for key, named in labels.items():
         for quota in sorted(named - leaves.keys()):
             yield workload.pending(
-                f"metadata.labels[{key}]", "NotFound", f"the tree has no leaf {quota}", f"name one of {listed(leaves)}"
+                f"metadata.labels[{key}]",
+                "NotFound",
+                f"the tree has no leaf named {quota}",
+                f"use one of {listed(leaves)}",
             )
     waits = workload.suspended() or annotations_of(workload.manifest).get(names.SUSPEND_ANNOTATION) == "true"
     if waits and not any(labels.values()) and not any(workload.namespace in spaces for spaces in leaves.values()):

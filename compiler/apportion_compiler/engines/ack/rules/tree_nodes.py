@@ -39,7 +39,7 @@ def read_tree(tree: ElasticQuotaTree) -> Tree:
 def node_verdicts(index: int, tree: ElasticQuotaTree) -> Iterator[Verdict]:
     """Yield what is wrong with the nodes of a tree."""
     if tree.root is None or any(fault.path == "spec.root" for fault in tree.faults):
-        yield Verdict(Effect.REJECTED, index, "spec.root", "Required", "a tree has a root", "write the root")
+        yield Verdict(Effect.REJECTED, index, "spec.root", "Required", "a tree must have a root", "add the root")
         return
     nodes = [(path, node) for path, _, node in tree.root.walk()]
     seen = _SeenNames(keys={key: None for _, node in nodes for part in _lists(node).values() for key in part})
@@ -69,40 +69,38 @@ def _lists(node: QuotaNode) -> Mapping[str, Mapping[str, object]]:
 def _names(index: int, node: QuotaNode, seen: _SeenNames) -> Iterator[Verdict]:
     at = f"{node.at}.name"
     if node.name is None:
-        yield Verdict(Effect.REJECTED, index, at, "Required", "a node has a name", "name it")
+        yield Verdict(Effect.REJECTED, index, at, "Required", "a node must have a name", "set a name")
         return
     if node.name in seen.names:
         message = f"{seen.names[node.name]} is also named {node.name}; names must be unique in the tree"
-        yield Verdict(Effect.REJECTED, index, at, "Duplicate", message, "give it another name")
+        yield Verdict(Effect.REJECTED, index, at, "Duplicate", message, "rename it")
     seen.names.setdefault(node.name, node.at)
     if "/" in node.name or "." in node.name:
         message = f"a dot or slash in {node.name} splits the path by which kube-queue identifies the quota"
-        yield Verdict(Effect.IGNORED, index, at, "Invalid", message, "write letters, digits and dashes")
+        yield Verdict(Effect.IGNORED, index, at, "Invalid", message, "use letters, digits and dashes")
 
 
 def _namespaces(index: int, path: str, node: QuotaNode, seen: _SeenNames) -> Iterator[Verdict]:
     at = f"{node.at}.namespaces"
     if node.namespaces and node.children:
-        message = "namespaces belong to leaves, and this node has children"
+        message = "only leaves can have namespaces, but this node has children"
         yield Verdict(Effect.REJECTED, index, at, "Forbidden", message, "move them to one of the children")
     for number, namespace in enumerate(node.namespaces):
         if namespace in seen.namespaces:
-            message = f"namespace {namespace} belongs to {seen.namespaces[namespace]} already"
-            yield Verdict(
-                Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "remove it from one of the two"
-            )
+            message = f"namespace {namespace} already belongs to {seen.namespaces[namespace]}"
+            yield Verdict(Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "remove it from one of them")
         seen.namespaces.setdefault(namespace, path)
 
 
 def _missing(index: int, node: QuotaNode, keys: Mapping[str, None]) -> Iterator[Verdict]:
     for part, effect in (
-        ("min", "counts sometimes as zero and sometimes as unlimited"),
-        ("max", "is not limited here"),
+        ("min", "is treated as zero in some places and as unlimited in others"),
+        ("max", "is unlimited"),
     ):
         absent = [key for key in keys if key not in _lists(node)[part]]
         if absent:
-            message = f"{', '.join(absent)} is missing, and {effect}"
-            cure = "write every resource of the tree on every node"
+            message = f"{', '.join(absent)} is missing; an absent amount {effect}"
+            cure = "set every resource of the tree on every node"
             yield Verdict(Effect.IGNORED, index, f"{node.at}.{part}", "Required", message, cure)
 
 
@@ -122,7 +120,7 @@ def _pair(
                 at,
                 "Invalid",
                 message + texts(_lists(node), "max", key),
-                "write the cluster's size in both",
+                "set both to the size of the cluster",
             )
 
 
@@ -132,9 +130,16 @@ def _sums(
     for key, held in least.items():
         total = sum(child.get(key, 0) for child in below)
         if total > held:
-            message = f"the children's min of {key} are more than the node's, {texts(_lists(node), 'min', key)}"
+            message = (
+                f"the sum of the children's min of {key} exceeds the node's min, {texts(_lists(node), 'min', key)}"
+            )
             yield Verdict(
-                Effect.REJECTED, index, f"{node.at}.min.{key}", "Invalid", message, "raise it, or lower a child's"
+                Effect.REJECTED,
+                index,
+                f"{node.at}.min.{key}",
+                "Invalid",
+                message,
+                "raise it, or lower the min of a child",
             )
 
 
@@ -144,17 +149,18 @@ def _bounds(
     for key, amount in most.items():
         if key in parents and amount > parents[key]:
             message = (
-                f"max {texts(_lists(child), 'max', key)} is more than the parent's, {texts(_lists(parent), 'max', key)}"
+                f"max {texts(_lists(child), 'max', key)} exceeds the max of the parent, "
+                f"{texts(_lists(parent), 'max', key)}"
             )
             yield Verdict(
-                Effect.REJECTED, index, f"{child.at}.max.{key}", "Invalid", message, "lower it to the parent's"
+                Effect.REJECTED, index, f"{child.at}.max.{key}", "Invalid", message, "lower it to the max of the parent"
             )
 
 
 def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
     for name in node.unknown:
         message = f"a node has no field {name}"
-        yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, "leave it out")
+        yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, "remove it")
     lent = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
     if lent:
         try:
@@ -163,5 +169,5 @@ def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
             is_map = False
         if not is_map:
             at = f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]"
-            message = "kube-queue ignores what is not a JSON object of amounts"
-            yield Verdict(Effect.IGNORED, index, at, "Invalid", message, 'write {"cpu": "4"}')
+            message = "kube-queue ignores values that are not a JSON object of amounts"
+            yield Verdict(Effect.IGNORED, index, at, "Invalid", message, 'use {"cpu": "4"}')

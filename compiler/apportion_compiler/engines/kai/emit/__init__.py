@@ -55,51 +55,53 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PREEMPT_MIN_RUNTIME: Native("Queue spec.preemptMinRuntime"),
     Feature.RECLAIM_MIN_RUNTIME: Native("Queue spec.reclaimMinRuntime"),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "where the cluster has several models, a SchedulingShard and a Queue for each model",
-        "fair share is divided within each model's shard, so a surplus of one model does not compensate for another; a shard "
-        "counts GPUs only, so cpu and memory amounts hold on nodes without a counted model; a limit without a model "
-        "bounds each model by itself; a workload cannot span models",
+        "if the cluster has several models, a SchedulingShard and a Queue for each model",
+        "fair share is divided within each model's shard, so a surplus of one model does not compensate for another; "
+        "a shard counts only GPUs, so cpu and memory amounts apply only to nodes without a counted model; a limit "
+        "without a model applies to each model separately; a workload cannot span models",
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model is a shard with quotas of its own, so a guarantee must name the model",
-        "write `gpu` as a mapping from GPU model to GPUs",
+        "each GPU model is a shard with its own quotas, so a guarantee must specify the model",
+        "use `gpu` as a mapping from GPU model to GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Unsupported(
         "AP502",
         "queues count only cpu, memory and GPUs",
-        "leave the resource out of the queue, and limit it with a ResourceQuota of your own",
+        "remove the resource from the queue, and limit it with your own ResourceQuota",
     ),
     Feature.GPU_SHARING: Lowered("chart value global.gpuSharing, and an admission policy for each namespace", ""),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "queues have no per-user limits", "leave `users` out, or give each person a queue"
+        "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label kai.scheduler/preemptibility, which the admission policies require where the class's value implies otherwise",
+        "label kai.scheduler/preemptibility, which the admission policies require if the value of the class implies "
+        "otherwise",
         "",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroup that KAI schedules", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues cannot be restricted to node pools; a taint on the pool can, if only the permitted teams tolerate it",
-        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+        "queues cannot be restricted to node pools; use a taint on the pool that only the permitted teams tolerate",
+        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Lowered("admission policies that bind a namespace to its queue's label", ""),
     Feature.DEFAULT_QUEUE: Lowered(
-        "work names its queue",
-        "KAI has no default queue of a namespace: the admission policies reject work that names none",
+        "workloads specify their queue",
+        "KAI has no default queue per namespace: the admission policies reject workloads without a queue",
     ),
     Feature.PLACEMENT: Native("SchedulingShard spec.placementStrategy"),
     Feature.POOL_PLACEMENT: Lowered(
-        "placementStrategy of the shard that has the pool",
+        "placementStrategy of the shard that contains the pool",
         "if the pools of a shard disagree, the cluster's placement applies to all of them",
     ),
     Feature.TOPOLOGY: Native("Topology spec.levels"),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
-        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
+        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
+        "nodes at once",
     ),
 }
 
@@ -155,14 +157,15 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of KAI's Helm chart",
-        "KAI binds no pod that requests a fraction of a GPU unless `global.gpuSharing` is true; the chart's own default shard, "
-        "default queue and priority classes replace the policy's at each upgrade",
+        "KAI does not bind pods that request a fraction of a GPU unless `global.gpuSharing` is true; the chart's own "
+        "default shard, default queue and priority classes replace those of the policy at each upgrade",
         (Feature.GPU_SHARING, Feature.PRIORITY_CLASSES, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
     Condition(
         KUBERAY_VALUES_FILE,
         "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
-        "KubeRay sets neither scheduler nor gang on the pods of RayClusters and RayJobs: the admission policies reject them",
+        "KubeRay does not set the scheduler or gang of the pods of RayClusters and RayJobs, so the admission policies "
+        "reject them",
         (Feature.NAMESPACES,),
     ),
 )

@@ -29,7 +29,7 @@ def chart_values(program: Program, emitted: Sequence[Shard], *, own_classes: boo
         # Work that names no queue would run there, outside of every limit of the policy.
         "defaultQueue": {"createDefaultQueue": False},
     }
-    notes = ["Values of KAI's Helm chart that this cluster's policy relies on; merge them into your own."]
+    notes = ["Values of KAI's Helm chart that this cluster's policy requires; merge them into your own."]
     if program.kai.scheduler_name != DEFAULT_SCHEDULER:
         notes.append(
             f"The chart has no value for the scheduler's name: set spec.global.schedulerName to "
@@ -42,7 +42,7 @@ def kuberay_values(program: Program) -> Artifact:
     """Return the value that makes KubeRay hand its pods to KAI."""
     notes = [
         "Value of KubeRay's Helm chart. One batch scheduler serves a whole KubeRay operator.",
-        "KubeRay refuses a RayJob in K8sJobMode, its default, under KAI: set submissionMode to HTTPMode or SidecarMode.",
+        "KubeRay rejects a RayJob in K8sJobMode, its default, with KAI: set submissionMode to HTTPMode or SidecarMode.",
     ]
     # KubeRay writes this name into schedulerName too, so it knows no other name of KAI's scheduler.
     return Artifact(KUBERAY_VALUES_FILE, yaml_document(notes, {"batchScheduler": {"name": DEFAULT_SCHEDULER}}))
@@ -57,6 +57,9 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
     }
     notes = [
         "Label of the nodes of each pool, which assigns them to a scheduling shard.",
-        "Nodes without it belong to the default shard; set it where the pool is declared, so that new nodes have it.",
+        (
+            "Nodes without it belong to the default shard; set it in the declaration of the pool so that new nodes "
+            "have it."
+        ),
     ]
     return (Artifact(NODE_LABELS_FILE, yaml_document(notes, labels)),)

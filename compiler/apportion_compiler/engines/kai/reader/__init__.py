@@ -60,10 +60,13 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     queues = {id_: _queue(id_, shards, notes) for id_ in shards.groups}
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
     for id_ in sorted(queues.keys() - set(ordered)):
-        notes.append(Note(queues[id_].object, "is its own ancestor, and KAI drops it: left out"))
+        notes.append(Note(queues[id_].object, "is its own ancestor, so KAI drops it: skipped"))
     if queues and not bound_namespaces(manifests):
         notes.append(
-            Note("Queue", "KAI names queues on workloads: add to each leaf the `namespaces` whose work runs in it")
+            Note(
+                "Queue",
+                "KAI assigns workloads to queues by a label: add to each leaf the `namespaces` whose workloads run in it",
+            )
         )
     facts = admission_facts(manifests)
     cluster = cluster_of(manifests, DEFAULT_SCHEDULER if facts is None else facts.scheduler_name, notes)
@@ -159,7 +162,7 @@ def _unmanaged(objects: Sequence[Manifest], *, divided: bool) -> frozenset[str]:
 def _notes(shards: _Shards) -> Iterator[Note]:
     for partition, model in shards.models.items():
         if model is not None and model != partition:
-            yield Note(f"SchedulingShard {partition}", f"read as the GPU model {model}")
+            yield Note(f"SchedulingShard {partition}", f"imported as the GPU model {model}")
     for group in shards.groups.values():
         for manifest in group.values():
             yield from unknown_fields(manifest, _FIELDS, "spec")
@@ -238,13 +241,13 @@ def _uncounted(partition: str, partitions: Mapping[str, str | None], manifest: M
     if partition == _DEFAULT:
         said = [f for f in ("quota", "limit") if amount_of(spec, GPU, f).amount not in (0, UNLIMITED)]
         if said:
-            yield Note(described(manifest), "its GPUs are of no model, and the policy counts by model: not kept")
+            yield Note(described(manifest), "its GPUs have no model, but the policy counts GPUs by model: dropped")
         return
     for resource in (CPU, MEMORY):
         if not is_unlimited(spec, resource) and mapping(spec, "resources", resource):
             yield Note(
                 described(manifest),
-                f"spec.resources.{resource} of a shard: the policy counts {resource} of all shards together",
+                f"spec.resources.{resource} of a shard: the policy counts {resource} across all shards",
             )
 
 
@@ -269,9 +272,11 @@ def _parent(manifest: Manifest, group: Mapping[str, Manifest], shards: _Shards, 
     parent = min(parents)
     if len(parents) > 1:
         named = ", ".join(sorted(parents))
-        notes.append(Note(described(manifest), f"has the parents {named}, one in each shard: {parent} is kept"))
+        notes.append(Note(described(manifest), f"has different parents in its shards ({named}): {parent} is kept"))
     if parent not in shards.groups:
-        message = f"its parent {parent} is missing, and KAI drops it with all below it: read as a top-level queue"
+        message = (
+            f"its parent {parent} is missing, so KAI drops it and every queue below it: imported as a top-level queue"
+        )
         notes.append(Note(described(manifest), message))
         return None
     return parent
@@ -325,6 +330,6 @@ def _topologies(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[To
         levels = items(manifest, "spec", "levels")
         keys = [key for level in levels if (key := text(level, "nodeLabel")) is not None]
         if any(text(level, "alias") for level in levels):
-            notes.append(Note(described(manifest), "aliases of levels are not kept"))
+            notes.append(Note(described(manifest), "aliases of levels are dropped"))
         if keys:
             yield TopologyRecord(name_of(manifest), tuple(keys))

@@ -41,13 +41,13 @@ def amount_of(spec: object, resource: str, field: Field) -> Number:
             UNLIMITED, None if number == UNLIMITED_NUMBER else f"{path} is {number}: KAI treats it as unlimited"
         )
     if number < 0:
-        return Number(0, f"{path} is {number}, which is negative: read as 0")
+        return Number(0, f"{path} is {number}, which is negative: imported as 0")
     scaled = number * _UNITS[resource]
     amount = int(scaled) if field == "quota" or scaled == int(scaled) else int(scaled) + 1
     if amount > MAX_AMOUNT:
-        return Number(UNLIMITED, f"{path} is {number}, beyond the largest number: read as unlimited")
+        return Number(UNLIMITED, f"{path} is {number}, which exceeds the largest number: imported as unlimited")
     return Number(
-        amount, None if amount == scaled else f"{path} is {number}, finer than the smallest unit: read as {amount}"
+        amount, None if amount == scaled else f"{path} is {number}, finer than the smallest unit: imported as {amount}"
     )
 
 
@@ -58,7 +58,7 @@ def weight_of(spec: object, resource: str) -> Number:
     if fault is not None:
         return Number(0, fault)
     if number < 0:
-        return Number(0, f"{path} is {number}, which is negative: read as 0")
+        return Number(0, f"{path} is {number}, which is negative: imported as 0")
     scaled = number * _SCALE
     if scaled != int(scaled):
         return Number(max(1, round(scaled)), f"{path} is {number}, finer than a thousandth: rounded")
@@ -78,7 +78,7 @@ def _number(spec: object, resource: str, field: Field, path: str) -> tuple[Decim
     if value is None:
         return Decimal(0), f"{path} is missing, which KAI reads as 0" if field == "limit" else None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return Decimal(0), f"{path} is not a number: read as 0"
+        return Decimal(0), f"{path} is not a number: imported as 0"
     # A float carries the text that was written: repr gives it back.
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return (number, None) if number.is_finite() else (Decimal(0), f"{path} is not a finite number: read as 0")
+    return (number, None) if number.is_finite() else (Decimal(0), f"{path} is not a finite number: imported as 0")

@@ -42,7 +42,10 @@ def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[N
         notes.extend(unknown_fields(shard, _FIELDS, "spec"))
         if _settings(shard, []) != settings:
             notes.append(
-                Note(described(shard), f"other settings than {described(shards[0])}, whose settings are kept for all")
+                Note(
+                    described(shard),
+                    f"has different settings than {described(shards[0])}, whose settings are used for all shards",
+                )
             )
     if scheduler_name != DEFAULT_SCHEDULER:
         settings["scheduler_name"] = scheduler_name
@@ -70,7 +73,7 @@ def _settings(shard: Manifest, notes: list[Note]) -> dict[str, Any]:
         found["max_consolidation_preemptees"] = int(preemptees)
     kept_arguments = {_FAIRNESS} | ({_PREEMPTEES} if "max_consolidation_preemptees" in found else set())
     notes.extend(
-        Note(described(shard), f"`spec.args.{name}` is not kept") for name in arguments if name not in kept_arguments
+        Note(described(shard), f"`spec.args.{name}` is dropped") for name in arguments if name not in kept_arguments
     )
     k_value = mapping(shard, "spec").get("kValue")
     if isinstance(k_value, int | float) and not isinstance(k_value, bool) and k_value >= 0:
@@ -88,9 +91,7 @@ def _settings(shard: Manifest, notes: list[Note]) -> dict[str, Any]:
     depths = mapping(shard, "spec", "queueDepthPerAction")
     kept = {a: n for a in _ACTIONS if (n := integer(depths, a)) is not None and n >= 1}
     if len(kept) < len(depths):
-        notes.append(
-            Note(described(shard), "spec.queueDepthPerAction: unknown actions and values below 1 are not kept")
-        )
+        notes.append(Note(described(shard), "spec.queueDepthPerAction: unknown actions and values below 1 are dropped"))
     if kept:
         found["queue_depth_per_action"] = kept
     return found

@@ -29,11 +29,11 @@ def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     if value is not None and value >= NON_PREEMPTIBLE_FROM and name_of(manifest) not in INSTALLED_CLASSES:
         yield about.ignored(
             "value", "Invalid",
-            f"KAI never preempts work of priority {value}, and limits it to its queue's quota",
-            f"write less than {NON_PREEMPTIBLE_FROM}, or label its work {PREEMPTIBILITY_LABEL}: preemptible",
+            f"KAI never preempts workloads of priority {value}, and limits them to the quota of their queue",
+            f"use a value below {NON_PREEMPTIBLE_FROM}, or label its workloads {PREEMPTIBILITY_LABEL}: preemptible",
         )  # fmt: skip
     if manifest.get("preemptionPolicy") == "Never":
         yield about.ignored(
-            "preemptionPolicy", "NotSupported", "KAI ignores it: work of this class preempts nevertheless",
-            "leave it out, and give the class a lower value",
+            "preemptionPolicy", "NotSupported", "KAI ignores it: workloads of this class preempt others anyway",
+            "remove it, and lower the value of the class",
         )  # fmt: skip

@@ -25,7 +25,7 @@ class FieldVerdicts(ManifestVerdicts):
         """Yield a verdict where a value that is there has not the type of the schema."""
         if value is not None and (not isinstance(value, _TYPES[wanted]) or isinstance(value, bool)):
             yield self.rejected(
-                field, "Invalid", f"must be of type {wanted}, not {_shown(value)}", f"write {_ARTICLES[wanted]}"
+                field, "Invalid", f"must be of type {wanted}, not {_shown(value)}", f"use {_ARTICLES[wanted]}"
             )
 
     def bad_duration(self, value: object, field: str) -> Iterator[Verdict]:
@@ -34,13 +34,13 @@ class FieldVerdicts(ManifestVerdicts):
             try:
                 whole_seconds(value)
             except ValueError as refused:
-                yield self.rejected(field, "Invalid", str(refused), "write hours, minutes and seconds: 1h30m")
+                yield self.rejected(field, "Invalid", str(refused), "use hours, minutes and seconds, such as 1h30m")
 
 
 _ARTICLES = {
     "string": "text",
-    "integer": "a whole number without quotes",
-    "number": "a number without quotes and unit: cpu in millicores, memory in megabytes, gpu in devices",
+    "integer": "an integer without quotes",
+    "number": "a number without quotes or unit: cpu in millicores, memory in megabytes, gpu in devices",
     "object": "a mapping",
     "array": "a list",
 }
@@ -57,7 +57,7 @@ def unserved(about: FieldVerdicts, manifest: Manifest, group: str, version: str)
     if written != f"{group}/{version}":
         yield about.rejected(
             "apiVersion", "NotFound", f'no matches for kind "{manifest.get("kind")}" in version "{written}"',
-            f"write {group}/{version}",
+            f"use {group}/{version}",
         )  # fmt: skip
 
 

@@ -39,13 +39,13 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
             if name not in queues and name != names.SHARED_QUEUE:
                 yield workload.pending(
                     field, "NotFound", f"there is no queue {name}, so KAI never schedules the pods",
-                    f"name one of {listed(leaves)}",
+                    f"use one of {listed(leaves)}",
                 )  # fmt: skip
             elif name in inner:
                 below = [child for child, queue in queues.items() if text(queue, "spec", "parentQueue") == name]
                 yield workload.pending(
-                    field, "Invalid", f"queue {name} has queues below it, and only a leaf runs work",
-                    f"name one below it, such as {listed(below)}",
+                    field, "Invalid", f"queue {name} has child queues, but only a leaf can run workloads",
+                    f"use a leaf below it, such as {listed(below)}",
                 )  # fmt: skip
 
 
@@ -57,8 +57,8 @@ def _submission(context: WorkloadContext) -> Iterator[Verdict]:
                 written = "" if mode else ", which is the default"
                 yield workload.pending(
                     "spec.submissionMode", "NotSupported",
-                    f"KAI-Scheduler does not support RayJob with K8sJobMode{written}: no cluster is made",
-                    "write submissionMode: HTTPMode, or SidecarMode",
+                    f"KAI-Scheduler does not support RayJob with K8sJobMode{written}: no cluster is created",
+                    "set submissionMode to HTTPMode or SidecarMode",
                 )  # fmt: skip
 
 

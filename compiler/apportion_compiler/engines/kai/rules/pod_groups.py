@@ -20,12 +20,14 @@ def pod_group_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     yield from unserved(about, manifest, _GROUP, _VERSION)
     spec = mapping(manifest, "spec")
     if text(spec, "queue") is None:
-        yield about.pending("spec.queue", "Required", "names no queue, so KAI never schedules it", "name a leaf queue")
+        yield about.pending(
+            "spec.queue", "Required", "has no queue, so KAI never schedules it", "set it to a leaf queue"
+        )
     preemptibility = spec.get("preemptibility")
     if preemptibility is not None and preemptibility not in _PREEMPTIBILITY:
         yield about.rejected(
             "spec.preemptibility", "NotSupported", f"`{preemptibility}` is not supported",
-            f"write {' or '.join(_PREEMPTIBILITY)}",
+            f"use {' or '.join(_PREEMPTIBILITY)}",
         )  # fmt: skip
     groups = [mapping(group) for group in items(spec, "subGroups")]
     if spec.get("minMember") and spec.get("minSubGroup") is not None:
@@ -42,19 +44,21 @@ def _subgroups(about: FieldVerdicts, groups: Sequence[Mapping[str, object]]) -> 
     for number, group in enumerate(groups):
         field, name, parent = f"spec.subGroups[{number}]", text(group, "name"), text(group, "parent")
         if name is None:
-            yield about.rejected(f"{field}.name", "Required", "a subgroup has no name", "name it")
+            yield about.rejected(f"{field}.name", "Required", "a subgroup must have a name", "set a name")
             continue
         if name in seen:
             yield about.rejected(
-                f"{field}.name", "Duplicate", f"there are two subgroups `{name}`", "give each a name of its own"
+                f"{field}.name", "Duplicate", f"duplicate subgroup `{name}`", "give each subgroup a unique name"
             )
         seen.add(name)
         if parent is not None and parent not in parents:
             yield about.rejected(
-                f"{field}.parent", "NotFound", f"there is no subgroup `{parent}`", "name a subgroup of this pod group"
+                f"{field}.parent", "NotFound", f"subgroup `{parent}` does not exist", "use a subgroup of this pod group"
             )
         elif _is_in_cycle(name, parents):
-            yield about.rejected(f"{field}.parent", "Invalid", f"`{name}` is its own ancestor", "name another parent")
+            yield about.rejected(
+                f"{field}.parent", "Invalid", f"`{name}` is its own ancestor", "use a different parent"
+            )
         if group.get("minMember") and group.get("minSubGroup") is not None:
             yield about.rejected(
                 f"{field}.minSubGroup",
@@ -63,9 +67,7 @@ def _subgroups(about: FieldVerdicts, groups: Sequence[Mapping[str, object]]) -> 
                 "remove one of them",
             )
         if group.get("minSubGroup") is not None and name not in inner:
-            yield about.rejected(
-                f"{field}.minSubGroup", "Invalid", f"`{name}` has no subgroups of its own", "write minMember"
-            )
+            yield about.rejected(f"{field}.minSubGroup", "Invalid", f"`{name}` has no subgroups", "set minMember")
 
 
 def _is_in_cycle(name: str, parents: Mapping[str, str | None]) -> bool:

@@ -37,34 +37,34 @@ def _faults(pods: PodSet) -> Iterator[tuple[str, str, str]]:
     fraction, memory, devices = (annotations.get(key) for key in (_FRACTION, _MEMORY, _DEVICES))
     containers = (*items(pods.spec, "containers"), *items(pods.spec, "initContainers"))
     has_device = any(_GPU in mapping(container, "resources", "limits") for container in containers)
-    drop = f"leave {_GPU} out of requests and limits, or the annotation"
+    drop = f"remove {_GPU} from requests and limits, or remove the annotation"
     if fraction is not None and has_device:
         yield _FRACTION, "cannot have both GPU fraction request and whole GPU resource request/limit", drop
     if memory is not None and (fraction is not None or has_device):
-        yield _MEMORY, "cannot request both GPU and GPU memory", "ask for a part, for memory, or for whole GPUs"
+        yield _MEMORY, "cannot request both GPU and GPU memory", "request a fraction, GPU memory, or whole GPUs"
     if devices is not None and fraction is None and memory is None:
         yield (
             _DEVICES,
             "cannot request multiple fractional devices without specifying fraction portion or gpu-memory",
-            f"annotate the fraction of each device, too: {_FRACTION}",
+            f"also annotate the fraction of each device: {_FRACTION}",
         )
     if memory is not None and not _is_positive(memory):
         yield (
             _MEMORY,
             f"gpu-memory annotation value must be a positive integer greater than 0, not {memory}",
-            "write MiB",
+            "use MiB",
         )
     if fraction is not None and not _is_part(fraction):
         yield (
             _FRACTION,
             f"gpu-fraction annotation value must be a positive number smaller than 1.0, not {fraction}",
-            "write a fraction such as 0.5; request whole GPUs under limits",
+            "use a fraction such as 0.5, or request whole GPUs under limits",
         )
     if devices is not None and not _is_positive(devices):
         yield (
             _DEVICES,
             f"fraction count annotation value must be a positive integer greater than 0, not {devices}",
-            "write a number of devices",
+            "use a number of devices",
         )
 
 

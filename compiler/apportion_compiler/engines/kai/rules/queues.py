@@ -46,13 +46,14 @@ def queue_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
         yield from about.bad_duration(spec.get(field), f"spec.{field}")
     if not is_label_value(name_of(manifest)):
         yield about.pending(
-            "metadata.name", "TooLong", f"no label can have the value `{name_of(manifest)}`, so no work can name the queue",
+            "metadata.name", "TooLong", f"`{name_of(manifest)}` is not a valid label value, so no workload can select "
+            "the queue",
             "use at most 63 letters, digits, dashes and dots",
         )  # fmt: skip
     if spec.get("resources") is None:
         yield about.rejected(
             "spec.resources", "Required", "resources must be specified",
-            "write quota, limit and overQuotaWeight of cpu, memory and gpu",
+            "set quota, limit and overQuotaWeight for cpu, memory and gpu",
         )  # fmt: skip
     elif isinstance(spec["resources"], Mapping):
         for resource in ACCOUNTED:
@@ -68,8 +69,9 @@ def _numbers(about: FieldVerdicts, resource: str, numbers: object) -> Iterator[V
     quota, limit, weight = (number(held.get(field)) for field in _FIELDS)
     if held.get("limit") is None:
         yield about.pending(
-            f"{path}.limit", "Required", f"limit is missing, which KAI reads as 0: no work that asks for {resource} starts",
-            f"write limit: {UNLIMITED} for unlimited",
+            f"{path}.limit", "Required", "limit is missing, which KAI reads as 0: no workload that requests "
+            f"{resource} starts",
+            f"set limit: {UNLIMITED} for unlimited",
         )  # fmt: skip
     elif limit is not None and limit < 0 and limit != UNLIMITED:
         yield _negative(about, path, "limit", limit, resource)
@@ -87,32 +89,34 @@ def _numbers(about: FieldVerdicts, resource: str, numbers: object) -> Iterator[V
             f"{path}.overQuotaWeight",
             "Invalid",
             f"overQuotaWeight {number_text(weight)} is negative",
-            "write 0 or more",
+            "use 0 or more",
         )
     if held.get("overQuotaWeight") is None and limit is not None and (limit == UNLIMITED or limit > (quota or 0)):
         yield about.ignored(
             f"{path}.overQuotaWeight", "Required",
             f"overQuotaWeight is missing, which KAI reads as 0: the queue gets no share of surplus {resource}",
-            "write overQuotaWeight: 1",
+            "set overQuotaWeight: 1",
         )  # fmt: skip
 
 
 def _negative(about: FieldVerdicts, path: str, field: str, value: float, resource: str) -> Verdict:
     if resource == MEMORY:
         return about.ignored(
-            f"{path}.{field}", "Invalid", f"{field} {number_text(value)}: KAI treats every negative amount of memory as unlimited",
-            f"write {UNLIMITED} for unlimited",
+            f"{path}.{field}", "Invalid", f"{field} {number_text(value)}: KAI treats every negative amount of memory "
+            "as unlimited",
+            f"use {UNLIMITED} for unlimited",
         )  # fmt: skip
     if field == "limit":
         return about.pending(
-            f"{path}.{field}", "Invalid", f"limit {number_text(value)} is negative: no work that asks for {resource} starts",
-            f"write {UNLIMITED} for unlimited",
+            f"{path}.{field}", "Invalid", f"limit {number_text(value)} is negative: no workload that requests "
+            f"{resource} starts",
+            f"use {UNLIMITED} for unlimited",
         )  # fmt: skip
     return about.ignored(
         f"{path}.{field}",
         "Invalid",
         f"quota {number_text(value)} is negative",
-        f"write 0, or {UNLIMITED} for unlimited",
+        f"use 0, or {UNLIMITED} for unlimited",
     )
 
 

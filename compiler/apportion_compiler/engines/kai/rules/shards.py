@@ -34,21 +34,23 @@ def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
         yield from about.mistyped(spec.get(field), f"spec.{field}", wanted)
     if not is_label(name_of(manifest)):
         yield about.ignored(
-            "metadata.name", "Invalid", f"`{name_of(manifest)}` becomes part of a Service's name, which cannot have dots",
-            "use small letters, digits and dashes",
+            "metadata.name", "Invalid", f"`{name_of(manifest)}` becomes part of a Service's name, which cannot have "
+            "dots",
+            "use lowercase letters, digits and dashes",
         )  # fmt: skip
     partition = spec.get("partitionLabelValue")
     if isinstance(partition, str) and not is_label_value(partition):
         yield about.ignored(
-            "spec.partitionLabelValue", "Invalid", f"`{partition}` is not a label value, so no node belongs to the shard",
+            "spec.partitionLabelValue", "Invalid", f"`{partition}` is not a valid label value, so no node belongs to "
+            "the shard",
             "use at most 63 letters, digits, dashes, dots and underscores",
         )  # fmt: skip
     for resource, strategy in mapping(spec, "placementStrategy").items():
         yield from about.mistyped(strategy, f"spec.placementStrategy.{resource}", "string")
         if isinstance(strategy, str) and strategy not in _STRATEGIES:
             yield about.ignored(
-                f"spec.placementStrategy.{resource}", "NotSupported", f"`{strategy}` is not a strategy of KAI's",
-                f"write {' or '.join(_STRATEGIES)}",
+                f"spec.placementStrategy.{resource}", "NotSupported", f"`{strategy}` is not a strategy of KAI",
+                f"use {' or '.join(_STRATEGIES)}",
             )  # fmt: skip
     for name, value in mapping(spec, "args").items():
         yield from about.mistyped(value, f"spec.args[{name}]", "string")
@@ -57,7 +59,7 @@ def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
         if action not in _ACTIONS:
             yield about.ignored(
                 f"spec.queueDepthPerAction.{action}", "NotSupported", f"`{action}` is not an action of KAI",
-                f"write one of {', '.join(_ACTIONS)}",
+                f"use one of {', '.join(_ACTIONS)}",
             )  # fmt: skip
     yield from _runtimes(about, manifest)
 
@@ -70,5 +72,5 @@ def _runtimes(about: FieldVerdicts, manifest: Manifest) -> Iterator[Verdict]:
                 whole_seconds(value)
             except ValueError as refused:
                 yield about.ignored(
-                    f"spec.minRuntime.{field}", "Invalid", str(refused), "write hours, minutes and seconds: 1h30m"
+                    f"spec.minRuntime.{field}", "Invalid", str(refused), "use hours, minutes and seconds, such as 1h30m"
                 )

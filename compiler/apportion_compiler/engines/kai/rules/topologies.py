@@ -27,20 +27,25 @@ def topology_verdicts(index: int, manifest: Manifest, existing: Sequence[Manifes
     yield from unserved(about, manifest, _GROUP, _VERSION)
     levels = mapping(manifest, "spec").get("levels")
     if levels is None:
-        yield about.rejected("spec.levels", "Required", "levels are missing", "name node labels, the widest first")
+        yield about.rejected(
+            "spec.levels", "Required", "levels are missing", "list node label keys, widest level first"
+        )
         return
     yield from about.mistyped(levels, "spec.levels", "array")
     keys = _keys(manifest)
     if not 1 <= len(keys) <= _MAX_LEVELS and isinstance(levels, list | tuple):
         yield about.rejected(
-            "spec.levels", "TooMany" if keys else "Invalid", f"there are {len(keys)} levels", f"name 1 to {_MAX_LEVELS}"
+            "spec.levels",
+            "TooMany" if keys else "Invalid",
+            f"there are {len(keys)} levels",
+            f"list 1 to {_MAX_LEVELS} levels",
         )
     yield from _levels(about, manifest, keys)
     former = next((m for m in existing if is_kind(m, _GROUP, "Topology") and name_of(m) == name_of(manifest)), None)
     if former is not None and _keys(former) != keys:
         yield about.rejected(
             "spec.levels", "Invalid", "nodeLabel structure is immutable; only aliases may be edited",
-            "give the topology another name",
+            "create a topology with a different name",
         )  # fmt: skip
 
 
@@ -50,23 +55,29 @@ def _levels(about: FieldVerdicts, manifest: Manifest, keys: Sequence[str | None]
         field = f"spec.levels[{number}]"
         if key is None:
             yield about.rejected(
-                f"{field}.nodeLabel", "Required", "nodeLabel is missing", "name the key of a node label"
+                f"{field}.nodeLabel", "Required", "nodeLabel is missing", "use the key of a node label"
             )
             continue
         if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
             yield about.rejected(
-                f"{field}.nodeLabel", "Invalid", f"`{key}` is not a label key", "write it as example.com/rack"
+                f"{field}.nodeLabel",
+                "Invalid",
+                f"`{key}` is not a valid label key",
+                "use a key such as example.com/rack",
             )
         if key in keys[:number]:
-            yield about.rejected(f"{field}.nodeLabel", "Duplicate", "nodeLabel must be unique", "name each level once")
+            yield about.rejected(f"{field}.nodeLabel", "Duplicate", "nodeLabel must be unique", "list each level once")
         if key == _HOSTNAME and number < len(keys) - 1:
             yield about.rejected(
                 f"{field}.nodeLabel", "Invalid",
-                "the kubernetes.io/hostname label can only be used at the lowest level of topology", "name it last",
+                "the kubernetes.io/hostname label can only be used at the lowest level of topology", "list it last",
             )  # fmt: skip
         if alias is not None and (alias in aliases[:number] or alias in keys):
             yield about.rejected(
-                f"{field}.alias", "Duplicate", f"the alias `{alias}` names another level", "give it a name of its own"
+                f"{field}.alias",
+                "Duplicate",
+                f"the alias `{alias}` is already used by another level",
+                "give it a unique name",
             )
 
 

@@ -68,21 +68,22 @@ def _place(
     lost = _lost(name, children)
     if parent not in queues:
         yield about.ignored(
-            "spec.parentQueue", "NotFound", f"there is no queue `{parent}`, so KAI drops {lost}",
-            "declare the parent, or give the file that does too",
+            "spec.parentQueue", "NotFound", f"queue `{parent}` does not exist, so KAI drops {lost}",
+            "declare the parent, or also pass the file that declares it",
         )  # fmt: skip
     elif _is_in_cycle(name, queues):
         yield about.ignored(
             "spec.parentQueue",
             "Invalid",
             f"`{name}` is its own ancestor, so KAI drops {lost}",
-            "give it another parent",
+            "set a different parent",
         )
     elif queues[parent].partition != held.partition:
         theirs = queues[parent].partition
         yield about.ignored(
             f"metadata.labels[{NODE_POOL_LABEL}]", "Invalid",
-            f"its parent `{parent}` belongs to {_named(theirs)}, but the queue to {_named(held.partition)}, so KAI drops {lost}",
+            f"its parent `{parent}` belongs to {_named(theirs)}, but the queue to {_named(held.partition)}, so KAI "
+            f"drops {lost}",
             f"label both with the same {NODE_POOL_LABEL}",
         )  # fmt: skip
 
@@ -115,7 +116,7 @@ def _shard(about: FieldVerdicts, held: _QueueEntry, partitions: set[str]) -> Ite
         yield about.ignored(
             f"metadata.labels[{NODE_POOL_LABEL}]", "NotFound",
             f"no SchedulingShard has the partition `{held.partition}`, so no scheduler reads the queue",
-            "declare the shard, or leave the label out",
+            "declare the shard, or remove the label",
         )  # fmt: skip
 
 
@@ -138,8 +139,9 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
             )
             yield FieldVerdicts(held.index).ignored(
                 f"{path}.quota", "Invalid",
-                f"the children of `{name}` are guaranteed {total}, but it has {number_text(quota)}: KAI cannot honour every guarantee",
-                "raise its quota, or lower theirs",
+                f"the children of `{name}` are guaranteed {total}, but it has {number_text(quota)}: KAI cannot "
+                "satisfy every guarantee",
+                "raise its quota, or lower the quotas of its children",
             )  # fmt: skip
         for child in alike:
             theirs = _value(child.manifest, resource, "limit")
@@ -148,8 +150,9 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
             if _exceeds([theirs], limit):
                 yield FieldVerdicts(child.index).ignored(
                     f"{path}.limit", "Invalid",
-                    f"limit {number_text(theirs)} is over {number_text(limit)}, the limit of its parent `{name}`, which applies first",
-                    f"lower it to {number_text(limit)}, or leave it at {UNLIMITED}",
+                    f"limit {number_text(theirs)} exceeds {number_text(limit)}, the limit of its parent `{name}`, "
+                    "which applies first",
+                    f"lower it to {number_text(limit)}, or set it to {UNLIMITED}",
                 )  # fmt: skip
 
 

@@ -37,45 +37,48 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("ElasticQuota label quota.scheduling.koordinator.sh/parent"),
     Feature.GUARANTEED: Native("ElasticQuota spec.min"),
     Feature.LIMIT: Native("ElasticQuota spec.max, on parents by enableCheckParentQuota in koord-scheduler-config.yaml"),
-    Feature.LIMIT_OVER_NAMESPACES: Native("ElasticQuota spec.max, over all of its namespaces"),
+    Feature.LIMIT_OVER_NAMESPACES: Native("ElasticQuota spec.max, across all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
-        "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, if all is lent or nothing", ""
+        "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, if the queue lends either all or "
+        "nothing",
+        "",
     ),
     Feature.OVER_QUOTA_WEIGHT: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
     Feature.WEIGHT_PER_RESOURCE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
-        "quotas have no priority among each other; surplus is divided by weight",
-        "leave `priority` out, and give the queue a larger `over_quota_weight`",
+        "quotas have no priority relative to each other; surplus is divided by weight",
+        "remove `priority`, and give the queue a larger `over_quota_weight`",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
-        "AP509", "a quota has no minimum runtime", "leave the minimum runtime out on this cluster"
+        "AP509", "a quota has no minimum runtime", "remove the minimum runtime on this cluster"
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
         "lent capacity is reclaimed after delayEvictTime, one setting for the whole cluster",
-        "leave the minimum runtime out on this cluster",
+        "remove the minimum runtime on this cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "where the cluster has several models, an ElasticQuotaProfile and a tree of quotas for each model",
-        "surplus is divided within each model's tree, so a surplus of one model does not compensate for another; a model's tree "
-        "counts GPUs only, so amounts of cpu, memory and other resources hold on nodes without a counted model; a "
-        "limit without a model bounds each model by itself; a pod names the quota of the model that it wants",
+        "if the cluster has several models, an ElasticQuotaProfile and a tree of quotas for each model",
+        "surplus is divided within each model's tree, so a surplus of one model does not compensate for another; a "
+        "model's tree counts only GPUs, so amounts of cpu, memory and other resources apply only to nodes without a "
+        "counted model; a limit without a model applies to each model separately; a pod must select the quota of the "
+        "model that it requests",
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model is a tree with quotas of its own, so a guarantee must name the model",
-        "write `gpu` as a mapping from GPU model to GPUs",
+        "each GPU model is a tree with its own quotas, so a guarantee must specify the model",
+        "use `gpu` as a mapping from GPU model to GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by the resource's name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "a fraction of a GPU is a separate resource, koordinator.sh/gpu-core, which a quota does not count with "
         "nvidia.com/gpu, so a queue that may request both has twice its quota",
-        "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
+        "remove `gpu_sharing`, and share GPUs by time slicing or MIG of the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "quotas have no per-user limits", "leave `users` out, or give each person a queue"
+        "AP503", "quotas have no per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
@@ -86,8 +89,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a quota cannot be restricted to node pools; a taint on the pool can, if only the permitted teams tolerate it",
-        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+        "a quota cannot be restricted to node pools; use a taint on the pool that only the permitted teams tolerate",
+        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
     Feature.DEFAULT_QUEUE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
@@ -99,8 +102,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.TOPOLOGY: Native("ClusterNetworkTopology spec.networkTopologySpec"),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
-        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
+        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
+        "nodes at once",
     ),
 }
 
@@ -128,7 +132,8 @@ CONDITIONS = (
     Condition(
         CONFIG_FILE,
         "is applied after each upgrade of Koordinator's Helm chart",
-        "limits of parents are not enforced, lent capacity is not reclaimed, and pods are preempted across quotas by priority",
+        "limits of parents are not enforced, lent capacity is not reclaimed, and pods are preempted across quotas by "
+        "priority",
         (
             Feature.GUARANTEED,
             Feature.LIMIT,
@@ -142,8 +147,8 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of Koordinator's Helm chart",
-        "no quota accepts a resource that its parent lacks, there is one tree of quotas, and the scheduler preempts "
-        "across quotas by priority",
+        "quotas cannot have resources that their parent lacks, there is only one tree of quotas, and the scheduler "
+        "preempts across quotas by priority",
         (
             Feature.GUARANTEED,
             Feature.GPU_MODEL_QUOTA,

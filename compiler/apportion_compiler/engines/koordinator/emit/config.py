@@ -77,8 +77,14 @@ def _scheduler_config(program: Program) -> str:
     version = parse_version(program.engine_version)
     if version is None or version < _WHOLE_SINCE:
         notes = [
-            "Arguments of koord-scheduler's plugins, to merge into the one profile of the ConfigMap koord-scheduler-config.",
-            "Disable DefaultPreemption under postFilter, where it is: it preempts across quotas by priority. Under score,",
+            (
+                "Arguments of koord-scheduler's plugins, to merge into the one profile of the ConfigMap "
+                "koord-scheduler-config."
+            ),
+            (
+                "Disable DefaultPreemption under postFilter if it is enabled: it preempts across quotas by priority. "
+                "Under score,"
+            ),
             "disable NodeResourcesFit and enable NodeResourcesFitPlus.",
         ]
         return yaml_document(notes, {"pluginConfig": _plugin_config(program)})
@@ -171,8 +177,8 @@ def _values(program: Program, trees: Sequence[Tree]) -> str:
         "webhookConfiguration": {"failurePolicy": {"elasticquotas": "Fail"}},
     }
     notes = [
-        "Values of Koordinator's Helm chart that this cluster's policy relies on; merge them into your own.",
-        "ElasticQuotaEnableUpdateResourceKey: without it no quota accepts a resource that its parent lacks.",
+        "Values of Koordinator's Helm chart that this cluster's policy requires; merge them into your own.",
+        "ElasticQuotaEnableUpdateResourceKey: without it, quotas cannot have resources that their parent lacks.",
         "enableJobPreemption (v1.8): without it the chart's scheduler preempts across quotas by priority.",
     ]
     return yaml_document(notes, values)
@@ -183,7 +189,7 @@ def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
     labels = {pool.id: dict(gpu_model_labels(pool)) for pool in program.pools if pool.gpu_model in models}
     notes = [
         "Label of the nodes of each pool, which assigns them to a tree of quotas.",
-        "Set it where the pool is declared, so that new nodes have it.",
+        "Set it in the declaration of the pool so that new nodes have it.",
     ]
     return yaml_document(notes, labels)
 

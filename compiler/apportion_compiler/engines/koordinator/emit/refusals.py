@@ -25,8 +25,8 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP511",
             f"topology {topology.name}",
             topology.source,
-            "topology: the scheduler reads one ClusterNetworkTopology, and the cluster has another already",
-            "declare the levels of both in one topology, or leave one out",
+            "topology: the scheduler reads one ClusterNetworkTopology, and the cluster already has another",
+            "declare the levels of both in one topology, or remove one",
         )
 
 
@@ -36,8 +36,8 @@ def _lending(program: Program) -> Iterator[Refusal]:
             yield _of_queue(
                 "AP501",
                 queue,
-                "lending-limit: a quota lends all of its idle capacity or none, and this one lends all",
-                "lend 0 of every resource, or leave `lending_limit` out",
+                "lending-limit: a quota lends all or none of its idle capacity, and this quota lends all of it",
+                "set `lending_limit` to 0 for every resource, or remove it",
             )
 
 
@@ -48,7 +48,8 @@ def _weights(program: Program) -> Iterator[Refusal]:
                 yield _of_queue(
                     "AP507",
                     queue,
-                    "over-quota-weight: weights of 0 for every resource count as unset, so the smallest weights are written",
+                    "over-quota-weight: weights of 0 for every resource are treated as unset, so the smallest weights "
+                    "are emitted",
                     "limit the queue to its guarantee",
                 )
                 break
@@ -61,9 +62,9 @@ def _priority(cls: PriorityClass) -> Iterator[Refusal]:
                 "AP519",
                 f"priority class {cls.name}",
                 cls.source,
-                f"a priority of {cls.value}: from {least} to {most} is {band}, whose pods get reclaimed cpu and memory "
-                "that no quota counts",
-                f"give the class a value outside {least} to {most}",
+                f"a priority of {cls.value}: from {least} to {most} is {band}, whose pods use reclaimed cpu and "
+                "memory, which no quota counts",
+                f"use a value outside {least} to {most}",
             )
     installed = INSTALLED_CLASSES.get(cls.name)
     if installed is not None and installed != cls.value:
@@ -71,8 +72,9 @@ def _priority(cls: PriorityClass) -> Iterator[Refusal]:
             "AP519",
             f"priority class {cls.name}",
             cls.source,
-            f"the value {cls.value} of {cls.name}: the chart installs it with {installed}, and values are immutable",
-            f"give the class another name, or the value {installed}",
+            f"the value {cls.value} of {cls.name}: the chart installs it with the value {installed}, and values are "
+            "immutable",
+            f"rename the class, or set its value to {installed}",
         )
 
 

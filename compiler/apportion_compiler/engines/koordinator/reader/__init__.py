@@ -97,7 +97,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     by_id = {id_: _queue(id_, held, trees, ids, notes) for id_, held in groups.items()}
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in by_id.items()}))
     for id_ in sorted(by_id.keys() - set(ordered)):
-        notes.append(Note(by_id[id_].object, "is its own ancestor, and Koordinator accepts no such quota: left out"))
+        notes.append(Note(by_id[id_].object, "is its own ancestor, which Koordinator rejects: skipped"))
     facts = admission_facts(manifests)
     said: Mapping[str, bool] = {} if facts is None else facts.preemptible
     return with_namespaces(
@@ -253,7 +253,7 @@ def _namespaces(quota: Manifest, notes: list[Note]) -> list[str]:
 def _notes(quota: Manifest) -> Iterator[Note]:
     for field in mapping(quota, "spec"):
         if field not in ("min", "max"):
-            yield Note(described(quota), f"`spec.{field}` is not kept")
+            yield Note(described(quota), f"`spec.{field}` is dropped")
 
 
 def _sized(trees: Sequence[_Tree]) -> bool:

@@ -46,26 +46,26 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
         value = labels.get(key)
         if value not in (None, "true", "false"):
             field = f"metadata.labels[{key}]"
-            yield quota.ignored(field, "Invalid", f'"{value}" is neither "true" nor "false"', 'write "true" or "false"')
+            yield quota.ignored(field, "Invalid", f'"{value}" is neither "true" nor "false"', 'use "true" or "false"')
     if notes.get(NAMESPACES_ANNOTATION) not in (None, "", "[]") and not bound_namespaces(notes):
         field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
-        yield quota.ignored(field, "Invalid", "not a JSON list of names, so no namespace is bound", 'write ["team-a"]')
+        yield quota.ignored(field, "Invalid", "not a JSON list of names, so no namespace is bound", 'use ["team-a"]')
     if len(quota.name) > MAX_NAME:
-        message = f"the name has {len(quota.name)} characters, and no label of a pod or child can hold it"
+        message = f"the name has {len(quota.name)} characters, which is too long for the label of a pod or child quota"
         yield quota.ignored("metadata.name", "TooLong", message, f"use at most {MAX_NAME} characters")
     for field in mapping(quota.manifest, "spec"):
         if field not in _FIELDS:
-            yield quota.ignored(f"spec.{field}", "Unknown", f"a quota has no field {field}", "leave it out")
+            yield quota.ignored(f"spec.{field}", "Unknown", f"a quota has no field {field}", "remove it")
 
 
 def _amounts(quota: Quota) -> Iterator[Verdict]:
     if "max" not in mapping(quota.manifest, "spec"):
-        yield quota.ignored("spec.max", "Required", "without max there is no limit", "write max")
+        yield quota.ignored("spec.max", "Required", "without max, the quota is unlimited", "set max")
     for part, amounts in (("min", quota.least), ("max", quota.most)):
         for key, amount in amounts.values.items():
             if amount * _PARTS.get(key, 1) > MAX_NUMBER * NANO:
                 message = f"{texts(mapping(quota.manifest, 'spec'), part, key)} overflows in Koordinator's sums"
-                cure = "write less than a fifth of 2^63 thousandths of a core, bytes or devices"
+                cure = "use less than a fifth of 2^63 thousandths of a core, bytes or devices"
                 yield quota.ignored(f"spec.{part}.{key}", "Invalid", message, cure)
 
 
@@ -76,14 +76,14 @@ def _weights(quota: Quota) -> Iterator[Verdict]:
         return
     weights = read_amounts(0, {"weight": listed}, "weight", field, signed=True).values
     if weights and not any(weights.values()):
-        message = "weights of 0 for every resource count as unset, so max is used"
+        message = "weights of 0 for every resource are treated as unset, so max is used"
         yield quota.ignored(field, "Invalid", message, "limit the quota to its min instead")
     if missing := sorted(quota.max_keys - listed.keys()):
-        message = f"{', '.join(missing)} has no weight, so its max is its weight"
-        yield quota.ignored(field, "Required", message, "write a weight for each resource of max")
+        message = f"{', '.join(missing)} has no weight, so its max is used as its weight"
+        yield quota.ignored(field, "Required", message, "set a weight for each resource of max")
     if unknown := sorted(listed.keys() - quota.max_keys):
-        message = f"{', '.join(unknown)} is not in max, and its weight is dropped"
-        yield quota.ignored(field, "Invalid", message, "leave it out, or write it in max")
+        message = f"{', '.join(unknown)} is not in max, so its weight is dropped"
+        yield quota.ignored(field, "Invalid", message, "remove it, or add it to max")
 
 
 def _listed(annotations: Mapping[str, str]) -> Mapping[str, object] | None:
@@ -100,9 +100,9 @@ def _above(quota: Quota, parent: Quota) -> Iterator[Verdict]:
         held = parent.most.values.get(key)
         if held is not None and amount > held:
             message = (
-                f"max {texts(mapping(quota.manifest, 'spec'), 'max', key)} is more than the parent's, "
-                f"{texts(mapping(parent.manifest, 'spec'), 'max', key)}, which applies for children only with "
-                "enableCheckParentQuota, by default off"
+                f"max {texts(mapping(quota.manifest, 'spec'), 'max', key)} exceeds the max of the parent, "
+                f"{texts(mapping(parent.manifest, 'spec'), 'max', key)}, which is enforced for children only with "
+                "enableCheckParentQuota (off by default)"
             )
-            cure = "lower it to the parent's, or set enableCheckParentQuota in the arguments of ElasticQuota"
+            cure = "lower it to the max of the parent, or set enableCheckParentQuota in the arguments of ElasticQuota"
             yield quota.ignored(f"spec.max.{key}", "Invalid", message, cure)

@@ -28,19 +28,19 @@ def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
         if on_top and any(names.QUEUE_LABEL not in labels_of(cast("Manifest", p.template)) for p in workload.sets):
             yield workload.ignored(
                 f"metadata.labels[{names.QUEUE_LABEL}]", "Invalid",
-                "Koordinator reads the quota of pods alone, and the pod templates name none",
-                "write the label into the pod templates",
+                "Koordinator reads the quota only from pods, but the pod templates do not set it",
+                "add the label to the pod templates",
             )  # fmt: skip
         for pods in workload.sets:
             quota = labels_of(cast("Manifest", pods.template)).get(names.QUEUE_LABEL)
             field = template_field(pods, "metadata", f"labels[{names.QUEUE_LABEL}]")
             if quota in inner:
-                message = f"quota {quota} is a parent, and pods cannot bind to a parent quota"
-                yield workload.unmade(field, "Invalid", message, f"name one of {listed(quotas.keys() - inner)}")
+                message = f"quota {quota} is a parent, but pods cannot bind to a parent quota"
+                yield workload.unmade(field, "Invalid", message, f"use one of {listed(quotas.keys() - inner)}")
             elif quota is not None and quotas and quota not in quotas:
                 yield workload.ignored(
-                    field, "NotFound", f"there is no quota {quota}, so the pods count in {names.DEFAULT_QUOTA}",
-                    f"name one of {listed(quotas.keys() - inner)}",
+                    field, "NotFound", f"quota {quota} does not exist, so the pods count against {names.DEFAULT_QUOTA}",
+                    f"use one of {listed(quotas.keys() - inner)}",
                 )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
                 yield workload.ignored(
                     template_field(pods, "spec", "schedulerName"), "Required",
                     "without schedulerName the pods go to Kubernetes' default scheduler, bypassing the quota",
-                    f"write schedulerName: {names.SCHEDULER}",
+                    f"set schedulerName: {names.SCHEDULER}",
                 )  # fmt: skip
 
 

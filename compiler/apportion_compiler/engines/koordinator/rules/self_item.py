@@ -29,7 +29,7 @@ def self_verdicts(quota: Quota) -> Iterator[Verdict]:
     for part, amounts, field in (("Max", quota.most, _MAX), ("Min", quota.least, _MIN)):
         if negative := _negative(amounts.values):
             message = f"{quota.name} quota.Spec.{part}'s value < 0, in dimensions :[{negative}]"
-            yield quota.rejected(field, "Invalid", message, "write 0 or more")
+            yield quota.rejected(field, "Invalid", message, "use 0 or more")
     yield from _shared_weight(quota)
     yield from _minimum(quota)
     yield from _strict(quota)
@@ -43,16 +43,16 @@ def _shared_weight(quota: Quota) -> Iterator[Verdict]:
     try:
         listed = json_value(written)
     except ValueError as fault:
-        yield quota.rejected(field, "Invalid", f"it is not JSON: {fault}", 'write {"cpu":"1"}')
+        yield quota.rejected(field, "Invalid", f"it is not JSON: {fault}", 'use {"cpu":"1"}')
         return
     if not isinstance(listed, dict):
-        yield quota.rejected(field, "Invalid", "it is not a JSON object of amounts", 'write {"cpu":"1"}')
+        yield quota.rejected(field, "Invalid", "it is not a JSON object of amounts", 'use {"cpu":"1"}')
         return
     amounts = read_amounts(quota.index or 0, {"weight": listed}, "weight", field, signed=True)
     yield from amounts.verdicts
     if negative := _negative(amounts.values):
         message = f"{quota.name} quota.Annotation[{SHARED_WEIGHT_ANNOTATION}]'s value < 0, in dimension :[{negative}]"
-        yield quota.rejected(field, "Invalid", message, "write 0 or more")
+        yield quota.rejected(field, "Invalid", message, "use 0 or more")
 
 
 def _minimum(quota: Quota) -> Iterator[Verdict]:
@@ -60,7 +60,7 @@ def _minimum(quota: Quota) -> Iterator[Verdict]:
     for key, amount in quota.least.values.items():
         if key not in quota.max_keys:
             message = f"resourceKey {key} of quota {quota.name} is included in min, which is not included in max"
-            yield quota.rejected(f"{_MIN}.{key}", "Required", message, f"write {key} in max too")
+            yield quota.rejected(f"{_MIN}.{key}", "Required", message, f"also set {key} in max")
         elif key in quota.most.values and amount > quota.most.values[key]:
             message = (
                 f"resourceKey {key} of quota {quota.name} min {texts(spec, 'min', key)} > max {texts(spec, 'max', key)}"
@@ -82,7 +82,7 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
         reason = "it is not a list of resources"
     if not isinstance(keys, list):
         message = f"{quota.name} quota.Annotation[{STRICT_KEYS_ANNOTATION}]'s value is invalid: {reason}"
-        yield quota.rejected(field, "Invalid", message, 'write ["cpu"]')
+        yield quota.rejected(field, "Invalid", message, 'use ["cpu"]')
         return
     status, spec = mapping(quota.manifest, "status"), mapping(quota.manifest, "spec")
     used = read_amounts(quota.index or 0, status, "used", "status", signed=True).values
@@ -94,13 +94,13 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
                 f"resourceKey {key} of quota {quota.name} is included in used, which is not included in max but should "
                 "check max >= used"
             )
-            yield quota.rejected(_MAX, "Required", message, f"write {key} in max")
+            yield quota.rejected(_MAX, "Required", message, f"set {key} in max")
         elif key in quota.most.values and quota.most.values[key] < used[key]:
             message = (
                 f"resourceKey {key} of quota {quota.name} max {texts(spec, 'max', key)} < used "
                 f"{texts(status, 'used', key)}"
             )
-            yield quota.rejected(f"{_MAX}.{key}", "Invalid", message, "raise max, or stop work first")
+            yield quota.rejected(f"{_MAX}.{key}", "Invalid", message, "raise max, or stop workloads first")
 
 
 def _negative(amounts: Mapping[str, int]) -> str:

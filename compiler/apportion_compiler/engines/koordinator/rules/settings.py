@@ -11,7 +11,7 @@ from apportion_compiler.engines.koordinator.names import INSTALLED_CLASSES, RECL
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
 
 _NEEDED = {
-    "enableCheckParentQuota": "limits of parents do not apply to quotas below them",
+    "enableCheckParentQuota": "limits of parent quotas are not enforced for their children",
     "monitorAllQuotas": "lent capacity is not reclaimed from running pods",
 }
 
@@ -42,8 +42,8 @@ def settings_verdicts(manifests: Sequence[Manifest]) -> Iterator[Verdict]:
                         index,
                         f"data.{SCHEDULER_CONFIG}",
                         "Required",
-                        f"ElasticQuotaArgs has no {name}, so {consequence}",
-                        f"write {name}: true",
+                        f"ElasticQuotaArgs does not set {name}, so {consequence}",
+                        f"set {name}: true",
                     )
         if of_kind([manifest], "scheduling.k8s.io", "PriorityClass") and name_of(manifest) not in INSTALLED_CLASSES:
             yield from _band(index, manifest)
@@ -60,7 +60,7 @@ def _band(index: int, manifest: Manifest) -> Iterator[Verdict]:
                 "Invalid",
                 f"pods of a priority from {least} to {most} are {band}: their cpu and memory become reclaimed "
                 "resources, which no quota of cpu and memory counts",
-                f"write a value outside {least} to {most}",
+                f"use a value outside {least} to {most}",
             )
 
 

@@ -77,7 +77,7 @@ def _unique(quotas: Sequence[Quota]) -> Iterator[Verdict]:
     for quota in in_order:
         if quota.name in names and quota.index is not None:
             message = f"AddQuota quota already exist:{quota.name}"
-            cure = "give it a name that no quota of any namespace has"
+            cure = "give it a name that is unique across namespaces"
             yield quota.rejected("metadata.name", "Duplicate", message, cure)
         names.setdefault(quota.name, quota)
         for namespace in quota.namespaces:
@@ -88,7 +88,7 @@ def _unique(quotas: Sequence[Quota]) -> Iterator[Verdict]:
                     f"{other.name}"
                 )
                 field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
-                yield quota.rejected(field, "Duplicate", message, "leave the namespace to one of the two")
+                yield quota.rejected(field, "Duplicate", message, "remove the namespace from one of them")
 
 
 def _changed(
@@ -103,7 +103,9 @@ def _changed(
         yield quota.rejected(field, "Forbidden", message, "wait until the quota has no pods")
     if old.tree_id != quota.tree_id:
         message = f"{quota.name} tree id changed [{old.tree_id}] vs [{quota.tree_id}]"
-        yield quota.rejected(_TREE_FIELD, "Forbidden", message, "create a quota of another name in the other tree")
+        yield quota.rejected(
+            _TREE_FIELD, "Forbidden", message, "create a quota with a different name in the other tree"
+        )
 
 
 def _is_bound(pod: Manifest, namespace: str, quota: Quota) -> bool:
@@ -116,11 +118,11 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
     parent, root = context.by_name.get(quota.parent), context.roots.get(quota.parent)
     if parent is None and root is None:
         message = f"{quota.name} has parentName {quota.parent} but not find parentInfo in quotaInfoMap"
-        yield quota.rejected(_PARENT_FIELD, "NotFound", message, "make the parent first, or name one that is there")
+        yield quota.rejected(_PARENT_FIELD, "NotFound", message, "create the parent first, or use an existing one")
         return
     if parent is not None and _is_below_itself(quota, context):
-        message = f"{quota.name} is its own ancestor, so its parent can never be made first"
-        yield quota.rejected(_PARENT_FIELD, "Invalid", message, "name another parent")
+        message = f"{quota.name} is its own ancestor, so its parent can never be created first"
+        yield quota.rejected(_PARENT_FIELD, "Invalid", message, "use a different parent")
         return
     is_parent = parent.is_parent if parent is not None else root is not None and root.is_parent
     if not is_parent:
@@ -130,16 +132,16 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
     # Without a label of its own a quota gets its parent's when it is made.
     if quota.tree_id not in ("", tree_id):
         message = f"{quota.name} tree id is different from parent {quota.parent}, [{quota.tree_id}] vs [{tree_id}]"
-        yield quota.rejected(_TREE_FIELD, "Invalid", message, "write the parent's")
+        yield quota.rejected(_TREE_FIELD, "Invalid", message, "use the tree id of the parent")
     keys = parent.max_keys if parent is not None else root.keys if root is not None else frozenset[str]()
     if keys != quota.max_keys:
         message = f"{_KEYS}{quota.parent}'s max keys are not the same with {quota.name}'s"
-        cure = f"write {', '.join(sorted(keys | quota.max_keys))} in both"
+        cure = f"use {', '.join(sorted(keys | quota.max_keys))} in both"
         yield quota.rejected("spec.max", "Invalid", message, cure)
     promised = parent.min_keys if parent is not None else keys
     if not quota.min_keys <= promised:
         message = f"{_KEYS}{quota.name}'s min keys are not all included in {quota.parent}'s"
-        cure = f"write {', '.join(sorted(quota.min_keys - promised))} in the parent's min"
+        cure = f"use {', '.join(sorted(quota.min_keys - promised))} in the parent's min"
         yield quota.rejected("spec.min", "Invalid", message, cure)
 
 
@@ -168,7 +170,7 @@ def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
     over = [key for key, amount in total.items() if amount > parent.least.values.get(key, 0)]
     if not over:
         return
-    cure = f"raise the min of {parent.name}, or lower one below it: {', '.join(over)}"
+    cure = f"raise the min of {parent.name}, or lower the min of a child: {', '.join(over)}"
     evaluated = [quota for quota in below if quota.index is not None and not quota.forced and not quota.is_root]
     if parent.index is not None and not parent.forced and not parent.is_root:
         message = f"checkMinQuotaSum all children's MinQuota > current MinQuota, current: {parent.name}"

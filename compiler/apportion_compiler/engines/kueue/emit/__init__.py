@@ -51,75 +51,77 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LENDING_LIMIT: Native("ClusterQueue and Cohort spec.resourceGroups[].flavors[].resources[].lendingLimit"),
     Feature.OVER_QUOTA_WEIGHT: Native("ClusterQueue and Cohort spec.fairSharing.weight"),
     Feature.WEIGHT_PER_RESOURCE: Lowered(
-        "spec.fairSharing.weight, one for all resources: that of gpu, or of cpu where the policy counts no GPUs",
+        "spec.fairSharing.weight, one weight for all resources: that of gpu, or that of cpu if the policy counts no "
+        "GPUs",
         "surplus of the other resources is divided by the same weight",
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
-        "neither ClusterQueue nor Cohort has such a field; surplus is divided by weight, and work ordered by its class",
-        "leave `priority` out, and give the queue a larger `over_quota_weight` or its work a higher priority class",
+        "neither ClusterQueue nor Cohort has such a field; surplus is divided by weight, and workloads are ordered by "
+        "priority class",
+        "remove `priority`, and give the queue a larger `over_quota_weight` or its workloads a higher priority class",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
-        "spec.preemption considers priorities, not run time",
-        "leave the minimum runtime out, or use a cluster with kai for work that needs a minimum runtime",
+        "spec.preemption considers priority, not runtime",
+        "remove the minimum runtime, or use a cluster with kai for workloads that need a minimum runtime",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
-        "spec.preemption considers priorities, not run time",
-        "leave the minimum runtime out, or use a cluster with kai for work that needs a minimum runtime",
+        "spec.preemption considers priority, not runtime",
+        "remove the minimum runtime, or use a cluster with kai for workloads that need a minimum runtime",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "a ResourceFlavor for each model",
-        "where pools of a model differ in their plan, their topology or the queues that may use them, each is a "
-        "flavor with a part of the amounts, and the pods of one pod set use a single flavor",
+        "if pools of a model differ in plan, topology or permitted queues, each is a separate flavor with part of the "
+        "amounts, and all pods of a pod set use the same flavor",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered(
-        "a guarantee without a model is assigned to a model with room for it; a limit without a model is counted on "
+        "a guarantee without a model is assigned to a model with enough capacity; a limit without a model applies to "
         "apportion.dev/gpus, which the manager's configuration derives from nvidia.com/gpu",
-        "work of a model other than the one the guarantee was assigned to must borrow; without that configuration of "
-        "the manager, the limit applies to each model separately",
+        "workloads that use a model other than the one to which the guarantee was assigned must borrow; without that "
+        "manager configuration, the limit applies to each model separately",
     ),
     Feature.EXTENDED_RESOURCES: Native("ClusterQueue spec.resourceGroups[].coveredResources"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "quotas count whole devices, and no field of a workload requests a fraction of one",
-        "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
+        "remove `gpu_sharing`, and share GPUs by time slicing or MIG of the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "queues have no per-user limits", "leave `users` out, or give each person a queue"
+        "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Native("WorkloadPriorityClass value, and PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "spec.preemption.withinClusterQueue, which is Never for a queue without preemptible classes",
-        "work of a non-preemptible class is evicted when quota that its queue borrowed is reclaimed, and by a higher "
-        "class if its queue also has preemptible classes",
+        "work of a non-preemptible class is evicted when the quota that its queue borrowed is reclaimed, and by a "
+        "higher class if its queue also has preemptible classes",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the Workload that Kueue admits", ""),
     Feature.ALLOWED_POOLS: Lowered(
         "a ClusterQueue lists the flavors of the GPU pools that it may use",
-        "pools without GPUs are one flavor, any-node, which every queue has",
+        "all pools without GPUs share one flavor, any-node, which every queue may use",
     ),
     Feature.NAMESPACES: Native("LocalQueue, ClusterQueue spec.namespaceSelector"),
     Feature.DEFAULT_QUEUE: Lowered(
-        "LocalQueue named default, which Kueue's webhooks assign to work that names no queue",
-        "kinds that Kueue's configuration does not integrate must name their queue",
+        "LocalQueue named default, which Kueue's webhooks assign to workloads without a queue label",
+        "kinds that Kueue's configuration does not integrate must set their queue label",
     ),
     Feature.PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml",
-        "GPU and CPU work share one strategy, and a managed control plane accepts no such file",
+        "GPU and CPU workloads share one strategy, and managed control planes do not accept this file",
     ),
     Feature.POOL_PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml", "the cluster's placement applies to every pool"
     ),
     Feature.TOPOLOGY: Lowered(
         "Topology spec.levels, ResourceFlavor spec.topologyName",
-        "cpu and memory are divided among the flavors as their machines have them, since one flavor must then hold all "
-        "that a pod asks for; a cluster with an autoscaled pool has the Topology alone",
+        "cpu and memory are divided among the flavors in proportion to their machines, because a single flavor must "
+        "then provide all resources of a pod; a cluster with an autoscaled pool gets only the Topology",
     ),
     Feature.QUEUED_PROVISIONING: Lowered(
-        "AdmissionCheck and ProvisioningRequestConfig, on the flavors of the pools that have a plan",
-        "max_nodes_per_request has no parameter: the provider's own maximum applies to a request",
+        "AdmissionCheck and ProvisioningRequestConfig on the flavors of pools with a plan",
+        "max_nodes_per_request has no corresponding parameter: the provider's maximum applies to each request",
     ),
 }
 
@@ -174,8 +176,8 @@ CONDITIONS = (
     Condition(
         CONFIGURATION_FILE,
         "is merged into the configuration of Kueue's manager",
-        "without `fairSharing` weights are ignored and a workload that borrows cannot reclaim; work that names no "
-        "queue bypasses every quota, and GPUs are not counted across models",
+        "without `fairSharing`, weights are ignored and a workload that borrows cannot reclaim; workloads without a "
+        "queue label bypass every quota, and GPUs are not counted across models",
         (
             Feature.GUARANTEED,
             Feature.OVER_QUOTA_WEIGHT,
@@ -186,7 +188,7 @@ CONDITIONS = (
     ),
     Condition(
         SCHEDULER_FILE,
-        "is given to kube-scheduler as --config",
+        "is passed to kube-scheduler as --config",
         "kube-scheduler spreads work over nodes",
         (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),

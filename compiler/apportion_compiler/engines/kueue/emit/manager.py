@@ -70,7 +70,7 @@ def manager_configuration(program: Program, layout: Layout) -> Artifact:
     notes = (
         "Configuration of Kueue's manager that this cluster's policy requires; merge it into your own.",
         "It is the key controller_manager_config.yaml of the ConfigMap kueue-manager-config in kueue-system, and the",
-        "value managerConfig.controllerManagerConfigYaml of the Helm chart. Without fairSharing weights are ignored.",
+        "value managerConfig.controllerManagerConfigYaml of the Helm chart. Without fairSharing, weights are ignored.",
     )
     return Artifact(CONFIGURATION_FILE, yaml_document(notes, configuration))
 

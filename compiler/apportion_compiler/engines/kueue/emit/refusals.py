@@ -44,8 +44,8 @@ def _fractions(program: Program) -> Iterator[Refusal]:
                     "AP519",
                     f"queue {queue.id}",
                     queue.source,
-                    f"a guarantee of {amount_text(resource, amount)}: quotas count whole devices, and {whole // DEVICE} "
-                    "would be kept",
+                    f"a guarantee of {amount_text(resource, amount)}: quotas count whole devices, and "
+                    f"{whole // DEVICE} would be emitted",
                     f"guarantee {amount_text(resource, whole)} or {amount_text(resource, whole + DEVICE)}",
                 )
 
@@ -66,7 +66,7 @@ def _overcommitted(program: Program) -> Iterator[Refusal]:
                     f"queue {queue.id}",
                     queue.source,
                     f"that the queues below `{queue.id}` are guaranteed {amount_text(resource, promised)} of its "
-                    f"{amount_text(resource, has)}: quotas of a cohort add up, and all of it can be used at once",
+                    f"{amount_text(resource, has)}: quotas of a cohort are added up and can all be used at once",
                     f"guarantee `{queue.id}` {_to_write(program, resource, promised)}, or its children less",
                 )
 
@@ -97,7 +97,8 @@ def _too_many(program: Program) -> Iterator[Refusal]:
                 program.source,
                 f"quotas of {resources} resources on {flavors} kinds of machines: a resource group has at most "
                 f"{_MAX_FLAVORS} flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} pairs of them",
-                "give the cluster fewer node pools that differ in GPU model, plan or topology, or count fewer resources",
+                "reduce the number of node pools with different GPU models, plans or topologies, or declare fewer "
+                "resources",
             )
 
 
@@ -109,10 +110,10 @@ def _topologies(program: Program) -> Iterator[Refusal]:
         if placing and topology.name in by_pools:
             continue
         if topology.name not in by_pools:
-            reason, hint = "no node pool of the cluster names it", "name it in `topology` of the pools it is for"
+            reason, hint = "no node pool of the cluster references it", "set it as the `topology` of its pools"
         else:
-            reason = "a pool of the cluster autoscales, which it cannot while Kueue waits to see its nodes"
-            hint = "give such pools a provisioning plan or a fixed size, or leave `topology` out of the cluster's pools"
+            reason = "a pool of the cluster autoscales, but it cannot scale up while Kueue waits for its nodes"
+            hint = "give such pools a provisioning plan or a fixed size, or remove `topology` from the cluster's pools"
         yield Refusal(
             "AP511",
             f"topology {topology.name}",
@@ -140,13 +141,13 @@ def _declared_otherwise(program: Program) -> Iterator[Refusal]:
             if resource in program.unmanaged or below is None or isinstance(has, Unlimited) or own is None:
                 continue
             if own + below != has:
-                added = f", with {amount_text(resource, below)} of the queues below it," if below else ""
+                added = f", plus {amount_text(resource, below)} of the queues below it" if below else ""
                 yield Refusal(
                     "AP520",
                     f"queue {queue.id}",
                     queue.kueue.source if queue.kueue.source.line else queue.source,
-                    f"a guarantee of {amount_text(resource, has)} beside resourceGroups that hold "
-                    f"{amount_text(resource, own)}{added} of it",
+                    f"a guarantee of {amount_text(resource, has)} with resourceGroups that contain "
+                    f"{amount_text(resource, own)}{added}",
                     "change both: nominalQuota in `kueue.spec`, and `guaranteed`; or remove resourceGroups from "
                     "`kueue.spec`, and the policy divides the guarantee",
                 )

@@ -47,15 +47,15 @@ def _refusal(queue: Queue, flavor: Flavor, layout: Layout, division: Division) -
         "AP618",
         f"queue {queue.id}",
         queue.source,
-        f"a limit of {amount_text(resource, limit)} over several kinds of machines: it lies on "
-        f"{', '.join(f'`{name}`' for name in others)}, and work of `{queue.id}` gets no nodes of {pools}",
+        f"a limit of {amount_text(resource, limit)} over several kinds of machines: it is assigned to "
+        f"{', '.join(f'`{name}`' for name in others)}, and workloads of `{queue.id}` cannot use nodes of {pools}",
         _hint(queue, resource, layout),
     )
 
 
 def _hint(queue: Queue, resource: str, layout: Layout) -> str:
     if resource == GPU or layout.joined:
-        return f"divide the limit by hand: resourceGroups in `kueue.spec` of `{queue.id}`"
+        return f"divide the limit explicitly: resourceGroups in `kueue.spec` of `{queue.id}`"
     return (
         f"limit `{queue.id}` by GPUs of any model, which are counted on all machines together: limit=Resources(gpu=…)"
     )

@@ -108,7 +108,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     parents = {node.id: above.get(node.holder.parent or "") for node in nodes.values() if node.id != root}
     ordered = tuple(parents_first(parents))
     for id_ in sorted(parents.keys() - set(ordered)):
-        notes.append(Note(str(nodes[id_].holder), "is its own ancestor, and Kueue admits nothing there: left out"))
+        notes.append(Note(str(nodes[id_].holder), "is its own ancestor, so Kueue admits nothing there: skipped"))
     on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})
     facts = flavor_facts(manifests, on_gpus)
     flavor_resources = _flavor_resources(nodes, parents, ordered)
@@ -192,7 +192,7 @@ def _nodes(cohorts: Mapping[str, Manifest | None], leaves: Sequence[Manifest], n
     for name, written in cohorts.items():
         id_ = name if written is None else queue_id(written)
         if id_ in nodes and nodes[id_].is_leaf:
-            notes.append(Note(f"Cohort {name}", f"a ClusterQueue has the same name: read as {id_}-cohort"))
+            notes.append(Note(f"Cohort {name}", f"a ClusterQueue has the same name: imported as {id_}-cohort"))
             id_ = f"{id_}-cohort"
         id_ = free_id(id_, nodes)
         cohort = Cohort(name=name) if written is None else read_object(Cohort, written)
@@ -206,7 +206,7 @@ def _root(nodes: Mapping[str, _Node], cohorts: Mapping[str, Manifest | None], no
     roots = [node for node in tops if not node.is_leaf]
     if len(roots) > 1:
         names = ", ".join(sorted(node.name for node in roots))
-        notes.append(Note("Cohort", f"{names} lend each other nothing, and queues of one policy do"))
+        notes.append(Note("Cohort", f"{names} do not lend to each other, but queues of one policy do"))
     if len(tops) != 1 or not roots:
         return None
     manifest = cohorts[roots[0].name]
@@ -340,7 +340,9 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Prior
         name, value = cls.name, cls.value or 0
         of_pods = found.get(name)
         if of_pods is not None and of_pods.value != value:
-            notes.append(Note(str(cls), f"PriorityClass {name} has another value, {of_pods.value}: {value} is kept"))
+            notes.append(
+                Note(str(cls), f"PriorityClass {name} has a different value, {of_pods.value}: {value} is kept")
+            )
         is_default = of_pods is not None and of_pods.global_default
         description = cls.description or (None if of_pods is None else of_pods.description)
         said = annotations_of(manifest).get(PREEMPTIBLE_ANNOTATION)

@@ -47,7 +47,7 @@ def check_notes(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord], 
         if check.controller != PROVISIONING_CONTROLLER:
             yield Note(str(check), "a policy cannot declare this check")
         elif check.name not in plans or check.name not in used:
-            yield Note(str(check), "declare a provisioning plan, and name it in the pools of its flavors")
+            yield Note(str(check), "declare a provisioning plan, and set it on the pools of its flavors")
     for manifest in of_kind(manifests, GROUP, "ProvisioningRequestConfig"):
         yield from unknown_fields(manifest, _CONFIG_FIELDS, "spec")
 

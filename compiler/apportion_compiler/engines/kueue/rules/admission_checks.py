@@ -28,20 +28,23 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
             "spec.controllerName",
             "Required",
             "Required value",
-            f"write {PROVISIONING_CONTROLLER}, or your controller's name",
+            f"use {PROVISIONING_CONTROLLER} or the name of your controller",
         )
     if stored is not None and read(AdmissionCheck, stored).controller != controller:
-        yield about.rejected("spec.controllerName", "Invalid", "field is immutable", "create a check of another name")
+        yield about.rejected(
+            "spec.controllerName", "Invalid", "field is immutable", "create a check with a different name"
+        )
     if name is not None and (len(name) > MAX_NAME or not is_label(name)):
         yield about.rejected(
-            "spec.parameters.name", "Invalid", f'"{name}" is not a name of at most {MAX_NAME} characters without dots',
-            "give the parameters another name",
+            "spec.parameters.name", "Invalid", f'"{name}" must be a name of at most {MAX_NAME} characters without dots',
+            "rename the parameters",
         )  # fmt: skip
     kind = _KINDS.get(controller or "")
     if kind is not None and admission_check.parameters_kind != kind:
         yield about.ignored(
-            "spec.parameters.kind", "Invalid", f"the controller reads a {kind}, and the check is never active without one",
-            f"write kind: {kind}",
+            "spec.parameters.kind", "Invalid", f"the controller requires a {kind}; without it, the check never "
+            "becomes active",
+            f"set kind: {kind}",
         )  # fmt: skip
 
 
@@ -55,16 +58,19 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
             "spec.provisioningClassName",
             "Invalid",
             f'"{class_name}" is not a class name',
-            "write queued-provisioning.gke.io",
+            "use queued-provisioning.gke.io",
         )
     if len(config.parameters) > _MAX_PARAMETERS:
         yield about.rejected(
-            "spec.parameters", "TooMany", f"must have at most {_MAX_PARAMETERS} items", "leave some out"
+            "spec.parameters", "TooMany", f"must have at most {_MAX_PARAMETERS} items", "remove some of them"
         )
     for key, value in config.parameters.items():
         if about.is_malformed(f"spec.parameters.{key}") or len(value) > _MAX_VALUE:
             yield about.rejected(
-                f"spec.parameters[{key}]", "Invalid", f"must be text of at most {_MAX_VALUE} characters", "write text"
+                f"spec.parameters[{key}]",
+                "Invalid",
+                f"must be a string of at most {_MAX_VALUE} characters",
+                "use a string",
             )
     managed = config.managed_resources
     if len(managed) > _MAX_PARAMETERS or len(set(managed)) < len(managed):
@@ -72,16 +78,19 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
             "spec.managedResources",
             "Invalid",
             f"must be at most {_MAX_PARAMETERS} different resources",
-            "write each once",
+            "list each once",
         )
     yield from about.one_of(config.merge_policy, "spec.podSetMergePolicy", _MERGES)
     if len(config.node_labels) > _MAX_SELECTORS:
         yield about.rejected(
-            "spec.podSetUpdates.nodeSelector", "TooMany", f"must have at most {_MAX_SELECTORS} items", "leave some out"
+            "spec.podSetUpdates.nodeSelector",
+            "TooMany",
+            f"must have at most {_MAX_SELECTORS} items",
+            "remove some of them",
         )
     base, most = config.backoff_base_s, config.backoff_max_s
     if base is not None and most is not None and base > most:
         yield about.ignored(
-            "spec.retryStrategy.backoffBaseSeconds", "Invalid", f"it is above backoffMaxSeconds, so {most} applies",
-            f"write at most {most}",
+            "spec.retryStrategy.backoffBaseSeconds", "Invalid", f"it exceeds backoffMaxSeconds, so {most} applies",
+            f"use at most {most}",
         )  # fmt: skip

@@ -45,7 +45,10 @@ def cluster_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | No
     yield from about.one_of(queue.stop_policy, "spec.stopPolicy", _STOP)
     if before is not None and before.concurrent_admission != queue.concurrent_admission:
         yield about.rejected(
-            "spec.concurrentAdmissionPolicy", "Invalid", "field is immutable", "create another ClusterQueue with it"
+            "spec.concurrentAdmissionPolicy",
+            "Invalid",
+            "field is immutable",
+            "create another ClusterQueue with this value",
         )
     yield from _without_effect(about, queue, newest=newest)
 
@@ -56,22 +59,22 @@ def _selector(about: FieldVerdicts, selector: LabelSelector) -> Iterator[Verdict
         at = f"spec.namespaceSelector.matchExpressions[{number}]"
         operator, values = expression.operator, expression.values
         if operator not in _OPERATORS:
-            yield about.rejected(f"{at}.operator", "Invalid", "not a valid selector operator", "write In")
+            yield about.rejected(f"{at}.operator", "Invalid", "not a valid selector operator", "use In")
         elif operator in ("In", "NotIn") and not values:
             yield about.rejected(
-                f"{at}.values", "Required", "must be specified when `operator` is 'In' or 'NotIn'", "name the values"
+                f"{at}.values", "Required", "must be specified when `operator` is 'In' or 'NotIn'", "specify the values"
             )
         elif operator in ("Exists", "DoesNotExist") and values:
             yield about.rejected(
                 f"{at}.values", "Forbidden", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-                "leave values out",
+                "remove values",
             )  # fmt: skip
         if not is_label_key(expression.key):
-            yield about.rejected(f"{at}.key", "Invalid", "is not a label key", "write prefix.example.com/name")
+            yield about.rejected(f"{at}.key", "Invalid", "is not a valid label key", "use prefix.example.com/name")
         for place, value in enumerate(values):
             if not is_label_value(value):
                 yield about.rejected(
-                    f"{at}.values[{place}]", "Invalid", "is not a label value", "write a label's value"
+                    f"{at}.values[{place}]", "Invalid", "is not a valid label value", "use a valid label value"
                 )
 
 
@@ -82,7 +85,7 @@ def _preemption(about: FieldVerdicts, preemption: Preemption) -> Iterator[Verdic
     if preemption.reclaim == NEVER and preemption.borrowing != NEVER:
         yield about.rejected(
             "spec.preemption", "Invalid", "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never",
-            "write reclaimWithinCohort: Any, or borrowWithinCohort.policy: Never",
+            "set reclaimWithinCohort: Any, or borrowWithinCohort.policy: Never",
         )  # fmt: skip
 
 
@@ -97,7 +100,7 @@ def _fungibility(about: FieldVerdicts, fungibility: Fungibility, *, newest: bool
             f"{path}.preference",
             "Invalid",
             f'preference "{preference}" requires both whenCanBorrow and whenCanPreempt to be TryNextFlavor',
-            "write TryNextFlavor for both, or leave preference out",
+            "set both to TryNextFlavor, or remove preference",
         )
 
 
@@ -112,7 +115,7 @@ def _totals(about: FieldVerdicts, queue: ClusterQueue) -> Iterator[Verdict]:
                 "spec.resourceGroups",
                 "Invalid",
                 f"total number of {what} across all resourceGroups must be ≤ {_MAX_IN_ALL}, got {count}",
-                "divide the ClusterQueue",
+                "split the ClusterQueue",
             )
     for number, group in enumerate(queue.groups):
         pairs = sum(len(flavor.resources) for flavor in group.flavors)
@@ -121,7 +124,7 @@ def _totals(about: FieldVerdicts, queue: ClusterQueue) -> Iterator[Verdict]:
                 f"spec.resourceGroups[{number}]",
                 "Invalid",
                 f"number of flavor-resource combinations in a resourceGroup must be ≤ {_MAX_PAIRS}, got {pairs}",
-                "divide the ClusterQueue",
+                "split the ClusterQueue",
             )
 
 
@@ -133,7 +136,7 @@ def _concurrent_admission(about: FieldVerdicts, queue: ClusterQueue) -> Iterator
         yield about.rejected(
             "spec.resourceGroups", "Invalid",
             "must have exactly one ResourceGroup when ConcurrentAdmissionPolicy is defined",
-            "write one resource group, or leave concurrentAdmissionPolicy out",
+            "use one resource group, or remove concurrentAdmissionPolicy",
         )  # fmt: skip
     elif len(queue.flavors) > _MAX_CONCURRENT:
         yield about.rejected(
@@ -149,18 +152,18 @@ def _concurrent_admission(about: FieldVerdicts, queue: ClusterQueue) -> Iterator
         if mode and mode != _MODES[0]:
             yield about.rejected(
                 f"{path}.constraints", "Forbidden",
-                f'may only be set when migration.mode is "{_MODES[0]}" (got "{mode}")', f"write mode: {_MODES[0]}",
+                f'may only be set when migration.mode is "{_MODES[0]}" (got "{mode}")', f"set mode: {_MODES[0]}",
             )  # fmt: skip
         elif last is not None and last not in allowed:
             yield about.rejected(
                 f"{path}.constraints.lastAcceptableFlavorName", "Invalid",
-                f"must be one of the flavors defined in the ClusterQueue: [{' '.join(allowed)}]", "name one of them",
+                f"must be one of the flavors defined in the ClusterQueue: [{' '.join(allowed)}]", "use one of them",
             )  # fmt: skip
     if queue.strategy == STRICT:
         yield about.rejected(
             "spec.queueingStrategy", "Invalid",
             "StrictFIFO queueing strategy cannot be used when ConcurrentAdmissionPolicy is defined",
-            "write BestEffortFIFO",
+            "use BestEffortFIFO",
         )  # fmt: skip
 
 
@@ -178,15 +181,15 @@ def _on_flavors(about: FieldVerdicts, queue: ClusterQueue, before: ClusterQueue)
                     f"spec.admissionChecksStrategy.admissionChecks[{number}].onFlavors[{place}]",
                     "NotSupported",
                     f'"{flavor}" is not supported: {", ".join(sorted(flavors)) or "the ClusterQueue has no flavor"}',
-                    f"give {flavor} a quota, or leave it out",
+                    f"add a quota for {flavor}, or remove it",
                 )
 
 
 def _without_effect(about: FieldVerdicts, queue: ClusterQueue, *, newest: bool) -> Iterator[Verdict]:
     if queue.selector is None:
         yield about.ignored(
-            "spec.namespaceSelector", "Required", "it is missing, and so no namespace's work is admitted",
-            "write the namespaces, or {} for all of them",
+            "spec.namespaceSelector", "Required", "it is missing, so no workload of any namespace is admitted",
+            "select the namespaces, or set {} to select all of them",
         )  # fmt: skip
     if newest:
         for field, former, now in (
@@ -194,7 +197,7 @@ def _without_effect(about: FieldVerdicts, queue: ClusterQueue, *, newest: bool) 
             ("admissionChecks", queue.former_checks, "admissionChecksStrategy.admissionChecks"),
         ):
             if former:
-                yield about.ignored(f"spec.{field}", "Invalid", f"v1beta2 has no {field}", f"write {now}")
+                yield about.ignored(f"spec.{field}", "Invalid", f"v1beta2 has no {field}", f"use {now}")
     preemption = queue.preemption
     if (
         preemption.reclaim == NEVER
@@ -203,19 +206,20 @@ def _without_effect(about: FieldVerdicts, queue: ClusterQueue, *, newest: bool) 
     ):
         yield about.ignored(
             "spec.preemption.reclaimWithinCohort", "Invalid",
-            "it is Never: nominal quota that others borrowed is not reclaimed for this queue",
-            "write reclaimWithinCohort: Any",
+            "it is Never: nominal quota that other queues borrowed is not reclaimed for this queue",
+            "set reclaimWithinCohort: Any",
         )  # fmt: skip
     lower, weight = preemption.borrowing == LOWER_PRIORITY, quantity(queue.weight)
     if lower and weight is not None and weight != 1:
         yield about.ignored(
-            "spec.preemption.borrowWithinCohort", "Invalid", "fair sharing, which the weight requires, does not support it",
-            "leave borrowWithinCohort out, or the weight",
+            "spec.preemption.borrowWithinCohort", "Invalid", "fair sharing, which the weight requires, does not "
+            "support it",
+            "remove borrowWithinCohort or the weight",
         )  # fmt: skip
     if preemption.threshold is not None and not lower:
         yield about.ignored(
             "spec.preemption.borrowWithinCohort.maxPriorityThreshold", "Invalid", "the policy is Never",
-            "write policy: LowerPriority",
+            "set policy: LowerPriority",
         )  # fmt: skip
 
 

@@ -22,6 +22,6 @@ def cohort_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
         yield about.ignored(
             "spec.parentName",
             "Invalid",
-            "it names itself, and nothing below a cycle is admitted",
-            "name another cohort",
+            "it references itself, and no workload below a cycle is admitted",
+            "use a different cohort",
         )

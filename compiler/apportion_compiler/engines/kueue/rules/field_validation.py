@@ -20,18 +20,20 @@ class FieldVerdicts(ManifestVerdicts):
         """Yield a verdict where a value that is there, and not empty, is none of those allowed."""
         if value and value not in allowed:
             names = ", ".join(f'"{name}"' for name in allowed)
-            yield self.rejected(field, "NotSupported", f'"{value}" is not supported: {names}', f"write {allowed[0]}")
+            yield self.rejected(field, "NotSupported", f'"{value}" is not supported: {names}', f"use {allowed[0]}")
 
     def bad_labels(self, labels: Mapping[str, str], field: str) -> Iterator[Verdict]:
         """Yield a verdict for each key or value that no label can have."""
         for key, value in labels.items():
             if not is_label_key(key):
-                yield self.rejected(field, "Invalid", f'"{key}" is not a label key', "write prefix.example.com/name")
+                yield self.rejected(
+                    field, "Invalid", f'"{key}" is not a valid label key', "use prefix.example.com/name"
+                )
             if self.is_malformed(f"{field}.{key}") or not is_label_value(value):
                 yield self.rejected(
                     field,
                     "Invalid",
-                    f'"{value}" is not a label value',
+                    f'"{value}" is not a valid label value',
                     f"use at most {MAX_NAME} letters, digits, dashes, underscores and dots",
                 )
 
@@ -44,20 +46,20 @@ class FieldVerdicts(ManifestVerdicts):
             yield from self.one_of(held.get("effect"), f"{at}.effect", EFFECTS)
             if not key and operator != "Exists":
                 yield self.rejected(
-                    f"{at}.operator", "Invalid", "operator must be Exists when 'key' is empty", "write operator: Exists"
+                    f"{at}.operator", "Invalid", "operator must be Exists when 'key' is empty", "set operator: Exists"
                 )
             if isinstance(key, str) and key and not is_label_key(key):
                 yield self.rejected(
-                    f"{at}.key", "Invalid", f'"{key}" is not a taint key', "write prefix.example.com/name"
+                    f"{at}.key", "Invalid", f'"{key}" is not a valid taint key', "use prefix.example.com/name"
                 )
             if held.get("tolerationSeconds") is not None and held.get("effect") != "NoExecute":
                 yield self.rejected(
                     f"{at}.effect", "Invalid", "effect must be 'NoExecute' when 'tolerationSeconds' is set",
-                    "write effect: NoExecute, or leave tolerationSeconds out",
+                    "set effect: NoExecute, or remove tolerationSeconds",
                 )  # fmt: skip
             if operator == "Exists" and held.get("value"):
                 yield self.rejected(
-                    f"{at}.value", "Invalid", "a value must be empty when 'operator' is 'Exists'", "leave value out"
+                    f"{at}.value", "Invalid", "a value must be empty when 'operator' is 'Exists'", "remove value"
                 )
 
 

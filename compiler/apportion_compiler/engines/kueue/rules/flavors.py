@@ -27,19 +27,20 @@ def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
     }
     for field, count in counts.items():
         if count > _MAX:
-            yield about.rejected(
-                f"spec.{field}", "TooMany", f"must have at most {_MAX} items", f"keep the {_MAX} that matter"
-            )
+            yield about.rejected(f"spec.{field}", "TooMany", f"must have at most {_MAX} items", f"keep at most {_MAX}")
     yield from _taints(about, flavor)
     yield from about.tolerations(flavor.tolerations, "spec.tolerations")
     if flavor.topology is not None and not flavor.labels:
         yield about.rejected(
-            "spec", "Invalid", "at least one nodeLabel is required when topology is set", "write nodeLabels"
+            "spec", "Invalid", "at least one nodeLabel is required when topology is set", "set nodeLabels"
         )
     before = None if stored is None else read(ResourceFlavor, stored).topology
     if before is not None and flavor.topology != before:
         yield about.rejected(
-            "spec", "Invalid", "topologyName is immutable when topologyName is set", "create a flavor of another name"
+            "spec",
+            "Invalid",
+            "topologyName is immutable when topologyName is set",
+            "create a flavor with a different name",
         )
 
 
@@ -49,19 +50,19 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
     levels = read(Topology, manifest).labels
     if not levels or len(levels) > _MAX_LEVELS:
         yield about.rejected(
-            "spec.levels", "Invalid", f"must have from 1 to {_MAX_LEVELS} items", "write the widest level first"
+            "spec.levels", "Invalid", f"must have from 1 to {_MAX_LEVELS} items", "list the levels, widest first"
         )
     if len(set(levels)) < len(levels):
-        yield about.rejected("spec.levels", "Invalid", "must be unique", "write each label once")
+        yield about.rejected("spec.levels", "Invalid", "must be unique", "list each label once")
     if HOSTNAME in levels[:-1]:
         yield about.rejected(
             "spec.levels", "Invalid", f"the {HOSTNAME} label can only be used at the lowest level of topology",
-            "write it last",
+            "list it last",
         )  # fmt: skip
     for number, level in enumerate(levels):
         if not is_label_key(level):
             yield about.rejected(
-                f"spec.levels[{number}].nodeLabel", "Invalid", f'"{level}" is not a label key', "write a label's key"
+                f"spec.levels[{number}].nodeLabel", "Invalid", f'"{level}" is not a valid label key', "use a label key"
             )
     if stored is not None and levels != (before := read(Topology, stored).labels):
         # Up to 0.18 no change at all is accepted.
@@ -70,7 +71,7 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
             "spec.levels", "Invalid",
             "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change, "
             "and not before 0.19",
-            "create a Topology of another name",
+            "create a Topology with a different name",
         )  # fmt: skip
 
 
@@ -80,14 +81,16 @@ def _taints(about: FieldVerdicts, flavor: ResourceFlavor) -> Iterator[Verdict]:
         at = f"spec.nodeTaints[{number}]"
         key, value, effect = taint.get("key"), taint.get("value"), taint.get("effect")
         if not isinstance(key, str) or not is_label_key(key):
-            yield about.rejected(f"{at}.key", "Invalid", f'"{key}" is not a taint key', "write prefix.example.com/name")
+            yield about.rejected(
+                f"{at}.key", "Invalid", f'"{key}" is not a valid taint key', "use prefix.example.com/name"
+            )
         if value is not None and (not isinstance(value, str) or not is_label_value(value)):
-            yield about.rejected(f"{at}.value", "Invalid", f'"{value}" is not a taint value', "write a label's value")
+            yield about.rejected(f"{at}.value", "Invalid", f'"{value}" is not a valid taint value', "use a label value")
         if effect not in EFFECTS:
             yield about.rejected(
                 f"{at}.effect", "NotSupported", f"supported taint effect values: {', '.join(EFFECTS)}",
-                "write NoSchedule",
+                "use NoSchedule",
             )  # fmt: skip
         if (key, effect) in seen:
-            yield about.rejected(at, "Duplicate", "taints must be unique by key and effect pair", "leave it out")
+            yield about.rejected(at, "Duplicate", "taints must be unique by key and effect pair", "remove it")
         seen.add((key, effect))

@@ -88,12 +88,13 @@ def _cluster_queue(
     if uncovered:
         yield about.pending(
             "spec.resourceGroups", "Required",
-            f"work that asks for {' or '.join(uncovered)} is not admitted: no resource group covers it",
-            "cover it, or name it in resources.excludeResourcePrefixes of the manager's configuration",
+            f"workloads that request {' or '.join(uncovered)} are not admitted: no resource group covers them",
+            "cover it, or add it to resources.excludeResourcePrefixes of the manager's configuration",
         )  # fmt: skip
     if queue.parent in looped:
         yield about.pending(
-            "spec.cohortName", "Invalid", f"`{queue.parent}` is its own ancestor, and nothing below a cycle is admitted",
+            "spec.cohortName", "Invalid", f"`{queue.parent}` is its own ancestor, and no workload below a cycle is "
+            "admitted",
             "change spec.parentName of one of its cohorts",
         )  # fmt: skip
     yield from _admission_checks(about, queue, known)
@@ -115,13 +116,14 @@ def _admission_checks(about: FieldVerdicts, queue: ClusterQueue, known: _KnownOb
         controllers.append(None if found is None else found.controller)
         if controllers[-1] == MULTIKUEUE_CONTROLLER and check.flavors:
             yield about.pending(
-                f"{path}[{number}].onFlavors", "Invalid", "a MultiKueue check for some flavors makes the queue inactive",
-                "leave onFlavors out",
+                f"{path}[{number}].onFlavors", "Invalid", "a MultiKueue check for some flavors makes the queue "
+                "inactive",
+                "remove onFlavors",
             )  # fmt: skip
     n_remote = controllers.count(MULTIKUEUE_CONTROLLER)
     if n_remote > 1 or (n_remote and PROVISIONING_CONTROLLER in controllers):
         yield about.pending(
-            path, "Invalid", "a MultiKueue check beside another, or beside one that provisions, makes the queue inactive",
+            path, "Invalid", "a MultiKueue check alongside another MultiKueue check or a provisioning check makes the queue inactive",
             "keep one of them",
         )  # fmt: skip
 
@@ -130,19 +132,20 @@ def _cohort(about: FieldVerdicts, cohort: Cohort, known: _KnownObjects, looped: 
     name, parent = cohort.name, cohort.parent
     if parent is not None and parent not in known(Cohort):
         yield about.ignored(
-            "spec.parentName", "NotFound", f"there is no Cohort `{parent}`: Kueue assumes one without quotas or limits",
-            f"write a Cohort {parent}, or leave parentName out",
+            "spec.parentName", "NotFound", f"Cohort `{parent}` does not exist: Kueue assumes a cohort without quotas "
+            "or limits",
+            f"create a Cohort {parent}, or remove parentName",
         )  # fmt: skip
     elif parent != name and name in looped:
         yield about.pending(
-            "spec.parentName", "Invalid", f"`{name}` is its own ancestor, and nothing below a cycle is admitted",
-            "name another parent",
+            "spec.parentName", "Invalid", f"`{name}` is its own ancestor, and no workload below a cycle is admitted",
+            "use a different parent",
         )  # fmt: skip
     for field, flavor in _flavors(cohort):
         if flavor and flavor not in known(ResourceFlavor):
             yield about.ignored(
-                field, "NotFound", f"there is no ResourceFlavor `{flavor}`, so nothing can use this quota",
-                f"write a ResourceFlavor {flavor}",
+                field, "NotFound", f"ResourceFlavor `{flavor}` does not exist, so no workload can use this quota",
+                f"create a ResourceFlavor {flavor}",
             )  # fmt: skip
 
 
@@ -153,7 +156,8 @@ def _local_queue(about: FieldVerdicts, queue: LocalQueue, known: _KnownObjects) 
     selector = None if found is None else found.selector
     if selector is not None and namespace and not _selects(selector, namespace, known):
         yield about.pending(
-            "metadata.namespace", "Invalid", f"the namespaceSelector of ClusterQueue `{name}` does not match `{namespace}`",
+            "metadata.namespace", "Invalid", f"the namespaceSelector of ClusterQueue `{name}` does not match "
+            f"`{namespace}`",
             "add the namespace to the selector",
         )  # fmt: skip
 
@@ -191,6 +195,6 @@ def _missing(
         yield about.pending(
             field,
             "NotFound",
-            f"there is no {kind} `{name}`, and without it nothing is admitted",
-            f"write a {kind} {name}",
+            f"{kind} `{name}` does not exist, so no workload is admitted",
+            f"create a {kind} {name}",
         )

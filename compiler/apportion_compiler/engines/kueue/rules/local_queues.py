@@ -20,10 +20,11 @@ def local_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None
             "spec.clusterQueue",
             "Invalid",
             "field is immutable",
-            "create a LocalQueue of another name, or delete this one first",
+            "create a LocalQueue with a different name, or delete this one first",
         )
     if not is_label_value(queue.name):
         yield about.pending(
-            "metadata.name", "TooLong", f"no label can have the value `{queue.name}`, so no work can name the queue",
+            "metadata.name", "TooLong", f"`{queue.name}` is not a valid label value, so no workload can select the "
+            "queue",
             f"use at most {MAX_NAME} letters, digits, dashes and dots",
         )  # fmt: skip

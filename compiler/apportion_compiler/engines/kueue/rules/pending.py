@@ -40,18 +40,18 @@ def _labels(context: WorkloadContext) -> Iterator[Verdict]:
         if queue is None and DEFAULT_QUEUE not in there and workload.shape.group in _QUEUED_ANYHOW:
             if workload.suspended():
                 yield workload.pending(
-                    field, "Required", "it is suspended and names no queue, so Kueue never resumes it",
+                    field, "Required", "it is suspended and has no queue label, so Kueue never resumes it",
                     f"label it {QUEUE_LABEL}: <LocalQueue>",
                 )  # fmt: skip
             else:
                 yield workload.ignored(
-                    field, "Required", "it names no queue, so it bypasses Kueue and every quota",
+                    field, "Required", "it has no queue label, so it bypasses Kueue and every quota",
                     f"label it {QUEUE_LABEL}: <LocalQueue>",
                 )  # fmt: skip
         elif queue is not None and locals_ and queue not in there:
             yield workload.pending(
-                field, "NotFound", f"there is no LocalQueue {queue} in namespace {workload.namespace}",
-                f"name one of {listed(there)}",
+                field, "NotFound", f"LocalQueue {queue} does not exist in namespace {workload.namespace}",
+                f"use one of {listed(there)}",
             )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
                         "NotSupported",
                         f"no resource group of ClusterQueue {name} covers {resource}, "
                         "so the workload is inadmissible",
-                        f"cover it in the ClusterQueue, or ask for {listed(covered)} alone",
+                        f"cover it in the ClusterQueue, or request only {listed(covered)}",
                     )  # fmt: skip
 
 
@@ -90,13 +90,13 @@ def _ray(context: WorkloadContext) -> Iterator[Verdict]:
         if cluster.get("enableInTreeAutoscaling") is True:
             yield workload.rejected(
                 f"{at}.enableInTreeAutoscaling", "Invalid", "a kueue managed job should not use autoscaling",
-                "leave enableInTreeAutoscaling out",
+                "remove enableInTreeAutoscaling",
             )  # fmt: skip
         n_sets = 1 + len(items(cluster, "workerGroupSpecs"))
         if n_sets > _MAX_POD_SETS:
             yield workload.rejected(
                 f"{at}.workerGroupSpecs", "TooMany", f"must have at most {_MAX_POD_SETS - 1} items",
-                "join groups that are alike",
+                "merge identical groups",
             )  # fmt: skip
 
 
@@ -105,17 +105,17 @@ def _ray_job(workload: Workload, spec: Mapping[str, object]) -> Iterator[Verdict
     if selects and has_cluster:
         yield workload.rejected(
             "spec.clusterSelector", "Invalid", "a kueue managed job should not use an existing cluster",
-            "leave clusterSelector out",
+            "remove clusterSelector",
         )  # fmt: skip
     elif not selects and not has_cluster:
         yield workload.rejected(
             "spec.rayClusterSpec", "Required",
-            "rayClusterSpec is required for Kueue-managed jobs that don't use clusterSelector", "write rayClusterSpec",
+            "rayClusterSpec is required for Kueue-managed jobs that don't use clusterSelector", "set rayClusterSpec",
         )  # fmt: skip
     elif has_cluster and spec.get("shutdownAfterJobFinishes") is not True:
         yield workload.rejected(
             "spec.shutdownAfterJobFinishes", "Invalid", "a kueue managed job should delete the cluster after finishing",
-            "write shutdownAfterJobFinishes: true",
+            "set shutdownAfterJobFinishes: true",
         )  # fmt: skip
 
 

@@ -33,11 +33,11 @@ def resource_group_verdicts(about: FieldVerdicts, groups: Sequence[ResourceGroup
         for place, name in enumerate(group.resources):
             at = f"{path}.coveredResources[{place}]"
             if about.is_malformed(at) or not is_label_key(name):
-                yield about.rejected(at, "Invalid", f'"{name}" is not a valid resource name', "write example.com/name")
+                yield about.rejected(at, "Invalid", f'"{name}" is not a valid resource name', "use example.com/name")
                 continue
             if name in resources:
                 yield about.rejected(
-                    at, "Duplicate", f'Duplicate value: "{name}"', f"cover {name} in one resource group only"
+                    at, "Duplicate", f'Duplicate value: "{name}"', f"cover {name} in only one resource group"
                 )
             resources.add(name)
         for place, flavor in enumerate(group.flavors):
@@ -45,7 +45,7 @@ def resource_group_verdicts(about: FieldVerdicts, groups: Sequence[ResourceGroup
             yield from _quotas(about, at, flavor.resources, group.resources, rules)
             if name and name in flavors:
                 yield about.rejected(
-                    f"{at}.name", "Duplicate", f'Duplicate value: "{name}"', f"name {name} in one resource group only"
+                    f"{at}.name", "Duplicate", f'Duplicate value: "{name}"', f"list {name} in only one resource group"
                 )
             flavors.add(name)
 
@@ -54,12 +54,12 @@ def weight_verdicts(about: FieldVerdicts, written: Written | None) -> Iterator[V
     """Yield verdicts on `spec.fairSharing.weight`."""
     weight = quantity(written)
     if written is not None and weight is None:
-        yield about.rejected("spec.fairSharing.weight", "Invalid", f'"{written}" is not a quantity', "write 1")
+        yield about.rejected("spec.fairSharing.weight", "Invalid", f'"{written}" is not a quantity', "use 1")
     elif weight is not None and weight < 0:
-        yield about.rejected("spec.fairSharing", "Invalid", NEGATIVE, "write 0 or more")
+        yield about.rejected("spec.fairSharing", "Invalid", NEGATIVE, "use 0 or more")
     elif weight is not None and 0 < weight <= _SMALLEST_WEIGHT:
         yield about.rejected(
-            "spec.fairSharing", "Invalid", "When not 0, weight must be > 10e-9", "write 1m or more, or 0"
+            "spec.fairSharing", "Invalid", "When not 0, weight must be > 10e-9", "use 1m or more, or 0"
         )
 
 
@@ -69,14 +69,14 @@ def _quotas(
     if len(resources) != len(covered):
         yield about.rejected(
             f"{path}.resources", "Invalid", "flavors must have the same number of resources as the coveredResources",
-            f"write one quota for each of {', '.join(covered)}, in this order",
+            f"set one quota for each of {', '.join(covered)}, in this order",
         )  # fmt: skip
     for place, (quota, name) in enumerate(zip(resources, covered, strict=False)):
         at = f"{path}.resources[{place}]"
         if quota.resource != name:
             yield about.rejected(
                 f"{at}.name", "Invalid", "must match the name in coveredResources",
-                "write the resources in the order of coveredResources",
+                "list the resources in the order of coveredResources",
             )  # fmt: skip
         yield from _amount(about, f"{at}.nominalQuota", quota.nominal)
         for field, limit in (("borrowingLimit", quota.borrowing_limit), ("lendingLimit", quota.lending_limit)):
@@ -85,7 +85,7 @@ def _quotas(
                 if not rules.hangs:
                     yield about.rejected(
                         f"{at}.{field}", "Invalid", f"must be nil when {rules.above} is empty",
-                        f"leave {field} out, or name a {rules.above}",
+                        f"remove {field}, or set {rules.above}",
                     )  # fmt: skip
         lent, nominal = quantity(quota.lending_limit), quantity(quota.nominal)
         if rules.lends_at_most_nominal and lent is not None and nominal is not None and lent > nominal:
@@ -100,6 +100,6 @@ def _amount(about: FieldVerdicts, field: str, written: Written | None) -> Iterat
         return
     amount = quantity(written)
     if amount is None:
-        yield about.rejected(field, "Invalid", f'"{written}" is not a quantity', "write 4, 500m or 2Ti")
+        yield about.rejected(field, "Invalid", f'"{written}" is not a quantity', "use 4, 500m or 2Ti")
     elif amount < 0:
-        yield about.rejected(field, "Invalid", NEGATIVE, "write 0 or more")
+        yield about.rejected(field, "Invalid", NEGATIVE, "use 0 or more")

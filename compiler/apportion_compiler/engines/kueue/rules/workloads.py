@@ -29,7 +29,7 @@ def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
                 )
     if partial > 1:
         yield about.rejected(
-            "spec.podSets", "Invalid", "at most one podSet can use minCount", "write minCount for one pod set"
+            "spec.podSets", "Invalid", "at most one podSet can use minCount", "set minCount for only one pod set"
         )
     reference = mapping(spec, "priorityClassRef")
     if (reference or text(spec, "priorityClassName")) and integer(spec, "priority") is None:
@@ -37,14 +37,14 @@ def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
             "spec",
             "Invalid",
             "priority should not be nil when priorityClassRef is set",
-            "write the class's value as priority",
+            "set priority to the value of the class",
         )
     group = text(reference, "group")
     wanted = _CLASS_KINDS.get(group or "")
     if wanted is not None and text(reference, "kind") != wanted:
         yield about.rejected(
             "spec.priorityClassRef", "Invalid", f"only the {wanted} kind is allowed for the {group} group",
-            f"write kind: {wanted}",
+            f"set kind: {wanted}",
         )  # fmt: skip
     if stored is not None and _holds_quota(stored):
         yield from _fixed(about, spec, mapping(stored, "spec"))
@@ -56,10 +56,10 @@ def _requests(about: FieldVerdicts, path: str, pod: Mapping[str, object]) -> Ite
             for resource, amount in mapping(container, "resources", "requests").items():
                 at = f"{path}.template.spec.{kind}[{number}].resources.requests[{resource}]"
                 if resource == "pods":
-                    yield about.rejected(at, "Invalid", "the key is reserved for internal kueue use", "leave it out")
+                    yield about.rejected(at, "Invalid", "the key is reserved for internal kueue use", "remove it")
                 asked = quantity(amount)
                 if asked is not None and asked < 0:
-                    yield about.rejected(at, "Invalid", "must be greater than or equal to 0", "write 0 or more")
+                    yield about.rejected(at, "Invalid", "must be greater than or equal to 0", "use 0 or more")
 
 
 def _holds_quota(stored: Manifest) -> bool:
@@ -72,7 +72,7 @@ def _fixed(about: FieldVerdicts, spec: Mapping[str, object], before: Mapping[str
         if spec.get(field) != before.get(field):
             yield about.rejected(
                 f"spec.{field}", "Invalid", f"{field} is immutable while workload quota reserved",
-                "create another Workload, or stop this one first",
+                "create a new Workload, or stop this one first",
             )  # fmt: skip
     now, then = mapping(spec, "priorityClassRef"), mapping(before, "priorityClassRef")
     names_fixed = now.get("group") == "scheduling.k8s.io"
@@ -80,6 +80,6 @@ def _fixed(about: FieldVerdicts, spec: Mapping[str, object], before: Mapping[str
         if now.get(field) != then.get(field):
             yield about.rejected(
                 "spec.priorityClassRef", "Invalid", "priorityClassRef is immutable while workload quota reserved",
-                "leave it as it is",
+                "revert the change",
             )  # fmt: skip
             return

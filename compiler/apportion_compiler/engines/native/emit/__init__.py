@@ -41,48 +41,48 @@ from apportion_compiler.kubernetes_names import object_name
 
 NAME = "native"
 CAPABILITIES: Mapping[Feature, Capability] = {
-    Feature.QUEUE_TREE: Lowered("limits of all ancestors folded into the quota of each namespace", ""),
+    Feature.QUEUE_TREE: Lowered("the quota of each namespace, which includes the limits of all ancestors", ""),
     Feature.GUARANTEED: Unsupported(
         "AP506",
-        "a ResourceQuota is a limit, and nothing is reserved for a namespace",
-        "install a queueing engine such as kai on the cluster, or leave the guarantee out",
+        "a ResourceQuota is only a limit: nothing is reserved for a namespace",
+        "install a queueing engine such as kai on the cluster, or remove the guarantee",
     ),
     Feature.LIMIT: Lowered(
         "ResourceQuota spec.hard requests.*",
-        "it rejects pods at creation, where a queue would let them wait",
+        "it rejects pods at creation instead of queueing them",
     ),
     Feature.LIMIT_OVER_NAMESPACES: Unsupported(
         "AP512",
         "a ResourceQuota limits one namespace, so each namespace gets the whole limit and their sum is unlimited",
-        "give the queue one namespace, or a limit to each of the queues below it",
+        "give the queue a single namespace, or set a limit on each of its child queues",
     ),
     Feature.LENDING_LIMIT: Unsupported(
-        "AP501", "nothing is lent where nothing is guaranteed", "leave `lending_limit` out on this cluster"
+        "AP501", "without guarantees there is nothing to lend", "remove `lending_limit` on this cluster"
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
         "free capacity is first come, first served",
-        "leave `over_quota_weight` out, or install a queueing engine such as kai on the cluster",
+        "remove `over_quota_weight`, or install a queueing engine such as kai on the cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
         "free capacity is first come, first served",
-        "leave `over_quota_weight` out, or install a queueing engine such as kai on the cluster",
+        "remove `over_quota_weight`, or install a queueing engine such as kai on the cluster",
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
         "kube-scheduler orders pods only by their own priority",
-        "leave `priority` out, and give the work a priority class",
+        "remove `priority`, and give the workloads a priority class",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
         "kube-scheduler preempts regardless of runtime",
-        "leave the minimum runtime out, or install kai on the cluster",
+        "remove the minimum runtime, or install kai on the cluster",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
         "kube-scheduler preempts regardless of runtime",
-        "leave the minimum runtime out, or install kai on the cluster",
+        "remove the minimum runtime, or install kai on the cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in requests.nvidia.com/gpu", "the sum does not distinguish models"
@@ -92,41 +92,41 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "kube-scheduler allocates whole devices",
-        "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
+        "remove `gpu_sharing`, and share GPUs by time slicing or MIG of the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "a ResourceQuota has no per-user limits", "leave `users` out on this cluster"
+        "AP503", "a ResourceQuota has no per-user limits", "remove `users` on this cluster"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "preemptionPolicy Never for each class above one that is not preemptible",
-        "such a class preempts nothing, not even preemptible work",
+        "preemptionPolicy Never for each class above a non-preemptible class",
+        "such a class never preempts, not even preemptible work",
     ),
     Feature.ALLOWED_CLASSES: Lowered("ResourceQuota with scope PriorityClass, and the admission policies", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a namespace cannot be restricted to nodes; a taint on the pool can, if only the permitted teams tolerate it",
-        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+        "a namespace cannot be restricted to nodes; use a taint on the pool that only the permitted teams tolerate",
+        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Native("Namespace"),
-    Feature.DEFAULT_QUEUE: Native("Namespace: its ResourceQuotas count whatever runs in it"),
+    Feature.DEFAULT_QUEUE: Native("Namespace: its ResourceQuotas count everything that runs in it"),
     Feature.PLACEMENT: Lowered(
-        "profiles of KubeSchedulerConfiguration in kube-scheduler.yaml, for work with GPUs and without",
-        "work names its profile in schedulerName, and a managed control plane accepts no such file",
+        "profiles of KubeSchedulerConfiguration in kube-scheduler.yaml, for workloads with and without GPUs",
+        "workloads select their profile by schedulerName, and managed control planes do not accept this file",
     ),
     Feature.POOL_PLACEMENT: Lowered(
         "a profile of kube-scheduler.yaml for each GPU model",
-        "if the pools of a model disagree, the cluster's placement applies, as it does to pools without GPUs",
+        "if the pools of a model disagree, the cluster's placement applies; it also applies to pools without GPUs",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
         "kube-scheduler spreads pods over label values, but does not pack them",
-        "leave the topology out, and write podAffinity on its node labels in the workload",
+        "remove the topology, and set podAffinity on its node labels in the workload",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
-        "leave `provisioning` out on this cluster, or install kueue on it",
+        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "remove `provisioning` on this cluster, or install kueue on it",
     ),
 }
 
@@ -160,7 +160,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP514",
             f"queue {queue.id}",
             queue.source,
-            f"a limit on {', '.join(named)} alone: requests.nvidia.com/gpu counts GPUs of every model together",
+            f"a limit on {', '.join(named)} only: requests.nvidia.com/gpu counts GPUs of all models together",
             "limit every model of the cluster, or `gpu` in total",
         )
 
@@ -188,8 +188,8 @@ def _engine_table(program: Program) -> EngineTable:
 CONDITIONS = (
     Condition(
         SCHEDULER_FILE,
-        "is given to kube-scheduler as --config",
-        "there are no profiles of these names, and pods that name one stay pending",
+        "is passed to kube-scheduler as --config",
+        "the profiles do not exist, and pods that select one stay pending",
         (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )

@@ -23,7 +23,7 @@ from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU
 
 GPU_LOAD_METRIC = "DCGM_FI_DEV_GPU_UTIL"
-"""Per cent, of NVIDIA's dcgm-exporter; prometheus-adapter or KEDA serves it as a metric of pods."""
+"""Per cent, of NVIDIA's dcgm-exporter; prometheus-adapter or KEDA serves it as a pod metric."""
 _BUSY_PERCENT = 80
 _MAX_REPLICAS = 10
 _SERVING = "serving"
@@ -107,8 +107,11 @@ def _file(program: Program, queue: Queue, pools: list[NodePool], max_replicas: i
     }
     header = comment_lines(
         (
-            "Templates: copy what you need, and put in your image. Nothing here is applied with the policy.",
-            f"The autoscaler needs {GPU_LOAD_METRIC} of NVIDIA's dcgm-exporter as a metric of pods (prometheus-adapter, KEDA).",
+            "Templates: copy what you need and set your image. Nothing in this file is applied with the policy.",
+            (
+                f"The autoscaler needs {GPU_LOAD_METRIC} of NVIDIA's dcgm-exporter as a pod metric "
+                "(prometheus-adapter, KEDA)."
+            ),
             GENERATED,
         )
     )

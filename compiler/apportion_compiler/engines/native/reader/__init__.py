@@ -51,7 +51,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
             notes.append(
                 Note(
                     f"Namespace {name}",
-                    f"its limits differ from those of the other namespaces of {record.id}: not kept",
+                    f"its limits differ from those of the other namespaces of {record.id}: dropped",
                 )
             )
         queues.setdefault(record.id, record)
@@ -107,7 +107,7 @@ def _limit(quotas: Sequence[Manifest], notes: list[Note]) -> dict[str, Amount]:
     for quota in quotas:
         if mapping(quota, "spec", "scopeSelector") or items(quota, "spec", "scopes"):
             if not _is_of_classes(quota):
-                notes.append(Note(described(quota), "a quota with a scope is not kept"))
+                notes.append(Note(described(quota), "a quota with a scope is dropped"))
             continue
         hard = mapping(quota, "spec", "hard")
         for key, value in hard.items():
@@ -120,7 +120,7 @@ def _limit(quotas: Sequence[Manifest], notes: list[Note]) -> dict[str, Amount]:
                     raise ValueError(f"{described(quota)}: spec.hard[{key}]: {refused}") from None
                 limit[kept] = smaller(amount, limit[kept]) if kept in limit else amount
             else:
-                notes.append(Note(described(quota), f"`{key}` is not kept: a policy bounds what is requested"))
+                notes.append(Note(described(quota), f"`{key}` is dropped: a policy limits only requests"))
     return limit
 
 
@@ -149,6 +149,6 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Prior
     protected = max((cls.value for cls in below), default=lowest)
     for cls in found:
         if lowest is not None and cls.value >= lowest and cls.name not in never:
-            notes.append(Note(f"PriorityClass {cls.name}", "evicts others although a lower class never does"))
+            notes.append(Note(f"PriorityClass {cls.name}", "preempts although a lower class never does"))
         preemptible = protected is None or cls.value < protected
         yield PriorityClassRecord(cls.name, cls.value, preemptible, cls.global_default, cls.description)

@@ -29,7 +29,7 @@ def autoscaler(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
     yield from _replicas(manifest, metrics)
     for field in ("kind", "name"):
         if text(manifest, "spec", "scaleTargetRef", field) is None:
-            yield rejected(f"spec.scaleTargetRef.{field}", "Required", "scaleTargetRef is missing", f"name the {field}")
+            yield rejected(f"spec.scaleTargetRef.{field}", "Required", "scaleTargetRef is missing", f"set the {field}")
     for index, metric in enumerate(metrics):
         yield from _metric(metric, f"spec.metrics[{index}]")
     for direction in ("scaleUp", "scaleDown"):
@@ -48,13 +48,13 @@ def _replicas(manifest: Manifest, metrics: Sequence[object]) -> Iterator[Fault]:
         return
     if least < 1:
         # The gate HPAScaleToZero is off by default, and asks for a metric that exists without pods.
-        yield rejected("spec.minReplicas", "Invalid", "must be greater than or equal to 1", "write 1")
+        yield rejected("spec.minReplicas", "Invalid", "must be greater than or equal to 1", "use 1")
         if least == 0 and not any(text(metric, "type") in ("Object", "External") for metric in metrics):
             yield rejected(
                 "spec.metrics",
                 "Forbidden",
                 "must specify at least one Object or External metric to support scaling to zero replicas",
-                "write minReplicas: 1",
+                "set minReplicas: 1",
             )
     if most is not None and most < least:
         yield rejected("spec.maxReplicas", "Invalid", "must be greater than or equal to `minReplicas`", "raise it")
@@ -69,7 +69,7 @@ def _metric(metric: object, path: str) -> Iterator[Fault]:
             f"{path}.type",
             "NotSupported" if kind else "Required",
             f"{kind} is not a metric type" if kind else "must specify a metric source type",
-            f"write one of {', '.join(_SOURCES)}",
+            f"use one of {', '.join(_SOURCES)}",
         )
     elif expected not in present:
         yield rejected(
@@ -77,7 +77,7 @@ def _metric(metric: object, path: str) -> Iterator[Fault]:
         )
     for field in present:
         if len(present) > 1 and field != expected:
-            yield rejected(f"{path}.{field}", "Forbidden", "must populate the given metric source only", "leave it out")
+            yield rejected(f"{path}.{field}", "Forbidden", "must populate the given metric source only", "remove it")
     if len(present) == 1:
         yield from _source(mapping(metric, present[0]), present[0], f"{path}.{present[0]}")
 
@@ -89,7 +89,7 @@ def _source(source: Mapping[str, object], field: str, path: str) -> Iterator[Fau
         yield from _resource(source, target, field, path)
         return
     if text(source, "metric", "name") is None:
-        yield rejected(f"{path}.metric.name", "Required", "must specify a metric name", "name the metric")
+        yield rejected(f"{path}.metric.name", "Required", "must specify a metric name", "set the name of the metric")
     if field == "pods" and target.get("averageValue") is None:
         yield rejected(
             f"{path}.target.averageValue", "Required", "must specify a positive target averageValue", "say it"
@@ -100,25 +100,28 @@ def _source(source: Mapping[str, object], field: str, path: str) -> Iterator[Fau
         )
     if field == "external" and target.get("averageValue") is not None and target.get("value") is not None:
         yield rejected(
-            f"{path}.target.value", "Forbidden", "may not set both a target value and a per-pod target", "leave one out"
+            f"{path}.target.value",
+            "Forbidden",
+            "may not set both a target value and a per-pod target",
+            "remove one of them",
         )
 
 
 def _resource(source: Mapping[str, object], target: Mapping[str, object], field: str, path: str) -> Iterator[Fault]:
     name = text(source, "name")
     if name is None:
-        yield rejected(f"{path}.name", "Required", "must specify a resource name", "write cpu or memory")
+        yield rejected(f"{path}.name", "Required", "must specify a resource name", "use cpu or memory")
     elif name not in _MEASURED:
         yield ignored(
             f"{path}.name",
             "MetricNeverServed",
-            f"it never scales: the resource metrics API measures cpu and memory, and nothing of {name}",
-            "write a metric of type Pods, such as DCGM_FI_DEV_GPU_UTIL of NVIDIA's dcgm-exporter through an adapter"
+            f"it never scales: the resource metrics API provides only cpu and memory, not {name}",
+            "use a metric of type Pods, such as DCGM_FI_DEV_GPU_UTIL of NVIDIA's dcgm-exporter through an adapter"
             if "gpu" in name
-            else "write a metric of type Pods or External that an adapter serves",
+            else "use a metric of type Pods or External that an adapter serves",
         )
     if field == "containerResource" and text(source, "container") is None:
-        yield rejected(f"{path}.container", "Required", "must specify a container", "name the container")
+        yield rejected(f"{path}.container", "Required", "must specify a container", "set the name of the container")
     utilization, value = target.get("averageUtilization"), target.get("averageValue")
     if utilization is None and value is None:
         yield rejected(
@@ -132,23 +135,23 @@ def _resource(source: Mapping[str, object], target: Mapping[str, object], field:
             f"{path}.target.averageValue",
             "Forbidden",
             "may not set both a target raw value and a target utilization",
-            "leave one out",
+            "remove one of them",
         )
 
 
 def _target(target: Mapping[str, object], path: str) -> Iterator[Fault]:
     kind = text(target, "type")
     if kind is None:
-        yield rejected(f"{path}.type", "Required", "must specify a metric target type", f"write {_TARGETS[2]}")
+        yield rejected(f"{path}.type", "Required", "must specify a metric target type", f"use {_TARGETS[2]}")
     elif kind not in _TARGETS:
-        yield rejected(f"{path}.type", "Invalid", f"must be either {', '.join(_TARGETS)}", f"write {_TARGETS[2]}")
+        yield rejected(f"{path}.type", "Invalid", f"must be either {', '.join(_TARGETS)}", f"use {_TARGETS[2]}")
     for field in ("value", "averageValue"):
         amount = target.get(field)
         if amount is not None and (parse(amount) or 0) <= 0:
-            yield rejected(f"{path}.{field}", "Invalid", "must be positive", "write a positive quantity")
+            yield rejected(f"{path}.{field}", "Invalid", "must be positive", "use a positive quantity")
     utilization = target.get("averageUtilization")
     if isinstance(utilization, int) and utilization < 1:
-        yield rejected(f"{path}.averageUtilization", "Invalid", "must be greater than 0", "write a per cent above 0")
+        yield rejected(f"{path}.averageUtilization", "Invalid", "must be greater than 0", "use a percentage above 0")
 
 
 def _scaling(rules: Mapping[str, object], path: str) -> Iterator[Fault]:
@@ -158,25 +161,25 @@ def _scaling(rules: Mapping[str, object], path: str) -> Iterator[Fault]:
             f"{path}.stabilizationWindowSeconds",
             "Invalid",
             f"must be between 0 and {_MAX_WINDOW_S}",
-            f"write at most {_MAX_WINDOW_S}",
+            f"use at most {_MAX_WINDOW_S}",
         )
     selected = rules.get("selectPolicy")
     if selected is not None and selected not in ("Max", "Min", "Disabled"):
         yield rejected(
-            f"{path}.selectPolicy", "NotSupported", f"{selected} is not supported", "write Max, Min or Disabled"
+            f"{path}.selectPolicy", "NotSupported", f"{selected} is not supported", "use Max, Min or Disabled"
         )
     if "policies" in rules and not items(rules, "policies"):
-        yield rejected(f"{path}.policies", "Required", "must specify at least one Policy", "leave `policies` out")
+        yield rejected(f"{path}.policies", "Required", "must specify at least one Policy", "remove `policies`")
     for index, policy in enumerate(items(rules, "policies")):
         at = f"{path}.policies[{index}]"
         if text(policy, "type") not in ("Pods", "Percent"):
-            yield rejected(f"{at}.type", "NotSupported", "is not a type of policy", "write Pods or Percent")
+            yield rejected(f"{at}.type", "NotSupported", "is not a policy type", "use Pods or Percent")
         if (integer(policy, "value") or 0) <= 0:
-            yield rejected(f"{at}.value", "Invalid", "must be greater than zero", "write a positive number")
+            yield rejected(f"{at}.value", "Invalid", "must be greater than zero", "use a positive number")
         if not 0 < (integer(policy, "periodSeconds") or 0) <= _MAX_PERIOD_S:
             yield rejected(
                 f"{at}.periodSeconds",
                 "Invalid",
                 f"must be greater than zero and at most {_MAX_PERIOD_S}",
-                f"write 1 to {_MAX_PERIOD_S}",
+                f"use 1 to {_MAX_PERIOD_S}",
             )

@@ -25,6 +25,6 @@ def _spec(holder: object, path: str) -> Iterator[Fault]:
         yield ignored(
             f"{path}.parallelism",
             "MoreThanCompletions",
-            f"its pods never number more than its completions, which are {completions}",
-            f"write completions: {parallelism} for work of {parallelism} pods together, or parallelism: {completions}",
+            f"it never runs more pods at once than its completions, {completions}",
+            f"set completions: {parallelism} for {parallelism} pods that run together, or parallelism: {completions}",
         )

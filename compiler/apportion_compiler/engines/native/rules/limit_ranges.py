@@ -50,10 +50,10 @@ def _type(kind: str, path: str, seen: set[str]) -> Iterator[Fault]:
             f"{path}.type",
             "Invalid",
             f"{kind or 'nothing'} is not a limit type",
-            f"write {_CONTAINER}, {_POD} or {_CLAIM}",
+            f"use {_CONTAINER}, {_POD} or {_CLAIM}",
         )
     if kind in seen:
-        yield rejected(f"{path}.type", "Duplicate", f"{kind} has limits already", "put them into one entry")
+        yield rejected(f"{path}.type", "Duplicate", f"{kind} already has limits", "merge them into one entry")
 
 
 def _names(limit: object, kind: str, path: str) -> Iterator[Fault]:
@@ -65,7 +65,7 @@ def _names(limit: object, kind: str, path: str) -> Iterator[Fault]:
                     f"{path}.{field}",
                     "Forbidden",
                     f"may not be specified when `type` is '{_POD}'",
-                    f"put it into an entry of type {_CONTAINER}",
+                    f"move it to an entry of type {_CONTAINER}",
                 )
             continue
         for resource, amount in given.items():
@@ -78,10 +78,10 @@ def _names(limit: object, kind: str, path: str) -> Iterator[Fault]:
                     at,
                     "Invalid",
                     f"{resource} must be a standard resource for containers or fully qualified",
-                    "write cpu, memory, or a name with its domain such as nvidia.com/gpu",
+                    "use cpu, memory, or a name with its domain such as nvidia.com/gpu",
                 )
             elif parse(amount) is None:
-                yield rejected(at, "Invalid", f"{amount} is not a quantity", "write a quantity such as 4, 500m or 8Gi")
+                yield rejected(at, "Invalid", f"{amount} is not a quantity", "use a quantity such as 4, 500m or 8Gi")
 
 
 def _is_known(resource: str) -> bool:
@@ -105,7 +105,7 @@ def _amounts(limit: object, kind: str, path: str) -> Iterator[Fault]:
             first, second = given[low].get(resource), given[high].get(resource)
             if first is not None and second is not None and first > second:
                 shown = words.format(low=mapping(limit, low)[resource], high=mapping(limit, high)[resource])
-                yield rejected(f"{path}.{where}[{resource}]", "Invalid", shown, "put the two in order")
+                yield rejected(f"{path}.{where}[{resource}]", "Invalid", shown, "reorder the two values")
         yield from _ratio(resource, given, path)
         default, request = given["default"].get(resource), given["defaultRequest"].get(resource)
         if not may_overcommit(resource) and default is not None and request is not None and default != request:
@@ -114,7 +114,7 @@ def _amounts(limit: object, kind: str, path: str) -> Iterator[Fault]:
                 "Invalid",
                 f"default value {mapping(limit, 'default')[resource]} must equal to defaultRequest value "
                 f"{mapping(limit, 'defaultRequest')[resource]} in {resource}",
-                "a device cannot be overcommitted: leave both out",
+                "a device cannot be overcommitted: remove both",
             )
 
 
@@ -124,7 +124,7 @@ def _ratio(resource: str, given: Mapping[str, _Amounts], path: str) -> Iterator[
     if ratio is None:
         return
     if ratio < 1:
-        yield rejected(at, "Invalid", "the ratio is less than 1", "write at least 1")
+        yield rejected(at, "Invalid", "the ratio is less than 1", "use at least 1")
     elif low and high is not None and ratio > high / low:
         yield rejected(at, "Invalid", "the ratio is greater than max/min", "lower it to max/min")
 
@@ -141,16 +141,17 @@ def _defaults_of_devices(limit: object, kind: str, path: str) -> Iterator[Fault]
             yield pending(
                 f"{path}.defaultRequest[{resource}]",
                 "RequestWithoutLimit",
-                f"no pod can be made: its containers get a request of {resource} and no limit, which a device needs",
-                f"leave {resource} out of the LimitRange",
+                f"no pod can be created: its containers get a request of {resource} but no limit, which a device "
+                "requires",
+                f"remove {resource} from the LimitRange",
             )
             continue
         yield ignored(
             f"{path}.default[{resource}]",
             "DefaultForAll",
-            f"every container that does not say otherwise takes {default[resource]} {resource}, init containers and "
-            "sidecars too, and work without a need for any waits for one",
-            f"leave {resource} out of the LimitRange, and ask for it in the container that uses it",
+            f"every container without its own amount gets {default[resource]} {resource}, including init containers "
+            "and sidecars, so workloads that do not need the device wait for one",
+            f"remove {resource} from the LimitRange, and request it in the container that uses it",
         )
 
 

@@ -20,14 +20,14 @@ def priority_class(manifest: Manifest, before: Manifest | None) -> Iterator[Faul
     """Yield the faults of a PriorityClass."""
     name, value = name_of(manifest), integer(manifest, "value")
     if value is None or not -_INT32 <= value < _INT32:
-        yield rejected("value", "Invalid", "the value is not a 32-bit whole number", "write a whole number")
+        yield rejected("value", "Invalid", "the value is not a 32-bit integer", "use an integer")
     elif name.startswith("system-"):
         if _SYSTEM.get(name) != value or manifest.get("globalDefault"):
             yield rejected(
                 "metadata.name",
                 "Forbidden",
                 "priority class names with 'system-' prefix are reserved for system use only",
-                "give the class another name",
+                "rename the class",
             )
     elif value > _HIGHEST:
         yield rejected(
@@ -39,7 +39,7 @@ def priority_class(manifest: Manifest, before: Manifest | None) -> Iterator[Faul
     policy = manifest.get("preemptionPolicy")
     if policy is not None and policy not in _POLICIES:
         kind, message = ("Required", "it is empty") if policy == "" else ("NotSupported", f"{policy} is not supported")
-        yield rejected("preemptionPolicy", kind, message, f"write {' or '.join(_POLICIES)}")
+        yield rejected("preemptionPolicy", kind, message, f"use {' or '.join(_POLICIES)}")
     if before is not None:
         yield from _changed(manifest, before)
 
@@ -66,13 +66,13 @@ def one_default(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> 
                 "globalDefault",
                 "Forbidden",
                 f"PriorityClass {default} is already marked as default, and only one default can exist",
-                f"leave globalDefault out, or take it from {default} first",
+                f"remove globalDefault, or remove it from {default} first",
             )
         default = default or name_of(manifest)
 
 
 def _changed(manifest: Manifest, before: Manifest) -> Iterator[Fault]:
-    cure = "give the class another name, and move the work to it"
+    cure = "create a class with a different name, and move workloads to it"
     if integer(manifest, "value") != integer(before, "value"):
         yield rejected("value", "Forbidden", "may not be changed in an update", cure)
     policies = [held.get("preemptionPolicy") or _DEFAULT_POLICY for held in (manifest, before)]

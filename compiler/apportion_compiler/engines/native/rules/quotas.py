@@ -51,7 +51,7 @@ def resource_quota(manifest: Manifest, before: Manifest | None) -> Iterator[Faul
         yield from _expression(expression, path)
     if before is not None and (set(scopes) != {str(scope) for scope in items(before, "spec", "scopes")}):
         yield rejected(
-            "spec.scopes", "Invalid", "field is immutable", "give the quota another name, and delete the old one"
+            "spec.scopes", "Invalid", "field is immutable", "create a quota with a different name, and delete this one"
         )
 
 
@@ -61,19 +61,19 @@ def _hard(resource: str, amount: object) -> Iterator[Fault]:
         yield rejected(
             field,
             "Invalid",
-            f"{resource} is not a resource that quotas support: names without a domain are Kubernetes' own",
-            f"write requests.{resource} with the domain of the device, such as requests.nvidia.com/gpu"
+            f"{resource} is not a resource that quotas support: names without a domain are reserved for Kubernetes",
+            f"set requests.{resource} with the domain of the device, such as requests.nvidia.com/gpu"
             if "gpu" in resource
-            else "write a standard resource, or the full name of an extended one behind requests.",
+            else "use a standard resource, or the full name of an extended one behind requests.",
         )
         return
     number = parse(amount)
     if number is None:
-        yield rejected(field, "Invalid", f"{amount} is not a quantity", "write a quantity such as 8, 500m or 64Gi")
+        yield rejected(field, "Invalid", f"{amount} is not a quantity", "use a quantity such as 8, 500m or 64Gi")
     elif number < 0:
-        yield rejected(field, "Invalid", f"{amount} is negative", "write 0 to forbid the resource")
+        yield rejected(field, "Invalid", f"{amount} is negative", "use 0 to forbid the resource")
     elif (resource in COUNTS or is_extended(resource)) and number.denominator != 1:
-        yield rejected(field, "Invalid", f"{amount} is not a whole number", "write a whole number")
+        yield rejected(field, "Invalid", f"{amount} is not an integer", "use an integer")
     yield from _uncounted(resource, field)
 
 
@@ -85,15 +85,15 @@ def _uncounted(resource: str, field: str) -> Iterator[Fault]:
     yield ignored(
         field,
         "Uncounted",
-        f"{resource} bounds nothing: of an extended resource only requests.{device} is counted",
-        f"write requests.{device}, and leave {resource} out",
+        f"{resource} has no effect: for an extended resource, only requests.{device} is counted",
+        f"set requests.{device}, and remove {resource}",
     )
 
 
 def _scopes(scopes: Sequence[str], hard: Mapping[str, object], field: str) -> Iterator[Fault]:
     for scope in scopes:
         if scope not in _OF_SCOPE:
-            yield rejected(field, "Invalid", f"{scope} is an unsupported scope", f"write one of {', '.join(_OF_SCOPE)}")
+            yield rejected(field, "Invalid", f"{scope} is an unsupported scope", f"use one of {', '.join(_OF_SCOPE)}")
             continue
         for resource in sorted(hard):
             if is_standard(resource) and resource not in _OF_SCOPE[scope]:
@@ -112,17 +112,17 @@ def _expression(expression: object, path: str) -> Iterator[Fault]:
     scope, operator = text(expression, "scopeName") or "", text(expression, "operator") or ""
     values = items(expression, "values")
     if scope in _EXISTS_ONLY and operator != "Exists":
-        yield rejected(f"{path}.operator", "Invalid", f"must be Exists for the scope {scope}", "write Exists")
+        yield rejected(f"{path}.operator", "Invalid", f"must be Exists for the scope {scope}", "use Exists")
     if operator in ("In", "NotIn"):
         if not values:
-            yield rejected(f"{path}.values", "Required", f"{operator} needs at least one value", "name the values")
+            yield rejected(f"{path}.values", "Required", f"{operator} needs at least one value", "specify the values")
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            yield rejected(f"{path}.values", "Invalid", f"{operator} accepts no value", "leave the values out")
+            yield rejected(f"{path}.values", "Invalid", f"{operator} accepts no value", "remove the values")
     else:
         yield rejected(
             f"{path}.operator",
             "Invalid",
             f"{operator or 'nothing'} is not a valid selector operator",
-            "write In, NotIn, Exists or DoesNotExist",
+            "use In, NotIn, Exists or DoesNotExist",
         )

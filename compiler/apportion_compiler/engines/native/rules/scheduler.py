@@ -34,7 +34,7 @@ def scheduler_configuration(manifest: Manifest, before: Manifest | None) -> Iter
             "apiVersion",
             "Invalid",
             f"kube-scheduler no longer reads {manifest.get('apiVersion')}",
-            f"write {API_VERSION}",
+            f"use {API_VERSION}",
         )
     profiles = items(manifest, "profiles")
     names: dict[str, int] = {}
@@ -46,23 +46,31 @@ def scheduler_configuration(manifest: Manifest, before: Manifest | None) -> Iter
         yield from _plugin_config(profile, path)
         if mapping(profile, "plugins", "queueSort") != mapping(profiles[0], "plugins", "queueSort"):
             yield rejected(
-                f"{path}.plugins.queueSort", "Invalid", "must be the same for all profiles", "write it alike in each"
+                f"{path}.plugins.queueSort",
+                "Invalid",
+                "must be the same for all profiles",
+                "set the same value in each profile",
             )
     share = integer(manifest, "percentageOfNodesToScore")
     if share is not None and not 0 <= share <= 100:
-        yield rejected("percentageOfNodesToScore", "Invalid", "not in valid range [0-100]", "write 0 to 100")
+        yield rejected("percentageOfNodesToScore", "Invalid", "not in valid range [0-100]", "use 0 to 100")
 
 
 def _name(profile: object, path: str, names: Mapping[str, int], *, alone: bool) -> Iterator[Fault]:
     name = text(profile, "schedulerName")
     if name is None and not alone:
-        yield rejected(f"{path}.schedulerName", "Required", "several profiles need a name each", "name the profile")
+        yield rejected(
+            f"{path}.schedulerName",
+            "Required",
+            "with several profiles, each must have a name",
+            "set the name of the profile",
+        )
     elif (name or _DEFAULT_NAME) in names:
         yield rejected(
             f"{path}.schedulerName",
             "Duplicate",
             f"{name or _DEFAULT_NAME} is the name of profiles[{names[name or _DEFAULT_NAME]}]",
-            "give the profile another name",
+            "rename the profile",
         )
 
 
@@ -72,15 +80,15 @@ def _plugins(profile: object, path: str) -> Iterator[Fault]:
             name = text(plugin, "name") or ""
             at = f"{path}.plugins.{point}.enabled[{index}]"
             if name in _REMOVED:
-                yield rejected(at, "Invalid", f"{name} was removed from kube-scheduler", "write NodeVolumeLimits")
+                yield rejected(at, "Invalid", f"{name} was removed from kube-scheduler", "use NodeVolumeLimits")
             elif name not in IN_TREE_PLUGINS:
                 yield rejected(
                     at,
                     "Invalid",
-                    f"kube-scheduler does not start: it is not built with the plugin {name or 'without a name'}",
-                    "leave it out, and write nodeAffinity for GPU models in the workload or in NodeAffinity's addedAffinity"
+                    f"kube-scheduler does not start: it does not include the plugin {name or 'without a name'}",
+                    "remove it, and set nodeAffinity for GPU models in the workload or in NodeAffinity's addedAffinity"
                     if "gpu" in name.lower()
-                    else "leave it out, or run a scheduler that is built with it",
+                    else "remove it, or run a scheduler that includes it",
                 )
     sorts = items(profile, "plugins", "queueSort", "enabled")
     if len(sorts) > 1:
@@ -99,10 +107,10 @@ def _plugin_config(profile: object, path: str) -> Iterator[Fault]:
     for index, config in enumerate(items(profile, "pluginConfig")):
         name, at = text(config, "name") or "", f"{path}.pluginConfig[{index}]"
         if name in seen:
-            yield rejected(at, "Duplicate", f"{name} has a configuration already", "keep one")
+            yield rejected(at, "Duplicate", f"{name} is already configured", "keep one")
         seen.add(name)
         if name not in IN_TREE_PLUGINS and name not in enabled:
-            yield ignored(at, "Unused", f"no plugin {name} reads it", "leave it out")
+            yield ignored(at, "Unused", f"there is no plugin {name} to read it", "remove it")
         check = _ARGS.get(name)
         if check is not None:
             yield from check(mapping(config, "args"), f"{at}.args")
@@ -115,7 +123,7 @@ def _fit(args: _Args, path: str) -> Iterator[Fault]:
     kind, path = text(strategy, "type"), f"{path}.scoringStrategy"
     if kind is not None and kind not in _STRATEGIES:
         yield rejected(
-            f"{path}.type", "NotSupported", f"{kind} is not a strategy", f"write one of {', '.join(_STRATEGIES)}"
+            f"{path}.type", "NotSupported", f"{kind} is not a strategy", f"use one of {', '.join(_STRATEGIES)}"
         )
     for index, resource in enumerate(items(strategy, "resources")):
         weight = integer(resource, "weight")
@@ -124,19 +132,19 @@ def _fit(args: _Args, path: str) -> Iterator[Fault]:
                 f"{path}.resources[{index}].weight",
                 "Invalid",
                 f"resource weight of {text(resource, 'name')} not in valid range (0, 100]",
-                "write 1 to 100",
+                "use 1 to 100",
             )
     shape = items(strategy, "requestedToCapacityRatio", "shape")
     if kind == _STRATEGIES[2] and not shape:
         yield rejected(
-            f"{path}.requestedToCapacityRatio", "Required", f"must be specified when type is {kind}", "give its shape"
+            f"{path}.requestedToCapacityRatio", "Required", f"must be specified when type is {kind}", "set its shape"
         )
     elif kind != _STRATEGIES[2] and strategy.get("requestedToCapacityRatio") is not None:
         yield rejected(
             f"{path}.requestedToCapacityRatio",
             "Forbidden",
             f"must be nil when type is not {_STRATEGIES[2]}",
-            "leave it out",
+            "remove it",
         )
     yield from _shape(shape, f"{path}.requestedToCapacityRatio.shape")
 
@@ -150,9 +158,9 @@ def _shape(shape: Sequence[object], path: str) -> Iterator[Fault]:
                 f"{path}[{index}].utilization", "Invalid", "values must be sorted in increasing order", "sort them"
             )
         if not 0 <= utilization <= 100:
-            yield rejected(f"{path}[{index}].utilization", "Invalid", "not in valid range [0, 100]", "write 0 to 100")
+            yield rejected(f"{path}[{index}].utilization", "Invalid", "not in valid range [0, 100]", "use 0 to 100")
         if not 0 <= score <= 10:
-            yield rejected(f"{path}[{index}].score", "Invalid", "not in valid range [0, 10]", "write 0 to 10")
+            yield rejected(f"{path}[{index}].score", "Invalid", "not in valid range [0, 10]", "use 0 to 10")
         before = utilization
 
 
@@ -164,60 +172,58 @@ def _balance(args: _Args, path: str) -> Iterator[Fault]:
             yield rejected(f"{at}.name", "Duplicate", f"{name} is listed twice", "keep one")
         seen.add(name)
         if integer(resource, "weight") not in (None, 0, 1):
-            yield rejected(f"{at}.weight", "Invalid", "must be 1", "write 1")
+            yield rejected(f"{at}.weight", "Invalid", "must be 1", "use 1")
 
 
 def _spread(args: _Args, path: str) -> Iterator[Fault]:
     constraints, kind = items(args, "defaultConstraints"), text(args, "defaultingType")
     if kind not in (None, "System", "List"):
-        yield rejected(f"{path}.defaultingType", "NotSupported", f"{kind} is not supported", "write System or List")
+        yield rejected(f"{path}.defaultingType", "NotSupported", f"{kind} is not supported", "use System or List")
     if kind == "System" and constraints:
         yield rejected(
-            f"{path}.defaultingType", "Invalid", "System, when .defaultConstraints are not empty", "write List"
+            f"{path}.defaultingType", "Invalid", "System, when .defaultConstraints are not empty", "use List"
         )
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(constraints):
         at = f"{path}.defaultConstraints[{index}]"
         key, otherwise = text(constraint, "topologyKey") or "", text(constraint, "whenUnsatisfiable") or ""
         if (integer(constraint, "maxSkew") or 0) <= 0:
-            yield rejected(f"{at}.maxSkew", "Invalid", "not in valid range (0, inf)", "write at least 1")
+            yield rejected(f"{at}.maxSkew", "Invalid", "not in valid range (0, inf)", "use at least 1")
         if not is_label_key(key):
             yield rejected(
-                f"{at}.topologyKey", "Invalid" if key else "Required", "is not a label key", "name a node label"
+                f"{at}.topologyKey", "Invalid" if key else "Required", "is not a valid label key", "use a node label"
             )
         if otherwise not in ("DoNotSchedule", "ScheduleAnyway"):
             yield rejected(
                 f"{at}.whenUnsatisfiable",
                 "NotSupported" if otherwise else "Required",
                 f"{otherwise or 'nothing'} is not supported",
-                "write ScheduleAnyway",
+                "use ScheduleAnyway",
             )
         if mapping(constraint).get("labelSelector") is not None:
             yield rejected(
                 f"{at}.labelSelector",
                 "Forbidden",
                 "constraint must not define a selector, as they deduced for each pod",
-                "leave it out",
+                "remove it",
             )
         if (key, otherwise) in seen:
-            yield rejected(at, "Duplicate", f"{key} is listed already with {otherwise}", "keep one")
+            yield rejected(at, "Duplicate", f"{key} is already listed with {otherwise}", "keep one")
         seen.add((key, otherwise))
 
 
 def _interpod(args: _Args, path: str) -> Iterator[Fault]:
     weight = integer(args, "hardPodAffinityWeight")
     if weight is not None and not 0 <= weight <= 100:
-        yield rejected(f"{path}.hardPodAffinityWeight", "Invalid", "not in valid range [0, 100]", "write 0 to 100")
+        yield rejected(f"{path}.hardPodAffinityWeight", "Invalid", "not in valid range [0, 100]", "use 0 to 100")
 
 
 def _preemption(args: _Args, path: str) -> Iterator[Fault]:
     share, least = integer(args, "minCandidateNodesPercentage"), integer(args, "minCandidateNodesAbsolute")
     if share is not None and not 0 <= share <= 100:
-        yield rejected(
-            f"{path}.minCandidateNodesPercentage", "Invalid", "not in valid range [0, 100]", "write 0 to 100"
-        )
+        yield rejected(f"{path}.minCandidateNodesPercentage", "Invalid", "not in valid range [0, 100]", "use 0 to 100")
     if least is not None and least < 0:
-        yield rejected(f"{path}.minCandidateNodesAbsolute", "Invalid", "not in valid range [0, inf)", "write 0 or more")
+        yield rejected(f"{path}.minCandidateNodesAbsolute", "Invalid", "not in valid range [0, inf)", "use 0 or more")
 
 
 _ARGS: Mapping[str, Callable[[_Args, str], Iterator[Fault]]] = {

@@ -38,55 +38,55 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT: Native("Queue spec.capability"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
     Feature.LENDING_LIMIT: Lowered(
-        "Queue spec.guarantee.resource: the guarantee minus what may be lent",
+        "Queue spec.guarantee.resource: the guarantee minus the lending limit",
         "Volcano treats the tree's root as unlimited, so among top-level queues, and below parents without a limit, "
         "capacity that must not be lent is protected from reclaim, but not kept idle",
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(
-        "Queue spec.weight, a whole number from 1 to 65535",
-        "the capacity plugin, the only one that supports parents and guarantees, ignores weights: surplus goes to the queue "
-        "that uses the smallest share of its guarantee; fractions are rounded",
+        "Queue spec.weight, an integer from 1 to 65535",
+        "the capacity plugin, the only one that supports parents and guarantees, ignores weights: surplus goes to the "
+        "queue that uses the smallest share of its guarantee; fractions are rounded",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP515",
         "a queue has one `spec.weight` for all resources",
-        "give the queue one weight; that of GPUs is written",
+        "give the queue a single weight; the weight of GPUs is emitted",
     ),
     Feature.QUEUE_PRIORITY: Lowered(
         "Queue spec.priority",
-        "Volcano orders leaf queues of the whole tree by their own priority, so that an inner queue's has no effect, and "
-        "a leaf's has one beyond its siblings",
+        "Volcano orders leaf queues of the whole tree by their own priority, so the priority of an inner queue has no "
+        "effect, and that of a leaf also applies beyond its siblings",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
-        "a queue has no such field; the plugin cdp reads a cool-down from each workload",
-        "leave `preempt_min_runtime` out, or set the annotation volcano.sh/cooldown-time on workloads",
+        "a queue has no such field; the cdp plugin reads a cool-down from each workload",
+        "remove `preempt_min_runtime`, or set the annotation volcano.sh/cooldown-time on workloads",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
-        "a queue has no such field; the plugin cdp reads a cool-down from each workload",
-        "leave `reclaim_min_runtime` out, or set the annotation volcano.sh/cooldown-time on workloads",
+        "a queue has no such field; the cdp plugin reads a cool-down from each workload",
+        "remove `reclaim_min_runtime`, or set the annotation volcano.sh/cooldown-time on workloads",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "where the cluster has several models, a tree of queues for each model, kept to the nodes of its pools by "
+        "if the cluster has several models, a tree of queues for each model, restricted to the nodes of its pools by "
         "Queue spec.affinity.nodeGroupAffinity",
-        "a surplus of one model does not compensate for another; a model's queues count GPUs only, so cpu and memory amounts hold "
-        "on nodes without a counted model; a limit without a model applies to each model separately; a workload cannot span "
-        "models",
+        "a surplus of one model does not compensate for another; a model's queues count only GPUs, so cpu and memory "
+        "amounts apply only to nodes without a counted model; a limit without a model applies to each model "
+        "separately; a workload cannot span models",
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model is a tree of queues of its own, so a guarantee must name the model",
-        "write `gpu` as a mapping from GPU model to GPUs",
+        "each GPU model has its own tree of queues, so a guarantee must specify the model",
+        "use `gpu` as a mapping from GPU model to GPUs",
     ),
-    Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, under the resource's own name"),
+    Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, by the resource's name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "fractions of GPUs are the resources volcano.sh/vgpu-*, which do not count against a queue's GPUs",
-        "leave `gpu_sharing` out on this cluster, or run a cluster with kai for work that shares GPUs",
+        "fractions of GPUs are separate resources, volcano.sh/vgpu-*, which do not count against a queue's GPUs",
+        "remove `gpu_sharing` on this cluster, or use a cluster with kai for workloads that share GPUs",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "queues have no per-user limits", "leave `users` out, or give each person a queue"
+        "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
@@ -95,30 +95,32 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on PodGroups", ""),
     Feature.ALLOWED_POOLS: Lowered(
-        "Queue spec.affinity.nodeGroupAffinity with the plugin nodegroup, and the label volcano.sh/nodegroup-name on "
+        "Queue spec.affinity.nodeGroupAffinity with the nodegroup plugin and the label volcano.sh/nodegroup-name on "
         "the nodes of each pool",
         "",
     ),
-    Feature.NAMESPACES: Lowered("admission policies that bind a namespace to the queues that its work may name", ""),
+    Feature.NAMESPACES: Lowered("admission policies that restrict a namespace to its queues", ""),
     Feature.DEFAULT_QUEUE: Lowered(
-        "work names its queue",
-        "the admission policies ask Jobs, RayClusters and pods for their queue, because Volcano would otherwise put them into its own",
+        "workloads specify their queue",
+        "the admission policies require a queue on Jobs, RayClusters and pods, because Volcano would otherwise assign "
+        "them to its default queue",
     ),
-    Feature.PLACEMENT: Lowered("the scheduler's plugin resource-strategy-fit, before 1.13 binpack and nodeorder", ""),
+    Feature.PLACEMENT: Lowered("the scheduler's resource-strategy-fit plugin; before 1.13, binpack and nodeorder", ""),
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",
-        "the scheduler's configuration scores the nodes of all pools alike",
-        "leave `placement` out of the pool: the cluster's applies to all pools",
+        "the scheduler configuration scores the nodes of all pools in the same way",
+        "remove `placement` from the pool: the placement of the cluster applies to all pools",
     ),
     Feature.TOPOLOGY: Lowered(
-        "networkTopologyDiscovery of Volcano's controller, which creates HyperNodes from nodes with equal labels, and the "
-        "plugin network-topology-aware",
+        "networkTopologyDiscovery of Volcano's controller, which creates HyperNodes from nodes with equal labels, and "
+        "the network-topology-aware plugin",
         "",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
-        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
+        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
+        "nodes at once",
     ),
 }
 
@@ -162,14 +164,15 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of Volcano's Helm chart",
-        "each upgrade of the chart overwrites the tree's ConfigMap with its own volcano-scheduler.conf: no hierarchy, no "
-        "`deserved`, no reclaim",
+        "each upgrade of the chart overwrites the rendered ConfigMap with its own volcano-scheduler.conf, without "
+        "hierarchy, `deserved` or reclaim",
         _KEPT_BY_THE_SCHEDULER,
     ),
     Condition(
         KUBERAY_VALUES_FILE,
         "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
-        "KubeRay sets neither scheduler nor gang on the pods of RayClusters and RayJobs: the admission policies reject them",
+        "KubeRay does not set the scheduler or gang of the pods of RayClusters and RayJobs, so the admission policies "
+        "reject them",
         (Feature.NAMESPACES,),
     ),
 )

@@ -33,15 +33,15 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
                 "AP511",
                 f"topology {topology.name}",
                 topology.source,
-                f"topology before {minor_text(DISCOVERY_SINCE)}: nothing discovers network levels from node labels",
-                f"run Volcano {minor_text(DISCOVERY_SINCE)} or later, or leave the topology out",
+                f"topology before {minor_text(DISCOVERY_SINCE)}: network levels cannot be discovered from node labels",
+                f"run Volcano {minor_text(DISCOVERY_SINCE)} or later, or remove the topology",
             )
     if program.gpu_placement == "spread" and not scores_each_resource(program):
         yield Refusal(
             "AP516",
             cluster,
             program.source,
-            "spreading of GPU work before 1.13: nothing scores nodes by their free GPUs",
+            "spreading of GPU work before 1.13: nodes cannot be scored by their free GPUs",
             "run Volcano 1.13 or later, or set `placement` of GPUs to BINPACK",
         )
 
@@ -68,7 +68,7 @@ def _unlimited_promises(queue: Queue, by_id: dict[str, Queue]) -> Iterator[Refus
                 f"queue {queue.id}",
                 queue.source,
                 f"an unlimited guarantee: `deserved` of {resource} must be a quantity",
-                f"write how much {resource} the queue is guaranteed",
+                f"set the guarantee of {resource} to a number",
             )
 
 
@@ -85,6 +85,7 @@ def _parts_of_gpus(queue: Queue) -> Iterator[Refusal]:
                     "AP519",
                     f"queue {queue.id}",
                     queue.source,
-                    f"a fraction of a GPU: `{field}` is {amount_text(resource, amount)}, and nvidia.com/gpu is counted whole",
-                    f"write {gpu_text(amount - amount % 1000)} or {gpu_text(amount - amount % 1000 + 1000)}",
+                    f"a fraction of a GPU: `{field}` is {amount_text(resource, amount)}, but nvidia.com/gpu is "
+                    "counted in whole devices",
+                    f"use {gpu_text(amount - amount % 1000)} or {gpu_text(amount - amount % 1000 + 1000)}",
                 )

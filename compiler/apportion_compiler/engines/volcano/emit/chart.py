@@ -34,9 +34,9 @@ def _chart_values(program: Program) -> Artifact:
     if topology_types(program):
         custom["controller_config_override"] = yaml.safe_load(controller_configuration(program))
     notes = [
-        "Values of Volcano's Helm chart that this cluster's policy relies on; merge them into your own.",
-        f"With them the chart writes the same {SCHEDULER_CONFIG_MAP} as this tree, so that an upgrade does not undo it.",
-        "The release must be called volcano, in the namespace volcano-system: the ConfigMap is named after it.",
+        "Values of Volcano's Helm chart that this cluster's policy requires; merge them into your own.",
+        f"With them, the chart writes the same {SCHEDULER_CONFIG_MAP} as this tree, so an upgrade does not revert it.",
+        "The release must be named volcano in the namespace volcano-system: the ConfigMap name depends on it.",
     ]
     return Artifact(VALUES_FILE, yaml_document(notes, {"custom": custom}))
 

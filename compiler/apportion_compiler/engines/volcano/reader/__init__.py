@@ -60,13 +60,16 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     queues, pools = _with_pools(dict(_without_sums(queues)), tree)
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
     for id_ in sorted(queues.keys() - set(ordered)):
-        notes.append(Note(queues[id_].object, "is its own ancestor, and Volcano schedules nothing: left out"))
+        notes.append(Note(queues[id_].object, "is its own ancestor, so Volcano schedules nothing: skipped"))
     if queues and not bound_namespaces(manifests):
         notes.append(
-            Note("Queue", "Volcano names queues on workloads: add to each leaf the `namespaces` whose work runs in it")
+            Note(
+                "Queue",
+                "Volcano assigns workloads to queues by a field or annotation: add to each leaf the `namespaces` whose workloads run in it",
+            )
         )
     for node in of_kind(manifests, "topology.volcano.sh", "HyperNode"):
-        notes.append(Note(described(node), "its members are not kept: write a topology of node labels"))
+        notes.append(Note(described(node), "its members are dropped: declare a topology of node labels"))
     topologies = tuple(topologies_of(manifests, notes))
     cluster = cluster_of(
         manifests, [read_object(Queue, m) for group in tree.groups.values() for m in group.values()], notes
@@ -107,7 +110,9 @@ def _tree(objects: Sequence[Manifest], notes: list[Note]) -> _Tree:
         queue = read_object(Queue, manifest)
         if queue.capability or queue.deserved or queue.guarantee:
             notes.append(
-                Note(described(manifest), "is Volcano's own, and no queue of a policy: its amounts are not kept")
+                Note(
+                    described(manifest), "is a built-in queue of Volcano, not part of a policy: its amounts are dropped"
+                )
             )
     rest = sorted((m for m in objects if m not in own), key=lambda m: _model(m) or "")
     labelled = {
@@ -211,9 +216,9 @@ def _parent(queue: Queue, tree: _Tree, notes: list[Note]) -> str | None:
     if parent is None or parent == ROOT_QUEUE:
         return None
     if parent not in tree.id_of:
-        message = f"its parent {parent} is missing, and Volcano then schedules nothing: read as a top-level queue"
+        message = f"its parent {parent} is missing, so Volcano schedules nothing: imported as a top-level queue"
         if parent == SHARED_QUEUE:
-            message = f"is below Volcano's own queue {SHARED_QUEUE}: read as a top-level queue"
+            message = f"is below Volcano's built-in queue {SHARED_QUEUE}: imported as a top-level queue"
         notes.append(Note(str(queue), message))
         return None
     return tree.id_of[parent]
@@ -223,25 +228,25 @@ def _oddities(manifest: Manifest) -> Iterator[Note]:
     queue = read_object(Queue, manifest)
     yield from unknown_fields(manifest, _FIELDS, "spec")
     if queue.reclaimable is False:
-        yield Note(str(queue), "reclaimable is false: a policy cannot declare a loan that is never reclaimed")
+        yield Note(str(queue), "reclaimable is false: a policy cannot declare lent capacity that is never reclaimed")
     for field in ("nodeGroupAffinity", "nodeGroupAntiAffinity"):
         for strength in mapping(queue.affinity, field):
             if (field, strength) != _GROUPS:
-                yield Note(str(queue), f"spec.affinity.{field}.{strength} is not kept")
+                yield Note(str(queue), f"spec.affinity.{field}.{strength} is dropped")
     if _OLDER_HIERARCHY in queue.annotations:
         yield Note(
             str(queue),
-            f"annotation {_OLDER_HIERARCHY} is the tree of the plugin drf: {queue.annotations[_OLDER_HIERARCHY]} is "
-            "not kept, set spec.parent instead",
+            f"annotation {_OLDER_HIERARCHY} is the tree of the drf plugin: {queue.annotations[_OLDER_HIERARCHY]} is "
+            "dropped, set spec.parent instead",
         )
     if not queue.deserved and not queue.guarantee and (queue.weight or 1) > 1:
         yield Note(
             str(queue),
-            f"has its weight of {queue.weight} alone, by which the plugin proportion divides the cluster: kept as a "
-            "weight for surplus, and nothing is guaranteed",
+            f"has only a weight, {queue.weight}, by which the proportion plugin divides the cluster: kept as a weight "
+            "for surplus, without a guarantee",
         )
     if queue.state in ("Closed", "Closing"):
-        yield Note(str(queue), "is closed: a policy cannot declare that")
+        yield Note(str(queue), "is closed: a policy cannot declare closed queues")
 
 
 def _usable(group: Mapping[str | None, Manifest]) -> tuple[str, ...] | None:

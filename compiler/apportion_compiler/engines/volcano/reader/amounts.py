@@ -40,7 +40,7 @@ def declared_amounts_of(queue: Queue, notes: list[Note]) -> DeclaredAmounts:
     limit: dict[str, Amount] = {}
     for resource, amount in _amounts(queue, notes, "capability", queue.capability).items():
         if resource in (CPU, MEMORY) and amount == 0:
-            notes.append(Note(str(queue), f"Volcano reads a capability of 0 {resource} as no limit: not kept"))
+            notes.append(Note(str(queue), f"Volcano reads a capability of 0 {resource} as no limit: dropped"))
             continue
         is_least = resource in (CPU, MEMORY) and amount == _LEAST
         limit[resource] = 0 if is_least else amount
@@ -53,7 +53,7 @@ def _amounts(queue: Queue, notes: list[Note], field: str, written: Mapping[str, 
     for name, value in written.items():
         at = f"spec.{field}[{name}]"
         if not is_counted(name):
-            notes.append(Note(str(queue), f"{at} is not kept: Volcano counts no such resource"))
+            notes.append(Note(str(queue), f"{at} is dropped: Volcano does not count this resource"))
             continue
         scale = _SCALES.get(name, 1)
         try:

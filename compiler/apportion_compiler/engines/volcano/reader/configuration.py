@@ -36,7 +36,7 @@ def topologies_of(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[
     for manifest, document in _documents(manifests, CONTROLLER_KEY, notes):
         for source in items(document, "networkTopologyDiscovery"):
             if text(source, "source") != "label":
-                notes.append(Note(described(manifest), f"the discovery of {text(source, 'source')} is not kept"))
+                notes.append(Note(described(manifest), f"the discovery of {text(source, 'source')} is dropped"))
                 continue
             if mapping(source).get("enabled") is not True:
                 continue
@@ -62,14 +62,14 @@ def _documents(
         if isinstance(document, dict):
             yield manifest, document
         else:
-            notes.append(Note(described(manifest), f"data[{key}] is not a configuration: not kept"))
+            notes.append(Note(described(manifest), f"data[{key}] is not a valid configuration: dropped"))
 
 
 def _settings(queues: Sequence[Queue], notes: list[Note]) -> VolcanoSettings | None:
     """Return the order in which queues give out jobs, where all have the same."""
     strategies = {queue.strategy or "traverse" for queue in queues}
     if len(strategies) > 1:
-        notes.append(Note("Queue", "queues differ in dequeueStrategy, and a policy has one for the cluster: not kept"))
+        notes.append(Note("Queue", "queues differ in dequeueStrategy, but a policy has one per cluster: dropped"))
     if strategies == {"fifo"}:
         return VolcanoSettings(dequeue_strategy="fifo")
     return VolcanoSettings() if strategies == {"traverse"} else None
@@ -79,11 +79,14 @@ def _switched_on(manifest: Manifest, found: SchedulerConfiguration) -> Iterator[
     if found.plugin("capacity") is None:
         yield Note(
             described(manifest),
-            "the capacity plugin is disabled, so parents and guarantees have no effect; the compiled configuration enables it",
+            "the capacity plugin is disabled, so parents and guarantees have no effect; the compiled configuration "
+            "enables the plugin",
         )
     missing = [action for action in _NEEDED_ACTIONS if action not in found.actions]
     if missing:
-        yield Note(described(manifest), f"lacks the actions {', '.join(missing)}; what is compiled turns them on")
+        yield Note(
+            described(manifest), f"lacks the actions {', '.join(missing)}; the compiled configuration enables them"
+        )
 
 
 def _placement(plugins: Mapping[str | None, Mapping[str, object]]) -> tuple[str | None, str | None]:

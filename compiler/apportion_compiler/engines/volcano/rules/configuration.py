@@ -44,7 +44,10 @@ def configuration_verdicts(
             found = _parse(content)
             if found is None:
                 yield ignored(
-                    index, _AT, "is not a configuration, so the scheduler keeps its current one", "write it as YAML"
+                    index,
+                    _AT,
+                    "is not a valid configuration, so the scheduler keeps its current one",
+                    "use YAML",
                 )
             else:
                 yield from _by_itself(index, found, tree)
@@ -79,10 +82,10 @@ def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> It
         for plugin in tier.plugins:
             name = plugin.name
             if name not in _PLUGINS:
-                yield ignored(index, _AT, f"there is no plugin {name}, unless one is loaded from a file", "remove it")
+                yield ignored(index, _AT, f"there is no plugin {name}, unless it is loaded from a file", "remove it")
     capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
     if capacity is not None and proportion is not None:
-        yield ignored(index, _AT, "capacity and proportion both account for the queues", "leave out one of the two")
+        yield ignored(index, _AT, "capacity and proportion both account for the queues", "remove one of them")
     if capacity is None:
         return
     hangs = any(is_below_queue(queue) for queue in tree.queues.values())
@@ -90,12 +93,12 @@ def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> It
         yield ignored(
             index,
             _AT,
-            "without enableHierarchy the capacity plugin does not support parent queues",
+            "without enableHierarchy, the capacity plugin does not support parent queues",
             "set enableHierarchy: true",
         )
     if "reclaim" not in found.actions and "gangreclaim" not in found.actions:
         yield ignored(
-            index, _AT, "without the action reclaim, lent capacity is never reclaimed", "add reclaim to the actions"
+            index, _AT, "without the reclaim action, lent capacity is never reclaimed", "add reclaim to the actions"
         )
         return
     for tier in found.tiers:
@@ -107,8 +110,8 @@ def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> It
                 yield ignored(
                     index,
                     _AT,
-                    f"{name} selects reclaim victims in an earlier tier than capacity, so what a queue deserves is ignored",
-                    "write capacity in the same tier",
+                    f"{name} selects reclaim victims in an earlier tier than capacity, so deserved amounts are ignored",
+                    "move capacity to the same tier",
                 )
                 return
 
@@ -119,28 +122,28 @@ def _of_queue(index: int, manifest: Manifest, found: SchedulerConfiguration) -> 
     if capacity is None and proportion is not None:
         if queue.deserved:
             yield ignored(
-                index, "spec.deserved", "the plugin proportion derives what a queue deserves from its weight",
-                "use the plugin capacity",
+                index, "spec.deserved", "the proportion plugin derives deserved amounts from weights",
+                "use the capacity plugin",
             )  # fmt: skip
         if is_below_queue(queue):
             yield ignored(
-                index, "spec.parent", "the plugin proportion does not support parent queues", "use the plugin capacity"
+                index, "spec.parent", "the proportion plugin does not support parent queues", "use the capacity plugin"
             )
     elif capacity is not None and proportion is None:
         # What Apportion writes there its fidelity report speaks of.
         if queue.weight not in (None, 1) and labels_of(manifest).get("app.kubernetes.io/managed-by") != "apportion":
-            yield ignored(index, "spec.weight", "the plugin capacity ignores weights", "set `deserved` instead")
+            yield ignored(index, "spec.weight", "the capacity plugin ignores weights", "set `deserved` instead")
         if HIERARCHY in queue.annotations:
             yield ignored(
                 index,
                 f"metadata.annotations[{HIERARCHY}]",
-                "the plugin capacity reads the tree from spec.parent",
-                "write spec.parent",
+                "the capacity plugin reads the tree from spec.parent",
+                "set spec.parent",
             )
     if queue.affinity and found.plugin("nodegroup") is None:
         yield ignored(
             index,
             "spec.affinity",
-            f"without the plugin nodegroup queue {queue.name} runs on any node",
+            f"without the nodegroup plugin, queue {queue.name} runs on any node",
             "add nodegroup to the scheduler's plugins",
         )

@@ -25,7 +25,10 @@ def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Seque
     members = malformed.get("spec.minMember", read_group.min_member)
     if "spec.minMember" in malformed or (read_group.min_member or 0) < 0:
         yield rejected(
-            index, "spec.minMember", f"{members!r} is not a number of 0 or more", "write how many start together"
+            index,
+            "spec.minMember",
+            f"{members!r} is not a non-negative integer",
+            "use the number of pods that start together",
         )
     yield from network_topology(index, "spec.networkTopology", read_group.network_topology)
     for number, entry in enumerate(read_group.sub_groups):
@@ -41,8 +44,8 @@ def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Seque
             index,
             "spec.queue",
             "NotLeaf",
-            f"queue {queue} has queues below it, and the capacity plugin admits no work to such queues",
-            "name a queue that has none below it",
+            f"queue {queue} has child queues, and the capacity plugin does not admit workloads to such queues",
+            "use a leaf queue",
         )
 
 
@@ -53,11 +56,11 @@ def network_topology(index: int, at: str, asked: Mapping[str, object]) -> Iterat
             index,
             at,
             "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously",
-            "leave one of the two out",
+            "remove one of them",
         )
     mode = asked.get("mode")
     if mode is not None and mode not in _MODES:
-        yield rejected(index, f"{at}.mode", f"{mode!r} is not one of {', '.join(_MODES)}", "write hard", "NotSupported")
+        yield rejected(index, f"{at}.mode", f"{mode!r} is not one of {', '.join(_MODES)}", "use hard", "NotSupported")
 
 
 def open_queue(index: int, queue: str, tree: QueueTree, kind: str) -> Iterator[Verdict]:
@@ -68,7 +71,7 @@ def open_queue(index: int, queue: str, tree: QueueTree, kind: str) -> Iterator[V
     """
     if tree.is_whole and not tree.has(queue):
         yield rejected(
-            index, "spec.queue", f"unable to find queue: {queue} does not exist", "name a queue that exists", "NotFound"
+            index, "spec.queue", f"unable to find queue: {queue} does not exist", "use an existing queue", "NotFound"
         )
         return
     before = tree.before.get(queue)
@@ -78,7 +81,7 @@ def open_queue(index: int, queue: str, tree: QueueTree, kind: str) -> Iterator[V
             index,
             "spec.queue",
             f"can only submit {kind} to queue with state `Open`, queue `{queue}` status is `{state}`",
-            "open the queue, or name another",
+            "open the queue, or use another one",
             "Forbidden",
         )
 

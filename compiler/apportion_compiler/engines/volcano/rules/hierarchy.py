@@ -69,7 +69,7 @@ def _place(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
     name, parent = queue.name, queue.parent
     assert parent is not None
     if parent == name:
-        yield rejected(index, "spec.parent", f"queue {name} cannot use itself as parent", "name another queue")
+        yield rejected(index, "spec.parent", f"queue {name} cannot use itself as parent", "use another queue")
         return
     depth, above, seen = 1, parent, {name}
     while above != ROOT_QUEUE:
@@ -90,7 +90,7 @@ def _place(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
                     index,
                     "spec.parent",
                     f"failed to get parent queue {above} of queue {name}: it does not exist",
-                    f"apply queue {above} before it, or name another",
+                    f"apply queue {above} first, or use another parent",
                     "NotFound",
                 )
                 return
@@ -175,8 +175,8 @@ def _sums(evaluated: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
                 f"spec.{field}[{short}]",
                 f"{who} validation failed: sum of children's {word} ({_list(needed)}) exceeds parent's {word} limit "
                 f"({_list(bound)})",
-                f"give {parent} at least {_text(short, needed[short])} of {short} in {word}"
-                + ("" if short in bound else ", and 0 too where the children name it"),
+                f"set at least {_text(short, needed[short])} of {short} in {word}"
+                + ("" if short in bound else ", including 0 if the children set it"),
             )
 
 

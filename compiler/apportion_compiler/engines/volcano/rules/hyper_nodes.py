@@ -23,7 +23,11 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
     if tier is None or tier < 0:
         kind = "Required" if "tier" not in mapping(node, "spec") else "Invalid"
         yield rejected(
-            index, "spec.tier", "a tier is a number of 0 or more", "write the tier, 1 for the narrowest", kind
+            index,
+            "spec.tier",
+            "a tier must be a non-negative integer",
+            "set the tier, starting at 1 for the narrowest",
+            kind,
         )
     members = items(node, "spec", "members")
     if not members:
@@ -31,9 +35,7 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
     for number, member in enumerate(members):
         at = f"spec.members[{number}]"
         if text(member, "type") not in _TYPES:
-            yield rejected(
-                index, f"{at}.type", f"the type is not one of {', '.join(_TYPES)}", "write Node or HyperNode"
-            )
+            yield rejected(index, f"{at}.type", f"the type is not one of {', '.join(_TYPES)}", "use Node or HyperNode")
         selector = mapping(member, "selector")
         given = [key for key in _SELECTORS if key in selector]
         if not given:
@@ -41,7 +43,7 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
                 index,
                 f"{at}.selector",
                 "Either ExactMatch or RegexMatch or LabelMatch must be specified",
-                "write one of them",
+                "set one of them",
                 "Required",
             )
         elif len(given) > 1:
@@ -57,7 +59,7 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
                 index,
                 f"{at}.selector.regexMatch.pattern",
                 "member regexMatch pattern is invalid",
-                "write a pattern of RE2",
+                "use an RE2 pattern",
             )
 
 

@@ -32,7 +32,7 @@ def job_verdicts(index: int, job: Manifest, tree: QueueTree, existing: Sequence[
     spec = mapping(job, "spec")
     tasks = items(spec, "tasks")
     if not tasks:
-        yield rejected(index, "spec.tasks", "No task specified in job spec", "write at least one task", "Required")
+        yield rejected(index, "spec.tasks", "No task specified in job spec", "add at least one task", "Required")
         return
     replicas = 0
     for number, task in enumerate(tasks):
@@ -74,7 +74,9 @@ def _replicas(task: object) -> int:
 
 def _number(index: int, at: str, value: object, least: int) -> Iterator[Verdict]:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-        yield rejected(index, at, f"{value!r} is not a whole number of {least} or more", "write one")
+        yield rejected(
+            index, at, f"{value!r} is not an integer of at least {least}", f"use an integer of at least {least}"
+        )
 
 
 def _task(index: int, job: Manifest, number: int, task: object) -> Iterator[Verdict]:
@@ -115,14 +117,14 @@ def _partitions(index: int, at: str, name: str, job: Manifest, task: object) -> 
             index,
             f"{at}.partitionPolicy",
             f"'Replicas' are not equal to TotalPartitions*PartitionSize {where}",
-            f"write {n_partitions * size} replicas",
+            f"set replicas to {n_partitions * size}",
         )
     elif available is not None and least > 0 and least * size != available:
         yield rejected(
             index,
             f"{at}.partitionPolicy",
             f"'MinAvailable' is not equal to MinPartitions*PartitionSize {where}",
-            f"write minAvailable {least * size}",
+            f"set minAvailable to {least * size}",
         )
     yield from network_topology(index, f"{at}.partitionPolicy.networkTopology", mapping(policy, "networkTopology"))
 
@@ -132,7 +134,7 @@ def _duplicates(index: int, tasks: Sequence[object]) -> Iterator[Verdict]:
     for number, name in enumerate(names):
         if name in names[:number]:
             yield rejected(
-                index, f"spec.tasks[{number}].name", f"duplicated task name {name}", "give it another name", "Duplicate"
+                index, f"spec.tasks[{number}].name", f"duplicated task name {name}", "rename it", "Duplicate"
             )
 
 
@@ -144,14 +146,12 @@ def _policies(index: int, at: str, policies: Sequence[object]) -> Iterator[Verdi
         named = list(dict.fromkeys([*(str(e) for e in items(policy, "events")), *_one(text(policy, "event"))]))
         code = policy.get("exitCode")
         if named and code is not None:
-            yield rejected(index, where, "must not specify event and exitCode simultaneously", "leave one out")
+            yield rejected(index, where, "must not specify event and exitCode simultaneously", "remove one of them")
         elif not named and code is None:
-            yield rejected(
-                index, where, "either event and exitCode should be specified", "write one of them", "Required"
-            )
+            yield rejected(index, where, "either event and exitCode should be specified", "set one of them", "Required")
         elif code is not None:
             if code == 0:
-                yield rejected(index, f"{where}.exitCode", "0 is not a valid error code", "write another code")
+                yield rejected(index, f"{where}.exitCode", "0 is not a valid error code", "use a different code")
             elif code in codes:
                 yield rejected(index, f"{where}.exitCode", f"duplicate exitCode {code}", "remove one", "Duplicate")
             codes.add(code)
@@ -187,17 +187,19 @@ def _volumes(index: int, volumes: Sequence[object]) -> Iterator[Verdict]:
         at, path = f"spec.volumes[{number}]", text(volume, "mountPath")
         claim, name = "volumeClaim" in mapping(volume), text(volume, "volumeClaimName")
         if path is None:
-            yield rejected(index, f"{at}.mountPath", "mountPath is required", "write where it is mounted", "Required")
+            yield rejected(index, f"{at}.mountPath", "mountPath is required", "set the mount path", "Required")
             continue
         if path in paths:
             yield rejected(index, f"{at}.mountPath", f"duplicated mountPath: {path}", "mount it elsewhere", "Duplicate")
         paths.add(path)
         if not claim and name is None:
             yield rejected(
-                index, at, "either VolumeClaim or VolumeClaimName must be specified", "write one of them", "Required"
+                index, at, "either VolumeClaim or VolumeClaimName must be specified", "set one of them", "Required"
             )
         elif claim and name is not None:
-            yield rejected(index, at, "conflict: VolumeClaim and VolumeClaimName are both specified", "leave one out")
+            yield rejected(
+                index, at, "conflict: VolumeClaim and VolumeClaimName are both specified", "remove one of them"
+            )
 
 
 def _dependencies(index: int, tasks: Sequence[object]) -> Iterator[Verdict]:
@@ -217,20 +219,20 @@ def _dependencies(index: int, tasks: Sequence[object]) -> Iterator[Verdict]:
             index,
             "spec.tasks",
             "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG)",
-            "let no task wait for itself, or for one that does not exist",
+            "remove dependencies of tasks on themselves or on missing tasks",
         )
 
 
 def _queue(index: int, queue: str, tree: QueueTree) -> Iterator[Verdict]:
     yield from open_queue(index, queue, tree, "job")
     if queue == ROOT_QUEUE:
-        yield rejected(index, "spec.queue", "can not submit job to root queue", "name a leaf queue", "Forbidden")
+        yield rejected(index, "spec.queue", "can not submit job to root queue", "use a leaf queue", "Forbidden")
     elif children := tree.children.get(queue):
         yield rejected(
             index,
             "spec.queue",
             f"can only submit job to leaf queue, queue `{queue}` has {len(children)} child queues",
-            "name a queue that has none below it",
+            "use a leaf queue",
             "Forbidden",
         )
 

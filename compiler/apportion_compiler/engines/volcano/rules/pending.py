@@ -57,10 +57,10 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
                 continue
             seen.add(queue)
             if queue in inner:
-                message, cure = f"can only submit job to leaf queue, and {queue} has queues below it", "name a leaf"
+                message, cure = f"can only submit job to leaf queue, but {queue} has child queues", "use a leaf queue"
                 yield verdict(field, "Invalid", message, f"{cure}: {listed(leaves)}")
             elif queue not in queues and queue != names.SHARED_QUEUE:
-                yield verdict(field, "NotFound", f"unable to find job queue: {queue}", f"name one of {listed(leaves)}")
+                yield verdict(field, "NotFound", f"unable to find job queue: {queue}", f"use one of {listed(leaves)}")
 
 
 def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
@@ -79,7 +79,7 @@ def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
             yield workload.rejected(
                 "spec.minAvailable", "Invalid",
                 f"job 'minAvailable' must not be greater than total replicas in tasks, {workload.n_pods}",
-                f"write at most {workload.n_pods}",
+                f"use at most {workload.n_pods}",
             )  # fmt: skip
         for pods in workload.sets:
             name = annotations_of(cast("Manifest", pods.template)).get(names.GROUP_ANNOTATION)
@@ -92,7 +92,8 @@ def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
             if least is not None and key in members and members[key] < least:
                 yield Verdict(
                     Effect.PENDING, index, "spec.minMember", "Invalid",
-                    f"the group waits for {least} pods, and {members[key]} name it", f"write at most {members[key]}",
+                    f"the group waits for {least} pods, but only {members[key]} belong to it", "use at most "
+                    f"{members[key]}",
                 )  # fmt: skip
 
 

@@ -68,17 +68,20 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
     name = name_of(queue)
     if not is_subdomain(name) or len(name) > _MAX_NAME:
         yield rejected(
-            index, "metadata.name", f'"{name}" is not a valid object name', "use lower case, digits, - and ."
+            index, "metadata.name", f'"{name}" is not a valid object name', "use lowercase letters, digits, - and ."
         )
     parent = spec.get("parent")
     if parent is not None and not (isinstance(parent, str) and is_subdomain(parent) and len(parent) <= _MAX_NAME):
-        yield rejected(index, "spec.parent", f"{parent!r} is not a valid object name", "name the parent queue")
+        yield rejected(index, "spec.parent", f"{parent!r} is not a valid object name", "set the parent queue")
     for field, least, most in (("weight", 1, 65535), ("priority", 0, _MAX_INT32)):
         value = spec.get(field)
         number = integer(spec, field)
         if value is not None and (number is None or not least <= number <= most):
             yield rejected(
-                index, f"spec.{field}", f"{value!r} is not a whole number from {least} to {most}", "write one, or none"
+                index,
+                f"spec.{field}",
+                f"{value!r} is not an integer from {least} to {most}",
+                "use a valid value, or remove it",
             )
     for field, words in (("dequeueStrategy", ("fifo", "traverse")),):
         value = spec.get(field)
@@ -87,16 +90,14 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
                 index,
                 f"spec.{field}",
                 f"{value!r} is not one of {', '.join(words)}",
-                f"write {words[0]}",
+                f"use {words[0]}",
                 "NotSupported",
             )
     if not isinstance(spec.get("reclaimable", True), bool):
-        yield rejected(
-            index, "spec.reclaimable", f"{spec['reclaimable']!r} is not true or false", "write true or false"
-        )
+        yield rejected(index, "spec.reclaimable", f"{spec['reclaimable']!r} is not true or false", "use true or false")
     for field in spec:
         if field not in _FIELDS:
-            yield ignored(index, f"spec.{field}", "is not a field of a Queue, so the API server drops it", "remove it")
+            yield ignored(index, f"spec.{field}", "is not a field of Queue, so the API server drops it", "remove it")
 
 
 def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
@@ -105,18 +106,18 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
             at = f"spec.{field}[{name}]"
             amount = _value(value)
             if amount is None:
-                yield rejected(index, at, f"{value!r} is not a quantity", "write a quantity such as 4, 500m or 2Ti")
+                yield rejected(index, at, f"{value!r} is not a quantity", "use a quantity such as 4, 500m or 2Ti")
             elif amount < 0:
-                yield rejected(index, at, f"{value} must be greater than or equal to 0", "write 0 or more")
+                yield rejected(index, at, f"{value} must be greater than or equal to 0", "use 0 or more")
             elif (name in _WHOLE or is_extended(name)) and amount != amount.to_integral_value():
                 yield rejected(
-                    index, at, f"{value} must be an integer: {name} is counted whole", "write a whole number"
+                    index, at, f"{value} must be an integer: {name} is counted in whole devices", "use an integer"
                 )
             elif not is_counted(name):
-                yield ignored(index, at, f"Volcano has no resource {name}", "use the name that pods ask for")
+                yield ignored(index, at, f"Volcano has no resource {name}", "use the name that pods request")
             elif field == "capability" and name in (CPU, MEMORY) and amount == 0:
                 yield ignored(
-                    index, at, f"a capability of 0 {name} is treated as unset", "write the least there is, 1m or 1"
+                    index, at, f"a capability of 0 {name} is treated as unset", "use the smallest amount, 1m or 1"
                 )
 
 
@@ -133,7 +134,7 @@ def _order(index: int, queue: Queue) -> Iterator[Verdict]:
                 index,
                 at,
                 f"deserved[{name}] must be >= guarantee[{name}]={kubernetes_text(str(value))}",
-                f"write at least as much of {name} in deserved as in guarantee",
+                f"set deserved of {name} to at least its guarantee",
             )
         elif has < kept:
             yield rejected(
@@ -165,9 +166,7 @@ def _value(written: object) -> Decimal | None:
 def _state(index: int, queue: Queue) -> Iterator[Verdict]:
     state = queue.state
     if state is not None and state not in ("Open", "Closed"):
-        yield rejected(
-            index, "status.state", f"queue state must be in [Open Closed], not {state}", "leave the status out"
-        )
+        yield rejected(index, "status.state", f"queue state must be in [Open Closed], not {state}", "remove the status")
 
 
 def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
@@ -182,7 +181,7 @@ def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterato
             index,
             at,
             f"{HIERARCHY} must have the same length with {HIERARCHY_WEIGHTS}",
-            "write a weight for each level",
+            "set a weight for each level",
         )
         return
     for weight in weights.split("/"):
@@ -193,7 +192,7 @@ def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterato
                 index,
                 f"metadata.annotations[{HIERARCHY_WEIGHTS}]",
                 f"{weight} in the {weights} {said}",
-                "write a number above 0 for each level",
+                "use a number above 0 for each level",
             )
             return
     for name, other in tree.queues.items():
@@ -203,7 +202,7 @@ def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterato
                 index,
                 at,
                 f"{path} is not allowed to be in the sub path of {beyond} of queue {name}",
-                "give the queue a path of its own",
+                "give the queue its own path",
             )
             return
 
@@ -226,7 +225,7 @@ def _root(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
             index,
             f"spec.{field}",
             "root queue's resource attributes (capability, deserved, guarantee) cannot be modified",
-            "leave the root queue as it is",
+            "do not modify the root queue",
             "Forbidden",
         )
 

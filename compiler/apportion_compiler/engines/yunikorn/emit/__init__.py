@@ -30,16 +30,17 @@ from apportion_compiler.engines.yunikorn.emit.refusals import refusals
 from apportion_compiler.engines.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.ir.program import PriorityClass, Program
 
-_BY_GUARANTEE = "surplus goes to the queue that uses the smallest share of its guarantee, and no field changes that"
+_BY_GUARANTEE = "surplus goes to the queue that uses the smallest share of its guarantee, which cannot be configured"
 _NO_WEIGHT = Unsupported(
     "AP507",
     _BY_GUARANTEE,
-    "leave `over_quota_weight` out on this cluster, or set the guarantees in the proportion of the weights",
+    "remove `over_quota_weight` on this cluster, or set guarantees in proportion to the weights",
 )
 _NO_RUNTIME = Unsupported(
     "AP509",
-    "the property preemption.delay counts from the creation of the requesting pod, regardless of how long others have run",
-    "leave the minimum runtime out on this cluster",
+    "the preemption.delay property counts from the creation of the requesting pod, regardless of how long others have "
+    "run",
+    "remove the minimum runtime on this cluster",
 )
 
 CAPABILITIES: Mapping[Feature, Capability] = {
@@ -49,49 +50,49 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT_OVER_NAMESPACES: Native("queues.yaml queues[].resources.max"),
     Feature.LENDING_LIMIT: Unsupported(
         "AP501",
-        "an idle guarantee is lent in full and taken back by preemption on demand",
+        "an idle guarantee is lent in full and reclaimed by preemption on demand",
         "remove `lending_limit`, or lower the queue's guarantee",
     ),
     Feature.OVER_QUOTA_WEIGHT: _NO_WEIGHT,
     Feature.WEIGHT_PER_RESOURCE: _NO_WEIGHT,
     Feature.QUEUE_PRIORITY: Lowered(
-        "properties priority.policy: fence and priority.offset: the rank among siblings, 0 for the highest",
-        "a queue with a higher priority is served first even from its siblings' guarantees, which they regain by "
-        "preemption; and when surplus is taken back, the newest work goes first, whatever its queue's priority",
+        "properties priority.policy: fence and priority.offset: the rank among siblings, with 0 as the highest",
+        "a queue with a higher priority is served first, even from its siblings' guarantees, which they regain by "
+        "preemption; when surplus is reclaimed, the newest work is evicted first, regardless of its queue's priority",
     ),
     Feature.PREEMPT_MIN_RUNTIME: _NO_RUNTIME,
     Feature.RECLAIM_MIN_RUNTIME: _NO_RUNTIME,
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in nvidia.com/gpu",
-        "the sum does not distinguish models, for guarantees or for limits: a partition of "
-        "nodes would, and YuniKorn on Kubernetes has one",
+        "the sum does not distinguish models, for guarantees or for limits: node partitions would, but YuniKorn on "
+        "Kubernetes has only one partition",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
-    Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, under the resource's own name"),
+    Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, by the resource's name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "queues count whole devices; a fraction of one is a separate resource of its device plugin",
-        "leave `gpu_sharing` out, or limit the fractional resource with `extended`",
+        "remove `gpu_sharing`, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Lowered(
         "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which sets a pod's user",
-        "`max_jobs` counts applications, and pods with one application id are one; pods that an operator creates, "
-        "such as KubeRay's, belong to the operator, which counts as one user",
+        "`max_jobs` counts applications, where all pods with the same application id are one; pods that an operator "
+        "such as KubeRay creates belong to the operator, which counts as one user",
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass: work of a higher class is placed first in its queue",
-        "no running work of a queue is evicted for waiting work of the same queue",
+        "running work is never evicted for pending work of the same queue",
     ),
     Feature.PREEMPTIBILITY: Lowered(
         f"PriorityClass annotation {ALLOW_PREEMPTION_ANNOTATION}, and property preemption.policy: disabled of leaves "
-        "whose work may use no preemptible class",
+        "without preemptible classes",
         "in other leaves, non-preemptible work is evicted last, but it is evicted",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues cannot be restricted to nodes; a taint on the pool can, if only the permitted teams tolerate it",
-        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+        "queues cannot be restricted to nodes; use a taint on the pool that only the permitted teams tolerate",
+        "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Lowered(
         "placement rule `tag` with namespace.parentqueue, which is an annotation of the namespace, and admission "
@@ -99,23 +100,24 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "",
     ),
     Feature.DEFAULT_QUEUE: Lowered(
-        "placement rule `tag` with namespace.parentqueue: work never needs to name its queue", ""
+        "placement rule `tag` with namespace.parentqueue: workloads never need to specify their queue", ""
     ),
     Feature.PLACEMENT: Native("queues.yaml partitions[].nodesortpolicy.type"),
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",
-        "partitions[].nodesortpolicy orders the nodes of all pools alike",
-        "leave `placement` out of the pool: the cluster's applies to all pools",
+        "partitions[].nodesortpolicy orders the nodes of all pools in the same way",
+        "remove `placement` from the pool: the placement of the cluster applies to all pools",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
-        "nothing groups nodes by levels of the network; pod affinity places one pod beside another",
-        "leave the topology out on this cluster, or give its work a required pod affinity",
+        "nodes cannot be grouped by network level; pod affinity places pods close to each other",
+        "remove the topology on this cluster, or give its workloads a required pod affinity",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
-        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
+        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
+        "nodes at once",
     ),
 }
 
@@ -142,15 +144,15 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of YuniKorn's Helm chart",
-        "without the admission controller the owner of a pod is unknown, and by default YuniKorn schedules the pods "
+        "without the admission controller, the owner of a pod is unknown, and by default YuniKorn schedules the pods "
         "of every namespace",
         (Feature.USER_LIMITS, Feature.NAMESPACES, Feature.DEFAULT_QUEUE),
     ),
     Condition(
         KUBERAY_VALUES_FILE,
         "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
-        "KubeRay copies neither queue nor application to the pods of RayClusters and RayJobs: the admission policies refuse "
-        "them",
+        "KubeRay does not copy the queue and application to the pods of RayClusters and RayJobs, so the admission "
+        "policies reject them",
         (Feature.NAMESPACES,),
     ),
 )

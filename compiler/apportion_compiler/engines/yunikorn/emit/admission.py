@@ -44,8 +44,8 @@ def admission_policies(program: Program) -> Iterator[Manifest]:
         [
             {
                 "expression": f"request.operation != 'CREATE' || object.spec.schedulerName != {text(SCHEDULER)}",
-                "messageExpression": f"'namespace ' + {NAMESPACE} + ' belongs to no queue of the policy, and {SCHEDULER} "
-                "schedules queues alone; leave schedulerName out'",
+                "messageExpression": f"'namespace ' + {NAMESPACE} + ' belongs to no queue of the policy, but "
+                f"{SCHEDULER} schedules only queues; remove schedulerName'",
                 "reason": "Forbidden",
             }
         ],
@@ -82,7 +82,7 @@ def _requirements(workload: Workload, protected: tuple[str, ...]) -> Iterator[Re
     yield Requirement(
         workload.name,
         f"{pods}.all(t, {noted} != 'false' || t.spec.?priorityClassName.orValue('') in {texts(protected)})",
-        f"annotation {ALLOW_PREEMPTION_ANNOTATION} is false, and the priority class is preemptible",
+        f"annotation {ALLOW_PREEMPTION_ANNOTATION} is false, but the priority class is preemptible",
     )
 
 

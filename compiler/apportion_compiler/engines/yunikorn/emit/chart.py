@@ -35,9 +35,12 @@ def _chart_values(program: Program) -> Artifact:
         "yunikornDefaults": {PROCESS_NAMESPACES_KEY: NO_NAMESPACE},
     }
     notes = [
-        "Values of YuniKorn's Helm chart that this cluster's policy relies on; merge them into your own.",
-        f"Install the chart in the namespace {SYSTEM_NAMESPACE}: YuniKorn reads the ConfigMap {CONFIG_MAP} of its own.",
-        "Leave queues.yaml out of yunikornDefaults: the ConfigMap here takes precedence.",
+        "Values of YuniKorn's Helm chart that this cluster's policy requires; merge them into your own.",
+        (
+            f"Install the chart in the namespace {SYSTEM_NAMESPACE}: YuniKorn reads the ConfigMap {CONFIG_MAP} in its "
+            "own namespace."
+        ),
+        "Remove queues.yaml from yunikornDefaults: the ConfigMap here takes precedence.",
     ]
     return Artifact(VALUES_FILE, yaml_document(notes, values))
 

@@ -48,8 +48,8 @@ def config_map(program: Program) -> Manifest:
 def queues_text(program: Program) -> str:
     """Return `queues.yaml`."""
     notes = [
-        f"Queues of {program.environment}/{program.cluster}: compiled from the policy, so change them there.",
-        "YuniKorn rejects the whole file for any error in it, and keeps its previous configuration.",
+        f"Queues of {program.environment}/{program.cluster}: compiled from the policy; edit the policy instead.",
+        "YuniKorn rejects the whole file if it contains an error, and keeps its previous configuration.",
     ]
     return document(scheduler_config(program), notes)
 

@@ -28,9 +28,9 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP516",
             f"cluster {program.environment}/{program.cluster}",
             program.source,
-            f"a placement of CPU work ({program.cpu_placement}) other than that of GPU work ({program.gpu_placement}), "
-            "which applies to all queues: there is one node order",
-            "choose one placement for both",
+            f"a placement of CPU work ({program.cpu_placement}) that differs from that of GPU work "
+            f"({program.gpu_placement}): there is only one node sort policy",
+            "use the same placement for both",
         )
     yield from _bounds_by_model(program)
     numbers = queue_numbers(program)
@@ -54,7 +54,7 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
         yield _of(
             queue,
             "AP514",
-            f"a limit on {', '.join(named)} alone: nvidia.com/gpu counts GPUs of every model together",
+            f"a limit on {', '.join(named)} only: nvidia.com/gpu counts GPUs of all models together",
             "limit every model of the cluster, or `gpu` in total",
         )
 
@@ -71,15 +71,14 @@ def _amounts(queue: Queue) -> Iterator[Refusal]:
                     queue,
                     "AP519",
                     f"{what} {amount_text(resource, amount)}: it counts whole devices",
-                    f"write {amount // WHOLE_GPU} or {amount // WHOLE_GPU + 1}",
+                    f"use {amount // WHOLE_GPU} or {amount // WHOLE_GPU + 1}",
                 )
             if amount >= UNBOUNDED:
                 yield _of(
                     queue,
                     "AP519",
-                    f"{what} {amount_text(resource, amount)}: the largest number it can write is 2^63-1, which means "
-                    "unlimited",
-                    "write a smaller amount, or UNLIMITED",
+                    f"{what} {amount_text(resource, amount)}: the largest number is 2^63-1, which means unlimited",
+                    "use a smaller amount, or UNLIMITED",
                 )
 
 
@@ -95,9 +94,9 @@ def _promised_twice(queue: Queue, children: Sequence[Queue], numbers: Mapping[st
             yield _of(
                 endless[-1],
                 "AP519",
-                f"an unlimited guarantee of {resource} next to its siblings' guarantees: guarantees are numbers, and "
-                f"together they may not exceed what `{queue.id}` has",
-                "guarantee each of them an amount",
+                f"an unlimited guarantee of {resource} alongside the guarantees of its siblings: guarantees are "
+                f"numbers, and their sum must not exceed the guarantee of `{queue.id}`",
+                "give each of them a finite guarantee",
             )
 
 
@@ -109,7 +108,7 @@ def _users(queue: Queue) -> Iterator[Refusal]:
                 "AP518",
                 f'a limit for "{user.user}": a user\'s name begins with a letter or _, and goes on with letters, '
                 "digits and : # / _ . @ -",
-                "name the user as the API server does",
+                "use the name of the user in the API server",
             )
 
 

@@ -72,7 +72,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     notes += _partition_notes(partition, root, reading)
     queues = _placed(queues, partition, root, reading, manifests)
     if queues and not any(queue.namespaces for queue in queues) and not bound_namespaces(manifests):
-        notes.append(Note("ConfigMap", "add to each leaf the `namespaces` whose work runs in it"))
+        notes.append(Note("ConfigMap", "add to each leaf the `namespaces` whose workloads run in it"))
     placement = _PLACEMENTS.get(partition.node_sort_policy)
     record = ImportRecord(
         queues,
@@ -151,7 +151,7 @@ def _partition(manifest: Manifest) -> tuple[Partition, list[Note]]:
                 default = partition
             else:
                 notes.append(
-                    Note(described(manifest), f"partition {partition.name} has no nodes on Kubernetes: left out")
+                    Note(described(manifest), f"partition {partition.name} has no nodes on Kubernetes: skipped")
                 )
         return with_limits_on_root(with_root(default)), notes
     except ConfigRefusedError as refused:
@@ -231,7 +231,7 @@ def _lift(root: Queue, reading: _FileFacts) -> Iterator[QueueRecord]:
 def _limit(path: str, queue: Queue, reading: _FileFacts) -> Mapping[str, Amount]:
     limit = _amounts(queue.max, f"{path}: resources.max", reading)
     if limit and not any(limit.values()) and NOTHING_ELSE not in (queue.max or {}):
-        reading.notes.append(Note(reading.at(path), "a maximum of zeros alone is none to YuniKorn: left out"))
+        reading.notes.append(Note(reading.at(path), "YuniKorn treats a maximum of only zeros as unset: skipped"))
         return {}
     return limit
 
@@ -240,7 +240,7 @@ def _users(path: str, queue: Queue, reading: _FileFacts) -> tuple[UserLimit, ...
     found: list[UserLimit] = []
     for limit in queue.limits or ():
         if limit.groups:
-            reading.notes.append(Note(reading.at(path), f"limits of groups are not kept: {', '.join(limit.groups)}"))
+            reading.notes.append(Note(reading.at(path), f"limits of groups are dropped: {', '.join(limit.groups)}"))
         found += _limits_of_users(path, limit, reading)
     return tuple(sorted(found, key=lambda limit: limit.user))
 
@@ -302,28 +302,28 @@ def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]
     if ID_PROPERTY not in (queue.properties or {}) and id_ != queue.name.lower():
         yield Note(at, f"it is renamed to its id, {id_}")
     if queue.max_applications:
-        yield Note(at, "`maxapplications` is not kept: a policy limits the jobs of a user")
+        yield Note(at, "`maxapplications` is dropped: a policy limits jobs only per user")
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
         if acl.strip() not in ("", "*"):
-            yield Note(at, f"`{field}` is not kept: namespaces determine who may use a queue")
+            yield Note(at, f"`{field}` is dropped: namespaces determine who may use a queue")
     if queue.parent and not queue.queues:
-        yield Note(at, "its child queues are created dynamically: read as a leaf")
+        yield Note(at, "its child queues are created dynamically: imported as a leaf")
     for key in queue.properties or {}:
         known = key in _WRITTEN or key.startswith(LABEL_PROPERTY)
         if not known and not (reading.ours and key == "preemption.policy"):
-            yield Note(at, f"property {key} is not kept")
+            yield Note(at, f"property {key} is dropped")
 
 
 def _partition_notes(partition: Partition, root: Queue, reading: _FileFacts) -> Iterator[Note]:
     at = described(reading.manifest)
     if partition.preemption is False:
-        yield Note(at, "preemption is off, so guarantees are never reclaimed: it is turned on")
+        yield Note(at, "preemption is disabled, so guarantees are never reclaimed: the policy enables it")
     if partition.resource_weights:
-        yield Note(at, "`nodesortpolicy.resourceweights` is not kept")
+        yield Note(at, "`nodesortpolicy.resourceweights` is dropped")
     if root.limits:
-        yield Note(at, "limits of the root queue are not kept: give them to its children")
+        yield Note(at, "limits of the root queue are dropped: set them on its children")
     if not reading.ours and any(_tag(rule) is None for rule in partition.placement_rules or ()):
-        yield Note(at, "placement rules are not kept: namespaces determine where work runs")
+        yield Note(at, "placement rules are dropped: namespaces determine where workloads run")
 
 
 def _placed(

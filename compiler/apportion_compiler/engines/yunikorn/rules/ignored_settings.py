@@ -32,14 +32,14 @@ def ignored(partitions: Sequence[Partition]) -> Iterator[Ignored]:
     if partitions and all(partition.name != DEFAULT_PARTITION for partition in partitions):
         yield Ignored(
             "partitions",
-            "every node is in the partition default, which does not exist",
-            "name the partition default",
+            "all nodes belong to the partition default, which does not exist",
+            "rename the partition to default",
         )
     for partition in partitions:
         if partition.name != DEFAULT_PARTITION:
             yield Ignored(
                 partition.path,
-                f"every node is in the partition default: {partition.name} has none",
+                f"all nodes belong to the partition default: {partition.name} has no nodes",
                 "move its queues to the partition default",
             )
             continue
@@ -54,20 +54,20 @@ def _queue(queue: Queue, partition: Partition, *, is_top: bool) -> Iterator[Igno
     if queue.name == ROOT and not is_top and sized:
         yield Ignored(
             queue.path,
-            "a queue called root gets neither resources nor a number of applications, at any depth",
-            "give the queue another name",
+            "resources and maxapplications of a queue named root are ignored at any depth",
+            "rename the queue",
         )
     elif is_top and queue.max_applications:
         yield Ignored(
             f"{queue.path}.maxapplications",
-            "the root queue gets no number of applications",
+            "maxapplications of the root queue is ignored",
             "set maxapplications on the queues below root",
         )
     elif queue.max and not any(parse_amounts(queue.max, queue.path).values()):
         yield Ignored(
             f"{queue.path}.resources.max",
             "a maximum of zero in every resource is treated as unset",
-            "add a resource that is not zero, or stop the queue",
+            "add a non-zero resource, or stop the queue",
         )
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
         yield from _acl(acl, f"{queue.path}.{field}")
@@ -87,14 +87,14 @@ def _acl(acl: str, path: str) -> Iterator[Ignored]:
     if len(fields) > 2:
         yield Ignored(
             path,
-            f"multiple spaces found in ACL: '{acl}'; the file passes the check and fails when it is loaded",
-            "put exactly one space between users and groups, and none elsewhere",
+            f"multiple spaces found in ACL: '{acl}'; the file passes validation but fails when it is loaded",
+            "use exactly one space, between users and groups",
         )
         return
     for names, pattern, who in zip(fields, (_ACL_USER, _ACL_GROUP), ("user", "group"), strict=False):
         for name in names.split(","):
             if name and name != WILDCARD and not pattern.fullmatch(name):
-                yield Ignored(path, f"{name} is not a name of a {who}, and is ignored", f"leave {name} out")
+                yield Ignored(path, f"{name} is not a valid {who} name and is ignored", f"leave {name} out")
 
 
 def _one_of(*words: str) -> Callable[[str], bool]:
@@ -113,11 +113,11 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (lambda value: value in ("fifo", "fair", ""), "fifo", "fifo or fair"),
     "application.sort.priority": (_one_of("enabled", "disabled"), "enabled", "enabled or disabled"),
     "priority.policy": (_one_of("default", "fence", ""), "default", "default or fence"),
-    "priority.offset": (_is_offset, "0", "a whole number of 32 bits"),
+    "priority.offset": (_is_offset, "0", "a 32-bit integer"),
     "preemption.policy": (_one_of("default", "fence", "disabled", ""), "default", "default, fence or disabled"),
     "preemption.delay": (is_positive_duration, "30s", "a duration above zero, such as 30s"),
     "quota.preemption.delay": (is_positive_duration, "0s, which is off", "a duration above zero, such as 10m"),
-    "application.unschedasks.backoff": (_is_count, "0", "a whole number"),
+    "application.unschedasks.backoff": (_is_count, "0", "an integer"),
     "application.unschedasks.backoff.delay": (is_positive_duration, "30s", "a duration above zero, such as 30s"),
 }
 """What each property takes, what it is otherwise, and how to say what it takes."""
@@ -131,15 +131,15 @@ def _property(key: str, value: str, path: str, partition: Partition) -> Iterator
     if known is None:
         # Anybody may note what they like; a name of YuniKorn's own sort is a slip.
         if key.startswith(_FAMILIES):
-            yield Ignored(at, f"YuniKorn has no property {key}", f"write one of {', '.join(_PROPERTIES)}")
+            yield Ignored(at, f"YuniKorn has no property {key}", f"use one of {', '.join(_PROPERTIES)}")
         return
     takes, otherwise, words = known
     if not takes(value):
-        yield Ignored(at, f'"{value}" is ignored, and {key} is {otherwise}', f"write {words}")
+        yield Ignored(at, f'"{value}" is ignored, and {key} is {otherwise}', f"use {words}")
     elif key == "quota.preemption.delay" and not partition.quota_preemption:
         yield Ignored(
             at,
-            "nothing is evicted for a lowered maximum while the partition's quotapreemptionenabled is off",
+            "a lowered maximum evicts nothing while quotapreemptionenabled of the partition is off",
             "set preemption.quotapreemptionenabled of the partition to true",
         )
 
@@ -152,13 +152,13 @@ def _rule(rule: PlacementRule) -> Iterator[Ignored]:
     name = rule.name.lower()
     fault, cure = None, ""
     if name not in _RULES:
-        fault, cure = f"there is no placement rule {rule.name}", f"write one of {', '.join(_RULES)}"
+        fault, cure = f"there is no placement rule {rule.name}", f"use one of {', '.join(_RULES)}"
     elif name in ("fixed", "tag") and not rule.value:
-        fault, cure = f"a rule {name} needs a value", "set value"
+        fault, cure = f"a {name} rule requires a value", "set value"
     elif name == "fixed" and not all(QUEUE_NAME.fullmatch(part) for part in rule.value.split(".")):
-        fault, cure = f"{rule.value} is not the path of a queue", "set value to a path such as root.default"
+        fault, cure = f"{rule.value} is not a queue path", "set value to a path such as root.default"
     elif name == "fixed" and rule.value.lower().startswith(ROOT) and rule.parent is not None:
-        fault, cure = f"{rule.value} begins at root, and still has a parent rule", "leave parent out"
+        fault, cure = f"{rule.value} begins at root but has a parent rule", "remove parent"
     if fault is not None:
         yield Ignored(rule.path, f"{fault}: none of the placement rules takes effect", cure)
     if rule.parent is not None:

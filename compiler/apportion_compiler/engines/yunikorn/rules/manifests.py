@@ -78,9 +78,7 @@ def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
     try:
         found = queues_text(manifest)
     except UnreadableConfigError as unreadable:
-        yield Verdict(
-            Effect.IGNORED, index, unreadable.field, "Invalid", str(unreadable), "write the text itself under data"
-        )
+        yield Verdict(Effect.IGNORED, index, unreadable.field, "Invalid", str(unreadable), "move the text to data")
         return
     if found is None:
         return
@@ -93,7 +91,7 @@ def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
             _field(found.field, refused.path),
             "Invalid",
             refused.message,
-            "fix it; until then the previous configuration stays in force",
+            "fix it; until then, the previous configuration stays in effect",
         )
         return
     for setting in ignored(partitions):
@@ -112,8 +110,8 @@ def _priority_class(manifest: Manifest, index: int) -> Iterator[Verdict]:
             index,
             f"metadata.annotations[{ALLOW_PREEMPTION_ANNOTATION}]",
             "Ignored",
-            f'"{said}" is taken for true',
-            'write "false" where its work should be evicted last',
+            f'"{said}" is treated as true',
+            'set it to "false" if its work should be evicted last',
         )
 
 
@@ -126,9 +124,9 @@ def _unpacked(encoded: str, field: str) -> str:
         with gzip.GzipFile(fileobj=_bytes(encoded)) as packed:
             text = packed.read(_MAX_TEXT + 1)
     except (OSError, EOFError, zlib.error, binascii.Error, ValueError):
-        raise UnreadableConfigError("not gzip-compressed text in base64", field) from None
+        raise UnreadableConfigError("not base64-encoded gzip data", field) from None
     if len(text) > _MAX_TEXT:
-        raise UnreadableConfigError(f"has more than {_MAX_TEXT} bytes", field)
+        raise UnreadableConfigError(f"exceeds {_MAX_TEXT} bytes", field)
     return text.decode("utf-8", "replace")
 
 

@@ -41,10 +41,10 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
             leaves = [name for name, is_leaf in tree.items() if is_leaf]
             if full not in tree:
                 message = f"application rejected: queue {path} does not exist"
-                yield workload.pending(field, "NotFound", message, f"name one of {listed(leaves)}")
+                yield workload.pending(field, "NotFound", message, f"use one of {listed(leaves)}")
             elif not tree[full]:
                 message = f"application rejected: queue {path} is not a leaf"
-                yield workload.pending(field, "Invalid", message, f"name one of {listed(leaves)}")
+                yield workload.pending(field, "Invalid", message, f"use one of {listed(leaves)}")
 
 
 def _tree(document: str) -> Mapping[str, bool]:
@@ -94,14 +94,14 @@ def _groups_of(workload: Workload, counts: Mapping[str, int]) -> Iterator[Verdic
     try:
         groups = json_value(written or "[]")
     except ValueError:
-        yield workload.ignored(field, "Invalid", "the text is not JSON, so there is no gang", "write a JSON list")
+        yield workload.ignored(field, "Invalid", "it is not valid JSON, so there is no gang", "use a JSON list")
         return
     for group in groups if isinstance(groups, list) else ():
         name, least = text(group, "name"), mapping(group).get("minMember")
         if name is not None and isinstance(least, int) and least > counts.get(name, 0):
             yield workload.pending(
-                field, "Invalid", f"task group {name} waits for {least} pods, and {counts.get(name, 0)} name it",
-                f"write minMember: {counts.get(name, 0)}",
+                field, "Invalid", f"task group {name} waits for {least} pods, but only {counts.get(name, 0)} belong to it",
+                f"set minMember: {counts.get(name, 0)}",
             )  # fmt: skip
 
 
