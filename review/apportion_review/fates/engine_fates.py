@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from apportion_compiler.plain_objects import Manifest
+from apportion_review.fates.ack import ack_fates
+from apportion_review.fates.koordinator import koordinator_fates
 from apportion_review.fates.kueue import kueue_fates
+from apportion_review.fates.native import native_fates
 from apportion_review.fates.records import EngineFates
+from apportion_review.fates.volcano import volcano_fates
+from apportion_review.fates.yunikorn import yunikorn_fates
 
 
 class FatesOfEngine(Protocol):
@@ -24,5 +29,12 @@ class FatesOfEngine(Protocol):
         ...
 
 
-ENGINE_FATES: Mapping[str, FatesOfEngine] = {"kueue": kueue_fates}
+ENGINE_FATES: Mapping[str, FatesOfEngine] = {
+    "ack": ack_fates,
+    "koordinator": koordinator_fates,
+    "kueue": kueue_fates,
+    "native": native_fates,
+    "volcano": volcano_fates,
+    "yunikorn": yunikorn_fates,
+}
 """By engine. Where an engine is missing, a review says that its fates are not modelled."""

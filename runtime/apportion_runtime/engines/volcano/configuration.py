@@ -33,12 +33,24 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConfigu
     Raises:
         ConfigurationError: If there is none, it cannot be read, or it enables what is not simulated.
     """
-    found = next((made for made in objects if name_of(made) == SCHEDULER_CONFIG_MAP), None)
+    found = written_configuration(objects)
     if found is None:
         raise ConfigurationError(
             f"there is no ConfigMap {SCHEDULER_CONFIG_MAP}: without it Volcano divides resources by the plugin proportion, "
             "which is not simulated"
         )
+    return _checked(found)
+
+
+def written_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConfiguration | None:
+    """Return the configuration among objects, whatever it enables; None if there is none.
+
+    Raises:
+        ConfigurationError: If it cannot be read.
+    """
+    found = next((made for made in objects if name_of(made) == SCHEDULER_CONFIG_MAP), None)
+    if found is None:
+        return None
     text = (found.get("data") or {}).get(SCHEDULER_KEY) or ""
     try:
         check_bounds(text)
@@ -53,7 +65,7 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConfigu
     made = read_fields(SchedulerConfiguration, fields)
     if fields.faults:
         raise ConfigurationError(f"ConfigMap {SCHEDULER_CONFIG_MAP}: {fields.faults[0]}")
-    return _checked(made)
+    return made
 
 
 def _checked(made: SchedulerConfiguration) -> SchedulerConfiguration:

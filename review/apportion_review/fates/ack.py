@@ -1,0 +1,103 @@
+"""The fates of running pods under ACK's ElasticQuotaTree, by a static model of its preemption.
+
+Source: help.aliyun.com, "Enable preemptive scheduling" and "ElasticQuotaTree", as the simulated engine reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apportion_api.ack.objects import ElasticQuotaTree
+from apportion_compiler.plain_objects import Manifest, integer
+from apportion_review.fates.pod_fates import EngineModel, Use, beyond_limits, classes_of, pod_fates, started_of
+from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
+from apportion_runtime.engines.ack.tree import Quota, Tree, read_tree
+from apportion_runtime.engines.ack.victims import add
+from apportion_runtime.sim.api.pod_requests import total
+
+SOURCE = "ACK documentation of 2026-11"
+
+
+def ack_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
+    """Return the fates of the running pods of a cluster, by owner."""
+    return pod_fates(_MODEL, base, head)
+
+
+class _Side:
+    """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
+
+    def __init__(self, objects: Sequence[Manifest]) -> None:
+        trees = [*of_group(objects, ElasticQuotaTree.group, "ElasticQuotaTree")]
+        if len(trees) != 1:
+            raise ValueError(f"there are {len(trees)} ElasticQuotaTrees, and ACK reads one")
+        self._tree: Tree = read_tree(trees[0])
+        self._shown = self._tree.shown()
+        self._classes = classes_of(objects)
+        self._used: dict[str, dict[str, int]] = {path: {} for path in self._tree.quotas}
+        uses: list[Use] = []
+        for owned in owned_pods(objects):
+            quota = self._quota(owned)
+            held = total(requests_of(pod) for pod in owned.pods)
+            if quota is not None:
+                add(self._tree, self._used, quota.path, held)
+                uses += (
+                    Use(owned.owner, each.path, held, owned.priority, started_of(owned))
+                    for each in self._tree.upward(quota.path)
+                )
+        self._beyond = beyond_limits(uses, lambda path, resource: self._tree.quotas[path].maximum.get(resource))
+
+    def _quota(self, owned: OwnedPods) -> Quota | None:
+        path = self._tree.quota_of(owned.pods[0])
+        return None if path is None else self._tree.quotas[path]
+
+    def queue_of(self, owned: OwnedPods) -> str:
+        """Return the name of the node that pods count at."""
+        quota = self._quota(owned)
+        return "" if quota is None else self._shown[quota.path]
+
+    def is_preemptible(self, owned: OwnedPods) -> bool | None:
+        """Tell nothing: priorities and guarantees decide."""
+        return None
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is assumed."""
+        return self._classes.notes()
+
+    def verdict(self, owned: OwnedPods) -> Verdict:
+        """Return the fate of pods."""
+        quota = self._quota(owned)
+        if quota is None:
+            return Verdict(Fate.UNKNOWN, "it counts at no node of the ElasticQuotaTree")
+        lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
+        name = self._shown[quota.path]
+        if self._classes.outranks(lowest):
+            return Verdict(Fate.ON_DEMAND, f"pods of its own quota with a priority above {lowest} may preempt it", name)
+        if not self._stays_within_min(quota):
+            return Verdict(Fate.ON_DEMAND, f"{name} may use more than its min, which a quota within its min takes back")
+        if owned.owner in self._beyond:
+            path, resource, limit = self._beyond[owned.owner]
+            return Verdict(
+                Fate.STUCK, f"{self._shown[path]} is over its max of {limit} {resource}, and {name} is within its min"
+            )
+        return Verdict(Fate.SAFE, f"{name} never uses more than its min, and no class ranks above it")
+
+    def _stays_within_min(self, quota: Quota) -> bool:
+        """Tell whether a quota uses no more than its min of anything, and its max keeps it there."""
+        for resource in {*quota.minimum, *quota.maximum}:
+            least = quota.minimum.get(resource, 0)
+            most = quota.maximum.get(resource)
+            if most is None or max(most, self._used[quota.path].get(resource, 0)) > least:
+                return False
+        return True
+
+
+_MODEL = EngineModel(
+    "ack",
+    SOURCE,
+    _Side,
+    (
+        "ACK's scheduler is not run on the snapshot: what waiting work evicts is reclaimable on demand.",
+        "kube-queue's requeueing of dequeued jobs whose pods are pending is not modelled.",
+    ),
+)

@@ -1,0 +1,212 @@
+"""The fates of running pods under Koordinator's elastic quotas: what its revoke controller evicts, and what it may.
+
+A quota that uses more than its runtime for `delayEvictTime` loses its least important preemptible pods, whoever asks.
+Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota (quota_overuse_revoke.go, preempt.go) at a7a1b76b.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.engines.koordinator.names import (
+    ALLOW_LENT_LABEL,
+    DEFAULT_QUOTA,
+    NAMESPACES_ANNOTATION,
+    PARENT_LABEL,
+    PREEMPTIBLE_LABEL,
+    QUEUE_LABEL,
+    ROOT_QUOTA,
+    SCHEDULER,
+    SHARED_WEIGHT_ANNOTATION,
+    SYSTEM_QUOTA,
+    TREE_ID_LABEL,
+)
+from apportion_compiler.plain_objects import Manifest, annotations_of, integer, labels_of, mapping, name_of, text
+from apportion_compiler.readers.objects import queue_id
+from apportion_review.fates.pod_fates import EngineModel, classes_of, pod_fates
+from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.workloads import OwnedPods, of_group, pending_pods, requests_of, running_pods
+from apportion_runtime.engines.koordinator.division import ROOT, Quota, runtime_quotas
+from apportion_runtime.sim.api.pod_requests import amount, amounts, total
+
+SOURCE = "Koordinator v1.8.0-61"
+_GROUP = "scheduling.sigs.k8s.io"
+_OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
+
+
+def koordinator_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
+    """Return the fates of the running pods of a cluster, by owner."""
+    return pod_fates(_MODEL, base, head)
+
+
+class _Side:
+    """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
+
+    def __init__(self, objects: Sequence[Manifest]) -> None:
+        quotas = [made for made in of_group(objects, _GROUP, "ElasticQuota") if name_of(made) not in _OWN]
+        self._quotas = {name_of(made): made for made in quotas}
+        self._by_namespace = {ns: name_of(made) for made in quotas for ns in _namespaces(made)}
+        self._classes = classes_of(objects)
+        self._has_trees = any(labels_of(made).get(TREE_ID_LABEL) for made in quotas)
+        self._running = [pod for pod in running_pods(objects) if self._quota_of(pod) is not None]
+        self._runtime = {} if self._has_trees else self._runtimes(objects)
+        self._revoked = frozenset(self._revocations())
+
+    def _quota_of(self, pod: Manifest) -> str | None:
+        name = labels_of(pod).get(QUEUE_LABEL) or self._by_namespace.get(text(pod, "metadata", "namespace") or "")
+        return name if name in self._quotas else None
+
+    def _runtimes(self, objects: Sequence[Manifest]) -> Mapping[tuple[str, str], int]:
+        """Return the runtime of each quota and resource with what the snapshot's pods request."""
+        capacity = total(amounts(mapping(node, "status", "allocatable")) for node in of_group(objects, "", "Node"))
+        requested: dict[str, dict[str, int]] = {}
+        for pod in (*running_pods(objects), *pending_pods(objects)):
+            name = self._quota_of(pod)
+            for resource, asked in requests_of(pod).items():
+                if name is not None:
+                    held = requested.setdefault(name, {})
+                    held[resource] = held.get(resource, 0) + asked
+                elif text(pod, "spec", "nodeName"):
+                    capacity[resource] = capacity.get(resource, 0) - asked
+        found: dict[tuple[str, str], int] = {}
+        for resource in sorted({key for made in self._quotas.values() for key in mapping(made, "spec", "max")}):
+            division = [
+                _quota(made, resource, requested.get(name, {}).get(resource, 0)) for name, made in self._quotas.items()
+            ]
+            for name, quota in runtime_quotas(capacity.get(resource, 0), division).items():
+                if resource in mapping(self._quotas[name], "spec", "max"):
+                    found[name, resource] = quota.runtime
+        return found
+
+    def _revocations(self) -> Iterator[str]:
+        """Yield the pods that quotas over their runtime lose, by uid."""
+        held: dict[str, list[Manifest]] = {}
+        for pod in self._running:
+            held.setdefault(str(self._quota_of(pod)), []).append(pod)
+        for name, pods in held.items():
+            limits = {resource: limit for (quota, resource), limit in self._runtime.items() if quota == name}
+            used = total(requests_of(pod) for pod in pods)
+            going: list[Manifest] = []
+            for pod in sorted(pods, key=_importance):
+                if not _exceeds(used, limits):
+                    break
+                if not _is_fixed(pod):
+                    going.append(pod)
+                    used = _less(used, requests_of(pod))
+            for pod in reversed(going):
+                back = total((used, requests_of(pod)))
+                if _exceeds(back, limits):
+                    yield _uid(pod)
+                else:
+                    used = back
+
+    def queue_of(self, owned: OwnedPods) -> str:
+        """Return the quota of the pods."""
+        name = self._quota_of(owned.pods[0])
+        return "" if name is None else queue_id(self._quotas[name])
+
+    def is_preemptible(self, owned: OwnedPods) -> bool | None:
+        """Tell whether any of the pods may be evicted."""
+        return not all(_is_fixed(pod) for pod in owned.pods)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what is assumed."""
+        yield from self._classes.notes()
+        if self._has_trees:
+            yield "Runtimes of several quota trees are not computed: what the revoke controller evicts is reclaimable on demand."
+
+    def verdict(self, owned: OwnedPods) -> Verdict:
+        """Return the fate of pods."""
+        if any(text(pod, "spec", "schedulerName") != SCHEDULER for pod in owned.pods):
+            return Verdict(Fate.UNKNOWN, "not scheduled by koord-scheduler")
+        name = self._quota_of(owned.pods[0])
+        if name is None:
+            return Verdict(Fate.UNKNOWN, "it has no ElasticQuota")
+        revoked = sum(_uid(pod) in self._revoked for pod in owned.pods)
+        if revoked:
+            return Verdict(
+                Fate.EVICTED,
+                f"{name} uses more than its runtime, and the revoke controller evicts {revoked} of {len(owned.pods)} pods",
+            )
+        if self.is_preemptible(owned):
+            return Verdict(
+                Fate.ON_DEMAND, f"preemptible: revoked once {name} uses more than its runtime, or preempted within it"
+            )
+        lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
+        if self._classes.outranks(lowest):
+            return Verdict(
+                Fate.UNKNOWN, "not preemptible in its quota, but DefaultPreemption may evict it if it is not disabled"
+            )
+        if _exceeds(self._fixed_use(name), _maximum(self._quotas[name])):
+            return Verdict(Fate.STUCK, f"non-preemptible pods of {name} exceed its max, and nothing evicts them")
+        return Verdict(Fate.SAFE, "not preemptible, and no class ranks above it")
+
+    def _fixed_use(self, name: str) -> dict[str, int]:
+        return total(requests_of(pod) for pod in self._running if self._quota_of(pod) == name and _is_fixed(pod))
+
+
+def _quota(made: Manifest, resource: str, requested: int) -> Quota:
+    least, most = (mapping(made, "spec", key).get(resource) for key in ("min", "max"))
+    weights = _json(annotations_of(made).get(SHARED_WEIGHT_ANNOTATION))
+    weight = weights.get(resource, most) if isinstance(weights, Mapping) else most
+    parent = labels_of(made).get(PARENT_LABEL, ROOT_QUOTA)
+    return Quota(
+        name_of(made),
+        ROOT if parent == ROOT_QUOTA else parent,
+        0 if least is None else amount(resource, str(least)),
+        None if most is None else amount(resource, str(most)),
+        0 if weight is None else amount(resource, str(weight)),
+        lends=labels_of(made).get(ALLOW_LENT_LABEL) != "false",
+        own_request=requested,
+    )
+
+
+def _maximum(made: Manifest) -> dict[str, int]:
+    return {key: amount(key, str(written)) for key, written in mapping(made, "spec", "max").items()}
+
+
+def _namespaces(made: Manifest) -> list[str]:
+    found = _json(annotations_of(made).get(NAMESPACES_ANNOTATION))
+    return [str(each) for each in found] if isinstance(found, list) else []
+
+
+def _json(written: str | None) -> object:
+    try:
+        return None if written is None else json.loads(written)
+    except ValueError as wrong:
+        raise ValueError(f"`{written}` is not JSON: {wrong}") from None
+
+
+def _is_fixed(pod: Manifest) -> bool:
+    return labels_of(pod).get(PREEMPTIBLE_LABEL) == "false"
+
+
+def _importance(pod: Manifest) -> tuple[int, str, str]:
+    """Return the place of a pod among those that are evicted: the lowest priority first, then the latest."""
+    created = text(pod, "metadata", "creationTimestamp") or ""
+    return integer(pod, "spec", "priority") or 0, "".join(chr(0x10FFFF - ord(c)) for c in created), _uid(pod)
+
+
+def _uid(pod: Manifest) -> str:
+    return text(pod, "metadata", "uid") or f"{text(pod, 'metadata', 'namespace')}/{name_of(pod)}"
+
+
+def _exceeds(used: Mapping[str, int], limits: Mapping[str, int]) -> bool:
+    return any(used.get(resource, 0) > limit for resource, limit in limits.items())
+
+
+def _less(used: Mapping[str, int], gone: Mapping[str, int]) -> dict[str, int]:
+    return {name: value - gone.get(name, 0) for name, value in used.items()}
+
+
+_MODEL = EngineModel(
+    "koordinator",
+    SOURCE,
+    _Side,
+    (
+        "The revoke controller is assumed to watch all quotas (monitorAllQuotas).",
+        "The pods of the snapshot are assumed to run and wait for longer than delayEvictTime.",
+        "Scaling of minima (scaleMinQuota), gangs, and the order of pods by deletion cost are not modelled.",
+    ),
+)

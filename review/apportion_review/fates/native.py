@@ -1,0 +1,98 @@
+"""The fates of running pods where kube-scheduler alone places pods: no quota evicts, priorities do.
+
+Source: Kubernetes v1.36.3, pkg/scheduler/framework/plugins/defaultpreemption, pkg/quota.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apportion_compiler.backends.metadata import GROUP
+from apportion_compiler.plain_objects import Manifest, integer, items, labels_of, mapping, name_of, text
+from apportion_review.fates.pod_fates import EngineModel, Use, beyond_limits, classes_of, pod_fates, started_of
+from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
+from apportion_runtime.sim.api.pod_requests import amount, total
+
+SOURCE = "Kubernetes v1.36.3"
+_QUEUE_LABEL = f"{GROUP}/queue"
+_PLAIN = ("cpu", "memory")
+_REQUESTS = "requests."
+
+
+def native_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
+    """Return the fates of the running pods of a cluster, by owner."""
+    return pod_fates(_MODEL, base, head)
+
+
+class _Side:
+    """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
+
+    def __init__(self, objects: Sequence[Manifest]) -> None:
+        self._classes = classes_of(objects)
+        self._queues = {
+            name_of(each): labels_of(each)[_QUEUE_LABEL]
+            for each in of_group(objects, "", "Namespace")
+            if _QUEUE_LABEL in labels_of(each)
+        }
+        quotas = list(of_group(objects, "", "ResourceQuota"))
+        scoped = [each for each in quotas if items(each, "spec", "scopes") or mapping(each, "spec", "scopeSelector")]
+        self._n_scoped = len(scoped)
+        self._limits = _limits([each for each in quotas if each not in scoped])
+        self._beyond = beyond_limits(
+            [
+                Use(
+                    owned.owner, owned.owner.namespace, total(requests_of(pod) for pod in owned.pods), owned.priority,
+                    started_of(owned),
+                )
+                for owned in owned_pods(objects)
+            ],
+            lambda namespace, resource: self._limits.get((namespace, resource)),
+        )  # fmt: skip
+
+    def queue_of(self, owned: OwnedPods) -> str:
+        """Return the queue of the namespace; the namespace itself if it has none."""
+        return self._queues.get(owned.owner.namespace, owned.owner.namespace)
+
+    def is_preemptible(self, owned: OwnedPods) -> bool | None:
+        """Tell nothing: kube-scheduler compares priorities alone."""
+        return None
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is assumed."""
+        scoped = f"{self._n_scoped} ResourceQuotas with scopes are not compared with what runs."
+        return (*self._classes.notes(), *((scoped,) if self._n_scoped else ()))
+
+    def verdict(self, owned: OwnedPods) -> Verdict:
+        """Return the fate of pods."""
+        lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
+        if self._classes.outranks(lowest):
+            return Verdict(Fate.ON_DEMAND, f"kube-scheduler may preempt it for pods of a priority above {lowest}")
+        if owned.owner in self._beyond:
+            namespace, resource, limit = self._beyond[owned.owner]
+            return Verdict(
+                Fate.STUCK,
+                f"namespace {namespace} is over its quota of {limit} {resource}, and a ResourceQuota evicts nothing",
+            )
+        return Verdict(Fate.SAFE, "no class that preempts ranks above it, and a ResourceQuota evicts nothing")
+
+
+def _limits(quotas: Sequence[Manifest]) -> Mapping[tuple[str, str], int]:
+    """Return the least limit of each namespace and resource. Raises `ValueError` for an amount that cannot be read."""
+    found: dict[tuple[str, str], int] = {}
+    for quota in quotas:
+        for key, written in mapping(quota, "spec", "hard").items():
+            resource = key.removeprefix(_REQUESTS)
+            if key in _PLAIN or key.startswith(_REQUESTS):
+                at = (text(quota, "metadata", "namespace") or "", resource)
+                limit = amount(resource, str(written))
+                found[at] = min(limit, found.get(at, limit))
+    return found
+
+
+_MODEL = EngineModel(
+    "native",
+    SOURCE,
+    _Side,
+    ("Preemption for the pods that wait in the snapshot is not simulated: it is reclaimable on demand.",),
+)

@@ -1,0 +1,176 @@
+"""Fates on engines that evict pods: a row for each owner of running pods, decided by a model of each policy's side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from apportion_compiler.plain_objects import Manifest, integer, name_of, text
+from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
+from apportion_review.fates.workloads import OwnedPods, Owner, gpus_of, models_of_nodes, of_group, owned_pods
+from apportion_runtime.snapshots.quantities import parse_time
+
+SYSTEM_NAMESPACES = frozenset(("kube-system", "kube-public", "kube-node-lease"))
+_SYSTEM_CLASSES = "system-"
+_UNREAD = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
+NODES_NOTE = "Evictions by failed, drained and full nodes, and for pods of DaemonSets, are not modelled."
+
+
+_ASSUMED_CLASSES = (
+    "Future pods are assumed to have a priority of the listed classes; system-cluster-critical and "
+    "system-node-critical are not taken into account."
+)
+
+
+class SideModel(Protocol):
+    """What an engine may do to running pods under one policy."""
+
+    def queue_of(self, owned: OwnedPods) -> str:
+        """Return the queue that pods are accounted to."""
+        ...
+
+    def verdict(self, owned: OwnedPods) -> Verdict:
+        """Return the fate of pods."""
+        ...
+
+    def is_preemptible(self, owned: OwnedPods) -> bool | None:
+        """Tell whether the engine takes pods for preemptible; None if it does not distinguish."""
+        ...
+
+    def notes(self) -> Iterable[str]:
+        """Return what is assumed, one sentence each."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineModel:
+    """An engine, and the model of a side. `read` raises `ValueError` for objects that cannot be evaluated."""
+
+    engine: str
+    source: str
+    read: Callable[[Sequence[Manifest]], SideModel]
+    notes: tuple[str, ...]
+
+
+def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manifest]) -> EngineFates:
+    """Return the fates of the owners of a cluster's running pods, apart from those in Kubernetes' own namespaces."""
+    notes: list[str] = []
+    sides: list[SideModel | None] = []
+    for name, objects in (("base", base), ("head", head)):
+        try:
+            side = model.read(objects)
+        except ValueError as wrong:
+            notes.append(f"The {name} cannot be evaluated: {wrong}.")
+            sides.append(None)
+            continue
+        sides.append(side)
+        notes += side.notes()
+    nodes = models_of_nodes(base)
+    known = next((side for side in sides if side is not None), None)
+    rows: list[WorkloadFate] = []
+    n_system = 0
+    for owned in owned_pods(base):
+        if owned.owner.namespace in SYSTEM_NAMESPACES:
+            n_system += 1
+            continue
+        before, after = (_UNREAD if side is None else side.verdict(owned) for side in sides)
+        rows.append(WorkloadFate(_workload(owned, known, nodes), before, after))
+    if n_system:
+        notes.append(f"{n_system} workloads in Kubernetes' own namespaces are left out.")
+    notes += (*model.notes, NODES_NOTE)
+    return EngineFates(
+        model.engine, model.source, is_verified=False, rows=tuple(rows), notes=tuple(dict.fromkeys(notes))
+    )
+
+
+def _workload(owned: OwnedPods, side: SideModel | None, nodes: Mapping[str, str]) -> Workload:
+    started = [time for pod in owned.pods if (time := text(pod, "status", "startTime")) is not None]
+    return Workload(
+        owned.owner.kind,
+        owned.owner.namespace,
+        owned.owner.name,
+        "" if side is None else side.queue_of(owned),
+        gpus_of(owned.pods, nodes),
+        len(owned.pods),
+        owned.priority_class,
+        None if side is None else side.is_preemptible(owned),
+        min(map(parse_time, started), default=None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The priorities of a cluster's PriorityClasses, without those of the system.
+
+    Attributes:
+        values: Value of each class by name.
+        highest: The highest of a class that may preempt; None if there are no classes, so that any is possible.
+    """
+
+    values: Mapping[str, int]
+    highest: int | None
+
+    def outranks(self, priority: int) -> bool:
+        """Tell whether a pod may exist that preempts one of a priority."""
+        return self.highest is None or self.highest > priority
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is assumed of priorities."""
+        if self.highest is None:
+            return ("No PriorityClass is among the objects: any priority is assumed to be possible.",)
+        return (_ASSUMED_CLASSES,)
+
+
+def classes_of(objects: Sequence[Manifest]) -> Classes:
+    """Return the priority classes among objects; pods without a class have priority 0 and may preempt."""
+    values: dict[str, int] = {}
+    preempting = [0]
+    for made in of_group(objects, "scheduling.k8s.io", "PriorityClass"):
+        value = made.get("value")
+        if name_of(made).startswith(_SYSTEM_CLASSES) or not isinstance(value, int):
+            continue
+        values[name_of(made)] = value
+        if made.get("preemptionPolicy") != "Never":
+            preempting.append(value)
+    for pod in of_group(objects, "", "Pod"):
+        of_system = (text(pod, "spec", "priorityClassName") or "").startswith(_SYSTEM_CLASSES)
+        if not of_system and text(pod, "spec", "preemptionPolicy") != "Never":
+            preempting.append(integer(pod, "spec", "priority") or 0)
+    return Classes(values, max(preempting) if values else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What pods of one owner hold in a queue."""
+
+    owner: Owner
+    queue: str
+    amounts: Mapping[str, int]
+    priority: int
+    since: str
+
+
+def beyond_limits(uses: Iterable[Use], limit: Callable[[str, str], int | None]) -> Mapping[Owner, tuple[str, str, int]]:
+    """Return who is beyond the limit of a queue, with the queue, the resource and the limit.
+
+    The least important and the latest started are beyond it.
+
+    Args:
+        uses: What is held.
+        limit: Limit of a queue by its name and the resource; None without one.
+    """
+    found: dict[Owner, tuple[str, str, int]] = {}
+    total: dict[tuple[str, str], int] = {}
+    for use in sorted(uses, key=lambda use: (-use.priority, use.since, use.owner)):
+        for resource, amount in sorted(use.amounts.items()):
+            held = total[use.queue, resource] = total.get((use.queue, resource), 0) + amount
+            most = limit(use.queue, resource)
+            if amount and most is not None and held > most:
+                found.setdefault(use.owner, (use.queue, resource, most))
+    return found
+
+
+def started_of(owned: OwnedPods) -> str:
+    """Return when the first of some pods was made."""
+    return min(text(pod, "metadata", "creationTimestamp") or "" for pod in owned.pods)

@@ -1,0 +1,173 @@
+"""The fates of running pods under YuniKorn, by a static model of its preemption.
+
+A pending pod preempts after a delay, while its queue is within its guarantee, from queues above theirs.
+Source: apache/yunikorn-core pkg/scheduler/objects (preemption.go, queue.go) at be3bb487.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.engines.yunikorn.emit.queues import ID_PROPERTY
+from apportion_compiler.engines.yunikorn.names import (
+    CONFIG_MAP,
+    OLD_QUEUE_LABEL,
+    PARENT_QUEUE_ANNOTATION,
+    PARTITION,
+    QUEUE_ANNOTATION,
+    QUEUE_LABEL,
+    SCHEDULER,
+    VCORE,
+)
+from apportion_compiler.engines.yunikorn.rules.amounts import least, parse_amounts
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
+from apportion_compiler.engines.yunikorn.rules.manifests import is_config_map, queues_text
+from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_root
+from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
+from apportion_compiler.engines.yunikorn.rules.records import Partition, Queue, partitions_of
+from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, name_of, text
+from apportion_review.fates.pod_fates import EngineModel, pod_fates
+from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
+from apportion_runtime.sim.api.pod_requests import CPU, total
+
+SOURCE = "YuniKorn core be3bb487"
+_DISABLED = "disabled"
+
+
+def yunikorn_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
+    """Return the fates of the running pods of a cluster, by owner."""
+    return pod_fates(_MODEL, base, head)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A queue with what holds of it on its whole path.
+
+    Attributes:
+        id: The id that the policy uses.
+        maximum: The least maximum of the queue and those above it.
+        is_disabled: Whether preemption is disabled for the queue or one above it.
+    """
+
+    id: str
+    guaranteed: Mapping[str, int]
+    maximum: Mapping[str, int]
+    is_disabled: bool
+
+
+class _Side:
+    """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
+
+    def __init__(self, objects: Sequence[Manifest]) -> None:
+        try:
+            self._partition = with_root(_partition(objects))
+            root = root_of(self._partition)
+            self._leaves = dict(_leaves(root, root.name.lower(), {}, is_disabled=False))
+        except ConfigRefusedError as refused:
+            raise ValueError(f"ConfigMap {CONFIG_MAP}: {refused.path}: {refused}") from None
+        self._namespaces = {name_of(each): annotations_of(each) for each in of_group(objects, "", "Namespace")}
+        self._used: dict[str, dict[str, int]] = {}
+        for owned in owned_pods(objects):
+            path = self._path(owned)
+            held = total(requests_of(pod) for pod in owned.pods)
+            self._used[path] = total((self._used.get(path, {}), _counted(held)))
+
+    def _path(self, owned: OwnedPods) -> str:
+        pod = owned.pods[0]
+        labels, annotations = labels_of(pod), annotations_of(pod)
+        named = labels.get(QUEUE_LABEL) or annotations.get(QUEUE_ANNOTATION) or labels.get(OLD_QUEUE_LABEL)
+        placed = self._namespaces.get(owned.owner.namespace, {}).get(PARENT_QUEUE_ANNOTATION)
+        return (placed or named or "").lower()
+
+    def queue_of(self, owned: OwnedPods) -> str:
+        """Return the queue of the namespace, or that which the pods name."""
+        path = self._path(owned)
+        return self._leaves[path].id if path in self._leaves else path
+
+    def is_preemptible(self, owned: OwnedPods) -> bool | None:
+        """Tell nothing: a pod that opts out is evicted last."""
+        return None
+
+    def notes(self) -> tuple[str, ...]:
+        """Return nothing: no object is missing that the model assumes."""
+        return ()
+
+    def verdict(self, owned: OwnedPods) -> Verdict:
+        """Return the fate of pods."""
+        if any(text(pod, "spec", "schedulerName") != SCHEDULER for pod in owned.pods):
+            return Verdict(Fate.UNKNOWN, "not scheduled by YuniKorn")
+        path = self._path(owned)
+        leaf = self._leaves.get(path)
+        if leaf is None:
+            return Verdict(Fate.UNKNOWN, f"there is no queue {path}" if path else "its queue is not known")
+        over = _first_over(self._used.get(path, {}), leaf.maximum)
+        if self._partition.quota_preemption and over:
+            return Verdict(Fate.ON_DEMAND, f"{leaf.id} is over its max of {over}, and quota preemption is enabled")
+        if self._partition.preemption is False or leaf.is_disabled:
+            where = "in the partition" if self._partition.preemption is False else f"for {leaf.id}"
+            kept = f"preemption is disabled {where}"
+        elif self._stays_within(path, leaf):
+            kept = f"{leaf.id} never uses more than its guarantee"
+        else:
+            return Verdict(
+                Fate.ON_DEMAND,
+                f"{leaf.id} may use more than its guarantee, which pods of queues within theirs preempt after a delay",
+            )
+        if over:
+            return Verdict(Fate.STUCK, f"{leaf.id} is over its max of {over}; {kept}")
+        return Verdict(Fate.UNKNOWN, f"{kept}; preemption for pods that must run on one node is not modelled")
+
+    def _stays_within(self, path: str, leaf: _Leaf) -> bool:
+        """Tell whether a queue never uses more of anything than it is guaranteed; one without a guarantee does."""
+        if not leaf.guaranteed:
+            return False
+        used = self._used.get(path, {})
+        return all(
+            resource in leaf.maximum and max(leaf.maximum[resource], used.get(resource, 0)) <= amount
+            for resource, amount in leaf.guaranteed.items()
+        )
+
+
+def _partition(objects: Sequence[Manifest]) -> Partition:
+    """Return the partition `default` of the configuration. Raises `ValueError` without one."""
+    maps = {name_of(made): text_of for made in objects if is_config_map(made) and (text_of := queues_text(made))}
+    found = maps.get(CONFIG_MAP) or next(iter(maps.values()), None)
+    if found is None:
+        raise ValueError(f"there is no ConfigMap {CONFIG_MAP} with queues")
+    for partition in partitions_of(decode(found.text)):
+        if (partition.name or PARTITION) in (PARTITION, f"[mycluster]{PARTITION}"):
+            return partition
+    raise ValueError(f"ConfigMap {CONFIG_MAP} has no partition {PARTITION}")
+
+
+def _leaves(queue: Queue, path: str, above: Mapping[str, int], *, is_disabled: bool) -> Iterator[tuple[str, _Leaf]]:
+    maximum = least(above, parse_amounts(queue.max, f"{queue.path}.resources.max"))
+    properties = queue.properties or {}
+    disabled = is_disabled or properties.get("preemption.policy") == _DISABLED
+    guaranteed = parse_amounts(queue.guaranteed, f"{queue.path}.resources.guaranteed")
+    if not queue.queues:
+        yield path, _Leaf(properties.get(ID_PROPERTY, queue.name), guaranteed, maximum, disabled)
+    for child in queue.queues or ():
+        yield from _leaves(child, f"{path}.{child.name.lower()}", maximum, is_disabled=disabled)
+
+
+def _counted(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Return amounts by YuniKorn's names of resources."""
+    return {VCORE if name == CPU else name: value for name, value in amounts.items()}
+
+
+def _first_over(used: Mapping[str, int], maximum: Mapping[str, int]) -> str:
+    return next((f"{limit} {name}" for name, limit in sorted(maximum.items()) if used.get(name, 0) > limit), "")
+
+
+_MODEL = EngineModel(
+    "yunikorn",
+    SOURCE,
+    _Side,
+    (
+        "YuniKorn is not run on the snapshot: what waiting work preempts is reclaimable on demand.",
+        "Fences and priority offsets, which narrow the search for victims, are not taken into account.",
+    ),
+)

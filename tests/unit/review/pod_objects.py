@@ -1,0 +1,69 @@
+"""Pods, a node and priority classes from a short description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+CLASSES = {"low": 0, "high": 100}
+
+
+def objects_of(case: Mapping[str, Any], *, is_head: bool) -> Iterator[dict[str, Any]]:
+    """Yield the objects of one side: those of the head take the place of others with the same kind and name."""
+    for name, value in case.get("classes", CLASSES).items():
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+    gpus = str(case.get("gpus", 16))
+    labels = {"apportion.dev/gpu-model": "h100"}
+    yield {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n", "labels": labels},
+        "status": {"allocatable": {"nvidia.com/gpu": gpus, "pods": "100"}},
+    }
+    made = {_key(each): each for each in case["objects"]}
+    if is_head:
+        made |= {_key(each): each for each in case.get("head", ())}
+        for key in case.get("deleted", ()):
+            del made[tuple(key)]
+    yield from made.values()
+    for number, (name, said) in enumerate(case["pods"].items()):
+        yield _pod(name, said, number, case)
+
+
+def _key(made: Mapping[str, Any]) -> tuple[str, str]:
+    return str(made["kind"]), str(made["metadata"]["name"])
+
+
+def _pod(name: str, said: Mapping[str, Any], number: int, case: Mapping[str, Any]) -> dict[str, Any]:
+    time = f"2026-11-01T00:00:{number:02}Z"
+    class_name = said.get("class", "low")
+    gpus = {"nvidia.com/gpu": str(said.get("gpus", 1))}
+    pod: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{name}-0",
+            "namespace": said.get("namespace", "a"),
+            "uid": name,
+            "creationTimestamp": time,
+            "labels": said.get("labels", {}),
+            "annotations": said.get("annotations", {}),
+            "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": name, "controller": True}],
+        },
+        "spec": {
+            "schedulerName": said.get("scheduler", case.get("scheduler", "default-scheduler")),
+            "priorityClassName": class_name,
+            "priority": case.get("classes", CLASSES).get(class_name, 0),
+            "containers": [{"name": "main", "resources": {"requests": gpus}}],
+        },
+        "status": {"phase": "Pending"},
+    }
+    if not said.get("pending"):
+        pod["spec"]["nodeName"] = "n"
+        pod["status"] = {"phase": "Running", "startTime": time}
+    return pod

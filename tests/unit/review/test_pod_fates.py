@@ -1,0 +1,63 @@
+"""What becomes of running pods on the engines with static models, one case for each rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.unit.review.pod_objects import objects_of
+
+from apportion_review.fates.engine_fates import ENGINE_FATES
+from apportion_review.fates.records import EngineFates, Fate
+
+HERE = Path(__file__).parent
+ENGINES = ("ack", "koordinator", "native", "volcano", "yunikorn")
+
+
+def cases() -> Iterator[Any]:
+    """The cases of all engines."""
+    for engine in ENGINES:
+        document = yaml.safe_load((HERE / f"{engine}-fates.yaml").read_text())
+        for case in document["cases"]:
+            made = {**document.get("all", {}), **case, "engine": engine}
+            yield pytest.param(made, id=f"{engine}: {case['name']}")
+
+
+def fates_of(case: dict[str, Any]) -> EngineFates:
+    """The fates of a case."""
+    base, head = (list(objects_of(case, is_head=is_head)) for is_head in (False, True))
+    return ENGINE_FATES[case["engine"]](base, head, now=None)
+
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_fates(case: dict[str, Any]) -> None:
+    found = fates_of(case)
+    base = {row.workload.name: row.base.fate.value for row in found.rows}
+    head = {row.workload.name: row.head.fate.value for row in found.rows}
+    assert head == case["fates"], [row.head for row in found.rows]
+    assert base == {**case["fates"], **case.get("base", {})}, [row.base for row in found.rows]
+    assert any(case.get("rule", "") in row.head.rule for row in found.rows), [row.head.rule for row in found.rows]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_objects_that_cannot_be_read_make_every_fate_unknown(engine: str) -> None:
+    document = yaml.safe_load((HERE / f"{engine}-fates.yaml").read_text())
+    case = {**document.get("all", {}), **document["cases"][0], "engine": engine, "head": [document["unreadable"]]}
+    found = fates_of(case)
+    assert {row.head.fate for row in found.rows} == {Fate.UNKNOWN}
+    assert any(note.startswith("The head cannot be evaluated: ") for note in found.notes), found.notes
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_workloads_are_owners_of_pods(engine: str) -> None:
+    document = yaml.safe_load((HERE / f"{engine}-fates.yaml").read_text())
+    found = fates_of({**document.get("all", {}), **document["cases"][0], "engine": engine})
+    row = found.rows[0]
+    assert row.workload.kind == "Job"
+    assert row.workload.gpus == {"h100": 1000 * document["cases"][0]["pods"][row.workload.name]["gpus"]}
+    assert row.workload.queue == "a"
+    assert row.workload.started is not None
+    assert not found.is_verified
