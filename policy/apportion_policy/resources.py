@@ -185,7 +185,7 @@ def check_replaced(override: Declaration) -> None:
     """Reject an override that replaces a field without a value for it. Raises `ValueError`."""
     for field in cast(Any, override).replace:
         if getattr(override, field) is None:
-            raise ValueError(f"`replace` names `{field}`, which the override does not set")
+            raise ValueError(f"`replace` lists `{field}`, which the override does not set")
 
 
 RESOURCE_TEXT: Mapping[str, Callable[[Amount], str]] = {CPU: cpu_text, MEMORY: memory_text, GPU: gpu_text}

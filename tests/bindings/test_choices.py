@@ -149,7 +149,7 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
 @pytest.mark.parametrize(
     ("queue", "kind", "options", "says"),
     [
-        ("visoin", "Job", _FIRST, "there is no queue visoin; did you mean vision?"),
+        ("visoin", "Job", _FIRST, "queue visoin does not exist; did you mean vision?"),
         (
             "research",
             "Job",
@@ -210,7 +210,7 @@ def test_non_preemptible_work_over_the_guarantee_is_remarked_where_nothing_is_le
     engine: str, holds: bool
 ) -> None:
     remarks = bound(program(engine), "vision", "Job", Options(gpus=8000, workers=2, priority_class="build")).remarks
-    says = "vision-job requests 16 GPUs, but queue vision is guaranteed, which limits build work, 8 GPUs"
+    says = "vision-job requests 16 GPUs, but queue vision limits build workloads to its guarantee of 8 GPUs"
     assert [remark.startswith(says) for remark in remarks] == [True] * holds
 
 

@@ -124,7 +124,7 @@ CASES = [
     ("kai", (_KAI_QUEUES, _job(**_IN_KAI)), None),
     ("kai", (_RAY % ("kai.scheduler/queue: vision", 1),), None),
     ("kai", (_RAY % ("", 1),), ("pending", "metadata.labels[kai.scheduler/queue]", "Queue label missing from RayCluster; pods will remain pending")),
-    ("kai", (_KAI_QUEUES, _job(labels="kai.scheduler/queue: visoin", pod_spec={"schedulerName": "kai-scheduler"})), ("pending", "metadata.labels[kai.scheduler/queue]", "there is no queue visoin")),
+    ("kai", (_KAI_QUEUES, _job(labels="kai.scheduler/queue: visoin", pod_spec={"schedulerName": "kai-scheduler"})), ("pending", "metadata.labels[kai.scheduler/queue]", "queue visoin does not exist")),
     ("kai", (_KAI_QUEUES, _job(labels="kai.scheduler/queue: research", pod_spec={"schedulerName": "kai-scheduler"})), ("pending", "metadata.labels[kai.scheduler/queue]", "queue research has child queues")),
     ("kai", (_job(labels="kai.scheduler/queue: vision"),), ("ignored", "spec.template.spec.schedulerName", "Kubernetes' default scheduler")),
     ("kai", (_ray_job(labels={"kai.scheduler/queue": "vision"}),), ("pending", "spec.submissionMode", "does not support RayJob with K8sJobMode, which is the default")),
@@ -292,4 +292,4 @@ def test_what_the_cluster_has_counts_as_well() -> None:
     job = yaml.safe_load(_job(**_IN_KAI))
     assert list(workload_verdicts("kai", [job], queues)) == []
     (unknown,) = workload_verdicts("kai", [job], queues[:1])
-    assert unknown.message.startswith("there is no queue vision")
+    assert unknown.message.startswith("queue vision does not exist")

@@ -75,7 +75,7 @@ def _beyond_amounts(
     limit = effective_limits(program)[queue.id]
     bounds: list[tuple[str, Mapping[str, Amount]]] = [("is limited to", limit)]
     if TRAITS[program.engine].holds_to_guarantee and cls is not None and not cls.preemptible:
-        bounds.append((f"is guaranteed, which limits {cls.name} work,", queue.guaranteed))
+        bounds.append((f"limits {cls.name} workloads to its guarantee of", queue.guaranteed))
     for verb, bound in bounds:
         for name, amount in asked.items():
             for resource in _resource_keys(_RESOURCES.get(name, name), model):

@@ -36,5 +36,5 @@ def _finding(group: list[NamedObject]) -> Diagnostic:
         tuple(Related(other.at, f"`{other.name}` is also declared here") for other in (first, *more)),
         f"list the {second.kind} `{second.name}` once, or give each its own {second.field}"
         if same_place
-        else f"give one {second.kind} another {second.field}, or remove it",
+        else f"give one {second.kind} a different {second.field}, or remove it",
     )

@@ -16,14 +16,14 @@ _SUMMARIES: tuple[tuple[FaultKind, str], ...] = (
     ("memory-limit", "the policy exceeded its memory limit"),
     ("missing-import", "the policy imports a missing module"),
     ("invalid-value", "a value is invalid for its field"),
-    ("unreadable-input", "the policy, or a file that it includes, cannot be read"),
+    ("unreadable-input", "the policy or an included file cannot be read"),
     ("document-too-large", "a file of the policy exceeds the size limit"),
     ("malformed-document", "a YAML or JSON document is not a policy"),
     ("invalid-encoding", "a file of the policy is not UTF-8 text"),
     ("no-policy", "the file declares no policy"),
     ("several-policies", "more than one policy is declared"),
     ("sandbox-violation", "the policy attempted a forbidden operation"),
-    ("output-too-large", "the policy, or its output, exceeds the size limit"),
+    ("output-too-large", "the policy or its output exceeds the size limit"),
     ("evaluation-crashed", "the policy's process exited without a result"),
 )
 

@@ -24,8 +24,6 @@ def guarantees_over_capacity(graph: PolicyGraph) -> Iterator[Diagnostic]:
 def _message(graph: PolicyGraph, shortage: Shortage) -> str:
     resource, n_nodes = shortage.resource, shortage.holding.n_nodes
     held = amount_text(resource, shortage.available)
-    message = (
-        f"guarantees add up to {amount_text(resource, shortage.guaranteed)}, but {shortage.scope.name} holds {held}"
-    )
+    message = f"guarantees add up to {amount_text(resource, shortage.guaranteed)}, but {shortage.scope.name} has {held}"
     message += f" on {node_count(n_nodes)}" if n_nodes else ""
     return message + overcommit_text(graph, shortage)

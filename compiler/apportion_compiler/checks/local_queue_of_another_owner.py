@@ -15,7 +15,7 @@ LOCAL_QUEUE_OF_ANOTHER_OWNER = Rule(
     "AP126",
     "local-queue-of-another-owner",
     Severity.ERROR,
-    "a queue has a LocalQueue in a namespace of another owner's queue",
+    "a queue has a LocalQueue in a namespace of a queue with a different owner",
     required=True,
 )
 

@@ -8,7 +8,7 @@ from apportion_compiler.diagnostics.diagnostic import Rule, Severity
 
 _E, _W = Severity.ERROR, Severity.WARNING
 _KINDS: tuple[tuple[str, Severity, str], ...] = (
-    ("unreadable-snapshot", _E, "a snapshot, or an object in it, cannot be read"),
+    ("unreadable-snapshot", _E, "a snapshot or an object in it cannot be read"),
     ("unreadable-quantity", _E, "an amount, a time or a duration is invalid"),
     ("negative-amount", _E, "a request or a node's capacity is negative"),
     ("duplicate-object", _E, "an object is listed more than once"),

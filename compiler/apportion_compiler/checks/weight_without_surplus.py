@@ -17,7 +17,7 @@ from apportion_policy.quantity import Amount, Unlimited, smaller, weight_text
 from apportion_policy.resources import Weight, amount_text
 
 WEIGHT_WITHOUT_SURPLUS = Rule(
-    "AP207", "weight-without-surplus", Severity.WARNING, "a weight is declared where there is no surplus to share"
+    "AP207", "weight-without-surplus", Severity.WARNING, "a weight has no effect because there is no surplus to share"
 )
 
 _CHANGED = frozenset({"guaranteed", "limit", "over_quota_weight"})

@@ -37,7 +37,7 @@ _REFUSED_EVENTS = {
         "syslog.openlog",
         "syslog.syslog",
     ),
-    "start another program": (
+    "start a program": (
         "os.exec",
         "os.posix_spawn",
         "os.spawn",
@@ -47,7 +47,7 @@ _REFUSED_EVENTS = {
         "subprocess.Popen",
         "webbrowser.open",
     ),
-    "start another process": ("os.fork", "os.forkpty"),
+    "start a process": ("os.fork", "os.forkpty"),
     "start a thread": ("_thread.start_new_thread", "_thread.start_joinable_thread"),
     "signal a process": ("os.kill", "os.killpg", "signal.pthread_kill"),
     "call native code": (
@@ -145,7 +145,7 @@ def _open_check(readable: ReadablePaths, root: str, files_read: dict[str, None])
         if isinstance(path, int):
             return
         if isinstance(flags, int) and flags & _WRITING_FLAGS:
-            raise SandboxViolationError(f"this policy tried to write {_shown(path)}")
+            raise SandboxViolationError(f"this policy tried to write to {_shown(path)}")
         real = realpath(os.fsdecode(path))
         if not readable.may_read(real):
             raise SandboxViolationError(

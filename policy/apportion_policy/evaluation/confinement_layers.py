@@ -31,8 +31,8 @@ class Layer:
 
 
 SCRUBBED_ENVIRONMENT = Layer("scrubbed-environment", "reading secrets from environment variables")
-RESOURCE_LIMITS = Layer("resource-limits", "unlimited use of CPU time, files and processes")
-MEMORY_LIMIT = Layer("memory-limit", "unlimited use of memory")
+RESOURCE_LIMITS = Layer("resource-limits", "using unlimited CPU time, files and processes")
+MEMORY_LIMIT = Layer("memory-limit", "using unlimited memory")
 # EINVAL: Linux before 3.5.
 NO_NEW_PRIVILEGES = Layer(
     "no-new-privileges", "gaining privileges through a set-uid program", (*_NOT_THERE, errno.EINVAL)
@@ -51,7 +51,7 @@ SYSTEM_CALLS = Layer(
     "opening sockets, starting programs, processes or threads, and writing files",
     (*_NOT_THERE, errno.EINVAL),
 )
-AUDIT_HOOK = Layer("audit-hook", "no deliberate attack by itself; it reports the offending line")
+AUDIT_HOOK = Layer("audit-hook", "forbidden operations by accident; it reports the offending line")
 
 LAYERS: tuple[Layer, ...] = (
     SCRUBBED_ENVIRONMENT,

@@ -10,7 +10,7 @@ from apportion_compiler.alternatives import alternatives
 @pytest.mark.parametrize(
     ("known", "said"),
     [
-        ([], "there is none"),
+        ([], "none is defined"),
         (["dev"], "choose dev"),
         (["dev", "prod"], "choose one of dev and prod"),
         (["a", "b", "c"], "choose one of a, b and c"),

@@ -65,7 +65,7 @@ def test_total_of_gpus_is_compared_where_no_model_is_named() -> None:
     pools = (_pool("h100", "h100", 2), _pool("a100", "a100", 1))
     graph = _graph((Queue(id="a", guaranteed=Resources(gpu=25)),), pools, _cluster("c", *pools))
     assert _found(graph) == [
-        ("AP601", "guarantees add up to 25 GPUs, but prod/c holds 24 GPUs on 3 nodes", "prod/c"),
+        ("AP601", "guarantees add up to 25 GPUs, but prod/c has 24 GPUs on 3 nodes", "prod/c"),
     ]
 
 
@@ -73,7 +73,7 @@ def test_total_is_not_repeated_beside_a_model() -> None:
     pools = (_pool("h100", "h100", 2), _pool("a100", "a100", 1))
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 24, "a100": 4}))
     assert _found(_graph((queue,), pools, _cluster("c", *pools))) == [
-        ("AP601", "guarantees add up to 24 H100, but prod/c holds 16 H100 on 2 nodes", "prod/c"),
+        ("AP601", "guarantees add up to 24 H100, but prod/c has 16 H100 on 2 nodes", "prod/c"),
         ("AP602", "one 8-GPU node of `a100` down leaves 0 A100 on prod/c for 4 A100 guaranteed", "prod/c"),
     ]
 
@@ -83,8 +83,8 @@ def test_same_numbers_on_several_clusters_are_said_once() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 16}))
     graph = _graph((queue,), (pool,), _cluster("c", pool), _cluster("d", pool), _cluster("e", pool, share="3/4"))
     assert [(scope, message) for _, message, scope in _found(graph)] == [
-        ("prod/c", "guarantees add up to 16 H100, but prod/c holds 8 H100 on 1 node"),
-        ("prod/e", "guarantees add up to 12 H100, but prod/e holds 8 H100 on 1 node"),
+        ("prod/c", "guarantees add up to 16 H100, but prod/c has 8 H100 on 1 node"),
+        ("prod/e", "guarantees add up to 12 H100, but prod/e has 8 H100 on 1 node"),
     ]
     first = next(guarantees_over_capacity(graph))
     assert [related.message for related in first.related][-1] == "the same shortage on prod/d"
@@ -95,7 +95,7 @@ def test_overcommit_raises_what_may_be_promised_and_lowers_the_remedy() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 64}))
     found = _over(_graph((queue,), (pool,), _cluster("c", pool), overcommit="1.5"))
     assert found.message == (
-        "guarantees add up to 64 H100, but prod/c holds 32 H100 on 4 nodes (48 H100 with an overcommit of 1.5)"
+        "guarantees add up to 64 H100, but prod/c has 32 H100 on 4 nodes (48 H100 with an overcommit of 1.5)"
     )
     assert found.fix is not None
     assert found.fix.value == 6  # 6 x 8 x 1.5 = 72; 5 nodes would allow 60.
@@ -136,7 +136,7 @@ def test_cpu_is_found_on_pools_without_gpus() -> None:
 def test_a_cluster_without_gpus_cannot_keep_a_promise_of_gpus() -> None:
     pool = NodePool(id="ordinary", provider=Gke(), max_nodes=2)
     found = _over(_graph((Queue(id="a", guaranteed=Resources(gpu=2)),), (pool,), _cluster("c", pool)))
-    assert found.message == "guarantees add up to 2 GPUs, but prod/c holds 0 GPUs"
+    assert found.message == "guarantees add up to 2 GPUs, but prod/c has 0 GPUs"
 
 
 def test_a_pool_of_no_nodes_is_said_once_and_by_its_own_rule() -> None:

@@ -59,13 +59,13 @@ def test_queued_nodes_back_no_promise() -> None:
     (over,) = _found("AP601", queues=(more,), pools=(_pool("h100", "h100"), queued))
     assert over.effective_severity is Severity.ERROR
     (found,) = _found("AP601", queues=(vision,), pools=(_pool("h100", "h100"), queued))
-    assert found.message == "guarantees add up to 40 H100, but prod/gpu-1 holds 32 H100 on 4 nodes"
+    assert found.message == "guarantees add up to 40 H100, but prod/gpu-1 has 32 H100 on 4 nodes"
     assert "h100-dws" not in str(found.hint)
     said = "nodes of `h100-dws` are provisioned on request and may never arrive, so they do not back guarantees"
     assert said in [related.message for related in found.related]
     assert found.effective_severity is Severity.WARNING
     (alone,) = _found("AP601", queues=(vision,), pools=(queued,))
-    assert alone.message == "guarantees add up to 40 GPUs, but prod/gpu-1 holds 0 GPUs"
+    assert alone.message == "guarantees add up to 40 GPUs, but prod/gpu-1 has 0 GPUs"
     assert "raise max_nodes" not in str(alone.hint)
 
 

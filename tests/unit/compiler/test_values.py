@@ -201,7 +201,7 @@ def test_an_override_of_one_weight_leaves_the_others() -> None:
 
 
 def test_an_override_replaces_only_what_it_sets() -> None:
-    with pytest.raises(ValueError, match="`replace` names `limit`, which the override does not set"):
+    with pytest.raises(ValueError, match="`replace` lists `limit`, which the override does not set"):
         QueueOverride(queue="q", replace=("limit",))
 
 

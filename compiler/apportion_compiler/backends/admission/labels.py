@@ -46,7 +46,7 @@ def _label(key: str, allowed: str) -> Validation:
     return {
         "expression": f"!({name} in variables.labels) || variables.labels[{name}] in {allowed} || "
         f"variables.labelsBefore[?{name}].orValue('') == variables.labels[{name}]",
-        "messageExpression": f"'label {key} names ' + variables.labels[{name}] + '; namespace ' + {NAMESPACE} + "
-        f"' may name ' + {allowed}.join(', ')",
+        "messageExpression": f"'label {key} references ' + variables.labels[{name}] + '; namespace ' + {NAMESPACE} + "
+        f"' may use ' + {allowed}.join(', ')",
         "reason": "Forbidden",
     }

@@ -37,7 +37,7 @@ def _queue(table: EngineTable) -> Iterator[Validation]:
     for key, place in places:
         yield _unless_unchanged(
             f"variables.named.all(n, n.{key} == '' || n.{key} in variables.queues)",
-            f"'{place} names ' + variables.named.filter(n, n.{key} != '' && !(n.{key} in "
+            f"'{place} references ' + variables.named.filter(n, n.{key} != '' && !(n.{key} in "
             f"variables.queues))[0].{key} + '; work in namespace ' + {NAMESPACE} + ' runs in ' + "
             "variables.queues.join(' or ')",
         )

@@ -55,12 +55,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
-        "a node of the tree has min and max only, and free capacity is first come, first served",
+        "a node of the tree has only min and max, and free capacity is first come, first served",
         "remove `over_quota_weight` on this cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
-        "a node of the tree has min and max only, and free capacity is first come, first served",
+        "a node of the tree has only min and max, and free capacity is first come, first served",
         "remove `over_quota_weight` on this cluster",
     ),
     Feature.QUEUE_PRIORITY: Lowered(
@@ -98,8 +98,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a node of the tree can name flavors (attribute resourceflavors) only if a ResourceFlavor of another product "
-        "is installed, whose schema ACK does not publish; a taint on the pool has the same effect",
+        "a node of the tree can reference flavors (attribute resourceflavors) only with the ResourceFlavor of another "
+        "product, whose schema ACK does not publish; a taint on the pool has the same effect",
         "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Native(f"{_NODE}.namespaces"),

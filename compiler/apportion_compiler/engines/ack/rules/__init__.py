@@ -63,7 +63,7 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             index,
             "",
             "Forbidden",
-            f"there is another tree, {described(counted[0])}; ACK supports only one, and more than one corrupts the "
+            f"another tree exists, {described(counted[0])}; ACK supports only one, and more than one corrupts the "
             "accounting",
             "merge them into one tree",
         )

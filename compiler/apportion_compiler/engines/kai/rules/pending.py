@@ -38,7 +38,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
             field = f"metadata.labels[{names.QUEUE_LABEL}]"
             if name not in queues and name != names.SHARED_QUEUE:
                 yield workload.pending(
-                    field, "NotFound", f"there is no queue {name}, so KAI never schedules the pods",
+                    field, "NotFound", f"queue {name} does not exist, so KAI never schedules the pods",
                     f"use one of {listed(leaves)}",
                 )  # fmt: skip
             elif name in inner:

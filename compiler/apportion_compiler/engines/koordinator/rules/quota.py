@@ -57,7 +57,7 @@ class Quota:
 
     def _verdict(self, effect: Effect, field: str, kind: str, message: str, cure: str) -> Verdict:
         if self.index is None:
-            raise ValueError(f"quota {self.name} is not among the manifests")
+            raise ValueError(f"quota {self.name} is not in the manifests")
         return Verdict(effect, self.index, field, kind, message, cure)
 
 

@@ -105,7 +105,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.NAMESPACES: Native("LocalQueue, ClusterQueue spec.namespaceSelector"),
     Feature.DEFAULT_QUEUE: Lowered(
         "LocalQueue named default, which Kueue's webhooks assign to workloads without a queue label",
-        "kinds that Kueue's configuration does not integrate must set their queue label",
+        "workload kinds that are not enabled in Kueue's configuration must set their queue label",
     ),
     Feature.PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml",
@@ -189,7 +189,7 @@ CONDITIONS = (
     Condition(
         SCHEDULER_FILE,
         "is passed to kube-scheduler as --config",
-        "kube-scheduler spreads work over nodes",
+        "kube-scheduler spreads pods across nodes",
         (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )

@@ -64,7 +64,7 @@ def _hard(resource: str, amount: object) -> Iterator[Fault]:
             f"{resource} is not a resource that quotas support: names without a domain are reserved for Kubernetes",
             f"set requests.{resource} with the domain of the device, such as requests.nvidia.com/gpu"
             if "gpu" in resource
-            else "use a standard resource, or the full name of an extended one behind requests.",
+            else "use a standard resource, or `requests.` followed by the full name of an extended resource",
         )
         return
     number = parse(amount)

@@ -69,7 +69,7 @@ def _name(profile: object, path: str, names: Mapping[str, int], *, alone: bool) 
         yield rejected(
             f"{path}.schedulerName",
             "Duplicate",
-            f"{name or _DEFAULT_NAME} is the name of profiles[{names[name or _DEFAULT_NAME]}]",
+            f"{name or _DEFAULT_NAME} is already the name of profiles[{names[name or _DEFAULT_NAME]}]",
             "rename the profile",
         )
 

@@ -70,7 +70,7 @@ def _amounts(queue: Queue) -> Iterator[Refusal]:
                 yield _of(
                     queue,
                     "AP519",
-                    f"{what} {amount_text(resource, amount)}: it counts whole devices",
+                    f"{what} {amount_text(resource, amount)}: YuniKorn counts whole devices",
                     f"use {amount // WHOLE_GPU} or {amount // WHOLE_GPU + 1}",
                 )
             if amount >= UNBOUNDED:
@@ -106,7 +106,7 @@ def _users(queue: Queue) -> Iterator[Refusal]:
             yield _of(
                 queue,
                 "AP518",
-                f'a limit for "{user.user}": a user\'s name begins with a letter or _, and goes on with letters, '
+                f'a limit for "{user.user}": a user name must begin with a letter or _, followed by letters, '
                 "digits and : # / _ . @ -",
                 "use the name of the user in the API server",
             )

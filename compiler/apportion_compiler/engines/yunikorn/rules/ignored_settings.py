@@ -152,7 +152,7 @@ def _rule(rule: PlacementRule) -> Iterator[Ignored]:
     name = rule.name.lower()
     fault, cure = None, ""
     if name not in _RULES:
-        fault, cure = f"there is no placement rule {rule.name}", f"use one of {', '.join(_RULES)}"
+        fault, cure = f"unknown placement rule {rule.name}", f"use one of {', '.join(_RULES)}"
     elif name in ("fixed", "tag") and not rule.value:
         fault, cure = f"a {name} rule requires a value", "set value"
     elif name == "fixed" and not all(QUEUE_NAME.fullmatch(part) for part in rule.value.split(".")):
