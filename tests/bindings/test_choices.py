@@ -149,7 +149,7 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
 @pytest.mark.parametrize(
     ("queue", "kind", "options", "says"),
     [
-        ("visoin", "Job", _FIRST, "queue visoin does not exist; did you mean vision?"),
+        ("visoin", "Job", _FIRST, "there is no queue visoin; did you mean vision?"),
         (
             "research",
             "Job",
