@@ -124,7 +124,7 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
         (["vision", "-k", "Job", "--from", "mine.yaml"], "specify what to bind"),
         (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from binds an existing workload"),
         (["vision", "--from", "mine.yaml", "--", "python"], "--from binds an existing workload"),
-        (["visoin", "-k", "Job"], "queue visoin does not exist; did you mean vision?"),
+        (["visoin", "-k", "Job"], "there is no queue visoin; did you mean vision?"),
         (
             ["research", "-k", "Job"],
             "queue research has child queues and cannot run workloads; use one of its leaves: vision",

@@ -90,7 +90,7 @@ def test_promises_that_are_broken_name_who_broke_them(
 
 
 def test_a_name_that_is_not_there_suggests_the_nearest(outcome: Outcome) -> None:
-    with pytest.raises(OutcomeError, match="queue visoin does not exist; did you mean vision"):
+    with pytest.raises(OutcomeError, match="there is no queue visoin; did you mean vision"):
         outcome.assert_waits("visoin", at_most="1m")
     with pytest.raises(OutcomeError, match="there is no workload bigger"):
         outcome.workload("bigger")

@@ -155,7 +155,7 @@ def test_an_evicted_job_says_who_asked(run: Run) -> None:
     ("arguments", "said"),
     [
         (("job", "pretrian"), "there is no job pretrian; did you mean pretrain?"),
-        (("queue", "visoin"), "queue visoin does not exist; did you mean vision?"),
+        (("queue", "visoin"), "there is no queue visoin; did you mean vision?"),
     ],
 )
 def test_unknown_names_suggest_the_nearest(run: Run, arguments: tuple[str, str], said: str) -> None:
