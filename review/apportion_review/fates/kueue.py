@@ -15,7 +15,7 @@ from apportion_compiler.plain_objects import Manifest, annotations_of, mapping, 
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_review.fates.kueue_bound import EvictionBound, excess
 from apportion_review.fates.kueue_cycles import Evictions, evictions
-from apportion_review.fates.kueue_workloads import DRAINED, KueueCluster, kueue_cluster, pending_of
+from apportion_review.fates.kueue_workloads import DRAINED, KueueCluster, kueue_cluster
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
 from apportion_review.fates.workloads import (
     UNKNOWN_MODEL,
@@ -51,12 +51,16 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
     for name, objects in (("base", base), ("head", head)):
         try:
             cluster = kueue_cluster(objects, now)
-            verdicts = _Side(cluster, now).verdicts()
+            side = _Side(cluster, now)
         except ValueError as wrong:
             notes.append(f"The {name} cannot be evaluated: {wrong}.")
             sides.append({})
             continue
-        sides.append(verdicts)
+        if not side.is_complete:
+            notes.append(
+                f"The {name} has too many waiting workloads to run all cycles: what later ones evict is reclaimable on demand."
+            )
+        sides.append(side.verdicts())
         running = {**cluster.admitted, **running}
         notes += _notes(cluster)
     rows, left = _rows(base, running, sides)
@@ -157,21 +161,19 @@ class _Side:
 
     def __init__(self, cluster: KueueCluster, now: float | None) -> None:
         self._cluster = cluster
-        configured = cluster.configured
-        strategies = configured.rules.strategies
+        strategies = cluster.configured.rules.strategies
         ways = (strategies,) if cluster.has_configuration else (None, STRATEGIES)
-        returning = {
-            key: pending_of(workload, cluster.holders[key].queue, configured)
-            for key, workload in cluster.held.items()
-            if key in cluster.holders
-        }
         times = [holder.reserved_at or 0.0 for holder in cluster.holders.values()]
         at = max(times, default=0.0) if now is None else now
         self._prospects = [
-            _Prospect(EvictionBound(cluster, is_fair=way is not None), evictions(cluster, returning, way, at))
-            for way in ways
+            _Prospect(EvictionBound(cluster, is_fair=way is not None), evictions(cluster, way, at)) for way in ways
         ]
         self._excess = excess(self._prospects[0].bound, cluster)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the cycles were run to their end."""
+        return all(prospect.now.is_complete for prospect in self._prospects)
 
     def verdicts(self) -> dict[str, Verdict]:
         """Return the verdict of each admitted workload."""
@@ -185,7 +187,7 @@ class _Side:
         if holder is None:
             return self._of_inactive(workload)
         found = [prospect.now.found.get(key) for prospect in self._prospects]
-        decided = all(prospect.now.is_complete for prospect in self._prospects)
+        decided = not self._cluster.undecided
         first = next((each for each in found if each is not None), None)
         if first is not None and decided and all(found):
             return Verdict(

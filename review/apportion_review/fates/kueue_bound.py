@@ -43,24 +43,32 @@ class EvictionBound:
             self._held.setdefault(holder.queue, []).append(holder)
         self._requestable = {name: frozenset(self._requests_of(queue)) for name, queue in cluster.queues.items()}
         self._growing: dict[str, frozenset[FlavorResource]] = {}
+        self._found: dict[tuple[str, int, frozenset[FlavorResource], bool], PossibleEvictor | None] = {}
         self._members: dict[str, list[str]] = {}
         for name in sorted(cluster.queues):
             self._members.setdefault(self._tree.root(name), []).append(name)
 
     def evictor(self, holder: Holder) -> PossibleEvictor | None:
         """Return a queue that may evict a workload of an active queue; None if no demand can."""
+        outlasts = not self._is_fair and self._outlasts(holder)
+        alike = (holder.queue, holder.priority, frozenset(holder.usage), outlasts)
+        if alike not in self._found:
+            self._found[alike] = self._evictor(holder, outlasts=outlasts)
+        return self._found[alike]
+
+    def _evictor(self, holder: Holder, *, outlasts: bool) -> PossibleEvictor | None:
         own = self._queues[holder.queue]
         policy = own.preemption.within_queue
         if self._may_outrank(policy, holder) and not self._requestable[own.name].isdisjoint(holder.usage):
             return PossibleEvictor(own.name, f"higher priority in its own queue (withinClusterQueue: {policy})")
-        for name in self._members[self._tree.root(own.name)]:
+        for name in self._members[self._tree.root(own.name)] if not outlasts else ():
             if name != own.name and self._may_reclaim(self._queues[name], holder):
                 policy = self._queues[name].preemption.reclaim
                 fair = " under fair sharing" if self._is_fair else ""
                 return PossibleEvictor(
-                    name, f"its queue may use more than its quota, which {name} may reclaim{fair} "
-                    f"(reclaimWithinCohort: {policy})"
-                )  # fmt: skip
+                    name,
+                    f"its queue may use more than its quota, which {name} may reclaim{fair} (reclaimWithinCohort: {policy})",
+                )
         return None
 
     def limit(self, queue: str, fr: FlavorResource) -> int:
@@ -85,17 +93,15 @@ class EvictionBound:
         shared = contested & holder.usage.keys()
         if not shared or not self._may_outrank(queue.preemption.reclaim, holder):
             return False
-        ancestors = {None, *self._tree.ancestors(queue.name)}
         if not self._can_exceed(holder.queue, contested):
             return False
+        ancestors = set(self._tree.ancestors(queue.name))
         for cohort in self._tree.ancestors(holder.queue):
             if cohort in ancestors:
                 break
             if not self._can_exceed(cohort, None if self._is_fair else contested):
                 return False
-        if self._is_fair:
-            return True
-        return self._can_take(queue, holder, shared) and not self._outlasts(holder)
+        return self._is_fair or self._can_take(queue, holder, shared)
 
     def _can_exceed(self, node: str, among: Iterable[FlavorResource] | None) -> bool:
         """Tell whether a node can ever use more than its own quota, of some resources or of any."""
@@ -117,7 +123,7 @@ class EvictionBound:
         is_below = preemption.threshold is None or holder.priority <= preemption.threshold
         if preemption.borrowing != NEVER and is_below and self._may_outrank(LOWER_PRIORITY, holder):
             return True
-        above = {None, *self._tree.ancestors(holder.queue)}
+        above = set(self._tree.ancestors(holder.queue))
         nodes = [queue.name, *(cohort for cohort in self._tree.ancestors(queue.name) if cohort not in above)]
         return any(self._tree.quota[node].get(fr, 0) > 0 for node in nodes for fr in shared)
 

@@ -5,17 +5,18 @@ Quota of evicted workloads is free before the next cycle, and they wait again in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_review.fates.kueue_workloads import KueueCluster
+from apportion_review.fates.kueue_workloads import KueueCluster, pending_of
 from apportion_runtime.engines.kueue.object_reader import selects
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.records import Holder, Pending, Queue
 from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
 
-_MAX_CYCLES = 2000
+_MAX_COMPARISONS = 600_000
+"""Heads of queues times workloads that hold quota: about two seconds."""
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
@@ -29,20 +30,20 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Evictions:
-    """Evicted workloads by namespace and name; `is_complete` is false if the cycles were not run to their end."""
+    """Evicted workloads by namespace and name.
+
+    `is_complete` is false if there are too many workloads to run the cycles to their end: others may follow.
+    """
 
     found: Mapping[str, Eviction]
     is_complete: bool
 
 
-def evictions(
-    cluster: KueueCluster, returning: Mapping[str, Pending], strategies: Sequence[str] | None, now: float
-) -> Evictions:
+def evictions(cluster: KueueCluster, strategies: Sequence[str] | None, now: float) -> Evictions:
     """Run cycles until one changes nothing.
 
     Args:
         cluster: The cluster.
-        returning: Each workload that holds quota as one that waits again after its eviction.
         strategies: Of fair sharing; None without it.
         now: Time of the cluster.
     """
@@ -50,19 +51,26 @@ def evictions(
     run = _Run(cluster)
     for workload in cluster.pending:
         run.queues[workload.queue].push(workload, now=now)
-    waits = {**returning, **{workload.key: workload for workload in cluster.pending}}
+    waited = {workload.key: workload for workload in cluster.pending}
+
+    def waits(holder: Holder) -> Pending:
+        known = waited.get(holder.key)
+        return known or pending_of(cluster.held[holder.key], holder.queue, cluster.configured)
 
     def refuses(workload: Pending, queue: Queue) -> str:
         labels = {_NAME_LABEL: workload.namespace, **cluster.namespaces.get(workload.namespace, {})}
         return "" if selects(queue.selector, labels) else "namespace is not selected"
 
-    for cycle in range(_MAX_CYCLES):
+    n_compared = cycle = 0
+    while n_compared <= _MAX_COMPARISONS:
         heads = [head for name in sorted(run.queues) if (head := run.queues[name].pop()) is not None]
         entries = run_cycle(rules, heads, run.holders.situation(now + cycle), refuses=refuses)
         changes = [run.apply(entry, now + cycle) for entry in entries]
         run.release(waits, now)
         if not any(changes):
-            return Evictions(run.found, is_complete=not cluster.undecided)
+            return Evictions(run.found, is_complete=True)
+        cycle += 1
+        n_compared += len(heads) * max(len(cluster.holders), 1)
     return Evictions(run.found, is_complete=False)
 
 
@@ -97,11 +105,11 @@ class _Run:
         queue.give_back(entry.again(), entry.why)
         return is_new or not queue.is_waiting(workload.key)
 
-    def release(self, waits: Mapping[str, Pending], now: float) -> None:
+    def release(self, waits: Callable[[Holder], Pending], now: float) -> None:
         """Free the quota of evicted workloads, and have them wait again."""
         for holder in self._gone.values():
             self.holders.remove(holder.queue, holder.key)
-            self.queues[holder.queue].push(waits[holder.key], now=now)
+            self.queues[holder.queue].push(waits(holder), now=now)
         if self._gone:
             for queue in self.queues.values():
                 queue.wake(now)

@@ -10,8 +10,9 @@ import pytest
 import yaml
 from tests.unit.review.kueue_objects import START, objects_of
 
+from apportion_review.fates import kueue_cycles
 from apportion_review.fates.kueue import kueue_fates
-from apportion_review.fates.records import EngineFates
+from apportion_review.fates.records import EngineFates, Fate
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "kueue-fates.yaml").read_text())
 
@@ -71,3 +72,10 @@ def test_pods_without_a_workload_are_counted() -> None:
     }
     found = kueue_fates([*objects, pod], [*objects, pod], now=None)
     assert any(note.startswith("1 running workload is not admitted by Kueue") for note in found.notes)
+
+
+def test_too_much_waiting_work_is_not_run_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kueue_cycles, "_MAX_COMPARISONS", -1)
+    found = fates_of(next(case for case in CASES if case["name"].startswith("waiting work reclaims")))
+    assert [row.head.fate for row in found.rows] == [Fate.ON_DEMAND]
+    assert any("too many waiting workloads" in note for note in found.notes)
