@@ -69,7 +69,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
             f"{left} running {'workload is' if left == 1 else 'workloads are'} not admitted by Kueue and left out."
         )
     return EngineFates(
-        "kueue", SOURCE, is_verified=False, rows=rows, notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED)))
+        "kueue", SOURCE, is_verified=True, rows=rows, notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED)))
     )
 
 

@@ -6,7 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 API = "kueue.x-k8s.io/v1beta2"
-START = "2026-11-01T00:00:{:02d}Z"
+
+
+def time_of(second: int) -> str:
+    """A time, in seconds after the first one."""
+    return f"2026-11-01T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
 
 
 def objects_of(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -28,9 +32,9 @@ def objects_of(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         local = {"clusterQueue": name, "stopPolicy": queue.get("local", "None")}
         yield {**_made("LocalQueue", name, local), "metadata": {"name": name, "namespace": name}}
     for number, (name, said) in enumerate(cluster.get("running", {}).items()):
-        yield _workload(name, said, number, is_running=True)
+        yield _workload(name, said, said.get("second", number), is_running=True)
     for number, (name, said) in enumerate(cluster.get("pending", {}).items()):
-        yield _workload(name, said, 30 + number, is_running=False)
+        yield _workload(name, said, 1000 + number, is_running=False)
 
 
 def _made(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,12 +67,13 @@ def _queue(said: Mapping[str, Any]) -> dict[str, Any]:
         "namespaceSelector": {},
         "preemption": preemption,
         "stopPolicy": said.get("stop"),
+        "fairSharing": None if "weight" not in said else {"weight": said["weight"]},
         **_groups(said),
     }
 
 
 def _workload(name: str, said: Mapping[str, Any], second: int, *, is_running: bool) -> dict[str, Any]:
-    time, gpus, queue = START.format(second), said["gpus"], said["queue"]
+    time, gpus, queue = time_of(second), said["gpus"], said["queue"]
     requests = {"resources": {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
     status: dict[str, Any] = {}
     if is_running:

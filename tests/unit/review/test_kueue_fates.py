@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.unit.review.kueue_objects import START, objects_of
+from tests.unit.review.kueue_objects import objects_of, time_of
 
 from apportion_review.fates import kueue_cycles
 from apportion_review.fates.kueue import kueue_fates
@@ -66,7 +66,7 @@ def test_pods_without_a_workload_are_counted() -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "alone", "namespace": "x", "creationTimestamp": START.format(0)},
+        "metadata": {"name": "alone", "namespace": "x", "creationTimestamp": time_of(0)},
         "spec": {"nodeName": "n", "containers": []},
         "status": {"phase": "Running"},
     }
