@@ -58,7 +58,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
             continue
         if not side.is_complete:
             notes.append(
-                f"The {name} has too many waiting workloads to run all cycles: what later ones evict is reclaimable on demand."
+                f"The cycles of the {name} were not run to their end: what later ones evict is reclaimable on demand."
             )
         sides.append(side.verdicts())
         running = {**cluster.admitted, **running}

@@ -17,6 +17,8 @@ from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rul
 
 _MAX_COMPARISONS = 600_000
 """Heads of queues times workloads that hold quota: about two seconds."""
+_MAX_CYCLES = 400
+"""Two workloads may preempt each other for ever."""
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
@@ -32,7 +34,7 @@ class Eviction:
 class Evictions:
     """Evicted workloads by namespace and name.
 
-    `is_complete` is false if there are too many workloads to run the cycles to their end: others may follow.
+    `is_complete` is false if the cycles were not run to their end: others may follow.
     """
 
     found: Mapping[str, Eviction]
@@ -62,7 +64,7 @@ def evictions(cluster: KueueCluster, strategies: Sequence[str] | None, now: floa
         return "" if selects(queue.selector, labels) else "namespace is not selected"
 
     n_compared = cycle = 0
-    while n_compared <= _MAX_COMPARISONS:
+    while n_compared <= _MAX_COMPARISONS and cycle < _MAX_CYCLES:
         heads = [head for name in sorted(run.queues) if (head := run.queues[name].pop()) is not None]
         entries = run_cycle(rules, heads, run.holders.situation(now + cycle), refuses=refuses)
         changes = [run.apply(entry, now + cycle) for entry in entries]
