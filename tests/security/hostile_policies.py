@@ -45,16 +45,16 @@ CASES = [
         "network connection",
     ),
     # Programs, processes, threads, signals
-    Case("runs-a-command", "import os\nos.system('id')  # here\n", "sandbox-violation", "another program"),
+    Case("runs-a-command", "import os\nos.system('id')  # here\n", "sandbox-violation", "start a program"),
     Case(
         "runs-a-subprocess",
         "import subprocess\nsubprocess.run(['id'])  # here\n",
         "sandbox-violation",
-        "another program",
+        "start a program",
     ),
-    Case("replaces-itself", "import os\nos.execv('/bin/sh', ['sh'])  # here\n", "sandbox-violation", "another program"),
-    Case("forks", "import os\nos.fork()  # here\n", "sandbox-violation", "another process"),
-    Case("fork-bomb", "import os\nwhile True:\n    os.fork()  # here\n", "sandbox-violation", "another process"),
+    Case("replaces-itself", "import os\nos.execv('/bin/sh', ['sh'])  # here\n", "sandbox-violation", "start a program"),
+    Case("forks", "import os\nos.fork()  # here\n", "sandbox-violation", "start a process"),
+    Case("fork-bomb", "import os\nwhile True:\n    os.fork()  # here\n", "sandbox-violation", "start a process"),
     Case(
         "starts-a-thread",
         "import threading\nthreading.Thread(target=print).start()  # here\n",
@@ -103,7 +103,7 @@ CASES = [
     Case("follows-a-link-out", "print(open('link.txt').read())  # here\n", "sandbox-violation", "which leads to"),
     Case("reads-git-configuration", "print(open('.git/config').read())  # here\n", "sandbox-violation", "hidden"),
     Case("reads-hidden-file", "print(open('teams/.env').read())  # here\n", "sandbox-violation", "hidden"),
-    Case("writes-beside-itself", "open('out.txt', 'w')  # here\n", "sandbox-violation", "tried to write out.txt"),
+    Case("writes-beside-itself", "open('out.txt', 'w')  # here\n", "sandbox-violation", "tried to write to out.txt"),
     Case(
         "writes-to-a-temporary-folder",
         "import tempfile\ntempfile.NamedTemporaryFile()  # here\n",
@@ -128,7 +128,7 @@ CASES = [
         "burns-processor-time",
         "while True:  # here\n    pass  # here\n",
         "time-limit",
-        "1 s of processor time",
+        "1 s of CPU time",
         replace(LIMITS, wall_s=120, cpu_s=1),
     ),
     Case(
@@ -181,7 +181,7 @@ CASES = [
         "policy = Policy(organisation=Organisation(name='acme'), queues=tuple(Queue(id='q' * 200 + str(i)) "
         "for i in range(500)))\n",
         "output-too-large",
-        "as data",
+        "when serialized",
         replace(LIMITS, output_bytes=50_000),
     ),
     # Ways to end
