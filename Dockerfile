@@ -7,7 +7,7 @@ WORKDIR /src
 RUN python -m venv /opt/apportion
 # Every package is pinned with its hash; hatchling, which builds the wheel, is among them.
 COPY locks/scheduler.txt locks/scheduler.txt
-RUN /opt/apportion/bin/pip install --no-cache-dir --require-hashes --requirement locks/scheduler.txt
+RUN /opt/apportion/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement locks/scheduler.txt
 COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
 COPY api api
 COPY policy policy
