@@ -179,6 +179,7 @@ class Review:
         version: Of apportion.
         command: A command that produces the same report again.
         is_redacted: Whether names of workloads were replaced.
+        broken: Each side that does not compile, with why not as a clause.
     """
 
     diff: DiffReport
@@ -191,3 +192,4 @@ class Review:
     version: str
     command: str
     is_redacted: bool = False
+    broken: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,134 @@
+"""Thresholds that a change must not exceed. What is unknown exceeds every threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from apportion_review.diff_report import DiffReport
+from apportion_review.fates.records import Fate, WorkloadFate
+from apportion_review.review import Approval, ClusterReview, Gate
+from apportion_review.unknowns import unknown_clusters
+
+_LOST = (Fate.EVICTED, Fate.ON_DEMAND)
+_GPU_HOUR = 1000 * 3600
+
+
+class FailOn(str, Enum):
+    """The harm on which a review fails; each includes those before it."""
+
+    DESTRUCTIVE = "destructive"
+    LOSS = "loss"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The thresholds that a user set; None or False for those not set.
+
+    Attributes:
+        max_evictions: Running workloads that the change may make evictable.
+        max_lost_gpu_s: The work that they would lose, in thousandths of a GPU times seconds.
+        fail_on: The harm on which the review fails.
+        requires_approvals: Whether every owner who must agree has to have agreed.
+    """
+
+    max_evictions: int | None = None
+    max_lost_gpu_s: int | None = None
+    fail_on: FailOn | None = None
+    requires_approvals: bool = False
+
+
+def lost_work(cluster: ClusterReview) -> tuple[WorkloadFate, ...]:
+    """Return the running workloads of a cluster that the change makes evictable or has evicted."""
+    return tuple(row for row in cluster.worse if row.head.fate in _LOST)
+
+
+def lost_gpu_s(cluster: ClusterReview) -> int | None:
+    """Return what the evictable work of a cluster has computed since it started; None if a start is unknown.
+
+    Thousandths of a GPU times seconds: without a checkpoint, that is what an eviction costs.
+    """
+    rows = lost_work(cluster)
+    if not rows:
+        return 0
+    taken = None if cluster.snapshot is None else cluster.snapshot.taken
+    total = 0
+    for row in rows:
+        if row.workload.started is None or taken is None:
+            return None
+        total += sum(row.workload.gpus.values()) * max(0, int(taken - row.workload.started))
+    return total
+
+
+def gpu_hours_text(amount: int) -> str:
+    """Return thousandths of a GPU times seconds as GPU-hours with one decimal, rounded up."""
+    tenths = -(-amount * 10 // _GPU_HOUR)
+    return f"{tenths // 10}.{tenths % 10} GPU-hours"
+
+
+def gates(
+    thresholds: Thresholds, diff: DiffReport, clusters: Sequence[ClusterReview], approvals: Sequence[Approval]
+) -> tuple[Gate, ...]:
+    """Return the gates that were set, each with what was found."""
+    unknown = unknown_clusters(diff, clusters)
+    found: list[Gate] = []
+    if thresholds.max_evictions is not None:
+        rows = [row for cluster in clusters for row in lost_work(cluster)]
+        n_now = sum(row.head.fate is Fate.EVICTED for row in rows)
+        text = f"{len(rows)} ({n_now} evicted now, {len(rows) - n_now} reclaimable on demand)" if rows else "0"
+        found.append(
+            Gate(
+                "--max-evictions",
+                str(thresholds.max_evictions),
+                _with_unknown(text, unknown),
+                len(rows) > thresholds.max_evictions or bool(unknown),
+            )
+        )
+    if thresholds.max_lost_gpu_s is not None:
+        lost = [lost_gpu_s(cluster) for cluster in clusters]
+        total = sum(amount for amount in lost if amount is not None)
+        text = gpu_hours_text(total) + (", and of workloads without a start time" if None in lost else "")
+        found.append(
+            Gate(
+                "--max-lost-gpu-hours",
+                gpu_hours_text(thresholds.max_lost_gpu_s),
+                _with_unknown(text, unknown),
+                None in lost or total > thresholds.max_lost_gpu_s or bool(unknown),
+            )
+        )
+    if thresholds.fail_on is not None:
+        found.append(_harm(thresholds.fail_on, diff, clusters, approvals, unknown))
+    if thresholds.requires_approvals:
+        missing = [approval.owner for approval in approvals if not approval.is_given]
+        text = f"missing: {', '.join(missing)}" if missing else "all given"
+        found.append(Gate("--require-approvals", "all", text, bool(missing)))
+    return tuple(found)
+
+
+def _with_unknown(text: str, unknown: Sequence[str]) -> str:
+    return f"{text}; unknown on {', '.join(unknown)}" if unknown else text
+
+
+def _harm(
+    fail_on: FailOn,
+    diff: DiffReport,
+    clusters: Sequence[ClusterReview],
+    approvals: Sequence[Approval],
+    unknown: Sequence[str],
+) -> Gate:
+    harm: list[str] = []
+    n_worse = sum(row.head.fate is not Fate.UNKNOWN for cluster in clusters for row in cluster.worse)
+    if n_worse:
+        harm.append(f"{n_worse} running {'workload' if n_worse == 1 else 'workloads'}")
+    n_deleted = sum(len(target.deleted) for target in diff.objects or ())
+    if n_deleted:
+        harm.append(f"{n_deleted} deleted {'object' if n_deleted == 1 else 'objects'}")
+    if fail_on is not FailOn.DESTRUCTIVE and approvals:
+        harm.append(f"{len(approvals)} {'owner' if len(approvals) == 1 else 'owners'} affected")
+    if fail_on is FailOn.UNKNOWN and unknown:
+        harm.append(f"fates unknown on {', '.join(unknown)}")
+    if diff.objects is None:
+        harm.append("objects are not compared")
+    return Gate("--fail-on", fail_on.value, ", ".join(harm) or "none", bool(harm))

@@ -1,0 +1,76 @@
+"""The review of a change: two checked policies, and what is known of the clusters, as one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from apportion_review.approvals import approvals
+from apportion_review.cluster_reviews import ClusterSnapshot, cluster_reviews
+from apportion_review.finding_changes import fidelity_changes, finding_changes
+from apportion_review.gates import Thresholds, gates
+from apportion_review.policy_side import PolicySide, diff_report
+from apportion_review.review import LoadComparison, Review
+from apportion_review.rollouts import rollout_of
+
+LoadOf = Callable[[str], LoadComparison | None]
+"""From the name of a cluster to the comparison of a load on it; None where there is none."""
+
+
+@dataclass(frozen=True)
+class ReviewInputs:
+    """What a review takes into account beside the two policies.
+
+    Attributes:
+        snapshots: By cluster, such as `prod/gpu-1`.
+        loads: The same load under both policies.
+        given_approvals: Owners who have agreed.
+        share_loss: Percentage of its fair share from which a queue's loss needs its owner.
+        thresholds: The gates.
+        digests: `sha256:…` of each input, by name.
+        version: Of apportion.
+        command: A command that produces the same report again.
+    """
+
+    snapshots: Mapping[str, ClusterSnapshot] = field(default_factory=dict)
+    loads: LoadOf | None = None
+    given_approvals: Collection[str] = ()
+    share_loss: int = 10
+    thresholds: Thresholds = Thresholds()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    command: str = ""
+
+
+def policy_review(base: PolicySide, head: PolicySide, inputs: ReviewInputs) -> Review:
+    """Review a change of a policy.
+
+    Args:
+        base: The policy in force.
+        head: The changed one.
+        inputs: What else is known.
+    """
+    diff = diff_report(base, head)
+    clusters = tuple(
+        replace(
+            cluster,
+            rollout=rollout_of(cluster.name, base, head, cluster.fates),
+            load=None if inputs.loads is None else inputs.loads(cluster.name),
+        )
+        for cluster in cluster_reviews(base, head, inputs.snapshots)
+    )
+    needed = approvals(
+        diff.found, diff.statements, clusters, given=inputs.given_approvals, share_loss=inputs.share_loss
+    )
+    return Review(
+        diff,
+        clusters,
+        finding_changes(base.checked, head.checked),
+        fidelity_changes(base.checked, head.checked),
+        needed,
+        gates(inputs.thresholds, diff, clusters, needed),
+        inputs.digests,
+        inputs.version,
+        inputs.command,
+        broken=tuple((side.name, side.why_not_compiled) for side in (base, head) if side.why_not_compiled),
+    )

@@ -1,0 +1,144 @@
+"""The verdict on a change: one line from which a reader decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from apportion_compiler.diagnostics.diagnostic import Severity
+from apportion_review.facts import QUEUE
+from apportion_review.fates.records import Fate
+from apportion_review.review import ClusterReview, Review
+from apportion_review.unknowns import changed_clusters, unknown_clusters
+
+_PHRASES: Mapping[Fate, tuple[str, str]] = {
+    Fate.EVICTED: ("is evicted now", "are evicted now"),
+    Fate.STUCK: ("is stuck over its limit", "are stuck over their limits"),
+    Fate.ON_DEMAND: ("becomes reclaimable on demand", "become reclaimable on demand"),
+    Fate.UNKNOWN: ("has an unknown fate", "have unknown fates"),
+}
+
+
+class Level(str, Enum):
+    """How much a change harms."""
+
+    NONE = "none"
+    LOSS = "loss"
+    UNKNOWN = "unknown"
+    DESTRUCTIVE = "destructive"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewVerdict:
+    """The verdict.
+
+    Attributes:
+        level: How much the change harms.
+        headline: One sentence, or a few, without markup.
+        needs: Owners who must agree and have not.
+    """
+
+    level: Level
+    headline: str
+    needs: tuple[str, ...]
+
+
+def verdict(review: Review) -> ReviewVerdict:
+    """Return the verdict on a change."""
+    needs = tuple(approval.owner for approval in review.approvals if not approval.is_given)
+    parts = [*_broken(review), *_failed(review), *_fates(review.clusters), *_deleted(review), *_unknown(review)]
+    level = _level(review)
+    if level is Level.NONE:
+        return ReviewVerdict(level, _harmless(review), needs)
+    if level is Level.LOSS or not parts:
+        parts += _losses(review)
+    return ReviewVerdict(level, _sentence(parts), needs)
+
+
+def _level(review: Review) -> Level:
+    if review.broken or _new_errors(review):
+        return Level.BROKEN
+    worse = [row.head.fate for cluster in review.clusters for row in cluster.worse]
+    if any(fate is not Fate.UNKNOWN for fate in worse) or any(gate.has_failed for gate in review.gates):
+        return Level.DESTRUCTIVE
+    if _deletes_queue(review):
+        return Level.DESTRUCTIVE
+    if unknown_clusters(review.diff, review.clusters):
+        return Level.UNKNOWN
+    return Level.LOSS if review.approvals else Level.NONE
+
+
+def _new_errors(review: Review) -> int:
+    return sum(found.effective_severity is Severity.ERROR for found in review.findings.appeared)
+
+
+def _broken(review: Review) -> Iterable[str]:
+    for name, why in review.broken:
+        yield f"{name} {why}"
+
+
+def _failed(review: Review) -> Iterable[str]:
+    for gate in review.gates:
+        if gate.has_failed:
+            yield f"{gate.name} {gate.threshold} failed: {gate.found}"
+
+
+def _fates(clusters: Iterable[ClusterReview]) -> Iterable[str]:
+    by_fate: dict[Fate, dict[str, int]] = {}
+    for cluster in clusters:
+        for row in cluster.worse:
+            held = by_fate.setdefault(row.head.fate, {})
+            held[cluster.name] = held.get(cluster.name, 0) + 1
+    for fate in sorted(by_fate, key=lambda fate: -fate.severity):
+        n = sum(by_fate[fate].values())
+        one, several = _PHRASES[fate]
+        where = ", ".join(by_fate[fate]) if len(by_fate[fate]) <= 2 else f"{len(by_fate[fate])} clusters"
+        yield f"{count(n, 'running workload')} {one if n == 1 else several} on {where}"
+
+
+def _deletes_queue(review: Review) -> bool:
+    """Tell whether a queue goes, not counting one that has another name."""
+    return any(s.kind == QUEUE and s.action == "removed" for s in review.diff.statements)
+
+
+def _deleted(review: Review) -> Iterable[str]:
+    gone = [s.name for s in review.diff.statements if s.kind == QUEUE and s.action == "removed"]
+    if gone:
+        yield f"{count(len(gone), 'queue')} {'is' if len(gone) == 1 else 'are'} deleted"
+
+
+def _unknown(review: Review) -> Iterable[str]:
+    without = [c.name for c in review.clusters if c.fates is None]
+    unknown = [name for name in unknown_clusters(review.diff, review.clusters) if name in without]
+    if unknown:
+        where = ", ".join(unknown) if len(unknown) <= 2 else f"{len(unknown)} clusters"
+        yield f"what happens to running work on {where} is unknown"
+
+
+def _losses(review: Review) -> Iterable[str]:
+    n = len({s.name for s in review.diff.statements if s.kind == QUEUE})
+    if n:
+        yield f"quotas of {count(n, 'queue')} change, and {count(len(review.approvals), 'owner')} must agree"
+    else:
+        yield f"{count(len(review.approvals), 'owner')} must agree"
+
+
+def _harmless(review: Review) -> str:
+    if not review.diff.differs:
+        return "The policy does not change."
+    n = len({(s.kind, s.name) for s in review.diff.statements if not s.is_derived})
+    changed = changed_clusters(review.diff)
+    reason = "No object on a cluster changes" if changed is not None and not changed else "No running workload is affected"
+    return f"{reason}, and no queue loses anything: {count(n, 'object')} of the policy changed."
+
+
+def _sentence(parts: Iterable[str]) -> str:
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}." if text else "Nothing was found."
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 queue`, `2 queues`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
