@@ -36,7 +36,7 @@ class ReviewInputs:
     loads: LoadOf | None = None
     given_approvals: Collection[str] = ()
     share_loss: int = 10
-    thresholds: Thresholds = Thresholds()
+    thresholds: Thresholds = field(default_factory=Thresholds)
     digests: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
     command: str = ""

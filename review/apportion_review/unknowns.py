@@ -21,5 +21,7 @@ def unknown_clusters(diff: DiffReport, clusters: Sequence[ClusterReview]) -> tup
         cluster.name
         for cluster in clusters
         if (changed is None or cluster.name in changed)
-        and (cluster.fates is None or any(row.is_changed and row.head.fate is Fate.UNKNOWN for row in cluster.fates.rows))
+        and (
+            cluster.fates is None or any(row.is_changed and row.head.fate is Fate.UNKNOWN for row in cluster.fates.rows)
+        )
     )

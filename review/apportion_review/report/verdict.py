@@ -130,7 +130,9 @@ def _harmless(review: Review) -> str:
         return "The policy does not change."
     n = len({(s.kind, s.name) for s in review.diff.statements if not s.is_derived})
     changed = changed_clusters(review.diff)
-    reason = "No object on a cluster changes" if changed is not None and not changed else "No running workload is affected"
+    reason = (
+        "No object on a cluster changes" if changed is not None and not changed else "No running workload is affected"
+    )
     return f"{reason}, and no queue loses anything: {count(n, 'object')} of the policy changed."
 
 

@@ -1,0 +1,185 @@
+"""The folded sections of the comment: title and complete lines of Markdown, each within a budget of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic
+from apportion_review.fates.records import Fate
+from apportion_review.report.impact_rows import gpus_text, quota_rows, resource_text
+from apportion_review.report.markdown import code, prose, shortened, table
+from apportion_review.report.verdict import count
+from apportion_review.review import LoadComparison, Review, RolloutStep
+from apportion_review.wording import bare
+
+_BYTES = 8_000
+Fold = tuple[str, list[str]]
+
+
+def folds(review: Review) -> Iterator[Fold]:
+    """Yield the sections that have content, most useful first."""
+    for fold in (_fates(review), _quotas(review), _findings(review), _rollout(review), _load(review)):
+        if fold is not None:
+            yield fold
+    for fold in (_headroom(review), _fidelity(review), _approvals(review), _assumptions(review)):
+        if fold is not None:
+            yield fold
+
+
+def _limited(heading: tuple[str, ...], rows: list[list[str]], what: str) -> list[str]:
+    lines = table(heading, rows)
+    return [*lines[:2], *shortened(lines[2:], _BYTES, what)]
+
+
+def _fates(review: Review) -> Fold | None:
+    rows = [
+        [
+            code(row.workload.key),
+            prose(cluster.name),
+            code(row.workload.queue),
+            prose(gpus_text(row.workload.gpus)),
+            f"{row.base.fate.value} → **{row.head.fate.value}**",
+            prose(row.head.rule),
+        ]
+        for cluster in review.clusters
+        if cluster.fates is not None
+        for row in sorted(cluster.fates.rows, key=lambda row: -row.head.fate.severity)
+        if row.is_changed or row.head.fate is Fate.UNKNOWN
+    ]
+    if not rows:
+        return None
+    heading = ("workload", "cluster", "queue", "GPUs", "fate", "rule")
+    return f"Fates that change or are unknown: {count(len(rows), 'workload')}", _limited(heading, rows, "workloads")
+
+
+def _quotas(review: Review) -> Fold | None:
+    rows = [
+        [
+            code(row.queue),
+            prose(", ".join(row.clusters)),
+            prose(resource_text(row.resource)),
+            row.guaranteed,
+            row.limit,
+            row.share,
+            row.effect,
+        ]
+        for row in quota_rows(review.clusters)
+    ]
+    if len(rows) <= 5:
+        return None
+    heading = ("queue", "clusters", "GPU", "guaranteed", "limit", "fair share", "")
+    return f"Quotas: {count(len(rows), 'row')}", _limited(heading, rows, "rows")
+
+
+def _findings(review: Review) -> Fold | None:
+    found = review.findings
+    if not found.appeared and not found.resolved:
+        return None
+    lines = [f"* new: {_finding(each)}" for each in found.appeared]
+    lines += [f"* resolved: {_finding(each)}" for each in found.resolved]
+    title = f"Findings: {len(found.appeared)} new, {len(found.resolved)} resolved, {found.n_unchanged} unchanged"
+    return title, shortened(lines, _BYTES, "findings")
+
+
+def _finding(found: Diagnostic) -> str:
+    at = f"{found.at.file}:{found.at.line}" if found.at.line else found.at.file
+    waived = ", waived" if found.suppression is not None else ""
+    return f"{code(found.code)} {found.effective_severity.value}{waived} at {code(at)}: {prose(found.message)}"
+
+
+def _rollout(review: Review) -> Fold | None:
+    lines: list[str] = []
+    for cluster in review.clusters:
+        if cluster.rollout is None or not cluster.rollout.steps:
+            continue
+        lines += [f"**{prose(cluster.name)}**", ""]
+        lines += [f"* ⚠ {prose(warning)}" for warning in cluster.rollout.warnings]
+        lines += [_step(number, step) for number, step in enumerate(cluster.rollout.steps, 1)]
+        n_undo = len(cluster.rollout.undo)
+        lines += ["", f"Undo: revert the commit; `apportion up` then makes {count(n_undo, 'update')}.", ""]
+    if not lines:
+        return None
+    n = sum(len(cluster.rollout.steps) for cluster in review.clusters if cluster.rollout is not None)
+    return f"Rollout: {count(n, 'update')}, each valid by itself", shortened(lines, _BYTES, "lines")
+
+
+def _step(number: int, step: RolloutStep) -> str:
+    drains = f"drain first: {prose('; '.join(step.drains))}; then " if step.drains else ""
+    actions = "; ".join(step.actions[:12]) + (f" and {len(step.actions) - 12} more" if len(step.actions) > 12 else "")
+    return f"{number}. {drains}{prose(actions)}"
+
+
+def _load(review: Review) -> Fold | None:
+    lines: list[str] = []
+    for cluster in review.clusters:
+        if cluster.load is not None:
+            lines += [f"**{prose(cluster.name)}**, {prose(cluster.load.load)}. {prose(cluster.load.assumption)}", ""]
+            lines += [*_load_table(cluster.load), ""]
+    return ("Simulation of the same load before and after", shortened(lines, _BYTES, "lines")) if lines else None
+
+
+def _load_table(load: LoadComparison) -> list[str]:
+    rows = [
+        [
+            code(row.queue) if row.queue else "cluster",
+            _wait(*row.wait_p50),
+            _wait(*row.wait_p90),
+            f"{row.evictions[0]:,} → {row.evictions[1]:,}",
+            f"{row.lost_gpu_s[0] / 3_600_000:,.1f} → {row.lost_gpu_s[1] / 3_600_000:,.1f}",
+        ]
+        for row in load.rows
+    ]
+    heading = ("queue", "wait p50", "wait p90", "evictions", "GPU-hours lost")
+    return [*table(heading, rows), "", f"{count(load.n_unchanged, 'queue')} unchanged."]
+
+
+def _wait(before: float | None, after: float | None) -> str:
+    return " → ".join("none started" if each is None else f"{each / 60:,.1f} min" for each in (before, after))
+
+
+def _headroom(review: Review) -> Fold | None:
+    rows = [
+        [
+            prose(cluster.name),
+            prose(resource_text(row.resource)),
+            _ends(row.resource, row.capacity_before, row.capacity_after),
+            _ends(row.resource, row.guaranteed_before, row.guaranteed_after),
+        ]
+        for cluster in review.clusters
+        for row in cluster.headroom
+        if (row.capacity_before, row.guaranteed_before) != (row.capacity_after, row.guaranteed_after)
+    ]
+    if not rows:
+        return None
+    return "Capacity and guarantees", _limited(("cluster", "resource", "capacity", "guaranteed"), rows, "rows")
+
+
+def _ends(resource: str, before: int | None, after: int | None) -> str:
+    first, second = ("not declared" if each is None else bare(resource, each) for each in (before, after))
+    return first if first == second else f"{first} → **{second}**"
+
+
+def _fidelity(review: Review) -> Fold | None:
+    lines = [
+        f"* {prose(each.cluster)} ({prose(each.engine)}), {prose(each.field)}: "
+        f"{prose(each.before or 'not used')} → {prose(each.after or 'not used')}"
+        for each in review.fidelity
+    ]
+    if not lines:
+        return None
+    return f"Fidelity: {count(len(lines), 'change')}", shortened(lines, _BYTES, "changes")
+
+
+def _approvals(review: Review) -> Fold | None:
+    lines = [f"* {code(each.owner)}: {prose('; '.join(each.reasons))}" for each in review.approvals]
+    return ("Who must agree, and why", shortened(lines, _BYTES, "owners")) if lines else None
+
+
+def _assumptions(review: Review) -> Fold | None:
+    notes = dict.fromkeys(
+        note
+        for cluster in review.clusters
+        for note in (*cluster.notes, *(() if cluster.fates is None else cluster.fates.notes))
+    )
+    lines = [f"* {prose(note)}" for note in notes]
+    return ("Assumptions", shortened(lines, _BYTES, "notes")) if lines else None

@@ -1,0 +1,159 @@
+"""Rows of a review's tables: running work by queue and fate, and quotas that change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_policy.quantity import Unlimited, gpu_text
+from apportion_policy.resources import GPU
+from apportion_review.fates.records import Fate, Workload, WorkloadFate
+from apportion_review.fates.workloads import UNKNOWN_MODEL
+from apportion_review.review import ClusterReview
+from apportion_review.shares.records import Demand, QueueAmounts, ShareChange
+from apportion_review.wording import amount, bare
+
+
+@dataclass(frozen=True, slots=True)
+class FateGroup:
+    """Running workloads of one queue and cluster that share a fate and its rule."""
+
+    cluster: str
+    queue: str
+    fate: Fate
+    rule: str
+    beneficiary: str
+    rows: tuple[WorkloadFate, ...]
+
+    @property
+    def gpus(self) -> Mapping[str, int]:
+        """Thousandths of a GPU for each model."""
+        return added(row.workload for row in self.rows)
+
+
+def fate_groups(clusters: Iterable[ClusterReview]) -> tuple[FateGroup, ...]:
+    """Return the running work whose fate is worse in the head: most severe first, then by GPUs."""
+    found: dict[tuple[str, str, Fate, str, str], list[WorkloadFate]] = {}
+    for cluster in clusters:
+        for row in cluster.worse:
+            key = (cluster.name, row.workload.queue, row.head.fate, row.head.rule, row.head.beneficiary)
+            found.setdefault(key, []).append(row)
+    groups = [FateGroup(*key, tuple(rows)) for key, rows in found.items()]
+    return tuple(sorted(groups, key=lambda group: (-group.fate.severity, -sum(group.gpus.values()))))
+
+
+def added(workloads: Iterable[Workload]) -> Mapping[str, int]:
+    """Return the GPUs of workloads together, in thousandths for each model."""
+    total: dict[str, int] = {}
+    for workload in workloads:
+        for model, held in workload.gpus.items():
+            total[model] = total.get(model, 0) + held
+    return total
+
+
+def gpus_text(gpus: Mapping[str, int]) -> str:
+    """Return `16 H100, 0.5 GPU`; `0` without any."""
+    shown = [
+        f"{gpu_text(held)} {'GPU' if model == UNKNOWN_MODEL else model.upper()}"
+        for model, held in sorted(gpus.items())
+        if held
+    ]
+    return ", ".join(shown) or "0"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRow:
+    """A queue's GPUs of one model that change alike on some clusters; each cell is `48 → 64 (+16)`, or one value."""
+
+    queue: str
+    resource: str
+    clusters: tuple[str, ...]
+    guaranteed: str
+    limit: str
+    share: str
+    effect: str
+    weight: int
+
+
+def quota_rows(clusters: Iterable[ClusterReview]) -> tuple[QuotaRow, ...]:
+    """Return the rows of GPUs that change, the largest changes first."""
+    found: dict[tuple[object, ...], tuple[ShareChange, list[str]]] = {}
+    for cluster in clusters:
+        for row in cluster.shares:
+            if row.resource.partition("/")[0] != GPU or not _is_changed(row):
+                continue
+            key = (row.queue, row.resource, *_ends(row))
+            found.setdefault(key, (row, []))[1].append(cluster.name)
+    rows = [_quota_row(row, tuple(names)) for row, names in found.values()]
+    models = {(row.queue, row.clusters) for row in rows if row.resource != GPU}
+    shown = [row for row in rows if row.resource != GPU or (row.queue, row.clusters) not in models]
+    return tuple(sorted(shown, key=lambda row: -row.weight))
+
+
+def _is_changed(row: ShareChange) -> bool:
+    before, after = _ends(row)
+    return before != after
+
+
+def _ends(row: ShareChange) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    return _amounts(row.base), _amounts(row.head)
+
+
+def _amounts(held: QueueAmounts | None) -> tuple[object, ...]:
+    if held is None:
+        return ()
+    return (held.guaranteed, held.limit, *(held.shares.get(demand) for demand in Demand))
+
+
+def _quota_row(row: ShareChange, clusters: tuple[str, ...]) -> QuotaRow:
+    base, head = row.base, row.head
+    demand = Demand.SNAPSHOT if _has(base, Demand.SNAPSHOT) or _has(head, Demand.SNAPSHOT) else Demand.EVERYONE
+    guaranteed = (None if base is None else base.guaranteed, None if head is None else head.guaranteed)
+    limit = (None if base is None else base.limit, None if head is None else head.limit)
+    share = (None if base is None else base.shares.get(demand), None if head is None else head.shares.get(demand))
+    difference = _difference(*guaranteed) or _difference(*share) or _difference(*limit)
+    effect = "gains" if difference > 0 else "loses" if difference < 0 else "changes"
+    return QuotaRow(
+        row.queue,
+        row.resource,
+        clusters,
+        _cell(row.resource, *guaranteed),
+        _cell(row.resource, *limit),
+        _cell(row.resource, *share),
+        effect if row.is_touched else f"{effect}, not edited itself",
+        abs(difference),
+    )
+
+
+def _has(held: QueueAmounts | None, demand: Demand) -> bool:
+    return held is not None and demand in held.shares
+
+
+def _difference(before: int | Unlimited | None, after: int | Unlimited | None) -> int:
+    if isinstance(before, Unlimited) or isinstance(after, Unlimited):
+        return 0 if before is after else 1 if isinstance(after, Unlimited) else -1
+    return (after or 0) - (before or 0)
+
+
+def _cell(resource: str, before: int | Unlimited | None, after: int | Unlimited | None) -> str:
+    if before is None and after is None:
+        return "-"
+    if before == after and after is not None:
+        return bare(resource, after)
+    ends = ["unset" if end is None else bare(resource, end) for end in (before, after)]
+    text = f"{ends[0]} → **{ends[1]}**"
+    if isinstance(before, Unlimited) or isinstance(after, Unlimited):
+        return text
+    difference = (after or 0) - (before or 0)
+    return f"{text} ({'+' if difference > 0 else '−'}{bare(resource, abs(difference))})"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return names in one line: the first ones, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def resource_text(resource: str) -> str:
+    """Return `H100` for `gpu/h100`, and other resources by their name."""
+    return amount(resource, 0).partition(" ")[2] or resource

@@ -1,0 +1,74 @@
+"""Texts of unreviewed policies and clusters in GitHub's and GitLab's Markdown: shown as they are, and never as markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from apportion_policy.evaluation.sanitized_text import plain_text
+
+# Character references show a character without letting it begin a mention, an issue reference, a link or a tag.
+_REFERENCES = {ord(c): f"&#{ord(c)};" for c in "&<>@#*_[]()~|\\!`$:"}
+_HARMLESS_COLON = re.compile(r"&#58;(?=\s|$)")
+_MENTION = re.compile(r"@[A-Za-z0-9][A-Za-z0-9-]{0,38}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99})?")
+_MAX_NAME = 120
+_MAX_SENTENCE = 300
+
+
+def code(text: str) -> str:
+    """Return a text as a code span that may stand in a table."""
+    shown = plain_text(text, _MAX_NAME).replace("`", "'").replace("|", "¦").strip()
+    return f"`{shown or ' '}`"
+
+
+def prose(text: str) -> str:
+    """Return a sentence in which names between backticks become code spans, and nothing else is markup."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return _plain(text)
+    return "".join(code(part) if number % 2 else _plain(part) for number, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    return (
+        _HARMLESS_COLON.sub(":", plain_text(text, _MAX_SENTENCE).translate(_REFERENCES))
+        .replace("&#40;", "(")
+        .replace("&#41;", ")")
+    )
+
+
+def mention(owner: str) -> str:
+    """Return an owner as a mention, or as a code span if it is no handle of a forge."""
+    return owner if _MENTION.fullmatch(owner) else code(owner)
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table whose cells are already Markdown."""
+    return [_row(heading), _row(["---"] * len(heading)), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Return a section that the reader unfolds."""
+    return ["<details>", f"<summary>{_plain(title)}</summary>", "", *lines, "", "</details>"]
+
+
+def shortened(lines: Sequence[str], budget: int, what: str) -> list[str]:
+    """Return the first lines that fit into a budget of bytes, and how many more there are.
+
+    Args:
+        lines: Each complete by itself.
+        budget: Bytes in UTF-8, line ends included.
+        what: Noun for what is left out.
+    """
+    kept: list[str] = []
+    left = budget
+    for line in lines:
+        left -= len(line.encode()) + 1
+        if left < 0:
+            return [*kept, "", f"{len(lines) - len(kept):,} more {what} are in the JSON and HTML reports."]
+        kept.append(line)
+    return kept

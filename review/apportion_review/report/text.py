@@ -1,0 +1,128 @@
+"""The review for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+
+from apportion_review.diff_text import diff_text
+from apportion_review.gates import gpu_hours_text, lost_gpu_s, lost_work
+from apportion_review.report.comment import age_text
+from apportion_review.report.impact_rows import fate_groups, gpus_text, listed, quota_rows, resource_text
+from apportion_review.report.verdict import Level, count, verdict
+from apportion_review.review import ClusterReview, Review
+
+Style = Callable[[str, str], str]
+_MAX_NAMES = 20
+
+
+def review_text(review: Review, style: Style, width: int) -> str:
+    """Return the review as text.
+
+    Args:
+        review: The review.
+        style: From a role and a text to the text as it is shown.
+        width: Columns.
+    """
+    found = verdict(review)
+    role = "added" if found.level is Level.NONE else "error"
+    blocks = [[style(role, line) for line in _wrapped(found.headline, "", width)]]
+    blocks.append(diff_text(review.diff, style, width).rstrip("\n").split("\n"))
+    for cluster in review.clusters:
+        lines = list(_cluster(cluster, width))
+        if lines:
+            blocks.append([style("heading", f"{cluster.name} ({cluster.engine})"), *lines])
+    blocks += [
+        [style("heading", title), *lines]
+        for title, lines in (
+            ("Findings", list(_findings(review, width))),
+            ("Fidelity", list(_fidelity(review, width))),
+            ("Approvals", list(_approvals(review, width))),
+            ("Gates", list(_gates(review, width))),
+        )
+        if lines
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=" " * (len(indent) + 2 if indent else 0),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
+    for row in quota_rows((cluster,)):
+        cells = [
+            f"{label} {cell.replace('**', '')}"
+            for label, cell in (("guaranteed", row.guaranteed), ("limit", row.limit), ("fair share", row.share))
+            if cell != "-"
+        ]
+        yield from _wrapped(f"{row.queue} {resource_text(row.resource)}: {', '.join(cells)}; {row.effect}", "  ", width)
+    for group in fate_groups((cluster,)):
+        names = listed([row.workload.name for row in group.rows], _MAX_NAMES)
+        beneficiary = f" (for {group.beneficiary})" if group.beneficiary else ""
+        sentence = f"{group.fate.value}: {names} in {group.queue}, {gpus_text(group.gpus)}: {group.rule}{beneficiary}"
+        yield from _wrapped(sentence, "  ", width)
+    if lost_work(cluster):
+        stake = lost_gpu_s(cluster)
+        text = "unknown, a start time is missing" if stake is None else gpu_hours_text(stake)
+        yield from _wrapped(f"work at stake without checkpoints: {text}", "  ", width)
+    yield from _wrapped(_fates_source(cluster), "  ", width)
+    if cluster.load is not None:
+        yield from _wrapped(f"{cluster.load.load}: {cluster.load.assumption}", "  ", width)
+        for load in cluster.load.rows:
+            waits = " → ".join("none started" if w is None else f"{w / 60:.1f} min" for w in load.wait_p90)
+            text = f"{load.queue or 'cluster'}: wait p90 {waits}, evictions {load.evictions[0]} → {load.evictions[1]}"
+            yield from _wrapped(text, "    ", width)
+    if cluster.rollout is not None and cluster.rollout.steps:
+        yield f"  rollout: {count(len(cluster.rollout.steps), 'update')}"
+        for number, step in enumerate(cluster.rollout.steps, 1):
+            for drain in step.drains:
+                yield from _wrapped(f"{number}. drain first: {drain}", "    ", width)
+            yield from _wrapped(f"{number}. {listed(step.actions, 6)}", "    ", width)
+        for warning in cluster.rollout.warnings:
+            yield from _wrapped(f"warning: {warning}", "    ", width)
+
+
+def _fates_source(cluster: ClusterReview) -> str:
+    if cluster.fates is None:
+        return f"fates of running work: unknown, {cluster.why_no_fates}"
+    age = None if cluster.snapshot is None else cluster.snapshot.age_s
+    verified = "" if cluster.fates.is_verified else ", modelled, unverified"
+    n = len(cluster.fates.rows)
+    shown = "age unknown" if age is None else f"{age_text(age)} old"
+    return f"fates of {count(n, 'running workload')}: {cluster.fates.source}{verified}; snapshot: {shown}"
+
+
+def _findings(review: Review, width: int) -> Iterator[str]:
+    for sign, held in (("new", review.findings.appeared), ("resolved", review.findings.resolved)):
+        for found in held:
+            at = f"{found.at.file}:{found.at.line}"
+            yield from _wrapped(
+                f"{sign}: {found.code} {found.effective_severity.value} {at}: {found.message}", "  ", width
+            )
+
+
+def _fidelity(review: Review, width: int) -> Iterator[str]:
+    for each in review.fidelity:
+        ends = f"{each.before or 'not used'} → {each.after or 'not used'}"
+        yield from _wrapped(f"{each.cluster} {each.field}: {ends}", "  ", width)
+
+
+def _approvals(review: Review, width: int) -> Iterator[str]:
+    for each in review.approvals:
+        given = " (given)" if each.is_given else ""
+        yield from _wrapped(f"{each.owner}{given}: {'; '.join(each.reasons)}", "  ", width)
+
+
+def _gates(review: Review, width: int) -> Iterator[str]:
+    for gate in review.gates:
+        yield from _wrapped(
+            f"{'failed' if gate.has_failed else 'passed'}: {gate.name} {gate.threshold}: {gate.found}", "  ", width
+        )
