@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +74,17 @@ def read_sides(
         sides = [side_input(opened, base, policy), work_tree if head is None else side_input(opened, head, policy)]
         inputs = read_policies([side.entry for side in sides], within, MODULES)
         former = read_side(sides[0], inputs[0], base_as_of or as_of, is_head=False)
-        return former, read_side(sides[1], inputs[1], as_of, is_head=True)
+        changed = read_side(sides[1], inputs[1], as_of, is_head=True)
+        return replace(former, digest=_digest(inputs[0])), replace(changed, digest=_digest(inputs[1]))
+
+
+def _digest(inputs: Inputs) -> str:
+    """Return a digest of the names and contents of a policy's files."""
+    digest = hashlib.sha256()
+    for name in sorted(inputs.files):
+        content = (inputs.sources.read(name) or "").encode()
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return f"sha256:{digest.hexdigest()}"
 
 
 def side_input(opened: ExitStack, named: str, policy: str) -> SideInput:

@@ -26,7 +26,7 @@ from apportion_review.places import place_text
 from apportion_review.review import Approval, ClusterReview
 from apportion_review.shares.records import ShareChange
 from apportion_review.statements import REMOVED, Statement
-from apportion_review.wording import signed, without_repeated_total
+from apportion_review.wording import amount, signed, without_repeated_total
 
 _OF_ORGANISATION = (POOL, CLASS, PLAN, ENVIRONMENT, CLUSTER, ENVIRONMENT_OVERRIDE, RULES, WAIVER, ORGANISATION)
 _CONSEQUENCES = {
@@ -100,14 +100,18 @@ def _losses(found: Differences) -> Iterator[tuple[str, str]]:
     for (queue, field), scopes in lost.items():
         places: dict[str, list[str]] = {}
         for scope, changes in scopes.items():
-            shown = [
-                signed(c.fact.field[1], 0 if c.before is None else c.before, 0 if c.after is None else c.after)
-                for c in without_repeated_total(changes)
-            ]
-            places.setdefault(", ".join(shown), []).append(scope)
+            shown = ", ".join(_loss(change) for change in without_repeated_total(changes))
+            places.setdefault(shown, []).append(scope)
         word = "guaranteed" if field == "guaranteed" else "limit"
         for text, held in places.items():
             yield queue, f"`{queue}` {word} {text}{place_text(held, found.head.clusters)}"
+
+
+def _loss(change: Change) -> str:
+    resource = change.fact.field[1]
+    if change.before is None and change.after is not None:
+        return f"unset → {amount(resource, change.after)}"
+    return signed(resource, change.before or 0, 0 if change.after is None else change.after)
 
 
 def _is_less(change: Change) -> bool:

@@ -9,7 +9,7 @@ from enum import Enum
 from apportion_review.diff_report import DiffReport
 from apportion_review.fates.records import Fate, WorkloadFate
 from apportion_review.review import Approval, ClusterReview, Gate
-from apportion_review.unknowns import unknown_clusters
+from apportion_review.unknowns import clusters_text, unknown_clusters
 
 _LOST = (Fate.EVICTED, Fate.ON_DEMAND)
 _GPU_HOUR = 1000 * 3600
@@ -108,7 +108,7 @@ def gates(
 
 
 def _with_unknown(text: str, unknown: Sequence[str]) -> str:
-    return f"{text}; unknown on {', '.join(unknown)}" if unknown else text
+    return f"{text}; unknown on {clusters_text(unknown)}" if unknown else text
 
 
 def _harm(
@@ -128,7 +128,7 @@ def _harm(
     if fail_on is not FailOn.DESTRUCTIVE and approvals:
         harm.append(f"{len(approvals)} {'owner' if len(approvals) == 1 else 'owners'} affected")
     if fail_on is FailOn.UNKNOWN and unknown:
-        harm.append(f"fates unknown on {', '.join(unknown)}")
+        harm.append(f"fates unknown on {clusters_text(unknown)}")
     if diff.objects is None:
         harm.append("objects are not compared")
     return Gate("--fail-on", fail_on.value, ", ".join(harm) or "none", bool(harm))

@@ -25,6 +25,7 @@ class PolicySide:
         checked: The findings on it.
         compilation: None if it cannot be compiled.
         why_not_compiled: Why not, as a clause; empty otherwise.
+        digest: `sha256:…` of the policy's files; empty if it was not read from files.
     """
 
     name: str
@@ -34,6 +35,7 @@ class PolicySide:
     checked: CheckResult
     compilation: Compilation | None
     why_not_compiled: str = ""
+    digest: str = ""
 
 
 def diff_report(base: PolicySide, head: PolicySide) -> DiffReport:

@@ -22,7 +22,7 @@ from apportion_review.report.impact_rows import (
 from apportion_review.report.markdown import code, folded, mention, prose, shortened, table
 from apportion_review.report.verdict import Level, count, verdict
 from apportion_review.review import ClusterReview, Review
-from apportion_review.unknowns import unknown_clusters
+from apportion_review.unknowns import clusters_text, unknown_clusters
 
 MARKER = "<!-- apportion:review -->"
 """First line of the comment, by which it is found again and edited."""
@@ -214,11 +214,11 @@ def _counted(review: Review) -> str:
 
 def _unknown(review: Review) -> str:
     unknown = unknown_clusters(review.diff, review.clusters)
-    reasons = [
-        f"{prose(cluster.name)}: {prose(cluster.why_no_fates)}"
-        for cluster in review.clusters
-        if cluster.name in unknown and cluster.fates is None
-    ]
+    by_reason: dict[str, list[str]] = {}
+    for cluster in review.clusters:
+        if cluster.name in unknown and cluster.fates is None:
+            by_reason.setdefault(cluster.why_no_fates, []).append(cluster.name)
+    reasons = [f"{prose(clusters_text(names))}: {prose(reason)}" for reason, names in by_reason.items()]
     return f"**Unknown:** fates of running work on {listed(reasons, 3)}." if reasons else ""
 
 
@@ -238,9 +238,11 @@ def _diff(review: Review) -> tuple[str, list[str]]:
 
 
 def _footer(review: Review) -> str:
-    digests = ", ".join(f"{prose(name)} {code(digest[:19])}" for name, digest in review.digests.items())
-    redacted = " · names of workloads are redacted" if review.is_redacted else ""
-    return (
-        f"<sub>{code(review.diff.base.name)} → {code(review.diff.head.name)} · apportion {prose(review.version)}"
-        f"{f' · {digests}' if digests else ''}{redacted} · {code(review.command) if review.command else ''}</sub>"
-    )
+    parts = [
+        f"{code(review.diff.base.name)} → {code(review.diff.head.name)}",
+        f"apportion {prose(review.version)}",
+        ", ".join(f"{prose(name)} {code(digest[:19])}" for name, digest in list(review.digests.items())[:6]),
+        "names of workloads are redacted" if review.is_redacted else "",
+        f"reproduce: {code(review.command)}" if review.command else "",
+    ]
+    return f"<sub>{' · '.join(part for part in parts if part)}</sub>"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_review.fates.records import Fate
 from apportion_review.report.impact_rows import gpus_text, quota_rows, resource_text
 from apportion_review.report.markdown import code, prose, shortened, table
 from apportion_review.report.verdict import count
-from apportion_review.review import LoadComparison, Review, RolloutStep
+from apportion_review.review import LoadComparison, Review, Rollout, RolloutStep
 from apportion_review.wording import bare
 
 _BYTES = 8_000
@@ -75,10 +76,17 @@ def _findings(review: Review) -> Fold | None:
     found = review.findings
     if not found.appeared and not found.resolved:
         return None
-    lines = [f"* new: {_finding(each)}" for each in found.appeared]
-    lines += [f"* resolved: {_finding(each)}" for each in found.resolved]
+    lines = [f"* new: {line}" for line in _counted(found.appeared)]
+    lines += [f"* resolved: {line}" for line in _counted(found.resolved)]
     title = f"Findings: {len(found.appeared)} new, {len(found.resolved)} resolved, {found.n_unchanged} unchanged"
     return title, shortened(lines, _BYTES, "findings")
+
+
+def _counted(found: Sequence[Diagnostic]) -> Iterator[str]:
+    """Yield each finding once, with how many times it occurs on different clusters."""
+    counts = Counter(map(_finding, found))
+    for line, n in counts.items():
+        yield line if n == 1 else f"{line} ({n} times)"
 
 
 def _finding(found: Diagnostic) -> str:
@@ -88,15 +96,20 @@ def _finding(found: Diagnostic) -> str:
 
 
 def _rollout(review: Review) -> Fold | None:
-    lines: list[str] = []
+    alike: dict[Rollout, list[str]] = {}
     for cluster in review.clusters:
-        if cluster.rollout is None or not cluster.rollout.steps:
-            continue
-        lines += [f"**{prose(cluster.name)}**", ""]
-        lines += [f"* ⚠ {prose(warning)}" for warning in cluster.rollout.warnings]
-        lines += [_step(number, step) for number, step in enumerate(cluster.rollout.steps, 1)]
-        n_undo = len(cluster.rollout.undo)
-        lines += ["", f"Undo: revert the commit; `apportion up` then makes {count(n_undo, 'update')}.", ""]
+        if cluster.rollout is not None and cluster.rollout.steps:
+            alike.setdefault(cluster.rollout, []).append(cluster.name)
+    lines: list[str] = []
+    for rollout, names in alike.items():
+        lines += [f"**{prose(', '.join(names))}**", ""]
+        lines += [f"* ⚠ {prose(warning)}" for warning in rollout.warnings]
+        lines += [_step(number, step) for number, step in enumerate(rollout.steps, 1)]
+        lines += [
+            "",
+            f"Undo: revert the commit; {code('apportion up')} then makes {count(len(rollout.undo), 'update')}.",
+        ]
+        lines += [""]
     if not lines:
         return None
     n = sum(len(cluster.rollout.steps) for cluster in review.clusters if cluster.rollout is not None)

@@ -9,6 +9,7 @@ from apportion_policy.evaluation.sanitized_text import plain_text
 
 # Character references show a character without letting it begin a mention, an issue reference, a link or a tag.
 _REFERENCES = {ord(c): f"&#{ord(c)};" for c in "&<>@#*_[]()~|\\!`$:"}
+_IN_CODE = {ord("`"): "'", ord("|"): "¦", ord("<"): "‹", ord(">"): "›"}
 _HARMLESS_COLON = re.compile(r"&#58;(?=\s|$)")
 _MENTION = re.compile(r"@[A-Za-z0-9][A-Za-z0-9-]{0,38}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99})?")
 _MAX_NAME = 120
@@ -17,7 +18,8 @@ _MAX_SENTENCE = 300
 
 def code(text: str) -> str:
     """Return a text as a code span that may stand in a table."""
-    shown = plain_text(text, _MAX_NAME).replace("`", "'").replace("|", "¦").strip()
+    # Tools that look for a marker or a tag in the raw text do not know code spans.
+    shown = plain_text(text, _MAX_NAME).translate(_IN_CODE).strip()
     return f"`{shown or ' '}`"
 
 

@@ -28,10 +28,11 @@ def review_text(review: Review, style: Style, width: int) -> str:
     role = "added" if found.level is Level.NONE else "error"
     blocks = [[style(role, line) for line in _wrapped(found.headline, "", width)]]
     blocks.append(diff_text(review.diff, style, width).rstrip("\n").split("\n"))
+    alike: dict[tuple[str, ...], list[str]] = {}
     for cluster in review.clusters:
-        lines = list(_cluster(cluster, width))
-        if lines:
-            blocks.append([style("heading", f"{cluster.name} ({cluster.engine})"), *lines])
+        alike.setdefault(tuple(_cluster(cluster, width)), []).append(f"{cluster.name} ({cluster.engine})")
+    for lines, names in alike.items():
+        blocks.append([style("heading", line) for line in _wrapped(", ".join(names), "", width)] + list(lines))
     blocks += [
         [style("heading", title), *lines]
         for title, lines in (

@@ -10,7 +10,7 @@ from apportion_compiler.diagnostics.diagnostic import Severity
 from apportion_review.facts import QUEUE
 from apportion_review.fates.records import Fate
 from apportion_review.review import ClusterReview, Review
-from apportion_review.unknowns import changed_clusters, unknown_clusters
+from apportion_review.unknowns import changed_clusters, clusters_text, unknown_clusters
 
 _PHRASES: Mapping[Fate, tuple[str, str]] = {
     Fate.EVICTED: ("is evicted now", "are evicted now"),
@@ -48,12 +48,13 @@ class ReviewVerdict:
 def verdict(review: Review) -> ReviewVerdict:
     """Return the verdict on a change."""
     needs = tuple(approval.owner for approval in review.approvals if not approval.is_given)
-    parts = [*_broken(review), *_failed(review), *_fates(review.clusters), *_deleted(review), *_unknown(review)]
     level = _level(review)
     if level is Level.NONE:
         return ReviewVerdict(level, _harmless(review), needs)
-    if level is Level.LOSS or not parts:
+    parts = [*_broken(review), *_fates(review.clusters), *_deleted(review), *_unknown(review)]
+    if not any(cluster.worse for cluster in review.clusters) and not review.broken:
         parts += _losses(review)
+    parts += _failed(review)
     return ReviewVerdict(level, _sentence(parts), needs)
 
 
@@ -80,9 +81,12 @@ def _broken(review: Review) -> Iterable[str]:
 
 
 def _failed(review: Review) -> Iterable[str]:
-    for gate in review.gates:
-        if gate.has_failed:
-            yield f"{gate.name} {gate.threshold} failed: {gate.found}"
+    n_errors = _new_errors(review)
+    if n_errors:
+        yield f"{count(n_errors, 'new error')}"
+    failed = [gate.name for gate in review.gates if gate.has_failed]
+    if failed:
+        yield f"{'gate' if len(failed) == 1 else 'gates'} {', '.join(failed)} failed"
 
 
 def _fates(clusters: Iterable[ClusterReview]) -> Iterable[str]:
@@ -94,7 +98,7 @@ def _fates(clusters: Iterable[ClusterReview]) -> Iterable[str]:
     for fate in sorted(by_fate, key=lambda fate: -fate.severity):
         n = sum(by_fate[fate].values())
         one, several = _PHRASES[fate]
-        where = ", ".join(by_fate[fate]) if len(by_fate[fate]) <= 2 else f"{len(by_fate[fate])} clusters"
+        where = clusters_text(list(by_fate[fate]))
         yield f"{count(n, 'running workload')} {one if n == 1 else several} on {where}"
 
 
@@ -113,8 +117,7 @@ def _unknown(review: Review) -> Iterable[str]:
     without = [c.name for c in review.clusters if c.fates is None]
     unknown = [name for name in unknown_clusters(review.diff, review.clusters) if name in without]
     if unknown:
-        where = ", ".join(unknown) if len(unknown) <= 2 else f"{len(unknown)} clusters"
-        yield f"what happens to running work on {where} is unknown"
+        yield f"what happens to running work on {clusters_text(unknown)} is unknown"
 
 
 def _losses(review: Review) -> Iterable[str]:

@@ -1,0 +1,188 @@
+"""`apportion review`: what a change of a policy means for running work, and who must agree."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.cluster_inputs import moment
+from apportion_cli.console import Console, current
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import (
+    Output,
+    as_of_option,
+    json_option,
+    limit_options,
+    limits,
+    optional_day,
+    output_option,
+)
+from apportion_cli.review_inputs import given_approvals, parse_gpu_hours, read_snapshots
+from apportion_cli.settings import variable
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from apportion_review.review import Review
+
+_WIDTH = 100
+
+
+@click.command()
+@click.argument("base", metavar="BASE")
+@click.argument("head", required=False, metavar="[HEAD]")
+@click.option(
+    "-p",
+    "--policy",
+    default=".",
+    envvar=variable("policy"),
+    type=click.Path(),
+    help="Path of the policy: in a revision, and in the work tree where HEAD is omitted.",
+)
+@click.option(
+    "--snapshot",
+    "snapshots",
+    multiple=True,
+    metavar="[ENV/CLUSTER=]FILE",
+    help="Objects of a cluster, as `kubectl get … -A -o json` prints them; may be repeated.",
+)
+@click.option(
+    "--max-evictions", type=click.IntRange(min=0), help="Exit 11 if the change makes more workloads evictable."
+)
+@click.option(
+    "--max-lost-gpu-hours",
+    callback=parse_gpu_hours,
+    metavar="HOURS",
+    help="Exit 11 if the work that the change makes evictable has computed for longer since its start.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["destructive", "loss", "unknown"]),
+    help="Exit 11 if running work or an object is lost, if a queue also loses quota, or if anything is also unknown.",
+)
+@click.option(
+    "--require-approvals",
+    metavar="FILE|LIST",
+    help="Owners who have agreed: a file with one a line, or a comma-separated list. Exit 11 if one is missing.",
+)
+@click.option(
+    "--share-loss",
+    type=click.IntRange(1, 100),
+    default=10,
+    show_default=True,
+    metavar="PERCENT",
+    help="Loss of fair share from which the owner of a queue must agree.",
+)
+@click.option("--redact", is_flag=True, help="Replace names of workloads and their namespaces by hashes.")
+@output_option("text", "markdown", "md")
+@json_option
+@as_of_option
+@click.option(
+    "--base-as-of",
+    callback=optional_day,
+    metavar="DATE",
+    help="Date on which BASE is evaluated (default: --as-of).",
+)
+@moment
+@limit_options
+@console_options
+def review(
+    base: str,
+    head: str | None,
+    *,
+    policy: str,
+    snapshots: tuple[str, ...],
+    max_evictions: int | None,
+    max_lost_gpu_hours: int | None,
+    fail_on: str | None,
+    require_approvals: str | None,
+    share_loss: int,
+    redact: bool,
+    outputs: tuple[Output, ...],
+    as_of: date,
+    base_as_of: date | None,
+    now: float | None,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> int:
+    """Review a change of a policy: what changes, which running work is evicted, and who must agree.
+
+    BASE and HEAD are git revisions or paths of a policy, as `apportion diff` takes them. A snapshot of a cluster tells
+    which of its running workloads the change evicts; without one, this is unknown. Exit 10 if the policies differ, 11
+    if a gate fails, 1 if HEAD has errors.
+
+    \b
+    apportion review main
+    kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
+    priorityclasses -A -o json > prod.json
+    apportion review main --snapshot prod/gpu-1=prod.json --max-evictions 0
+    apportion review main feature -o markdown=comment.md --redact
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
+    from apportion_cli.diff_sides import InvalidSideError, read_sides
+    from apportion_cli.findings import show_findings
+    from apportion_review.gates import FailOn, Thresholds
+    from apportion_review.policy_review import ReviewInputs, policy_review
+    from apportion_review.report.redaction import redacted
+
+    if head is None and ".." in base and not Path(base).exists():
+        base, _, head = base.partition("..")
+    console = current()
+    at = time.time() if now is None else now
+    try:
+        former, changed = read_sides(
+            base, head or None, policy, within=limits(time_limit, memory_limit), as_of=as_of, base_as_of=base_as_of
+        )
+    except InvalidSideError as invalid:
+        return show_findings(console, invalid.inputs, invalid.diagnostics, "error")
+    clusters = list(dict.fromkeys((*changed.facts.clusters, *former.facts.clusters)))
+    held, digests = read_snapshots(snapshots, clusters, at)
+    made = policy_review(
+        former,
+        changed,
+        ReviewInputs(
+            held,
+            given_approvals=() if require_approvals is None else given_approvals(require_approvals),
+            share_loss=share_loss,
+            thresholds=Thresholds(
+                max_evictions,
+                max_lost_gpu_hours,
+                None if fail_on is None else FailOn(fail_on),
+                require_approvals is not None,
+            ),
+            digests={"base": former.digest, "head": changed.digest, **digests},
+            version=_version(),
+        ),
+    )
+    if redact:
+        made = redacted(made)
+    for output in outputs or (Output("text"),):
+        _deliver(console, output, made)
+    if any(gate.has_failed for gate in made.gates):
+        return ExitCode.GATE_FAILED
+    if changed.why_not_compiled:
+        return ExitCode.FINDINGS
+    return ExitCode.CHANGES if made.diff.differs else ExitCode.OK
+
+
+def _version() -> str:
+    from apportion_cli.commands.version import version_text
+
+    return version_text()
+
+
+def _deliver(console: Console, output: Output, made: Review) -> None:
+    from apportion_cli.delivery import deliver
+
+    if output.format in ("markdown", "md"):
+        from apportion_review.report.comment import comment
+
+        text = comment(made)
+    else:
+        from apportion_review.report.text import review_text
+
+        text = review_text(made, console.style(), console.width() or _WIDTH)
+    deliver(console, output, text)

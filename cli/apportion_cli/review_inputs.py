@@ -1,0 +1,109 @@
+"""What `apportion review` reads beside the policies: snapshots of clusters, and who has agreed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.errors import PreconditionError
+from apportion_cli.manifest_files import read_objects
+
+if TYPE_CHECKING:
+    from apportion_review.cluster_reviews import ClusterSnapshot
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_GPU_HOURS = re.compile(r"(\d+)(?:\.(\d{1,3}))?")
+
+
+def read_snapshots(
+    named: Sequence[str], clusters: Sequence[str], now: float
+) -> tuple[Mapping[str, ClusterSnapshot], Mapping[str, str]]:
+    """Return the snapshots by cluster, and the digest of each file.
+
+    Args:
+        named: `[ENV/CLUSTER=]FILE` each; several files of one cluster are read together.
+        clusters: Those of the policies.
+        now: Time of the review in seconds since the epoch.
+
+    Raises:
+        PreconditionError: If a file cannot be read.
+        click.UsageError: If it is not clear which cluster a file is of.
+    """
+    from apportion_review.cluster_reviews import ClusterSnapshot
+    from apportion_review.review import SnapshotInfo
+
+    files: dict[str, list[str]] = {}
+    for text in named:
+        cluster, file = _place(text, clusters)
+        files.setdefault(cluster, []).append(file)
+    found: dict[str, ClusterSnapshot] = {}
+    digests: dict[str, str] = {}
+    for cluster, paths in files.items():
+        objects = read_objects(paths)
+        content = json.dumps(objects, sort_keys=True, default=str)
+        digest = f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+        digests[f"snapshot of {cluster}"] = digest
+        taken = _newest(content, now)
+        age = None if taken is None else int(now - taken)
+        found[cluster] = ClusterSnapshot(SnapshotInfo(", ".join(paths), digest, taken, age), objects)
+    return found, digests
+
+
+def _place(text: str, clusters: Sequence[str]) -> tuple[str, str]:
+    cluster, equals, file = text.partition("=")
+    if equals and cluster in clusters:
+        return cluster, file
+    listed = ", ".join(clusters) or "none"
+    if equals and not Path(text).exists():
+        raise click.UsageError(f"--snapshot {text}: there is no cluster `{cluster}`; the policies have {listed}")
+    if len(clusters) != 1:
+        raise click.UsageError(f"--snapshot {text}: name the cluster, as in {listed.partition(',')[0]}={text}")
+    return clusters[0], text
+
+
+def _newest(content: str, now: float) -> float | None:
+    """Return the newest time in a snapshot that is not after the review: the snapshot was taken then or later."""
+    newest: float | None = None
+    for text in sorted(set(_TIME.findall(content)), reverse=True):
+        try:
+            time = datetime.fromisoformat(text).timestamp()
+        except ValueError:
+            continue
+        if time <= now:
+            newest = time
+            break
+    return newest
+
+
+def given_approvals(text: str) -> tuple[str, ...]:
+    """Return the owners in a file, one a line, or in a comma-separated list.
+
+    Raises:
+        PreconditionError: If the file cannot be read.
+    """
+    path = Path(text)
+    if not path.is_file():
+        return tuple(name.strip() for name in text.split(",") if name.strip())
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as refused:
+        raise PreconditionError(f"{text} cannot be read: {refused}") from None
+    names = (line.partition("#")[0].strip() for line in lines)
+    return tuple(name for name in names if name)
+
+
+def parse_gpu_hours(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """Return GPU-hours, such as `40` or `2.5`, in thousandths of a GPU times seconds."""
+    if value is None:
+        return None
+    found = _GPU_HOURS.fullmatch(value)
+    if found is None:
+        raise click.BadParameter(f"`{value}` is not a number of GPU-hours such as 40 or 2.5")
+    return (int(found[1]) * 1000 + int((found[2] or "").ljust(3, "0"))) * 3600

@@ -1,0 +1,121 @@
+"""Who must agree to a change, and which gates it passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.unit.review.crafted_reviews import POLICY, reviewed, row, with_fates
+
+from apportion_review.approvals import approvals
+from apportion_review.fates.records import Fate
+from apportion_review.gates import FailOn, Thresholds, gates, lost_gpu_s
+from apportion_review.review import Review
+
+CUT = {"guaranteed: {gpu: 16}": "guaranteed: {gpu: 12}"}
+MOVE = {**CUT, "guaranteed: {gpu: 8}": "guaranteed: {gpu: 12}"}
+SPEECH = POLICY.splitlines()[6]
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        pytest.param({}, {}, id="nothing changes"),
+        pytest.param({"guaranteed: {gpu: 8}": "guaranteed: {gpu: 12}"}, {}, id="a queue that gains agrees"),
+        pytest.param(
+            MOVE, {"@acme/vision-leads": "`vision` guaranteed −4 GPUs (16 → 12)"}, id="the loser of a move is asked"
+        ),
+        pytest.param(
+            {**CUT, "@acme/vision-leads": "@mallory"},
+            {
+                "@acme/vision-leads": "`vision` guaranteed −4 GPUs (16 → 12); `vision` changes its owner",
+                "@mallory": "`vision` changes its owner",
+            },
+            id="the former owner is asked",
+        ),
+        pytest.param(
+            {f"{SPEECH}\n": ""},
+            {"@acme/speech-leads": "`speech` is removed: 8 GPUs guaranteed, parent research, owner @acme/speech-leads"},
+            id="a queue is removed",
+        ),
+        pytest.param(
+            {"guaranteed: {gpu: 16}": "guaranteed: {gpu: 16}, limit: {gpu: 32}"},
+            {"@acme/vision-leads": "`vision` limit unset → 32 GPUs"},
+            id="a limit appears",
+        ),
+        pytest.param(
+            {"environments:": "rules: {overcommit: 1.5}\nenvironments:"},
+            {"@acme/platform": "rules: overcommit 1.0 → 1.5"},
+            id="rules belong to the organisation",
+        ),
+    ],
+)
+def test_owners_who_must_agree(edits: dict[str, str], expected: dict[str, str], tmp_path: Path) -> None:
+    found = reviewed(tmp_path, edits).approvals
+    assert {each.owner: "; ".join(each.reasons) for each in found} == expected
+
+
+def test_owner_of_running_work_that_gets_evictable_must_agree(tmp_path: Path) -> None:
+    review = with_fates(reviewed(tmp_path, {}), [row("a", Fate.EVICTED), row("b", Fate.EVICTED), row("c", Fate.SAFE)])
+    (found,) = approvals(review.diff.found, review.diff.statements, review.clusters, given=("@ACME/Vision-Leads",))
+    assert (found.owner, found.reasons, found.is_given) == (
+        "@acme/vision-leads",
+        ("2 running workloads of `vision` evicted on prod/one",),
+        True,
+    )
+
+
+def _gate(review: Review, thresholds: Thresholds) -> tuple[str, bool]:
+    (gate,) = gates(thresholds, review.diff, review.clusters, review.approvals)
+    return gate.found, gate.has_failed
+
+
+ROWS = [row("a", Fate.EVICTED), row("b", Fate.ON_DEMAND), row("c", Fate.STUCK), row("d", Fate.EVICTED, Fate.EVICTED)]
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "found", "has_failed"),
+    [
+        (Thresholds(max_evictions=1), "2 (1 evicted now, 1 reclaimable on demand)", True),
+        (Thresholds(max_evictions=2), "2 (1 evicted now, 1 reclaimable on demand)", False),
+        (Thresholds(max_lost_gpu_s=16 * 3_600_000), "16.0 GPU-hours", False),
+        (Thresholds(max_lost_gpu_s=16 * 3_600_000 - 1), "16.0 GPU-hours", True),
+        (Thresholds(fail_on=FailOn.DESTRUCTIVE), "3 running workloads", True),
+        (Thresholds(requires_approvals=True), "missing: @acme/vision-leads", True),
+    ],
+)
+def test_gate_over_running_work(thresholds: Thresholds, found: str, *, has_failed: bool, tmp_path: Path) -> None:
+    review = with_fates(reviewed(tmp_path, CUT), ROWS)
+    assert _gate(review, thresholds) == (found, has_failed)
+
+
+def test_unknown_fates_fail_every_gate_of_running_work(tmp_path: Path) -> None:
+    review = reviewed(tmp_path, CUT)
+    assert _gate(review, Thresholds(max_evictions=5)) == ("0; unknown on prod/one", True)
+    assert _gate(review, Thresholds(max_lost_gpu_s=5)) == ("0.0 GPU-hours; unknown on prod/one", True)
+    assert _gate(review, Thresholds(fail_on=FailOn.UNKNOWN))[1]
+    assert not _gate(review, Thresholds(fail_on=FailOn.DESTRUCTIVE))[1]
+
+
+def test_unchanged_cluster_passes_without_a_snapshot(tmp_path: Path) -> None:
+    assert _gate(reviewed(tmp_path, {}), Thresholds(max_evictions=0)) == ("0", False)
+
+
+def test_work_without_a_start_is_of_unknown_cost(tmp_path: Path) -> None:
+    review = with_fates(reviewed(tmp_path, CUT), [row("a", Fate.EVICTED, started=None)])
+    assert lost_gpu_s(review.clusters[0]) is None
+    assert _gate(review, Thresholds(max_lost_gpu_s=10**12))[1]
+
+
+def test_share_loss_needs_the_owner_from_the_threshold_on(tmp_path: Path) -> None:
+    from apportion_review.shares.records import Demand, QueueAmounts, ShareChange
+
+    review = reviewed(tmp_path, {})
+    ends = [QueueAmounts(0, None, {Demand.EVERYONE: share}) for share in (10_000, 9_000)]
+    clusters = (replace(review.clusters[0], shares=(ShareChange("speech", "gpu/h100", "", *ends),)),)
+    owners = {
+        percent: [a.owner for a in approvals(review.diff.found, (), clusters, share_loss=percent)]
+        for percent in (10, 11)
+    }
+    assert owners == {10: ["@acme/speech-leads"], 11: []}

@@ -1,0 +1,128 @@
+"""The comment on a pull request: its first screen, its limits, and what hostile names cannot do to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.review.crafted_reviews import reviewed, row, with_fates
+
+from apportion_review.fates.records import Fate, WorkloadFate
+from apportion_review.report.comment import MARKER, comment
+from apportion_review.report.redaction import redacted
+from apportion_review.report.verdict import Level, verdict
+from apportion_review.review import Approval, Gate, Review
+
+CUT = {"guaranteed: {gpu: 16}": "guaranteed: {gpu: 12}"}
+NAMES = st.from_regex(r"[a-z]([a-z0-9-]{0,30}[a-z0-9])?", fullmatch=True)
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</details><h1>",
+    "`code` | cell | x",
+    "@acme/everyone #1 http://evil.example [a](b)",
+    "```\n# heading",
+    MARKER,
+    "a\nb",
+    "<!--",
+]
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Review:
+    return reviewed(tmp_path_factory.mktemp("cut"), CUT)
+
+
+def first_screen(text: str) -> list[str]:
+    return text.partition("<details>")[0].splitlines()
+
+
+def test_marker_and_verdict_come_first(cut: Review) -> None:
+    lines = comment(with_fates(cut, [row("a", Fate.EVICTED), row("b", Fate.SAFE)])).splitlines()
+    assert lines[:2] == [
+        MARKER,
+        "### 🔴 1 running workload is evicted now on prod/one. Needs @acme/vision-leads.",
+    ]
+
+
+def test_nothing_affected_is_two_lines(tmp_path: Path) -> None:
+    review = reviewed(tmp_path, {"id: research,": "id: research, title: Research,"})
+    lines = comment(review).splitlines()
+    assert (len(lines), lines[1][:5]) == (3, "### 🟢")
+    assert "1 object of the policy changed" in lines[1]
+
+
+def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:
+    text = comment(cut)
+    assert verdict(cut).level is Level.UNKNOWN
+    assert "What happens to running work on prod/one is unknown" in text.splitlines()[1]
+    assert "safe" not in text
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    names=st.lists(NAMES, unique=True, max_size=40),
+    fate=st.sampled_from([Fate.EVICTED, Fate.STUCK, Fate.ON_DEMAND, Fate.UNKNOWN]),
+    data=st.data(),
+)
+def test_every_planted_loss_is_above_the_fold(names: list[str], fate: Fate, data: st.DataObject, cut: Review) -> None:
+    """Each by its name, or counted in the row of what does not fit."""
+    rows = [
+        row(name, fate, queue=f"q{data.draw(st.integers(0, 9))}", rule=f"rule {data.draw(st.integers(0, 2))}")
+        for name in names
+    ]
+    screen = first_screen(comment(with_fates(cut, [*rows, row("zz-safe", Fate.SAFE)])))
+    table = [line for line in screen if line.startswith("| ")][2:]
+    shown = sum(_count(line) for line in table if f"**{fate.value}**" in line or f"| {fate.value} |" in line)
+    assert shown == len(names)
+    assert len(screen) <= 25
+
+
+def _count(line: str) -> int:
+    cell = line.split("|")[1]
+    more = re.search(r"(\d+) more", cell)
+    return len(re.findall(r"`[^`]+`", cell)) + (int(more[1]) if more else 0)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_no_markup(text: str, cut: Review) -> None:
+    planted = with_fates(cut, [row(text, Fate.EVICTED, queue=text, rule=text), row(text, Fate.STUCK)])
+    planted = replace(planted, approvals=(Approval(text, (text,)),), gates=(Gate(text, text, text, has_failed=True),))
+    made = comment(planted)
+    assert made.count(MARKER) == 1
+    outside = re.sub(r"`[^`\n]*`", "", re.sub(r"(?ms)^```.*?^```$", "", made))
+    for part in ("<script", "<h1", "@acme/everyone", "http://", "[a]"):
+        assert part not in outside
+    assert made.count("<details>") == made.count("</details>")
+    widths = {line.count("|") for line in made.splitlines() if line.startswith("| ") and "running" not in line}
+    assert len({w for w in widths if w > 2}) <= 3
+
+
+@settings(max_examples=25, deadline=None)
+@given(size=st.integers(1, 6000), text=st.sampled_from(["a", "ü" * 250, "x|<&@" * 50]))
+def test_comment_stays_below_the_limit_of_forges(size: int, text: str, cut: Review) -> None:
+    rows = [row(f"{text}-{n}", Fate.EVICTED, queue=f"{text}-{n % 40}", rule=text * 4) for n in range(size)]
+    planted = with_fates(cut, rows)
+    owners = tuple(Approval(f"{text}-{n}", (text,) * 3) for n in range(min(size, 300)))
+    made = comment(replace(planted, approvals=owners))
+    assert len(made.encode()) < 65_536
+    assert len(first_screen(made)) <= 25
+    assert made.count("<details>") == made.count("</details>")
+    assert made.count("```") % 2 == 0
+
+
+def test_redaction_reaches_every_text(cut: Review) -> None:
+    rows = [
+        row("secret-model", Fate.EVICTED, rule="preempted for secret-model-7 in tenant-x"),
+        row("other", Fate.SAFE, queue="tenant-x"),
+    ]
+    planted: Review = with_fates(cut, rows)
+    planted = replace(planted, gates=(Gate("g", "1", "secret-model", has_failed=True),))
+    made = comment(redacted(planted))
+    assert "secret-model" not in made
+    assert "names of workloads are redacted" in made
+    shown: list[WorkloadFate] = [r for c in redacted(planted).clusters for r in (c.fates.rows if c.fates else ())]
+    assert len({r.workload.name for r in shown}) == 2
