@@ -132,13 +132,14 @@ def _finding(fault: Fault) -> Diagnostic:
 
 def moment(command: Callable[..., object]) -> Callable[..., object]:
     """Add `--now`."""
-    return click.option("--now", callback=_parsed_moment, metavar="TIME", help=_NOW_HELP)(command)
+    return click.option("--now", callback=parsed_moment, metavar="TIME", help=_NOW_HELP)(command)
 
 
 _NOW_HELP = "Time of the cycle, such as 2026-11-21T08:00:00Z (default: the newest time in the snapshot)."
 
 
-def _parsed_moment(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+def parsed_moment(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    """Return a time in seconds since the epoch; a callback of options."""
     if text is None:
         return None
     from apportion_runtime.snapshots.quantities import parse_time

@@ -9,7 +9,6 @@ from apportion_review.diff_report import DiffReport
 from apportion_review.fates.records import Fate
 from apportion_review.review import ClusterReview
 
-
 _ONLY_SHOWN = frozenset(("spec.displayName", "description", "metadata.annotations[apportion.dev/title]"))
 # Fields that no engine decides by.
 

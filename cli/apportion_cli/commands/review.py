@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.cluster_inputs import moment
+from apportion_cli.cluster_inputs import parsed_moment
 from apportion_cli.console import Console, current
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import (
@@ -21,6 +21,7 @@ from apportion_cli.options import (
     output_option,
 )
 from apportion_cli.review_inputs import given_approvals, parse_gpu_hours, read_snapshots
+from apportion_cli.review_replay import check_replayed, command_line, replay_arguments, time_text
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
 
@@ -33,7 +34,7 @@ _WIDTH = 100
 
 
 @click.command()
-@click.argument("base", metavar="BASE")
+@click.argument("base", required=False, metavar="[BASE]")
 @click.argument("head", required=False, metavar="[HEAD]")
 @click.option(
     "-p",
@@ -87,11 +88,21 @@ _WIDTH = 100
     metavar="DATE",
     help="Date on which BASE is evaluated (default: --as-of).",
 )
-@moment
+@click.option(
+    "--now",
+    callback=parsed_moment,
+    metavar="TIME",
+    help="Time of the review, such as 2026-11-21T08:00:00Z, from which ages are computed (default: now).",
+)
+@click.option(
+    "--replay",
+    metavar="FILE",
+    help="Make the report again from which this JSON report was made; the inputs must be the same.",
+)
 @limit_options
 @console_options
 def review(
-    base: str,
+    base: str | None,
     head: str | None,
     *,
     policy: str,
@@ -106,6 +117,7 @@ def review(
     as_of: date,
     base_as_of: date | None,
     now: float | None,
+    replay: str | None,
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
@@ -128,6 +140,12 @@ def review(
     from apportion_review.policy_review import ReviewInputs, policy_review
     from apportion_review.report.redaction import redacted
 
+    if replay is not None:
+        if base is not None:
+            raise click.UsageError("--replay takes BASE and HEAD from the report")
+        return _replayed(replay, outputs)
+    if base is None:
+        raise click.UsageError("Missing argument 'BASE'.")
     if head is None and ".." in base and not Path(base).exists():
         base, _, head = base.partition("..")
     console = current()
@@ -155,8 +173,10 @@ def review(
             ),
             digests={"base": former.digest, "head": changed.digest, **digests},
             version=_version(),
+            command=_command(at, (former.as_of, changed.as_of)),
         ),
     )
+    check_replayed(made.digests)
     if redact:
         made = redacted(made)
     for output in outputs or (Output("text"),):
@@ -166,6 +186,26 @@ def review(
     if changed.why_not_compiled:
         return ExitCode.FINDINGS
     return ExitCode.CHANGES if made.diff.differs else ExitCode.OK
+
+
+def _command(at: float, dates: tuple[date, date]) -> str:
+    """Return the command line that runs now, with the dates and the time that it took from the clock."""
+    context = click.get_current_context()
+    held: dict[str, object] = {
+        **context.params,
+        "as_of": dates[1],
+        "base_as_of": None if dates[0] == dates[1] else dates[0],
+        "now": time_text(at),
+    }
+    return command_line(context.command, held)
+
+
+def _replayed(file: str, outputs: tuple[Output, ...]) -> int:
+    arguments = replay_arguments(file)
+    named = [f"-o{each.format}" if each.file is None else f"-o{each.format}={each.file}" for each in outputs]
+    parent = click.get_current_context().parent
+    with review.make_context("review", [*arguments, *named], parent=parent) as context:
+        return int(review.invoke(context))
 
 
 def _version() -> str:

@@ -46,7 +46,7 @@ SPEECH = POLICY.splitlines()[6]
         ),
         pytest.param(
             {"environments:": "rules: {overcommit: 1.5}\nenvironments:"},
-            {"@acme/platform": "rules: overcommit 1.0 → 1.5"},
+            {"@acme/platform": "rules: overcommit 1 → 1.5"},
             id="rules belong to the organisation",
         ),
     ],

@@ -1,0 +1,91 @@
+"""`apportion review --replay`: the command line of a report, and the digests of what it was made from."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import click
+
+from apportion_cli.bounded_text import UnreadableFileError, text_of
+from apportion_cli.errors import PreconditionError
+
+_RECORDED = "apportion.replayed-digests"
+_PROGRAM = ["apportion", "review"]
+_NOT_RECORDED = frozenset(("outputs", "replay"))
+
+
+def time_text(at: float) -> str:
+    """Return a time as `--now` takes it, to the microsecond."""
+    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+
+
+def command_line(command: click.Command, values: Mapping[str, object]) -> str:
+    """Return the command line that gives these values to the parameters of a command.
+
+    Outputs are left out: they are chosen when a report is made again.
+    """
+    words = list(_PROGRAM)
+    for parameter in command.params:
+        value = values.get(parameter.name or "")
+        if value is None or value is False or parameter.name in _NOT_RECORDED or not parameter.expose_value:
+            continue
+        each = list(value) if isinstance(value, tuple) else [value]
+        if isinstance(parameter, click.Argument):
+            words += map(str, each)
+            continue
+        if value == parameter.get_default(click.get_current_context()):
+            continue
+        option = max(parameter.opts, key=len)
+        words += [option] if value is True else [word for one in each for word in (option, _text(option, one))]
+    return shlex.join(words)
+
+
+def _text(option: str, value: object) -> str:
+    if option == "--max-lost-gpu-hours" and isinstance(value, int):
+        hours = value // 3600
+        return f"{hours // 1000}.{hours % 1000:03}"
+    return str(value)
+
+
+def replay_arguments(file: str) -> Sequence[str]:
+    """Return the arguments of the review from which a JSON report was made.
+
+    Raises:
+        PreconditionError: If the file is not such a report.
+    """
+    try:
+        document = json.loads(text_of(file))
+    except OSError as refused:
+        raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from None
+    except (UnreadableFileError, ValueError) as wrong:
+        raise PreconditionError(f"{file} is not a JSON report of `apportion review`: {wrong}") from None
+    command = document.get("command") if isinstance(document, dict) else None
+    digests = document.get("digests") if isinstance(document, dict) else None
+    words = _words(command)
+    if words[:2] != _PROGRAM or not isinstance(digests, dict):
+        raise PreconditionError(f"{file} is not a JSON report of `apportion review`: it records no command")
+    click.get_current_context().meta[_RECORDED] = digests
+    return words[2:]
+
+
+def _words(command: object) -> list[str]:
+    try:
+        return shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        return []
+
+
+def check_replayed(digests: Mapping[str, str]) -> None:
+    """Refuse inputs that are not those of the report that is made again. Raises `PreconditionError`."""
+    recorded: Mapping[str, str] | None = click.get_current_context().meta.get(_RECORDED)
+    if recorded is None:
+        return
+    changed = [name for name in dict.fromkeys((*recorded, *digests)) if recorded.get(name) != digests.get(name)]
+    if changed:
+        raise PreconditionError(
+            f"the report cannot be made again: {', '.join(changed)} changed since",
+            hint="check out the revisions, and use the snapshots, from which it was made",
+        )
