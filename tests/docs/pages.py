@@ -26,6 +26,11 @@ _SCAFFOLD = "apportion init . >&2\n"
 _ONE_CLUSTER = _SCAFFOLD + "sed -i '/^DEV = /,/^)/d; s/(DEV, PROD)/(PROD,)/' environments.py\n"
 _RENDERED = "apportion compile --quiet >&2\n"
 _EXPORT = 'python "$TOOLS/export.py" rendered/prod/main >"$HOME/cluster.json"\n'
+_CHANGED = (
+    _SCAFFOLD
+    + "git init -q -b main . && git add -A && git -c user.name=n -c user.email=n@example.com commit -qm policy\n"
+    "sed -i 's/gpu=16/gpu=12/' teams/vision.py\n"
+)
 _LOAD = """cat >load.yaml <<'EOF'
 nodes: [{pool: gpus, count: 4, gpus: 8, cpu: 96, memory: 900Gi}]
 workloads:
@@ -67,6 +72,7 @@ PAGES: Mapping[str, Page] = {
     ),
     "docs/bind.md": Page(setup=_ONE_CLUSTER + _JOB, programs={"kubectl": KUBECTL}),
     "docs/delivery.md": Page(setup=_SCAFFOLD + _RENDERED, programs={"kubectl": KUBECTL}),
+    "docs/diff.md": Page(setup=_CHANGED, exits={"apportion diff main": 10}),
     "docs/e2e.md": Page(programs={"make": MAKE}),
     "docs/import.md": Page(
         setup=f"mkdir other && cd other\n{_SCAFFOLD}{_RENDERED}{_EXPORT}"
@@ -105,10 +111,9 @@ PAGES: Mapping[str, Page] = {
     "docs/recipes/queued-provisioning.md": Page(),
     "docs/recipes/serving-beside-training.md": Page(),
     "docs/review.md": Page(
-        setup=_SCAFFOLD
-        + "git init -q -b main . && git add -A && git -c user.name=n -c user.email=n@example.com commit -qm policy\n"
-        "sed -i 's/gpu=16/gpu=12/' teams/vision.py\n",
-        exits={"apportion diff main": 10},
+        setup=_CHANGED + _RENDERED + _EXPORT + 'mv "$HOME/cluster.json" prod.json\n',
+        # The snapshot is of one of the clusters, so what happens on the other is unknown.
+        exits={"apportion review main --max-evictions 0": 11, "apportion review main": 10},
     ),
     "docs/scheduler.md": Page(programs={"make": MAKE}),
     "docs/simulation.md": Page(

@@ -24,7 +24,7 @@ def objects_under(
         formerly: Objects of the policy that is in force; those that `wanted` lacks are left out.
         wanted: Objects of the policy to apply.
     """
-    applied = {identity_of(manifest): manifest for manifest in wanted}
+    applied = {identity_of(manifest): _as_stored(manifest) for manifest in wanted}
     gone = {identity_of(manifest) for manifest in formerly} - applied.keys()
     found: dict[Identity, Manifest] = {}
     for held in snapshot:
@@ -37,6 +37,15 @@ def objects_under(
         else:
             found[identity] = _with_history(manifest, held)
     return [*found.values(), *applied.values()]
+
+
+def _as_stored(manifest: Manifest) -> Manifest:
+    """Return an object with what the API server adds and engines select by: the name of a namespace as its label."""
+    if manifest.get("kind") != "Namespace":
+        return manifest
+    metadata = mapping(manifest, "metadata")
+    labels = {**mapping(metadata, "labels"), "kubernetes.io/metadata.name": metadata.get("name")}
+    return {**manifest, "metadata": {**metadata, "labels": labels}}
 
 
 def _with_history(manifest: Manifest, held: Manifest) -> Manifest:

@@ -57,10 +57,8 @@ class EvictionBound:
         return self._found[alike]
 
     def _evictor(self, holder: Holder, *, outlasts: bool) -> PossibleEvictor | None:
+        # Another queue first: its demand is what the owner cannot decide.
         own = self._queues[holder.queue]
-        policy = own.preemption.within_queue
-        if self._may_outrank(policy, holder) and not self._requestable[own.name].isdisjoint(holder.usage):
-            return PossibleEvictor(own.name, f"higher priority in its own queue (withinClusterQueue: {policy})")
         for name in self._members[self._tree.root(own.name)] if not outlasts else ():
             if name != own.name and self._may_reclaim(self._queues[name], holder):
                 policy = self._queues[name].preemption.reclaim
@@ -69,6 +67,9 @@ class EvictionBound:
                     name,
                     f"its queue may use more than its quota, which {name} may reclaim{fair} (reclaimWithinCohort: {policy})",
                 )
+        policy = own.preemption.within_queue
+        if self._may_outrank(policy, holder) and not self._requestable[own.name].isdisjoint(holder.usage):
+            return PossibleEvictor(own.name, f"higher priority in its own queue (withinClusterQueue: {policy})")
         return None
 
     def limit(self, queue: str, fr: FlavorResource) -> int:

@@ -85,8 +85,13 @@ class WorkloadFate:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the head's fate is more severe."""
+        """Whether the head's fate is more severe, or other queues may evict what only its own queue could before."""
+        if self.base.fate is self.head.fate is Fate.ON_DEMAND:
+            return self._is_by_others(self.head) and not self._is_by_others(self.base)
         return self.head.fate.severity > self.base.fate.severity
+
+    def _is_by_others(self, verdict: Verdict) -> bool:
+        return verdict.beneficiary not in ("", self.workload.queue)
 
 
 @dataclass(frozen=True, slots=True)

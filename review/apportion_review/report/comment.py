@@ -243,6 +243,6 @@ def _footer(review: Review) -> str:
         f"apportion {prose(review.version)}",
         ", ".join(f"{prose(name)} {code(digest[:19])}" for name, digest in list(review.digests.items())[:6]),
         "names of workloads are redacted" if review.is_redacted else "",
-        f"reproduce: {code(review.command)}" if review.command else "",
+        f"reproduce: {code(review.command, 1_000)}" if review.command else "",
     ]
     return f"<sub>{' · '.join(part for part in parts if part)}</sub>"

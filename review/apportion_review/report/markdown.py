@@ -16,10 +16,10 @@ _MAX_NAME = 120
 _MAX_SENTENCE = 300
 
 
-def code(text: str) -> str:
-    """Return a text as a code span that may stand in a table."""
+def code(text: str, limit: int = _MAX_NAME) -> str:
+    """Return a text, cut at a number of characters, as a code span that may stand in a table."""
     # Tools that look for a marker or a tag in the raw text do not know code spans.
-    shown = plain_text(text, _MAX_NAME).translate(_IN_CODE).strip()
+    shown = plain_text(text, limit).translate(_IN_CODE).strip()
     return f"`{shown or ' '}`"
 
 

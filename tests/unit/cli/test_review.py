@@ -1,0 +1,135 @@
+"""`apportion review`: its verdict, gates, exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.review.kueue_objects import objects_of
+
+Run = Callable[..., Any]
+
+POLICY = """\
+from apportion_policy import (
+    Accelerator, Cluster, Engine, Environment, Fixed, NodePool, Organisation, Policy, Queue, Resources
+)
+
+H100 = NodePool(
+    id="h100",
+    provider=Fixed(),
+    cpu=96,
+    memory="1Ti",
+    accelerator=Accelerator(model="h100", count=8, memory="80Gi"),
+    min_nodes=3,
+    max_nodes=3,
+)
+POLICY = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    node_pools=(H100,),
+    queues=(
+        Queue(id="vision", owner="@acme/vision", namespaces=("vision",), guaranteed=Resources(gpu={"h100": 16})),
+        Queue(id="speech", owner="@acme/speech", namespaces=("speech",), guaranteed=Resources(gpu={"h100": 8})),
+    ),
+    environments=(
+        Environment(
+            name="prod", clusters=(Cluster(name="one", engine=Engine.KUEUE, engine_version="0.18.3", pools=(H100,)),)
+        ),
+    ),
+)
+"""
+MOVED = POLICY.replace('{"h100": 16}', '{"h100": 12}').replace('{"h100": 8}', '{"h100": 12}')
+NOW = ("--now", "2026-11-01T02:00:00Z", "--as-of", "2026-11-21")
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    names = ("-c", "user.name=n", "-c", "user.email=n@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *names, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose work tree moves four GPUs, beside a snapshot in which `vision` uses all that it had."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (folder / "policy.py").write_text(POLICY)
+    _git(folder, "init", "-q", "-b", "main")
+    _git(folder, "add", "-A")
+    _git(folder, "commit", "-qm", "base")
+    (folder / "policy.py").write_text(MOVED)
+    running = {
+        "detector": {"queue": "vision", "gpus": 12, "priority": 125},
+        "tracker": {"queue": "vision", "gpus": 4, "priority": 125},
+    }
+    cluster = {"fair": False, "classes": [0], "queues": {"vision": {}, "speech": {}}, "running": running}
+    pending = {"pending": {"model": {"queue": "speech", "gpus": 12}}}
+    (tmp_path / "idle.json").write_text(json.dumps({"items": list(objects_of(cluster))}))
+    (tmp_path / "busy.json").write_text(json.dumps({"items": list(objects_of({**cluster, **pending}))}))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_work_that_waits_for_the_moved_quota_evicts(run: Run, repository: Path) -> None:
+    told = run("review", "main", "--snapshot", "../busy.json", "--max-evictions", "0", "-o", "md", *NOW)
+    assert (told.code, told.err) == (11, "")
+    lines = told.out.splitlines()
+    assert lines[1] == (
+        "### 🔴 1 running workload is evicted now on prod/one; gate --max-evictions failed. Needs @acme/vision."
+    )
+    assert any(line.startswith("| `tracker` | `vision` | 4 H100 | **evicted now** |") for line in lines)
+    assert "snapshot" in told.out
+
+
+def test_idle_quota_makes_work_reclaimable(run: Run, repository: Path) -> None:
+    told = run("review", "main", "--snapshot", "prod/one=../idle.json", *NOW)
+    assert told.code == 10
+    assert told.out.startswith("1 running workload becomes reclaimable on demand on prod/one.\n")
+
+
+def test_missing_snapshot_is_unknown(run: Run, repository: Path) -> None:
+    told = run("review", "main", "--max-evictions", "0", *NOW)
+    assert told.code == 11
+    assert "What happens to running work on prod/one is unknown" in told.out
+
+
+def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) -> None:
+    (repository / "agreed").write_text("# reviewers\n@acme/vision\n")
+    given = [run("review", "main", "--require-approvals", text, *NOW).code for text in ("@acme/Vision,@x", "agreed")]
+    assert given == [10, 10]
+    told = run("review", "main", "--require-approvals", "@acme/speech", *NOW)
+    assert told.code == 11
+    assert "failed: --require-approvals all: missing: @acme/vision" in told.out
+
+
+def test_equal_policies(run: Run, repository: Path) -> None:
+    told = run("review", "main", "main", "-o", "md", "--max-evictions", "0", *NOW)
+    assert (told.code, told.out.splitlines()[1]) == (0, "### 🟢 The policy does not change.")
+
+
+def test_tree_with_errors(run: Run, repository: Path) -> None:
+    (repository / "policy.py").write_text(POLICY.replace('{"h100": 16}', '{"h100": 60}'))
+    told = run("review", "main", "-o", "md", *NOW)
+    assert told.code == 1
+    assert told.out.splitlines()[1].startswith("### 🔴 Work tree has 1 error")
+    assert "AP6" in told.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "Missing argument 'BASE'"),
+        (("main", "--snapshot", "missing.json"), "missing.json is not a readable file or folder"),
+        (("main", "--snapshot", "prod/two=../idle.json"), "there is no cluster `prod/two`; the policies have prod/one"),
+        (("main", "--max-lost-gpu-hours", "many"), "`many` is not a number of GPU-hours such as 40 or 2.5"),
+        (("main", "--replay", "x.json"), "--replay takes BASE and HEAD from the report"),
+        (("--replay", "x.json"), "x.json cannot be read: No such file or directory"),
+        (("--replay", "policy.py"), "policy.py is not a JSON report of `apportion review`"),
+    ],
+)
+def test_refused(arguments: tuple[str, ...], says: str, run: Run, repository: Path) -> None:
+    told = run("review", *arguments)
+    assert told.code in (2, 3)
+    assert says in told.err.replace("\n", " ")
