@@ -5,6 +5,7 @@ pytest loads it by its entry point wherever apportion is installed, so it import
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -19,11 +20,18 @@ if TYPE_CHECKING:
 
 
 ALLOW_MISSING_LAYERS = "--apportion-allow-missing-layers"
+POLICIES = "--apportion-policies"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that permits to simulate a reviewed policy on a system that lacks a layer of its confinement."""
-    parser.getgroup("apportion").addoption(
+    """Add the options: one for reviewed policies on systems that lack a sandbox layer, one for policies of another folder."""
+    group = parser.getgroup("apportion")
+    group.addoption(
+        POLICIES,
+        metavar="FOLDER",
+        help="simulate the policies of this folder instead of those in pytest's root folder, with the same relative paths",
+    )
+    group.addoption(
         ALLOW_MISSING_LAYERS,
         action="store_true",
         help="evaluate reviewed policies even if the system lacks a sandbox layer",
@@ -59,6 +67,7 @@ def apportion_simulate(request: pytest.FixtureRequest, _apportion_outcomes: dict
             outcome.assert_waits("research", at_most="30m", gpus=8)
     """
     beside = request.path.parent
+    other = request.config.getoption(POLICIES)
 
     def simulate(
         policy: str | Path,
@@ -72,7 +81,10 @@ def apportion_simulate(request: pytest.FixtureRequest, _apportion_outcomes: dict
         from apportion_cli.outcomes import run
 
         day = date.fromisoformat(as_of) if isinstance(as_of, str) else as_of
-        key = (str(beside / policy), str(beside / scenario), env, cluster, engine, day)
+        path = beside / policy
+        if other is not None:
+            path = _same_path(path, request.config.rootpath, request.config.invocation_params.dir / other)
+        key = (str(path), str(beside / scenario), env, cluster, engine, day)
         if key not in _apportion_outcomes:
             _apportion_outcomes[key] = run(
                 key[0],
@@ -86,3 +98,16 @@ def apportion_simulate(request: pytest.FixtureRequest, _apportion_outcomes: dict
         return _apportion_outcomes[key]
 
     return simulate
+
+
+def _same_path(path: Path, root: Path, other: Path) -> Path:
+    """Return the path below `other` that a path below `root` has.
+
+    Raises:
+        pytest.UsageError: If it is not below `root`.
+    """
+    # Links of the root folder are its own; those of the other folder are for the evaluation to refuse.
+    normal = Path(os.path.normpath(path))
+    if not normal.is_relative_to(root):
+        raise pytest.UsageError(f"{POLICIES}: the policy {normal} is outside of pytest's root folder {root}")
+    return other / normal.relative_to(root)

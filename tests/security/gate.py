@@ -57,8 +57,10 @@ def propose(base: Path, case: Mapping[str, Any], folder: Path, outside: Path) ->
     return author
 
 
-def judge(workflow: Mapping[str, Any], base: Path, author: Path, folder: Path, command: Path) -> Sequence[Step]:
-    """Check out base and head as the workflow does, and run its steps until one fails.
+def judge(
+    workflow: Mapping[str, Any], base: Path, author: Path, folder: Path, command: Path, *, job: str = "validate"
+) -> Sequence[Step]:
+    """Check out base and head as the workflow does, and run the steps of a job: after one fails, those that run anyway.
 
     Args:
         workflow: The base branch's, as parsed YAML.
@@ -66,6 +68,7 @@ def judge(workflow: Mapping[str, Any], base: Path, author: Path, folder: Path, c
         author: The clone whose branch `head` is the pull request.
         folder: Where the runner works.
         command: The folder with the installed `apportion`, which the step `Install` would make.
+        job: The job of the workflow.
     """
     workspace, temporary = folder / "workspace", folder / "temp"
     temporary.mkdir(parents=True)
@@ -85,13 +88,14 @@ def judge(workflow: Mapping[str, Any], base: Path, author: Path, folder: Path, c
         "SECRET": SECRET,
     }
     ended: list[Step] = []
-    for step in workflow["jobs"]["validate"]["steps"]:
-        if "run" not in step or step.get("name") == "Install":
+    for step in workflow["jobs"][job]["steps"]:
+        has_failed = any(former.code for former in ended)
+        if "run" not in step or step.get("name") == "Install" or (has_failed and "if" not in step):
             continue
         result = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=workspace / step.get("working-directory", "."),
-            env=environment,
+            env={**environment, **step.get("env", {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -99,14 +103,13 @@ def judge(workflow: Mapping[str, Any], base: Path, author: Path, folder: Path, c
             check=False,
         )
         ended.append(Step(step["name"], result.returncode, result.stdout.decode("utf-8", "surrogateescape")))
-        if result.returncode:
-            break
     return ended
 
 
-def workflow_of(base: Path) -> Mapping[str, Any]:
-    """Return the workflow of the base branch."""
-    document: Mapping[str, Any] = yaml.safe_load((base / ".github/workflows/apportion.yml").read_text(encoding="utf-8"))
+def workflow_of(base: Path, name: str = "apportion") -> Mapping[str, Any]:
+    """Return a workflow of the base branch."""
+    path = base / f".github/workflows/{name}.yml"
+    document: Mapping[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return document
 
 

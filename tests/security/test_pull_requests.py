@@ -14,12 +14,18 @@ from typing import Any
 import pytest
 import yaml
 
+from apportion_cli.exit_codes import ExitCode
 from apportion_policy.evaluation import confinement_layers as layers
 
 from .gate import SECRET, base_repository, git, judge, propose, workflow_of
 from .test_missing_layers import CONTAINER
 
 CASES = {path.stem: path for path in sorted((Path(__file__).parent / "pull_requests").glob("*.yaml"))}
+LOAD = """\
+nodes: [{pool: gpus, count: 4, gpus: 8, cpu: 96, memory: 900Gi}]
+workloads:
+  - {name: first, kind: Job, queue: vision, pods: 2, gpus: 8, duration: 1h}
+"""
 _ANNOTATION = re.compile(r"::(error|warning|notice) (file=|title=)")
 
 
@@ -39,10 +45,7 @@ def _parameters() -> list[Any]:
 
 @pytest.mark.parametrize("case", _parameters())
 def test_gate(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    (outside / "gh").mkdir(parents=True)
-    (outside / "gh/hosts.yml").write_text(f"github.com:\n  oauth_token: {SECRET}\n", encoding="utf-8")
-    (outside / "secret.py").write_text(f"TOKEN = '{SECRET}'\n", encoding="utf-8")
+    outside = _secrets(tmp_path)
     before = _contents(outside)
     author = propose(base, case, tmp_path, outside)
     steps = judge(workflow_of(base), base, author, tmp_path / "runner", _command(case, tmp_path / "command"))
@@ -51,17 +54,77 @@ def test_gate(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
     assert (last.name, last.code) == (expected["step"], expected["exit"]), last.text
     assert expected.get("says", "") in last.text
     for step in steps:
-        assert SECRET not in step.text
-        assert "Traceback" not in step.text
-        assert not {c for c in step.text if c not in "\n\t" and not c.isprintable() and c != "\xa0"}
-        obeyed = [
-            line for line in step.text.split("\n") if line.lstrip().startswith("::") or re.search(r"##\w*\[", line)
-        ]
-        assert all(_ANNOTATION.match(line) for line in obeyed)
+        _assert_harmless(step.text)
     assert _contents(outside) == before
     head = tmp_path / "runner/workspace/head"
     assert git(head, "status", "--porcelain", "--ignored") == ""
     assert {path.name for path in (tmp_path / "runner/temp").iterdir()} <= {"apportion.sarif", "summary.md"}
+
+
+@pytest.mark.parametrize("case", _parameters())
+def test_review(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
+    """The review of a hostile change ends with an exit code of its own and a comment that may be posted."""
+    outside = _secrets(tmp_path)
+    before = _contents(outside)
+    author = propose(base, case, tmp_path, outside)
+    command = _command(case, tmp_path / "command")
+    workflow = workflow_of(base, "apportion-review")
+    review, summarize = judge(workflow, base, author, tmp_path / "runner", command, job="review")
+    assert (summarize.code, summarize.text) == (0, "")
+    if case["expect"]["exit"] == 0:
+        assert review.code in (ExitCode.OK, ExitCode.CHANGES), review.text
+    else:
+        assert review.code in (ExitCode.OK, ExitCode.CHANGES, ExitCode.FINDINGS, ExitCode.CANNOT), review.text
+    comment = (tmp_path / "runner/temp/comment.md").read_text(encoding="utf-8")
+    assert comment.startswith("<!-- apportion:review -->\n### ")
+    assert len(comment.encode()) < 65_536
+    assert (tmp_path / "runner/temp/summary.md").read_text(encoding="utf-8") == comment
+    _assert_harmless(review.text)
+    _assert_harmless(comment)
+    assert _contents(outside) == before
+    assert git(tmp_path / "runner/workspace/head", "status", "--porcelain", "--ignored") == ""
+    assert {path.name for path in (tmp_path / "runner/temp").iterdir()} == {"comment.md", "number", "summary.md"}
+
+
+def test_no_file_of_a_pull_request_runs_in_the_tests_of_outcomes(tmp_path: Path, base: Path) -> None:
+    hostile = "raise SystemExit('ran')\n"
+    names = ("conftest.py", "tests/conftest.py", "tests/test_promises.py", "tests/__init__.py", "sitecustomize.py")
+    case = {"files": dict.fromkeys(names, hostile) | {"pytest.ini": "[pytest]\naddopts = -p policy\n"}}
+    own = tmp_path / "base"
+    git(tmp_path, "clone", "--quiet", str(base), str(own))
+    author = propose(own, case, tmp_path, tmp_path)
+    workflow, command = workflow_of(own, "apportion-review"), Path(sys.executable).parent
+    (none,) = judge(workflow, own, author, tmp_path / "first", command, job="outcomes")
+    assert (none.code, none.text) == (0, "apportion: the base branch has no tests of outcomes\n")
+    (own / "tests").mkdir()
+    (own / "tests/test_head.py").write_text(
+        "def test_head(apportion_simulate, request):\n"
+        "    outcome = apportion_simulate('../policy.py', 'load.yaml', env='prod')\n"
+        "    outcome.assert_waits('vision', at_most='1m')\n"
+    )
+    (own / "tests/load.yaml").write_text(LOAD)
+    git(own, "add", "--all")
+    git(own, "commit", "--quiet", "--message", "Test an outcome")
+    (kept,) = judge(workflow, own, author, tmp_path / "second", command, job="outcomes")
+    assert kept.code == 0, kept.text
+    assert "1 passed" in kept.text
+
+
+def _secrets(folder: Path) -> Path:
+    """Return a folder outside of the checkout with secrets."""
+    outside = folder / "outside"
+    (outside / "gh").mkdir(parents=True)
+    (outside / "gh/hosts.yml").write_text(f"github.com:\n  oauth_token: {SECRET}\n", encoding="utf-8")
+    (outside / "secret.py").write_text(f"TOKEN = '{SECRET}'\n", encoding="utf-8")
+    return outside
+
+
+def _assert_harmless(text: str) -> None:
+    assert SECRET not in text
+    assert "Traceback" not in text
+    assert not {c for c in text if c not in "\n\t" and not c.isprintable() and c != "\xa0"}
+    obeyed = [line for line in text.split("\n") if line.lstrip().startswith("::") or re.search(r"##\w*\[", line)]
+    assert all(_ANNOTATION.match(line) for line in obeyed)
 
 
 def _command(case: dict[str, Any], folder: Path) -> Path:

@@ -47,7 +47,7 @@ def scaffold_files(
         "organisation": organisation,
         "version": version,
         "requirement": "apportion[pulumi]" if with_pulumi else "apportion",
-        "stages": "check, up, overrides" if with_pulumi else "check, overrides",
+        "stages": "check, review, up, overrides" if with_pulumi else "check, review, overrides",
         "with_pulumi": with_pulumi,
     }
     parts: dict[str, tuple[str, ...]] = {name: (name,) for name in (*_TEMPLATES, *(_PULUMI if with_pulumi else ()))}
@@ -60,14 +60,19 @@ def scaffold_files(
 
 
 def _github(*, with_pulumi: bool) -> Mapping[str, tuple[str, ...]]:
-    kinds = ("", *(("-preview", "-deploy") if with_pulumi else ()), "-overrides")
+    kinds = ("", "-review", "-review-comment", *(("-preview", "-deploy") if with_pulumi else ()), "-overrides")
     return {f"{_WORKFLOWS}{kind}.yml": (f"{_WORKFLOWS}{kind}.yml",) for kind in kinds}
 
 
 def _gitlab(*, with_pulumi: bool) -> Mapping[str, tuple[str, ...]]:
     # A pipeline is one file, and a job whose rules name what is not there would stop it.
     return {
-        _PIPELINE: ("gitlab-ci.yml", *(("gitlab-ci-deploy.yml",) if with_pulumi else ()), "gitlab-ci-overrides.yml")
+        _PIPELINE: (
+            "gitlab-ci.yml",
+            "gitlab-ci-review.yml",
+            *(("gitlab-ci-deploy.yml",) if with_pulumi else ()),
+            "gitlab-ci-overrides.yml",
+        )
     }
 
 
@@ -75,7 +80,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, StrictUndefined
 
     # The default delimiters are those of expressions in GitHub's workflows.
-    return Environment(
+    environment = Environment(
         variable_start_string="@{",
         variable_end_string="}@",
         block_start_string="@%",
@@ -85,6 +90,19 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
+    environment.globals["part"] = _part
+    environment.filters["program"] = _program
+    return environment
+
+
+def _part(name: str) -> str:
+    """Return the lines that several pipelines share."""
+    return files("apportion_cli.scaffold").joinpath(name).read_text(encoding="utf-8").rstrip("\n")
+
+
+def _program(source: str) -> str:
+    """Return the command that runs a program of Python without the current folder, variables or packages of a user."""
+    return f"python3 -I -X utf8 - <<'PYTHON'\n{source}\nPYTHON"
 
 
 def _template(name: str) -> str:

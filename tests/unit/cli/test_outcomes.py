@@ -146,3 +146,32 @@ def test_a_policy_with_findings_is_said(apportion_simulate: Simulate, tmp_path: 
     (tmp_path / "policy.py").write_text("from apportion_policy import Policy\npolicy = Policy(organisation=1)\n")
     with pytest.raises(OutcomeError, match="has findings, listed on standard error"):
         apportion_simulate(tmp_path / "policy.py", folder / "load.yaml")
+
+
+def test_tests_of_one_folder_hold_the_policy_of_another(pytester: pytest.Pytester, folder: Path) -> None:
+    """The tests of the base branch judge a changed policy, and no file of its folder runs in pytest."""
+    for name in ("base", "head"):
+        pytester.mkdir(name)
+        Path(name, "queues.yaml").write_text(TREE.replace("quota: 2", "quota: 4") if name == "head" else TREE)
+    tests = pytester.mkdir("base/tests")
+    (tests / "load.yaml").write_text(SCENARIO)
+    (tests / "test_promises.py").write_text(
+        "def test_kept(apportion_simulate):\n"
+        "    outcome = apportion_simulate('../queues.yaml', 'load.yaml')\n"
+        "    outcome.assert_evictions('nlp', at_most=0)\n"
+    )
+    for hostile in ("head/conftest.py", "head/tests/conftest.py", "head/tests/test_promises.py", "head/__init__.py"):
+        Path(hostile).parent.mkdir(exist_ok=True)
+        Path(hostile).write_text("raise SystemExit('ran')\n")
+    arguments = ("-q", "-p", "no:cacheprovider", "--rootdir", ".", "tests")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir("base")
+        pytester.runpytest_subprocess(*arguments).assert_outcomes(failed=1)
+        pytester.runpytest_subprocess(*arguments, "--apportion-policies", "../head").assert_outcomes(passed=1)
+        (tests / "test_promises.py").write_text(
+            "def test_elsewhere(apportion_simulate):\n    apportion_simulate('../../queues.yaml', 'load.yaml')\n"
+        )
+        refused = pytester.runpytest_subprocess(*arguments, "--apportion-policies", "../head")
+    refused.stdout.fnmatch_lines(
+        ["*UsageError: --apportion-policies: the policy */queues.yaml is outside of pytest's*"]
+    )

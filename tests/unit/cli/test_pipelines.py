@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from apportion_cli.verbs import VERBS
 
 _KNOWN = {
     "apportion", "python", "git", "gh", "printf", "if", "day=$(date", "title=Overrides in force on $day", "echo", "ln",
-    "rm", "export", "unset", "cat", "cd",
+    "rm", "export", "unset", "cat", "cd", "set", "for", "done", "fi", "case", "pytest", "python3",
 }  # fmt: skip
 _ASSIGNMENT = re.compile(r"[a-z]+=")
+_PROGRAM = re.compile(r"(?s) <<'PYTHON'\n.*?\nPYTHON$", re.MULTILINE)
+_OPERATORS = {"||", "&&", "|", ">", ">>"}
 _RESERVED = {"stages", "default", "variables", "workflow"}
 _PINNED = re.compile(r"^[\w-]+/[\w/-]+@[0-9a-f]{40}$")
 _PULL_REQUEST_TEXT = (
@@ -63,9 +66,11 @@ def test_what_decides_comes_from_flags_and_from_the_base_branch(tmp_path: Path) 
 
 
 def _lines(job: dict[str, Any]) -> Iterator[str]:
-    for step in job.get("steps", ()):
-        yield from step.get("run", "").splitlines()
-    yield from (*job.get("before_script", ()), *job.get("script", ()))
+    scripts = [step.get("run", "") for step in job.get("steps", ())]
+    for script in (*scripts, *job.get("before_script", ()), *job.get("script", ())):
+        for line in _PROGRAM.sub("", script).splitlines():
+            if line.strip() and not line.lstrip().startswith("#"):
+                yield line.strip()
 
 
 @pytest.fixture(params=[(service, pulumi) for service in SERVICES for pulumi in (False, True)], ids=str)
@@ -81,7 +86,7 @@ def test_every_command_of_a_pipeline_exists_with_its_options(files: dict[str, An
     seen = set()
     for name, job in _jobs(files).items():
         for line in _lines(job):
-            words = shlex.split(line)
+            words = list(takewhile(lambda word: word not in _OPERATORS, shlex.split(line)))
             program = Path(words[0]).name
             assert program in _KNOWN or _ASSIGNMENT.match(words[0]), f"{name}: {line}"
             if program != "apportion":
@@ -91,9 +96,10 @@ def test_every_command_of_a_pipeline_exists_with_its_options(files: dict[str, An
             known = {option for parameter in command.params for option in parameter.opts}
             options = {word.partition("=")[0] for word in words[2:] if word.startswith("-")}
             assert options <= known, f"{name}: {line}"
-            context = command.make_context(words[1], words[2:], resilient_parsing=False)
+            given = [word for word in words[2:] if word != "$@"]
+            context = command.make_context(words[1], given, resilient_parsing=False)
             assert context.params
-    assert seen >= {"validate", "compile"}
+    assert seen >= {"validate", "compile", "review"}
 
 
 def _command(verb: str) -> click.Command:
@@ -266,3 +272,34 @@ def test_the_trust_table_has_a_row_for_each_command() -> None:
     rows = [line for line in table.splitlines() if line.startswith("| `")]
     assert {verb for row in rows for verb in re.findall(r"`([\w-]+)`", row.split("|")[1])} == set(VERBS)
     assert all(row.count("|") == 7 and all(cell.strip() for cell in row.split("|")[1:-1]) for row in rows)
+
+
+def test_a_review_is_made_without_a_token_and_posted_by_the_base_branch(files: dict[str, Any]) -> None:
+    if ".gitlab-ci.yml" in files:
+        pipeline = files[".gitlab-ci.yml"]
+        assert "APPORTION_REVIEW_TOKEN" not in str(pipeline["review"])
+        assert pipeline["review-note"]["rules"][0]["if"].endswith("&& $APPORTION_REVIEW_TOKEN")
+        assert not [line for line in _lines(pipeline["review-note"]) if "pip" in line or "git " in line]
+        assert pipeline["review"]["script"].index("cd /tmp/base") < len(pipeline["review"]["script"]) - 1
+        return
+    review, comment = files["apportion-review.yml"], files["apportion-review-comment.yml"]
+    assert list(review[True]) == ["pull_request"]
+    assert review["permissions"] == {"contents": "read"}
+    assert not [job for job in review["jobs"].values() if "permissions" in job]
+    for label in ("review", "outcomes"):
+        judging = review["jobs"][label]["steps"][4]
+        assert judging["working-directory"] == "base", label
+    assert comment[True] == {"workflow_run": {"workflows": [review["name"]], "types": ["completed"]}}
+    assert comment["permissions"] == {}
+    (job,) = comment["jobs"].values()
+    assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
+    assert [set(step) for step in job["steps"]] == [{"name", "env", "run"}]
+
+
+def test_the_review_of_both_forges_is_one_script(tmp_path: Path) -> None:
+    github = _written(tmp_path / "github")["apportion-review.yml"]["jobs"]
+    gitlab = _written(tmp_path / "gitlab", "--ci", "gitlab")[".gitlab-ci.yml"]
+    for job in ("review", "outcomes"):
+        body = gitlab[job]["script"][-1]
+        assert "apportion" in body
+        assert github[job]["steps"][4]["run"].endswith(body.rstrip("\n") + "\n")

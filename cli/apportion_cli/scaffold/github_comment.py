@@ -1,0 +1,164 @@
+"""Post the review of a pull request as its one comment: the program of the step `Comment` in `apportion-review-comment.yml`.
+
+The step has a token, so it runs alone: no checkout, no package, nothing but the standard library. What it reads was written
+by a job that the pull request may have changed: the artifact is bounded, opened in memory, and its number is a claim that
+GitHub has to confirm.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from typing import Any, NoReturn
+
+MARKER = "<!-- apportion:review -->"
+LIMIT = 65_536
+CAUTION = """\
+> [!CAUTION]
+> This pull request changes files below `.github/` (or too many files to tell), so a workflow of its own may have written
+> this review. Read those files first.
+"""
+N_LISTED_FILES = 3_000  # GitHub lists no more files of a pull request
+
+
+def main() -> None:
+    """Post or edit the comment, or say in one sentence why not."""
+    with open(os.environ["GITHUB_EVENT_PATH"], encoding="utf-8") as file:
+        run = json.load(file)["workflow_run"]
+    number, text = review_of(run)
+    if not number:
+        print("apportion: the workflow wrote no review, and its pull request is not known; nothing was posted")
+        return
+    pull = call("GET", f"/pulls/{number}")
+    head = pull["head"]
+    if not is_same_branch(head, run):
+        stop(f"the artifact names pull request {number}, which is not the one that was reviewed")
+    if head["sha"] != run["head_sha"]:
+        print(
+            f"apportion: pull request {number} has a newer commit, which gets a review of its own; nothing was posted"
+        )
+        return
+    files = pages(f"/pulls/{number}/files")
+    if len(files) >= N_LISTED_FILES or any(is_of_pipeline(file) for file in files):
+        warned = f"{MARKER}\n{CAUTION}\n{text.partition(chr(10))[2]}"
+        text = warned if len(warned) < LIMIT else f"{MARKER}\n{CAUTION}"
+    post(number, text)
+
+
+def review_of(run: dict[str, Any]) -> tuple[str, str]:
+    """Return the number of the pull request (empty: not known) and the text of the comment."""
+    listed = call("GET", f"/actions/runs/{run['id']}/artifacts?name=apportion-review")["artifacts"]
+    if not listed:
+        known = [str(pull["number"]) for pull in run["pull_requests"]]
+        text = f"{MARKER}\n### 🔴 This change was not reviewed\n\nThe [workflow]({run['html_url']}) wrote no review.\n"
+        return (known[0] if known else ""), text
+    newest = max(listed, key=lambda artifact: int(artifact["id"]))
+    data = read("GET", f"/actions/artifacts/{newest['id']}/zip")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            number, text = (member(archive, name, limit) for name, limit in (("number", 16), ("comment.md", LIMIT)))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as refused:
+        stop(f"the artifact cannot be read: {refused}")
+    if not re.fullmatch(r"[1-9][0-9]{0,9}\n?", number):
+        stop("the artifact holds no number of a pull request")
+    if not text.startswith(f"{MARKER}\n"):
+        stop("the artifact's comment does not start with the marker of a review")
+    return number.strip(), text
+
+
+def member(archive: zipfile.ZipFile, name: str, limit: int) -> str:
+    """Return a file of the artifact, which has to be smaller than a limit in bytes."""
+    if name not in archive.namelist():
+        stop(f"the artifact has no {name}")
+    with archive.open(name) as file:
+        data = file.read(limit)
+    if len(data) == limit:
+        stop(f"the artifact's {name} has {limit:,} bytes or more")
+    text = data.decode("utf-8")
+    if any(ord(char) < 32 and char not in "\n\t" for char in text):
+        stop(f"the artifact's {name} has control characters")
+    return text
+
+
+def is_same_branch(head: dict[str, Any], run: dict[str, Any]) -> bool:
+    """Return whether the head of a pull request is the branch, of the same repository, for which the workflow ran."""
+    if not head["repo"] or not run["head_repository"]:
+        return False
+    return (head["repo"]["id"], head["ref"]) == (run["head_repository"]["id"], run["head_branch"])
+
+
+def is_of_pipeline(file: dict[str, Any]) -> bool:
+    """Return whether a changed file is or was below `.github/`."""
+    return any(file.get(key, "").startswith(".github/") for key in ("filename", "previous_filename"))
+
+
+def post(number: str, text: str) -> None:
+    """Edit the comment that this workflow wrote earlier, or create it."""
+    author = os.environ.get("COMMENT_AUTHOR") or "github-actions[bot]"
+    own = [
+        comment
+        for comment in pages(f"/issues/{number}/comments")
+        if comment["user"]["login"] == author and comment["body"].startswith(MARKER)
+    ]
+    if own:
+        call("PATCH", f"/issues/comments/{own[0]['id']}", {"body": text})
+    else:
+        call("POST", f"/issues/{number}/comments", {"body": text})
+    print(f"apportion: the comment of pull request {number} was {'edited' if own else 'created'}")
+
+
+def pages(path: str) -> list[dict[str, Any]]:
+    """Return all items of a list of the API."""
+    items: list[dict[str, Any]] = []
+    for page in range(1, 101):
+        found = call("GET", f"{path}?per_page=100&page={page}")
+        items += found
+        if len(found) < 100:
+            break
+    return items
+
+
+def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """Return the API's answer to a request about the repository."""
+    answer = read(method, path, body)
+    try:
+        return json.loads(answer)
+    except ValueError:
+        stop(f"GitHub answered {method} {path} with something other than JSON")
+
+
+def read(method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
+    """Return the bytes of an answer, of which 8 MiB at most are read."""
+    url = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}{path}"
+    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), method=method)
+    # An artifact is downloaded from another host, by a redirection that must not carry the token along.
+    request.add_unredirected_header("Authorization", f"Bearer {os.environ['GH_TOKEN']}")
+    request.add_header("Accept", "application/vnd.github+json")
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            data: bytes = response.read(2**23 + 1)
+    except urllib.error.HTTPError as refused:
+        stop(f"GitHub answered {method} {path} with {refused.code} {refused.reason}")
+    except OSError as failed:
+        stop(f"GitHub did not answer {method} {path}: {failed}")
+    if len(data) > 2**23:
+        stop(f"GitHub's answer to {method} {path} has more than 8 MiB")
+    return data
+
+
+def stop(reason: str) -> NoReturn:
+    """End the step with one sentence."""
+    shown = "".join(char if char.isprintable() else " " for char in reason)
+    print(f"::error title=apportion::The review was not posted: {shown}.")
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
