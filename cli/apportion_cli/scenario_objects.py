@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,7 +21,7 @@ from apportion_compiler.alternatives import alternatives
 from apportion_compiler.engines.registry import PLAIN_KUBERNETES
 
 if TYPE_CHECKING:
-    from apportion_compiler.compile import Target
+    from apportion_compiler.compile import Compilation, Target
     from apportion_compiler.ir.program import Program
     from apportion_runtime.engines.base.model import Model
     from apportion_runtime.sim.scenario.format import NodeShape
@@ -125,13 +125,40 @@ def _compiled(
     compilation = compile_policy(inputs.policy, own, as_of)
     if has_errors(compilation.diagnostics):
         return show_findings(console, inputs, compilation.diagnostics, "error")
+    return _objects_of(compilation, own), compilation.programs[own[0]]
+
+
+def _objects_of(compilation: Compilation, targets: Iterable[Target]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for output in compilation.outputs.values():
+    for target in targets:
+        output = compilation.outputs[target]
         found.extend(dict(made) for made in output.manifests)
         for artifact in output.artifacts:
             if artifact.name.endswith(".yaml") and not artifact.name.startswith(f"{_TEMPLATES}/"):
                 found.extend(documents(artifact.content))
-    return found, compilation.programs[own[0]]
+    return found
+
+
+def compiled_objects(compilation: Compilation, cluster: str) -> ScenarioObjects:
+    """Return the objects of one cluster of a compilation, such as `prod/gpu-1`.
+
+    Raises:
+        PreconditionError: If its engine is not simulated.
+    """
+    from apportion_runtime.engines.base.model import NoModelError
+    from apportion_runtime.engines.detection import known, named, of_model
+
+    own = [target for target in compilation.outputs if target.scope == cluster]
+    engine = _engine(own)
+    try:
+        model = named(engine)
+    except NoModelError:
+        raise PreconditionError(f"{cluster} runs {engine}, which cannot be simulated; {known()} can be") from None
+    program = compilation.programs[own[0]]
+    nodes = policy_nodes(program)
+    return ScenarioObjects(
+        of_model(_objects_of(compilation, own), model), model, program.environment, program.cluster, nodes
+    )
 
 
 def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | None) -> tuple[Target, ...]:

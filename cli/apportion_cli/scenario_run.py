@@ -97,6 +97,18 @@ def simulate(
     Raises:
         PreconditionError: If something cannot be read, or the engine is not simulated.
     """
+    found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
+    return found if isinstance(found, int) else simulate_objects(choice, found, load, keeps_facts=keeps_facts)
+
+
+def simulate_objects(
+    choice: SimulationTarget, found: ScenarioObjects, load: str | TraceInput, *, keeps_facts: bool
+) -> SimulationResult:
+    """Run a scenario, or a recorded load, on the objects of one cluster to its end or until it is interrupted.
+
+    Raises:
+        PreconditionError: If the load cannot be read.
+    """
     from apportion_cli.machine_labels import with_flavor_labels
     from apportion_compiler.engine_rules.pod_admission import admit
     from apportion_runtime.sim.api.object_store import Unnamed
@@ -107,9 +119,6 @@ def simulate(
     from apportion_runtime.snapshots.source_lines import line_of
 
     console = current()
-    found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
-    if isinstance(found, int):
-        return found
     objects = one_shard(found.objects, choice.shard, choice.source)
     scenario = with_flavor_labels(_scenario(load, found), found.objects)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from apportion_review.approvals import approvals
@@ -10,11 +10,8 @@ from apportion_review.cluster_reviews import ClusterSnapshot, cluster_reviews
 from apportion_review.finding_changes import fidelity_changes, finding_changes
 from apportion_review.gates import Thresholds, gates
 from apportion_review.policy_side import PolicySide, diff_report
-from apportion_review.review import LoadComparison, Review
+from apportion_review.review import ClusterReview, LoadComparison, Review
 from apportion_review.rollouts import rollout_of
-
-LoadOf = Callable[[str], LoadComparison | None]
-"""From the name of a cluster to the comparison of a load on it; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,7 @@ class ReviewInputs:
 
     Attributes:
         snapshots: By cluster, such as `prod/gpu-1`.
-        loads: The same load under both policies.
+        loads: The same load under both policies, by cluster; a sentence if it cannot be simulated there.
         given_approvals: Owners who have agreed.
         share_loss: Percentage of its fair share from which a queue's loss needs its owner.
         thresholds: The gates.
@@ -33,7 +30,7 @@ class ReviewInputs:
     """
 
     snapshots: Mapping[str, ClusterSnapshot] = field(default_factory=dict)
-    loads: LoadOf | None = None
+    loads: Mapping[str, LoadComparison | str] = field(default_factory=dict)
     given_approvals: Collection[str] = ()
     share_loss: int = 10
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -52,11 +49,7 @@ def policy_review(base: PolicySide, head: PolicySide, inputs: ReviewInputs) -> R
     """
     diff = diff_report(base, head)
     clusters = tuple(
-        replace(
-            cluster,
-            rollout=rollout_of(cluster.name, base, head, cluster.fates),
-            load=None if inputs.loads is None else inputs.loads(cluster.name),
-        )
+        _with_load(replace(cluster, rollout=rollout_of(cluster.name, base, head, cluster.fates)), inputs.loads)
         for cluster in cluster_reviews(base, head, inputs.snapshots)
     )
     needed = approvals(
@@ -74,3 +67,10 @@ def policy_review(base: PolicySide, head: PolicySide, inputs: ReviewInputs) -> R
         inputs.command,
         broken=tuple((side.name, side.why_not_compiled) for side in (base, head) if side.why_not_compiled),
     )
+
+
+def _with_load(cluster: ClusterReview, loads: Mapping[str, LoadComparison | str]) -> ClusterReview:
+    load = loads.get(cluster.name)
+    if isinstance(load, str):
+        return replace(cluster, notes=(*cluster.notes, load))
+    return replace(cluster, load=load)

@@ -111,7 +111,7 @@ PAGES: Mapping[str, Page] = {
     "docs/recipes/queued-provisioning.md": Page(),
     "docs/recipes/serving-beside-training.md": Page(),
     "docs/review.md": Page(
-        setup=_CHANGED + _RENDERED + _EXPORT + 'mv "$HOME/cluster.json" prod.json\n',
+        setup=_CHANGED + _RENDERED + _EXPORT + _LOAD + 'mv "$HOME/cluster.json" prod.json\n',
         # The snapshot is of one of the clusters, so what happens on the other is unknown.
         exits={"apportion review main --max-evictions 0": 11, "apportion review main": 10},
     ),

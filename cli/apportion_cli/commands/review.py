@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +25,15 @@ from apportion_cli.options import (
 from apportion_cli.review_inputs import given_approvals, parse_gpu_hours, read_snapshots
 from apportion_cli.review_replay import check_replayed, command_line, replay_arguments, time_text
 from apportion_cli.settings import variable
+from apportion_cli.trace_input import trace_options
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from apportion_review.review import Review
+    from apportion_cli.trace_input import TraceInput
+    from apportion_review.policy_side import PolicySide
+    from apportion_review.review import LoadComparison, Review
 
 _WIDTH = 100
 
@@ -50,6 +55,20 @@ _WIDTH = 100
     multiple=True,
     metavar="[ENV/CLUSTER=]FILE",
     help="Objects of a cluster, as `kubectl get … -A -o json` prints them; may be repeated.",
+)
+@click.option(
+    "--scenario",
+    type=click.Path(),
+    metavar="FILE",
+    help="Simulate the workloads of this scenario under both policies.",
+)
+@trace_options
+@click.option(
+    "--cluster",
+    "load_clusters",
+    multiple=True,
+    metavar="ENV/NAME",
+    help="Simulate on this cluster; may be repeated (default: every cluster that changes).",
 )
 @click.option(
     "--max-evictions", type=click.IntRange(min=0), help="Exit 11 if the change makes more workloads evictable."
@@ -107,6 +126,9 @@ def review(
     *,
     policy: str,
     snapshots: tuple[str, ...],
+    scenario: str | None,
+    trace: TraceInput | None,
+    load_clusters: tuple[str, ...],
     max_evictions: int | None,
     max_lost_gpu_hours: int | None,
     fail_on: str | None,
@@ -158,11 +180,14 @@ def review(
         return show_findings(console, invalid.inputs, invalid.diagnostics, "error")
     clusters = list(dict.fromkeys((*changed.facts.clusters, *former.facts.clusters)))
     held, digests = read_snapshots(snapshots, clusters, at)
+    load = scenario if trace is None else replace(trace, beside=scenario)
+    loads, load_digests = _loads(former, changed, load, load_clusters)
     made = policy_review(
         former,
         changed,
         ReviewInputs(
             held,
+            loads,
             given_approvals=() if require_approvals is None else given_approvals(require_approvals),
             share_loss=share_loss,
             thresholds=Thresholds(
@@ -171,7 +196,7 @@ def review(
                 None if fail_on is None else FailOn(fail_on),
                 require_approvals is not None,
             ),
-            digests={"base": former.digest, "head": changed.digest, **digests},
+            digests={"base": former.digest, "head": changed.digest, **digests, **load_digests},
             version=_version(),
             command=_command(at, (former.as_of, changed.as_of)),
         ),
@@ -186,6 +211,25 @@ def review(
     if changed.why_not_compiled:
         return ExitCode.FINDINGS
     return ExitCode.CHANGES if made.diff.differs else ExitCode.OK
+
+
+def _loads(
+    base: PolicySide, head: PolicySide, load: str | TraceInput | None, named: tuple[str, ...]
+) -> tuple[Mapping[str, LoadComparison | str], Mapping[str, str]]:
+    if load is None:
+        if named:
+            raise click.UsageError("--cluster requires --scenario or --trace")
+        return {}, {}
+    from apportion_cli.review_load import compare_loads
+    from apportion_review.policy_side import diff_report
+    from apportion_review.unknowns import changed_clusters
+
+    both = [name for name in head.facts.clusters if name in base.facts.clusters]
+    for name in named:
+        if name not in both:
+            raise click.UsageError(f"--cluster {name}: the policies have {', '.join(both) or 'no cluster'} in common")
+    changed = changed_clusters(diff_report(base, head)) if not named else frozenset(named)
+    return compare_loads(base, head, [name for name in both if changed is None or name in changed], load)
 
 
 def _command(at: float, dates: tuple[date, date]) -> str:

@@ -117,6 +117,25 @@ def test_tree_with_errors(run: Run, repository: Path) -> None:
     assert "AP6" in told.out
 
 
+SCENARIO = """\
+nodes: [{pool: h100, policy_pool: h100, count: 3}]
+workloads:
+  - {name: detector, kind: Job, namespace: vision, queue: vision, pods: 4, gpus: 4, duration: 2h}
+  - {name: model, kind: Job, namespace: speech, queue: speech, pods: 3, gpus: 4, at: 10m, duration: 1h}
+"""
+
+
+def test_load_is_simulated_under_both_policies(run: Run, repository: Path) -> None:
+    (repository / "load.yaml").write_text(SCENARIO)
+    told = run("review", "main", "--scenario", "load.yaml", "-o", "md", *NOW)
+    assert (told.code, told.err) == (10, "")
+    simulated = told.out.partition("<summary>Simulation of the same load")[2]
+    assert "| `speech` | 110.0 min → 0.5 min | 110.0 min → 0.5 min | 0 → 0 | 0.0 → 0.0 |" in simulated
+    assert "| 0.0 min → 60.0 min | 0 → 1 |" in simulated
+    again = run("review", "main", "--scenario", "load.yaml", "--cluster", "prod/two", *NOW)
+    assert (again.code, "prod/one in common" in again.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

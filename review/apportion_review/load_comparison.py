@@ -1,0 +1,72 @@
+"""The same load under two policies, as rows of a review."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_review.review import LoadComparison, QueueLoad
+from apportion_runtime.sim.report.report import Report
+from apportion_runtime.sim.report.summary import QueueSummary, percentile
+
+_GPU_HOUR = 3_600_000
+_ASSUMPTION = (
+    "Nodes stay as they are, jobs run as long as the load says, and an evicted job begins again from its start unless the "
+    "load gives it checkpoints."
+)
+
+
+def load_comparison(
+    load: str, digest: str, before: Report, after: Report, renamed: Mapping[str, str]
+) -> LoadComparison:
+    """Compare two simulations of one load.
+
+    Args:
+        load: Scenario or trace, as the user named it.
+        digest: `sha256:…` of its content.
+        before: The simulation under the base.
+        after: The same under the head.
+        renamed: From a queue's name in the base to the one in the head.
+    """
+    former = {renamed.get(queue.name, queue.name): queue for queue in before.summary.queues}
+    changed = {queue.name: queue for queue in after.summary.queues}
+    rows = [_row(name, former.get(name), changed.get(name)) for name in dict.fromkeys((*changed, *former))]
+    differing = [row for row in rows if _differs(row)]
+    return LoadComparison(load, digest, _ASSUMPTION, (_cluster(before, after), *differing), len(rows) - len(differing))
+
+
+def _row(name: str, before: QueueSummary | None, after: QueueSummary | None) -> QueueLoad:
+    return QueueLoad(
+        name,
+        (None if before is None else before.wait_p50_s, None if after is None else after.wait_p50_s),
+        (None if before is None else before.wait_p90_s, None if after is None else after.wait_p90_s),
+        (0 if before is None else before.n_evictions, 0 if after is None else after.n_evictions),
+        (_lost(before), _lost(after)),
+    )
+
+
+def _lost(queue: QueueSummary | None) -> int:
+    return 0 if queue is None else round(queue.lost_gpu_hours * _GPU_HOUR)
+
+
+def _differs(row: QueueLoad) -> bool:
+    return any(first != second for first, second in (row.wait_p50, row.wait_p90, row.evictions, row.lost_gpu_s))
+
+
+def _cluster(before: Report, after: Report) -> QueueLoad:
+    waits = [_waits(report) for report in (before, after)]
+    sums = before.summary, after.summary
+    return QueueLoad(
+        "",
+        (percentile(waits[0], 50), percentile(waits[1], 50)),
+        (percentile(waits[0], 90), percentile(waits[1], 90)),
+        (sums[0].n_evictions, sums[1].n_evictions),
+        (round(sums[0].lost_gpu_hours * _GPU_HOUR), round(sums[1].lost_gpu_hours * _GPU_HOUR)),
+    )
+
+
+def _waits(report: Report) -> list[float]:
+    """Return how long workloads waited, before each of their runs, or until the end of the simulation."""
+    ends = report.summary.duration_s
+    return sorted(
+        (ends if until is None else until) - since for work in report.workloads for since, until in work.waits
+    )
