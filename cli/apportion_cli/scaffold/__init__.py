@@ -59,6 +59,13 @@ def scaffold_files(
     }
 
 
+def published_files() -> Mapping[str, str]:
+    """Return the GitHub action and the GitLab component of Apportion's own repository as path to text."""
+    environment = _environment()
+    names = ("action.yml", "templates/review/template.yml")
+    return {name: environment.from_string(_template(name)).render() for name in names}
+
+
 def _github(*, with_pulumi: bool) -> Mapping[str, tuple[str, ...]]:
     kinds = ("", "-review", "-review-comment", *(("-preview", "-deploy") if with_pulumi else ()), "-overrides")
     return {f"{_WORKFLOWS}{kind}.yml": (f"{_WORKFLOWS}{kind}.yml",) for kind in kinds}

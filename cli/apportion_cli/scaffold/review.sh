@@ -1,11 +1,11 @@
-# The base branch's folder is the current one. `$head`: folder of the change; `$report`: file to write; "$@": options.
+# Run in the base branch's folder. `$head`: folder of the change; `$policy`: path in both; `$report`: output; "$@": options.
 for snapshot in ci/snapshots/*/*.json; do
   cluster=${snapshot#ci/snapshots/}
   if [ -f "$snapshot" ]; then set -- "$@" --snapshot "${cluster%.json}=$snapshot"; fi
 done
 rm -rf "$report"
 code=0
-apportion review policy.py "$head/policy.py" --time-limit 30s --memory-limit 2Gi -o text -o "markdown=$report" "$@" || code=$?
+apportion review "$policy" "$head/$policy" --time-limit 30s --memory-limit 2Gi -o text -o "markdown=$report" "$@" || code=$?
 if [ ! -s "$report" ]; then
   printf '%s\n%s\n' '<!-- apportion:review -->' '### 🔴 This change could not be reviewed' > "$report"
   printf '\n`apportion review` ended with exit code %s; the log of its job gives the reason.\n' "$code" >> "$report"
