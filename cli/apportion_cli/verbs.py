@@ -31,6 +31,7 @@ VERBS: Mapping[str, Verb] = dict(
         _verb(_CHECK, "validate", "Check a policy or manifests; every finding names its line.", "check"),
         _verb(_CHECK, "diff", "Compare two policies: revisions or paths."),
         _verb(_CHECK, "review", "Review a change: what changes, which running work is evicted, who must agree."),
+        _verb(_CHECK, "codeowners", "Write a CODEOWNERS file from the owners of a policy."),
         _verb(_CHECK, "simulate", "Simulate a policy under a workload; --cycle decides one cycle of a snapshot."),
         (
             "compile",
