@@ -97,7 +97,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.globals["part"] = _part
+    environment.globals.update({"part": _part})
     environment.filters["program"] = _program
     return environment
 
