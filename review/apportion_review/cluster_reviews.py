@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.plain_objects import Manifest
+from apportion_review.differences import Differences
 from apportion_review.fates.cluster_objects import objects_under
 from apportion_review.fates.engine_fates import ENGINE_FATES
 from apportion_review.fates.records import EngineFates
 from apportion_review.policy_side import PolicySide
 from apportion_review.review import ClusterReview, SnapshotInfo
+from apportion_review.shares.share_changes import pool_headroom, share_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,24 +24,33 @@ class ClusterSnapshot:
 
 
 def cluster_reviews(
-    base: PolicySide, head: PolicySide, snapshots: Mapping[str, ClusterSnapshot]
+    base: PolicySide, head: PolicySide, found: Differences, snapshots: Mapping[str, ClusterSnapshot]
 ) -> tuple[ClusterReview, ...]:
     """Review each cluster of two policies.
 
     Args:
         base: The former policy.
         head: The changed one.
+        found: The differences between them.
         snapshots: By cluster, such as `prod/gpu-1`.
     """
     clusters = dict.fromkeys((*head.facts.clusters, *base.facts.clusters))
-    return tuple(_cluster_review(name, base, head, snapshots.get(name)) for name in clusters)
+    return tuple(_cluster_review(name, base, head, found, snapshots.get(name)) for name in clusters)
 
 
-def _cluster_review(name: str, base: PolicySide, head: PolicySide, snapshot: ClusterSnapshot | None) -> ClusterReview:
+def _cluster_review(
+    name: str, base: PolicySide, head: PolicySide, found: Differences, snapshot: ClusterSnapshot | None
+) -> ClusterReview:
     engine = next(side.checked.programs[name].engine for side in (head, base) if name in side.checked.programs)
     fates, why_not = _fates(name, engine, base, head, snapshot)
     return ClusterReview(
-        name, engine, snapshot=None if snapshot is None else snapshot.info, fates=fates, why_no_fates=why_not
+        name,
+        engine,
+        snapshot=None if snapshot is None else snapshot.info,
+        fates=fates,
+        why_no_fates=why_not,
+        shares=share_changes(name, found),
+        headroom=pool_headroom(name, base.checked.graph, head.checked.graph),
     )
 
 

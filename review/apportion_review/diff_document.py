@@ -16,8 +16,13 @@ API_VERSION = "apportion.dev/v1"
 
 
 def diff_json(report: DiffReport) -> str:
-    """Return the report as JSON: statements for people, and every changed field with its exact values."""
-    document = {
+    """Return the report as JSON."""
+    return json.dumps(diff_document(report), indent=2, ensure_ascii=False) + "\n"
+
+
+def diff_document(report: DiffReport) -> dict[str, Any]:
+    """Return the report as a document: statements for people, and every changed field with its exact values."""
+    return {
         "apiVersion": API_VERSION,
         "kind": "PolicyDiff",
         "base": _side(report.base),
@@ -30,7 +35,6 @@ def diff_json(report: DiffReport) -> str:
         "whyNoObjects": report.why_no_objects or None,
         "notes": list(report.notes),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _side(side: Side) -> dict[str, str]:

@@ -50,7 +50,7 @@ def policy_review(base: PolicySide, head: PolicySide, inputs: ReviewInputs) -> R
     diff = diff_report(base, head)
     clusters = tuple(
         _with_load(replace(cluster, rollout=rollout_of(cluster.name, base, head, cluster.fates)), inputs.loads)
-        for cluster in cluster_reviews(base, head, inputs.snapshots)
+        for cluster in cluster_reviews(base, head, diff.found, inputs.snapshots)
     )
     needed = approvals(
         diff.found, diff.statements, clusters, given=inputs.given_approvals, share_loss=inputs.share_loss

@@ -111,7 +111,9 @@ def _quota_row(row: ShareChange, clusters: tuple[str, ...]) -> QuotaRow:
     guaranteed = (None if base is None else base.guaranteed, None if head is None else head.guaranteed)
     limit = (None if base is None else base.limit, None if head is None else head.limit)
     share = (None if base is None else base.shares.get(demand), None if head is None else head.shares.get(demand))
-    difference = _difference(*guaranteed) or _difference(*share) or _difference(*limit)
+    # Without a limit a queue may use everything.
+    bounds = [Unlimited.UNLIMITED if end is None else end for end in limit]
+    difference = _difference(*guaranteed) or _difference(*share) or _difference(*bounds)
     effect = "gains" if difference > 0 else "loses" if difference < 0 else "changes"
     return QuotaRow(
         row.queue,
@@ -142,9 +144,9 @@ def _cell(resource: str, before: int | Unlimited | None, after: int | Unlimited 
         return bare(resource, after)
     ends = ["unset" if end is None else bare(resource, end) for end in (before, after)]
     text = f"{ends[0]} → **{ends[1]}**"
-    if isinstance(before, Unlimited) or isinstance(after, Unlimited):
+    if before is None or after is None or isinstance(before, Unlimited) or isinstance(after, Unlimited):
         return text
-    difference = (after or 0) - (before or 0)
+    difference = after - before
     return f"{text} ({'+' if difference > 0 else '−'}{bare(resource, abs(difference))})"
 
 

@@ -117,6 +117,36 @@ def test_tree_with_errors(run: Run, repository: Path) -> None:
     assert "AP6" in told.out
 
 
+def test_report_is_made_again_with_the_same_bytes(run: Run, repository: Path) -> None:
+    snapshot = ("--snapshot", "../busy.json", "--max-lost-gpu-hours", "0.5")
+    first = run("review", "main", *snapshot, "-o", "json=report.json", "-o", "md", "--as-of", "2026-11-21")
+    assert (first.code, first.err) == (11, "")
+    again = run("review", "--replay", "report.json", "-o", "json=again.json", "-o", "md")
+    assert (again.code, again.out) == (11, first.out)
+    assert (repository / "again.json").read_bytes() == (repository / "report.json").read_bytes()
+    (repository / "policy.py").write_text(POLICY)
+    refused = run("review", "--replay", "report.json")
+    assert refused.code == 3
+    assert "the report cannot be made again: head changed since" in refused.err
+
+
+def test_json_report(run: Run, repository: Path) -> None:
+    told = run("review", "main", "--snapshot", "../busy.json", "--max-evictions", "0", "--json", *NOW)
+    document = json.loads(told.out)
+    assert (document["kind"], document["verdict"]["level"]) == ("PolicyReview", "destructive")
+    (cluster,) = document["clusters"]
+    (lost,) = [row for row in cluster["fates"]["workloads"] if row["worse"]]
+    assert (lost["name"], lost["head"]["fate"], lost["gpus"]) == ("tracker", "evicted now", {"h100": 4000})
+    assert document["gates"] == [
+        {
+            "name": "--max-evictions",
+            "threshold": "0",
+            "found": "1 (1 evicted now, 0 reclaimable on demand)",
+            "failed": True,
+        }
+    ]
+
+
 SCENARIO = """\
 nodes: [{pool: h100, policy_pool: h100, count: 3}]
 workloads:

@@ -1,0 +1,102 @@
+"""Guarantees and limits of every queue before and after a change, and the capacity beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.orgtree.report import capacity, resources_of
+from apportion_policy.quantity import Unlimited
+from apportion_review.differences import Differences
+from apportion_review.facts import EFFECTIVE_LIMIT, QUEUE, Fact, Facts
+from apportion_review.shares.records import PoolHeadroom, QueueAmounts, ShareChange
+
+_GUARANTEED = "guaranteed"
+
+
+def share_changes(cluster: str, found: Differences) -> tuple[ShareChange, ...]:
+    """Return a row for each queue and resource of a cluster, those that change first, each part in tree order.
+
+    Args:
+        cluster: Such as `prod/gpu-1`.
+        found: The differences between the policies; a renamed queue is one row under its name in the head.
+    """
+    base, head = (_amounts(facts, cluster) for facts in (found.base, found.head))
+    touched = {
+        change.fact.name
+        for change in found.changes
+        if change.fact.kind == QUEUE and not change.fact.scope and change.fact.field != ("owner",)
+    }
+    rows = [
+        ShareChange(queue, resource, _owner(queue, found), base.get(key), head.get(key), queue in touched)
+        for key in dict.fromkeys((*head, *base))
+        for queue, resource in (key,)
+    ]
+    return tuple(sorted(rows, key=lambda row: row.base == row.head))
+
+
+def _amounts(facts: Facts, cluster: str) -> dict[tuple[str, str], QueueAmounts]:
+    """Return what each queue has of each resource that any queue of the cluster has, in tree order."""
+    if cluster not in facts.clusters:
+        return {}
+    held: dict[str, dict[tuple[str, ...], int | Unlimited]] = {queue: {} for queue in facts.parents}
+    resources: dict[str, None] = {}
+    for fact, value in facts.values.items():
+        if fact.kind == QUEUE and fact.scope == cluster and fact.field[0] in (_GUARANTEED, EFFECTIVE_LIMIT):
+            held[fact.name][fact.field] = cast("int | Unlimited", value)
+            resources[fact.field[1]] = None
+    found: dict[tuple[str, str], QueueAmounts] = {}
+    for queue, values in held.items():
+        for resource in resources:
+            guaranteed, limit = values.get((_GUARANTEED, resource)), values.get((EFFECTIVE_LIMIT, resource))
+            if guaranteed is not None or limit is not None:
+                found[queue, resource] = QueueAmounts(_integer(guaranteed), limit, {})
+    return found
+
+
+def _integer(amount: int | Unlimited | None) -> int | None:
+    return None if isinstance(amount, Unlimited) else amount
+
+
+def _owner(queue: str, found: Differences) -> str:
+    for facts in (found.head, found.base):
+        owner = facts.values.get(Fact(QUEUE, queue, "", ("owner",)))
+        if queue in facts.parents:
+            return str(owner or "")
+    return ""
+
+
+def pool_headroom(cluster: str, base: PolicyGraph | None, head: PolicyGraph | None) -> tuple[PoolHeadroom, ...]:
+    """Return the capacity of a cluster and the guarantees of its top queues, for each resource that they count.
+
+    Args:
+        cluster: Such as `prod/gpu-1`.
+        base: The former policy; None if its structure is unsound.
+        head: The changed one, likewise.
+    """
+    before, after = (_held(graph, cluster) for graph in (base, head))
+    return tuple(
+        PoolHeadroom(
+            resource,
+            before.get(resource, (None, 0))[0],
+            after.get(resource, (None, 0))[0],
+            before.get(resource, (None, 0))[1],
+            after.get(resource, (None, 0))[1],
+        )
+        for resource in dict.fromkeys((*after, *before))
+    )
+
+
+def _held(graph: PolicyGraph | None, cluster: str) -> Mapping[str, tuple[int | None, int]]:
+    scope = None if graph is None else next((scope for scope in graph.scopes if scope.name == cluster), None)
+    return {} if graph is None or scope is None else dict(_rows(graph, scope))
+
+
+def _rows(graph: PolicyGraph, scope: Scope) -> Iterator[tuple[str, tuple[int | None, int]]]:
+    for resource in resources_of(scope):
+        held = capacity(graph, scope, resource)
+        amounts = [scope.values[root.id].guaranteed.get(resource, 0) for root in graph.roots]
+        total = sum(amount for amount in amounts if not isinstance(amount, Unlimited))
+        if held or total:
+            yield resource, (None if isinstance(held, Unlimited) else held, total)
