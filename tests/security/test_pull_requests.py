@@ -6,6 +6,7 @@ author compiled (`compiled`), what was forged after that (`then`), which system 
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ nodes: [{pool: gpus, count: 4, gpus: 8, cpu: 96, memory: 900Gi}]
 workloads:
   - {name: first, kind: Job, queue: vision, pods: 2, gpus: 8, duration: 1h}
 """
+_CODE = re.compile(r"(?ms)^(`{3,}).*?^\1$|`[^`\n]*`")
 _ANNOTATION = re.compile(r"::(error|warning|notice) (file=|title=)")
 
 
@@ -81,6 +83,15 @@ def test_review(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
     assert (tmp_path / "runner/temp/summary.md").read_text(encoding="utf-8") == comment
     _assert_harmless(review.text)
     _assert_harmless(comment)
+    # Forges look for mentions and references after they have resolved the characters' references.
+    prose = _CODE.sub("", comment)
+    assert prose.count("<!--") == 1
+    shown = html.unescape(prose)
+    assert {found for found in re.findall(r"@[\w/-]+", shown) if not found.startswith("@acme/")} == set()
+    assert re.findall(r"[#!]\d", shown) == []
+    wanted = case.get("review", {})
+    assert review.code == wanted.get("exit", review.code)
+    assert wanted.get("says", "") in comment.splitlines()[1]
     assert _contents(outside) == before
     assert git(tmp_path / "runner/workspace/head", "status", "--porcelain", "--ignored") == ""
     assert {path.name for path in (tmp_path / "runner/temp").iterdir()} == {"comment.md", "number", "summary.md"}

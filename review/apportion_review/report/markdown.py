@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from apportion_policy.evaluation.sanitized_text import plain_text
 
-# Character references show a character without letting it begin a mention, an issue reference, a link or a tag.
+# Character references show a character without letting it begin a link, a tag or other markup.
 _REFERENCES = {ord(c): f"&#{ord(c)};" for c in "&<>@#*_[]()~|\\!`$:"}
 _IN_CODE = {ord("`"): "'", ord("|"): "¦", ord("<"): "‹", ord(">"): "›"}
+# The forges look for mentions and issue references after they have resolved character references: only a space of no width
+# keeps them from notifying people.
+_REFERENCE_TO_SOMETHING = re.compile(r"(&#(?:33|35|64);)(?=\w)")
 _HARMLESS_COLON = re.compile(r"&#58;(?=\s|$)")
 _MENTION = re.compile(r"@[A-Za-z0-9][A-Za-z0-9-]{0,38}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99})?")
 _MAX_NAME = 120
@@ -32,11 +35,8 @@ def prose(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return (
-        _HARMLESS_COLON.sub(":", plain_text(text, _MAX_SENTENCE).translate(_REFERENCES))
-        .replace("&#40;", "(")
-        .replace("&#41;", ")")
-    )
+    shown = _HARMLESS_COLON.sub(":", plain_text(text, _MAX_SENTENCE).translate(_REFERENCES))
+    return _REFERENCE_TO_SOMETHING.sub(r"\1&#8203;", shown).replace("&#40;", "(").replace("&#41;", ")")
 
 
 def mention(owner: str) -> str:
