@@ -48,9 +48,10 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
     notes: list[str] = []
     sides: list[Mapping[str, Verdict]] = []
     running: dict[str, KueueWorkload] = {}
+    known: dict[int, KueueWorkload] = {}
     for name, objects in (("base", base), ("head", head)):
         try:
-            cluster = kueue_cluster(objects, now)
+            cluster = kueue_cluster(objects, now, known)
             side = _Side(cluster, now)
         except ValueError as wrong:
             notes.append(f"The {name} cannot be evaluated: {wrong}.")

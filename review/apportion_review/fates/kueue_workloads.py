@@ -15,7 +15,8 @@ from apportion_api.kueue.names import (
 )
 from apportion_api.kueue.objects import ClusterQueue, LocalQueue
 from apportion_api.kueue.workloads import PodSetAssignment, Workload
-from apportion_api.objects import read_all
+from apportion_api.objects import is_a, read_all
+from apportion_api.objects import read as read_object
 from apportion_compiler.plain_objects import Manifest, annotations_of, items, labels_of, mapping, name_of, text
 from apportion_review.fates.workloads import of_group
 from apportion_runtime.engines.kueue.object_reader import Configured, read
@@ -73,8 +74,16 @@ class KueueCluster:
         return self.configured.rules.cohorts
 
 
-def kueue_cluster(objects: Sequence[Manifest], now: float | None) -> KueueCluster:
-    """Read a cluster. Raises `ValueError` for an object that cannot be read."""
+def kueue_cluster(
+    objects: Sequence[Manifest], now: float | None, known: dict[int, Workload] | None = None
+) -> KueueCluster:
+    """Read a cluster. Raises `ValueError` for an object that cannot be read.
+
+    Args:
+        objects: All its objects.
+        now: Its time.
+        known: Workloads that were read before, by the identity of their objects; those that are read are added.
+    """
     kueue = [each for each in objects if str(each.get("apiVersion") or "").rpartition("/")[0] in _GROUPS]
     by_kind: dict[str, list[Manifest]] = {}
     for made in kueue:
@@ -89,7 +98,7 @@ def kueue_cluster(objects: Sequence[Manifest], now: float | None) -> KueueCluste
     }
     # A flavor or check that is missing may be missing from the export alone.
     scheduled = {name: queue for name, queue in queues.items() if not queue.inactive_because}
-    workloads = [w for w in read_all(Workload, kueue) if w.condition("Finished") is None]
+    workloads = [w for w in _workloads(kueue, {} if known is None else known) if w.condition("Finished") is None]
     for workload in workloads:
         if workload.faults:
             raise ValueError(f"{workload}: {workload.faults[0]}")
@@ -110,6 +119,13 @@ def kueue_cluster(objects: Sequence[Manifest], now: float | None) -> KueueCluste
         {name_of(m): labels_of(m) for m in of_group(objects, "", "Namespace")},
         _highest_priority(objects, workloads),
     )
+
+
+def _workloads(kueue: Sequence[Manifest], known: dict[int, Workload]) -> list[Workload]:
+    """Return the Workloads among objects. A cluster under two policies holds the same objects."""
+    unread = [each for each in kueue if id(each) not in known and is_a(Workload, each)]
+    known.update(zip(map(id, unread), (read_object(Workload, each) for each in unread), strict=True))
+    return [known[id(each)] for each in kueue if id(each) in known]
 
 
 def _highest_priority(objects: Sequence[Manifest], workloads: Sequence[Workload]) -> int | None:

@@ -212,11 +212,20 @@ def _ordered(rules: Rules, situation: PreemptionSnapshot, entries: list[Entry]) 
         yield from sorted(entries, key=lambda entry: (entry.assignment.borrowing, *_importance(entry)))
         return
     left = {entry.workload.queue: entry for entry in entries}
+    usage, ledger = situation.ledger.usage, situation.ledger
+    shares: dict[str, _SharesOfRoot] = {}
     while left:
-        first = min(left)
-        winner = _winner(situation.ledger, first, left)
+        root = ledger.root(min(left))
+        if root not in shares:
+            below = [entry for name, entry in left.items() if ledger.root(name) == root]
+            shares[root] = {entry.workload.key: dict(_shares(ledger, entry)) for entry in below}
+        winner = _winner(ledger, min(left), left, shares[root])
         del left[winner.workload.queue]
+        held = dict(usage[winner.workload.queue])
         yield winner
+        if usage[winner.workload.queue] != held:
+            # What the winner was given counts in every share below the same root.
+            del shares[root]
 
 
 def _importance(entry: Entry) -> tuple[int, float, str]:
@@ -224,14 +233,11 @@ def _importance(entry: Entry) -> tuple[int, float, str]:
     return -workload.priority, workload.ordered_at, workload.key
 
 
-def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry]) -> Entry:
+def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry], shares: _SharesOfRoot) -> Entry:
     """Return who is next in the tree of cohorts that a queue is in: at each cohort the child with the least share."""
     root = ledger.root(first)
     if root == first:
         return left[first]
-    shares = {
-        entry.workload.key: dict(_shares(ledger, entry)) for name, entry in left.items() if ledger.root(name) == root
-    }
     found = _best_below(ledger, root, left, shares)
     assert found is not None
     return found
@@ -239,6 +245,8 @@ def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry]) -> Entry:
 
 _Standing = tuple[bool, DominantShare]
 """Whether a node would borrow what a workload asks for, and its share then."""
+_SharesOfRoot = Mapping[str, Mapping[str, _Standing]]
+"""By workload and cohort."""
 
 
 def _shares(ledger: UsageTree, entry: Entry) -> Iterator[tuple[str, _Standing]]:
@@ -252,9 +260,7 @@ def _shares(ledger: UsageTree, entry: Entry) -> Iterator[tuple[str, _Standing]]:
             below = cohort
 
 
-def _best_below(
-    ledger: UsageTree, cohort: str, left: Mapping[str, Entry], shares: Mapping[str, Mapping[str, _Standing]]
-) -> Entry | None:
+def _best_below(ledger: UsageTree, cohort: str, left: Mapping[str, Entry], shares: _SharesOfRoot) -> Entry | None:
     found = [_best_below(ledger, child, left, shares) for child in ledger.cohorts_in(cohort)]
     candidates = [entry for entry in found if entry is not None]
     candidates += [left[name] for name in ledger.queues_in(cohort) if name in left]
