@@ -7,10 +7,10 @@ from dataclasses import replace
 from random import Random
 
 from apportion_runtime.core.cycle import run_actions
+from apportion_runtime.core.rounds import carry_out, session_cache_of
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Pod, Snapshot
-from apportion_runtime.core.status import PENDING, RELEASING, RUNNING
+from apportion_runtime.core.status import PENDING
 
 from .core_strategies import Cluster
 
@@ -31,25 +31,6 @@ def outcome(session: Session) -> tuple[object, ...]:
     )
 
 
-def session_cache_of(cluster: Cluster) -> SessionCache:
-    """A session cache with the records of a cluster."""
-    snapshot, settings = cluster
-    info = ClusterInfo(
-        snapshot.nodes,
-        snapshot.queues,
-        snapshot.topologies,
-        snapshot.claims,
-        snapshot.devices,
-        snapshot.device_classes,
-    )
-    cache = SessionCache(settings, info)
-    for group in snapshot.pod_groups:
-        cache.put_group(group)
-    for pod in snapshot.pods:
-        cache.put_pod(pod)
-    return cache
-
-
 def cycles(cluster: Cluster, *, is_brief: bool) -> Iterator[tuple[Snapshot, Session]]:
     """Yield for each cycle its snapshot and its session; in between, decisions are carried out and a job may leave.
 
@@ -57,35 +38,17 @@ def cycles(cluster: Cluster, *, is_brief: bool) -> Iterator[tuple[Snapshot, Sess
         cluster: What the first cycle starts from.
         is_brief: Whether nobody asks why jobs wait, so that actions end early.
     """
-    cache, rng, now = session_cache_of(cluster), Random(0), cluster[0].now
+    cache, rng, now = session_cache_of(*cluster), Random(0), cluster[0].now
     for _ in range(N_CYCLES):
         snapshot = cache.snapshot(now)
         session = cache.open(now)
         session.reasons.are_brief = is_brief
         session.reasons.report_filter = (lambda job: False) if is_brief else None
         yield snapshot, run_actions(session)
-        _carry_out(cache, session)
+        carry_out(cache, session)
         if cache.groups() and rng.random() < 0.5:
             cache.drop_group(rng.choice(list(cache.groups())))
         now += _BETWEEN_CYCLES_S
-
-
-def _carry_out(cache: SessionCache, session: Session) -> None:
-    """Have bound pods run and evicted ones leave; those that were leaving wait again."""
-    left = [pod for group in cache.groups() for pod in cache.pods_of(group).values() if pod.status == RELEASING]
-    for pod in left:
-        cache.put_pod(replace(pod, status=PENDING, node=None, gpu_groups=(), numa_placement=()))
-    for job in session.jobs.values():
-        times = (job.last_start, job.last_eviction, job.stale_since)
-        if times != (job.group.last_start, job.group.last_eviction, job.group.stale_since):
-            start, eviction, stale = times
-            cache.put_group(replace(job.group, last_start=start, last_eviction=eviction, stale_since=stale))
-    for task in session.decided.binds:
-        node = session.nodes.names[task.node]
-        cache.put_pod(replace(task.pod, status=RUNNING, node=node, gpu_groups=task.gpu_groups))
-    for task, _, _ in session.decided.evictions:
-        if task.uid in cache.pods_of(task.job):
-            cache.put_pod(replace(cache.pods_of(task.job)[task.uid], status=RELEASING))
 
 
 def with_twins(cluster: Cluster, n: int) -> Cluster:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.fates.ack import ack_fates
+from apportion_review.fates.kai import kai_fates
 from apportion_review.fates.koordinator import koordinator_fates
 from apportion_review.fates.kueue import kueue_fates
 from apportion_review.fates.native import native_fates
@@ -31,6 +32,7 @@ class FatesOfEngine(Protocol):
 
 ENGINE_FATES: Mapping[str, FatesOfEngine] = {
     "ack": ack_fates,
+    "kai": kai_fates,
     "koordinator": koordinator_fates,
     "kueue": kueue_fates,
     "native": native_fates,

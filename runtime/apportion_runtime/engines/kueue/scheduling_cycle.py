@@ -213,7 +213,7 @@ def _ordered(rules: Rules, situation: PreemptionSnapshot, entries: list[Entry]) 
         return
     left = {entry.workload.queue: entry for entry in entries}
     usage, ledger = situation.ledger.usage, situation.ledger
-    shares: dict[str, _SharesOfRoot] = {}
+    shares: dict[str, dict[str, Mapping[str, _Standing]]] = {}
     while left:
         root = ledger.root(min(left))
         if root not in shares:
@@ -224,8 +224,11 @@ def _ordered(rules: Rules, situation: PreemptionSnapshot, entries: list[Entry]) 
         held = dict(usage[winner.workload.queue])
         yield winner
         if usage[winner.workload.queue] != held:
-            # What the winner was given counts in every share below the same root.
-            del shares[root]
+            # What the winner was given counts in the shares of the cohorts above it; the root has none.
+            above = set(ledger.ancestors(winner.workload.queue)) - {root}
+            for name, entry in left.items():
+                if not above.isdisjoint(ledger.ancestors(name)):
+                    shares[root][entry.workload.key] = dict(_shares(ledger, entry))
 
 
 def _importance(entry: Entry) -> tuple[int, float, str]:

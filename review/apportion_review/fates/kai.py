@@ -1,0 +1,201 @@
+"""The fates of running work under KAI Scheduler: cycles of the core for waiting work, and a bound for what may come.
+
+Source: KAI v0.17.0, pkg/scheduler/plugins/proportion/reclaimable (a queue is reclaimed from while it is above its
+deserved quota), actions/preempt (a higher priority in the same queue), actions/consolidation, actions/stalegangeviction,
+and api/podgroup_info IsPreemptibleJob, which all of them ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, name_of, text
+from apportion_review.fates.kai_quotas import Excess, Quotas
+from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
+from apportion_review.fates.workloads import UNKNOWN_MODEL, models_of_nodes, of_group
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.rounds import rounds
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import Settings, Snapshot
+from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
+from apportion_runtime.core.task import Task
+from apportion_runtime.snapshots.document_loader import LocatedObject
+from apportion_runtime.snapshots.faults import Fault, ObjectLocation, has_errors
+from apportion_runtime.snapshots.kubernetes.reader import read_cluster
+
+SOURCE = "KAI Scheduler v0.17.0"
+_N_CYCLES, _INTERVAL_S = 5, 40.0
+_QUEUE_LABEL = "apportion.dev/queue-id"
+_ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
+_NOTES = (
+    f"Evicted now is what {_N_CYCLES} cycles at intervals of {_INTERVAL_S:.0f} s evict for the snapshot's waiting work.",
+    "Evictions by failed and drained nodes, and pods of other schedulers, are not modelled.",
+)
+
+
+def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
+    """Return the fates of the running pod groups of a cluster."""
+    notes: list[str] = []
+    sides: list[_Side | None] = []
+    for name, objects in (("base", base), ("head", head)):
+        try:
+            sides.append(_Side(objects, now))
+        except ValueError as wrong:
+            notes.append(f"The {name} cannot be evaluated: {wrong}.")
+            sides.append(None)
+    known = next((side for side in sides if side is not None), None)
+    rows: list[WorkloadFate] = []
+    if known is not None:
+        owners, nodes = _owners(base), models_of_nodes(base)
+        for uid in sorted(known.running, key=lambda uid: (known.running[uid].group.namespace, known.running[uid].name)):
+            before, after = (
+                Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
+                if side is None
+                else side.verdict(uid)
+                for side in sides
+            )
+            rows.append(WorkloadFate(_workload(known, known.running[uid], owners, nodes), before, after))
+    return EngineFates("kai", SOURCE, is_verified=False, rows=tuple(rows), notes=(*notes, *_NOTES))
+
+
+@dataclass(frozen=True, slots=True)
+class _Eviction:
+    """How a running job is evicted in simulated cycles; `queue` is that of the job which takes its place."""
+
+    rule: str
+    queue: str
+
+
+class _Side:
+    """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
+
+    def __init__(self, objects: Sequence[Manifest], now: float | None) -> None:
+        self.queue_ids = {name_of(q): labels_of(q).get(_QUEUE_LABEL, name_of(q)) for q in _queues(objects)}
+        self.running: dict[str, Job] = {}
+        self._evicted: dict[str, _Eviction] = {}
+        self._excess: dict[str, Excess | None] = {}
+        self._without_queue: set[str] = set()
+        for snapshot, settings in _shards(objects, now):
+            self._run(snapshot, settings)
+
+    def _run(self, snapshot: Snapshot, settings: Settings) -> None:
+        for number, session in enumerate(rounds(snapshot, settings, _N_CYCLES, _INTERVAL_S)):
+            if not number:
+                started = {pod.group for pod in snapshot.pods if pod.status & ACTIVE_ALLOCATED_STATUSES}
+                opened = Session(snapshot, settings)
+                held = {uid: job for uid, job in opened.jobs.items() if uid in started}
+                self.running |= held
+                self._without_queue |= {job.uid for job in opened.jobs_without_queue() if job.uid in started}
+                self._excess |= Quotas(opened.shares.queues, held.values()).excesses()
+            for task, _, why in session.decided.evictions:
+                self._note(session, task, why)
+
+    def _note(self, session: Session, task: Task, why: object) -> None:
+        action, uid = why if isinstance(why, tuple) else ("", None)
+        beneficiary = session.jobs.get(uid)
+        if beneficiary is None:
+            eviction = _Eviction("fewer pods than its gang's minimum run (stalegangeviction)", "")
+        else:
+            queue = self.queue_ids.get(beneficiary.queue, beneficiary.queue)
+            eviction = _Eviction(
+                f"{_ACTIONS.get(action, action)} for {beneficiary.name}, which waits in {queue}", queue
+            )
+        self._evicted.setdefault(task.job, eviction)
+
+    def verdict(self, uid: str) -> Verdict:
+        """Return the fate of a job that runs in the snapshot."""
+        job = self.running.get(uid)
+        if job is None or uid in self._without_queue:
+            return Verdict(Fate.UNKNOWN, "its queue does not exist, and the scheduler leaves it out")
+        evicted = self._evicted.get(uid)
+        if evicted is not None:
+            return Verdict(Fate.EVICTED, evicted.rule, evicted.queue)
+        if not job.is_gang_satisfied:
+            return Verdict(Fate.UNKNOWN, "fewer pods than its gang's minimum run: stalegangeviction may evict it")
+        excess = self._excess[uid]
+        if not job.preemptible:
+            if excess is not None:
+                return Verdict(Fate.STUCK, f"not preemptible, and {self._text(excess)}")
+            return Verdict(Fate.SAFE, "not preemptible, and within the quotas of its queues")
+        own = self.queue_ids.get(job.queue, job.queue)
+        if excess is not None and excess.beneficiary:
+            taker = self.queue_ids.get(excess.beneficiary, excess.beneficiary)
+            return Verdict(Fate.ON_DEMAND, f"preemptible, and {self._text(excess)}: other queues may reclaim it", taker)
+        return Verdict(
+            Fate.ON_DEMAND,
+            "preemptible: higher priorities of its own queue preempt it, and consolidation may move it",
+            own,
+        )
+
+    def _text(self, excess: Excess) -> str:
+        queue = self.queue_ids.get(excess.queue, excess.queue)
+        return f"beyond the quota of {excess.quota:g} {excess.resource} of {queue}"
+
+
+def _shards(objects: Sequence[Manifest], now: float | None) -> Iterator[tuple[Snapshot, Settings]]:
+    """Yield the part of the cluster of each SchedulingShard; all of it without shards."""
+    located = [LocatedObject(_plain(each), ObjectLocation(0, 0)) for each in objects]
+    named = sorted(name_of(each) for each in objects if each.get("kind") == "SchedulingShard")
+    shards: list[str | None] = [*named] if named else [None]
+    for shard in shards:
+        faults: list[Fault] = []
+        cluster = read_cluster(located, faults, now=now, shard=shard)
+        if has_errors(faults):
+            first = faults[0]
+            raise ValueError(f"{first.address}: {first.message}")
+        yield cluster.snapshot, cluster.settings
+
+
+def _plain(value: Any) -> Any:
+    """Return an object in plain dictionaries and lists, as the reader of snapshots takes them; compiled ones are frozen."""
+    if isinstance(value, Mapping):
+        is_plain = type(value) is dict and all(map(_is_plain, value.values()))
+        return value if is_plain else {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def _is_plain(value: object) -> bool:
+    if type(value) is dict:
+        return all(map(_is_plain, value.values()))
+    return all(map(_is_plain, value)) if type(value) is list else not isinstance(value, Mapping | tuple | list)
+
+
+def _queues(objects: Iterable[Manifest]) -> Iterator[Manifest]:
+    return of_group(objects, "scheduling.run.ai", "Queue")
+
+
+def _owners(objects: Sequence[Manifest]) -> Mapping[tuple[str, str], tuple[str, str]]:
+    """Return kind and name of the owner of each pod group, by its namespace and name."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for group in of_group(objects, "scheduling.run.ai", "PodGroup"):
+        owner = mapping(next(iter(items(group, "metadata", "ownerReferences")), {}))
+        kind, name = str(owner.get("kind") or "PodGroup"), str(owner.get("name") or name_of(group))
+        found[text(group, "metadata", "namespace") or "", name_of(group)] = (kind, name)
+    return found
+
+
+def _workload(
+    side: _Side, job: Job, owners: Mapping[tuple[str, str], tuple[str, str]], nodes: Mapping[str, str]
+) -> Workload:
+    kind, name = owners.get((job.group.namespace, job.name), ("PodGroup", job.name))
+    gpus: dict[str, int] = {}
+    held = [task for task in job.tasks.values() if task.status & ACTIVE_ALLOCATED_STATUSES]
+    for task in held:
+        amount = round(task.quantities[2] * 1000)
+        if amount:
+            model = nodes.get(task.pod.node or "", UNKNOWN_MODEL)
+            gpus[model] = gpus.get(model, 0) + amount
+    classes = {task.pod.priority_class for task in held}
+    return Workload(
+        kind,
+        job.group.namespace,
+        name,
+        side.queue_ids.get(job.queue, job.queue),
+        gpus,
+        len(held),
+        classes.pop() if len(classes) == 1 else "",
+        job.preemptible,
+        job.group.last_start,
+    )

@@ -1,0 +1,61 @@
+"""Which running jobs are beyond the deserved quotas of KAI's queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.shares import QueueShare
+
+_RESOURCES = ("millicores", "bytes of memory", "GPUs")
+_NO_BOUND = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A queue whose deserved quota a job is beyond; `beneficiary` is a sibling that may take it back, empty without one."""
+
+    queue: str
+    resource: str
+    quota: float
+    beneficiary: str
+
+
+class Quotas:
+    """The quotas of queues, and the jobs that run in them.
+
+    The least important and the latest created are beyond a quota, in the order in which KAI looks for victims. What is
+    not preemptible is counted by itself: KAI admits it within the quota alone.
+    """
+
+    def __init__(self, queues: Mapping[str, QueueShare], jobs: Iterable[Job]) -> None:
+        self._queues = queues
+        self._jobs = sorted(
+            (job for job in jobs if job.queue in queues), key=lambda job: (-job.priority, job.group.created, job.uid)
+        )
+
+    def excesses(self) -> Mapping[str, Excess | None]:
+        """Return for each job the first quota on its way to the root that it is beyond; None if it is beyond none."""
+        used: dict[tuple[str, bool], list[float]] = {}
+        found: dict[str, Excess | None] = {}
+        for job in self._jobs:
+            excess: Excess | None = None
+            held = job.allocated_quantities
+            for queue in self._queues[job.queue].path:
+                total = used.setdefault((queue.name, job.preemptible), [0.0, 0.0, 0.0])
+                # Preemptible work is taken before what is not: it stands behind all of it.
+                fixed = queue.allocated_np if job.preemptible else (0.0, 0.0, 0.0)
+                for n, amount in enumerate(held):
+                    total[n] += amount
+                    quota = queue.deserved[n]
+                    if excess is None and amount and quota != _NO_BOUND and total[n] + fixed[n] > quota:
+                        excess = Excess(queue.name, _RESOURCES[n], quota, self._beneficiary(queue, n))
+            found[job.uid] = excess
+        return found
+
+    def _beneficiary(self, queue: QueueShare, n: int) -> str:
+        """Return the sibling with the most unused quota; another one if none has any."""
+        siblings = [q for q in self._queues.values() if q.parent == queue.parent and q.name != queue.name]
+        unused = {q.name: (1e18 if q.deserved[n] == _NO_BOUND else q.deserved[n]) - q.allocated[n] for q in siblings}
+        return min(unused, key=lambda name: (-unused[name], name), default="")

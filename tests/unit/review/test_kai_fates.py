@@ -1,0 +1,51 @@
+"""What becomes of running work under KAI Scheduler, one case for each rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.unit.review.kai_objects import objects_of
+from tests.unit.review.test_kueue_fates import changed
+
+from apportion_review.fates.kai import kai_fates
+from apportion_review.fates.records import EngineFates, Fate
+
+CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "kai-fates.yaml").read_text())
+
+
+def fates_of(case: dict[str, Any]) -> EngineFates:
+    """The fates of a case."""
+    return kai_fates(list(objects_of(case)), list(objects_of(changed(case, case["head"]))), now=None)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_fates(case: dict[str, Any]) -> None:
+    found = fates_of(case)
+    head = {row.workload.name: row.head.fate.value for row in found.rows}
+    base = {row.workload.name: row.base.fate.value for row in found.rows}
+    assert head == case["fates"], [row.head for row in found.rows]
+    assert base == {name: case.get("base", {}).get(name, "safe") for name in head}, [row.base for row in found.rows]
+    assert any(case["rule"] in row.head.rule for row in found.rows), [row.head for row in found.rows]
+    worse = [name for name in head if Fate(head[name]).severity > Fate(base[name]).severity]
+    assert [row.workload.name for row in found.rows if row.is_worse] == case.get("worse", worse)
+
+
+def test_workload_is_named_by_its_owner() -> None:
+    (row, _) = fates_of(CASES[0]).rows
+    assert (row.workload.key, row.workload.queue, row.workload.gpus) == ("Job a/new", "a", {"h100": 8000})
+    assert (row.workload.n_pods, row.workload.priority_class, row.workload.is_preemptible) == (1, "train", True)
+
+
+def test_objects_that_cannot_be_read_leave_every_fate_unknown() -> None:
+    objects = list(objects_of(CASES[0]))
+    broken = [*objects, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}, "status": {"allocatable": 7}}]
+    found = kai_fates(objects, broken, now=None)
+    assert {row.head.fate for row in found.rows} == {Fate.UNKNOWN}
+    assert any(note.startswith("The head cannot be evaluated:") for note in found.notes)
+
+
+def test_models_are_not_verified_without_recorded_runs() -> None:
+    assert not fates_of(CASES[0]).is_verified
