@@ -73,6 +73,7 @@ class _Side:
 
     def __init__(self, objects: Sequence[Manifest], now: float | None) -> None:
         self.queue_ids = {name_of(q): labels_of(q).get(_QUEUE_LABEL, name_of(q)) for q in _queues(objects)}
+        self._owners = _owners(objects)
         self.running: dict[str, Job] = {}
         self._evicted: dict[str, _Eviction] = {}
         self._excess: dict[str, Excess | None] = {}
@@ -100,9 +101,12 @@ class _Side:
         else:
             queue = self.queue_ids.get(beneficiary.queue, beneficiary.queue)
             eviction = _Eviction(
-                f"{_ACTIONS.get(action, action)} for {beneficiary.name}, which waits in {queue}", queue
+                f"{_ACTIONS.get(action, action)} for {self._name(beneficiary)}, which waits in {queue}", queue
             )
         self._evicted.setdefault(task.job, eviction)
+
+    def _name(self, job: Job) -> str:
+        return self._owners.get((job.group.namespace, job.name), ("", job.name))[1]
 
     def verdict(self, uid: str) -> Verdict:
         """Return the fate of a job that runs in the snapshot."""

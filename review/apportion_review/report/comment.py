@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_compiler.diagnostics.diagnostic import Severity
 from apportion_policy.evaluation.sanitized_text import fenced
 from apportion_review.diff_text import diff_text
 from apportion_review.facts import QUEUE
@@ -153,7 +154,7 @@ def _rest(groups: Sequence[FateGroup]) -> Iterator[list[str]]:
 def _facts(review: Review) -> Iterator[str]:
     """Yield one line each: work at stake, what is not affected, what is unknown, gates and approvals."""
     yield ""
-    for text in (_at_stake(review), _counted(review), _unknown(review)):
+    for text in (_errors(review), _at_stake(review), _counted(review), _unknown(review)):
         if text:
             yield f"{text}<br>"
     failed = [gate for gate in review.gates if gate.has_failed]
@@ -171,6 +172,12 @@ def _facts(review: Review) -> Iterator[str]:
         yield f"**Approve:** {listed(owners, _MAX_OWNERS)}"
     else:
         yield "**Approve:** nobody beside the code's owners."
+
+
+def _errors(review: Review) -> str:
+    found = [each for each in review.findings.appeared if each.effective_severity is Severity.ERROR]
+    shown = [f"{code(each.code)} at {code(f'{each.at.file}:{each.at.line}')}: {prose(each.message)}" for each in found]
+    return f"**Errors:** {listed(shown, _MAX_STATEMENTS)}." if shown else ""
 
 
 def _reason(reasons: Sequence[str]) -> str:

@@ -20,6 +20,9 @@ _PHRASES: Mapping[Fate, tuple[str, str]] = {
 }
 
 
+_MAX_STATED = 2
+
+
 class Level(str, Enum):
     """How much a change harms."""
 
@@ -82,7 +85,7 @@ def _broken(review: Review) -> Iterable[str]:
 
 def _failed(review: Review) -> Iterable[str]:
     n_errors = _new_errors(review)
-    if n_errors:
+    if n_errors and not review.broken:
         yield f"{count(n_errors, 'new error')}"
     failed = [gate.name for gate in review.gates if gate.has_failed]
     if failed:
@@ -131,12 +134,17 @@ def _losses(review: Review) -> Iterable[str]:
 def _harmless(review: Review) -> str:
     if not review.diff.differs:
         return "The policy does not change."
-    n = len({(s.kind, s.name) for s in review.diff.statements if not s.is_derived})
+    direct = [s for s in review.diff.statements if not s.is_derived]
+    n = len({(s.kind, s.name) for s in direct})
     changed = changed_clusters(review.diff)
     reason = (
         "No object on a cluster changes" if changed is not None and not changed else "No running workload is affected"
     )
-    return f"{reason}, and no queue loses anything: {count(n, 'object')} of the policy changed."
+    if len(direct) <= _MAX_STATED:
+        what = "; ".join(f"{s.kind} `{s.name}` {s.text}" if s.name else f"{s.kind} {s.text}" for s in direct)
+    else:
+        what = f"{count(n, 'object')} of the policy changed"
+    return f"{reason}, and no queue loses anything: {what}."
 
 
 def _sentence(parts: Iterable[str]) -> str:

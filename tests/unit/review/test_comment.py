@@ -52,7 +52,7 @@ def test_nothing_affected_is_two_lines(tmp_path: Path) -> None:
     review = reviewed(tmp_path, {"id: research,": "id: research, title: Research,"})
     lines = comment(review).splitlines()
     assert (len(lines), lines[1][:5]) == (3, "### 🟢")
-    assert "1 object of the policy changed" in lines[1]
+    assert lines[1].endswith("no queue loses anything: queue `research` title unset → Research.")
 
 
 def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:

@@ -1,0 +1,9 @@
+"""The laboratory: the department of the training teams."""
+
+from apportion_policy import Queue, Resources
+
+RESEARCH = Queue(
+    id="lab",
+    owner="@acme/research-leads",
+    guaranteed=Resources(gpu=24),
+)

@@ -1,0 +1,12 @@
+"""Vision: image models."""
+
+from apportion_policy import Queue, Resources
+
+VISION = Queue(
+    id="vision",
+    parent="lab",
+    owner="@acme/vision-leads",
+    namespaces=("vision",),
+    guaranteed=Resources(gpu=16),
+    priority_classes=("training", "nightly"),
+)
