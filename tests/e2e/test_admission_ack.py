@@ -77,14 +77,14 @@ def test_right_work_is_accepted(who: People, work: Object) -> None:
 
 
 # Two policies refuse it, and the API server tells of the one that it happens to ask first.
-OTHER = "names beta; "
+OTHER = "references beta; "
 
 REFUSED: dict[str, tuple[Object, str]] = {
     "pod-of-another-quota": (_pod("alpha", {QUOTA: "beta"}), OTHER),
     "pod-of-another-quota-by-the-other-label": (_pod("alpha", {OTHER_QUOTA: "beta"}), OTHER),
-    "pod-of-an-inner-quota": (_pod("alpha", {QUOTA: "research"}), "names research"),
+    "pod-of-an-inner-quota": (_pod("alpha", {QUOTA: "research"}), "references research"),
     "job-of-another-quota": (_job("alpha", {QUOTA: "beta"}), OTHER),
-    "label-of-another-quota-on-any-object": (config_map("alpha", {OTHER_QUOTA: "beta"}), "names beta"),
+    "label-of-another-quota-on-any-object": (config_map("alpha", {OTHER_QUOTA: "beta"}), "references beta"),
     "job-that-is-not-suspended": (job("alpha", of=_template(restart="Never")), "spec.suspend must be true"),
     "cron-job-of-jobs-that-are-not": (_cron_job(suspend=False), "spec.jobTemplate.spec.suspend must be true"),
     "ray-job-that-is-not-suspended": (_ray_job(suspend=False), "spec.suspend and spec.shutdownAfterJobFinishes"),

@@ -100,10 +100,8 @@ class Refused:
 
 
 def _queue(policy: str, work: Object, named: str) -> Refused:
-    says = f"label {QUEUE_LABEL} names {named}; "
-    return Refused(
-        work, policy, f"{says}work in namespace alpha runs in alpha", f"{says}namespace alpha may name alpha"
-    )
+    says = f"label {QUEUE_LABEL} references {named}; "
+    return Refused(work, policy, f"{says}work in namespace alpha runs in alpha", f"{says}namespace alpha may use alpha")
 
 
 def _other_queue(policy: str, work: Object) -> Refused:
@@ -115,7 +113,7 @@ def _class(policy: str, work: Object, named: str = "interactive") -> Refused:
         work,
         policy,
         f"priority class {named} may not be used in namespace alpha; it may use train",
-        f" names {named}; namespace alpha may name train",
+        f" references {named}; namespace alpha may use train",
     )
 
 
@@ -146,7 +144,7 @@ REFUSED: dict[str, Refused] = {
     ),
     "pod-of-a-controller-in-another-queue": _other_queue("pods", owned(pod("alpha", BETA))),
     "label-of-another-queue-on-any-object": Refused(
-        config_map("alpha", BETA), "labels", f"label {QUEUE_LABEL} names beta; namespace alpha may name alpha"
+        config_map("alpha", BETA), "labels", f"label {QUEUE_LABEL} references beta; namespace alpha may use alpha"
     ),
     "pod-in-an-inner-queue": _queue("pods", pod("alpha", INNER), "research"),
     "ray-job-in-an-inner-queue": _queue("ray", ray_job("alpha", INNER), "research"),

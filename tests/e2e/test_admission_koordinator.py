@@ -59,15 +59,15 @@ def test_right_work_is_accepted(who: People, work: Object) -> None:
 
 
 # Two policies refuse it, and the API server tells of the one that it happens to ask first.
-OTHER = "names beta; "
+OTHER = "references beta; "
 UNCOUNTED = "no quota covers resources"
 
 REFUSED: dict[str, tuple[Object, str]] = {
     "pod-of-another-quota": (_pod("alpha", {QUOTA: "beta"}), OTHER),
-    "pod-of-an-inner-quota": (_pod("alpha", {QUOTA: "research"}), "names research"),
-    "pod-of-the-default-quota": (_pod("alpha", {QUOTA: "koordinator-default-quota"}), "names koordinator-default"),
+    "pod-of-an-inner-quota": (_pod("alpha", {QUOTA: "research"}), "references research"),
+    "pod-of-the-default-quota": (_pod("alpha", {QUOTA: "koordinator-default-quota"}), "references koordinator-default"),
     "job-of-another-quota": (job("alpha", of=_template({QUOTA: "beta"}, restart="Never")), OTHER),
-    "label-of-another-quota-on-any-object": (config_map("alpha", {QUOTA: "beta"}), "names beta"),
+    "label-of-another-quota-on-any-object": (config_map("alpha", {QUOTA: "beta"}), "references beta"),
     "class-of-another-team": (_pod("alpha", priority_class="serving"), "may not be used in namespace alpha"),
     "class-that-is-not-preemptible-without-a-word": (
         _pod("beta", priority_class="serving"),

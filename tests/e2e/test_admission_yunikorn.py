@@ -77,14 +77,14 @@ def test_right_work_is_accepted(who: People, work: Object) -> None:
 
 
 NOT_OWN = "an application id must begin with the namespace"
-OTHER = "names root.research.beta"
+OTHER = "references root.research.beta"
 PREEMPTIBLE = "allow-preemption is false, but the priority class is preemptible"
 
 REFUSED: dict[str, tuple[Object, str]] = {
     "pod-in-another-queue": (_pod("alpha", BETA), OTHER),
     "pod-in-another-queue-by-annotation": (_pod("alpha", annotations=BETA), OTHER),
-    "pod-in-an-inner-queue": (_pod("alpha", {QUEUE: "root.research"}), "names root.research"),
-    "pod-in-the-bare-name": (_pod("alpha", {QUEUE: "alpha"}), "names alpha"),
+    "pod-in-an-inner-queue": (_pod("alpha", {QUEUE: "root.research"}), "references root.research"),
+    "pod-in-the-bare-name": (_pod("alpha", {QUEUE: "alpha"}), "references alpha"),
     "job-in-another-queue": (job("alpha", of=_template(BETA, restart="Never")), OTHER),
     "label-of-another-queue-on-any-object": (config_map("alpha", BETA), OTHER),
     "pod-of-another-application": (_pod("alpha", {APP_ID: "beta.train-1"}), NOT_OWN),
