@@ -98,7 +98,7 @@ _WIDTH = 100
     help="Loss of fair share from which the owner of a queue must agree.",
 )
 @click.option("--redact", is_flag=True, help="Replace names of workloads and their namespaces by hashes.")
-@output_option("text", "json", "markdown", "md")
+@output_option("text", "json", "markdown", "md", "html")
 @json_option
 @as_of_option
 @click.option(
@@ -265,6 +265,10 @@ def _deliver(console: Console, output: Output, made: Review) -> None:
         from apportion_review.report.comment import comment
 
         text = comment(made)
+    elif output.format == "html":
+        from apportion_review.report.page import review_page
+
+        text = review_page(made)
     elif output.format == "json":
         from apportion_review.report.document import review_json
 

@@ -1,0 +1,141 @@
+"""The review as one HTML page, which needs nothing but itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from apportion_review.diff_text import diff_text
+from apportion_review.report.comment import age_text
+from apportion_review.report.impact_rows import QuotaRow, gpus_text, listed, quota_rows, resource_text
+from apportion_review.report.verdict import verdict
+from apportion_review.review import ClusterReview, LoadComparison, QueueLoad, Review, Rollout
+from apportion_review.shares.records import ShareChange
+from apportion_review.unknowns import unknown_clusters
+
+_COLUMNS = 100
+_MOST_WORKLOADS = 2_000
+
+
+def review_page(review: Review) -> str:
+    """Return the page. Names of the policy and of clusters are text in it, never markup."""
+    losses = [(cluster.name, row, gpus_text(row.workload.gpus)) for cluster in review.clusters for row in cluster.worse]
+    unknown = unknown_clusters(review.diff, review.clusters)
+    return (
+        _environment()
+        .get_template("review.html.j2")
+        .render(
+            review=review,
+            verdict=verdict(review),
+            losses=losses[:_MOST_WORKLOADS],
+            n_losses=len(losses),
+            unknown=[(c.name, c.why_no_fates) for c in review.clusters if c.name in unknown and c.fates is None],
+            quotas=list(_quotas(review.clusters)),
+            loads=[(c.name, c.load, _loads(c.load)) for c in review.clusters if c.load is not None],
+            diff=diff_text(review.diff, lambda _, text: text, _COLUMNS),
+            rollouts=_rollouts(review.clusters),
+            sources=list(_sources(review.clusters)),
+        )
+    )
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("apportion_review.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Quota:
+    """A row of the table of quotas; `before` and `after` are the bars' lengths in percent, None without a guarantee."""
+
+    queue: str
+    clusters: str
+    gpu: str
+    guaranteed: str
+    limit: str
+    effect: str
+    before: float | None
+    after: float | None
+
+
+def _quotas(clusters: Sequence[ClusterReview]) -> Iterator[_Quota]:
+    rows = {(c.name, row.queue, row.resource): row for c in clusters for row in c.shares}
+    shown = quota_rows(clusters)
+    largest = max((max(_ends(rows[_key(row)])) for row in shown), default=0)
+    for row in shown:
+        before, after = _ends(rows[_key(row)])
+        names = "all" if len(row.clusters) == len(clusters) else listed(list(row.clusters), 4)
+        texts = (row.guaranteed.replace("**", ""), row.limit.replace("**", ""))
+        bars = (None, None) if largest == 0 else (100 * before / largest, 100 * after / largest)
+        yield _Quota(row.queue, names, resource_text(row.resource), *texts, row.effect, *bars)
+
+
+def _key(row: QuotaRow) -> tuple[str, str, str]:
+    return row.clusters[0], row.queue, row.resource
+
+
+def _ends(row: ShareChange) -> tuple[int, int]:
+    """Return the guarantees before and after; what is unset counts as nothing in a bar."""
+    return (row.base and row.base.guaranteed) or 0, (row.head and row.head.guaranteed) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """A row of a simulation; `before` and `after` are the bars' lengths in percent."""
+
+    queue: str
+    p50: str
+    p90: str
+    evictions: str
+    lost: str
+    before: float
+    after: float
+
+
+def _loads(load: LoadComparison) -> list[_Load]:
+    longest = max((wait or 0 for row in load.rows for wait in row.wait_p90), default=0)
+    return [_load(row, longest) for row in load.rows]
+
+
+def _load(row: QueueLoad, longest: float) -> _Load:
+    bars = [100 * (wait or 0) / longest if longest else 0 for wait in row.wait_p90]
+    return _Load(
+        row.queue or "cluster",
+        _waits(row.wait_p50),
+        _waits(row.wait_p90),
+        f"{row.evictions[0]:,} → {row.evictions[1]:,}",
+        f"{row.lost_gpu_s[0] / 3_600_000:,.1f} → {row.lost_gpu_s[1] / 3_600_000:,.1f}",
+        bars[0],
+        bars[1],
+    )
+
+
+def _waits(ends: tuple[float | None, float | None]) -> str:
+    return " → ".join("none started" if wait is None else f"{wait / 60:,.1f} min" for wait in ends)
+
+
+def _rollouts(clusters: Sequence[ClusterReview]) -> list[tuple[list[str], Rollout]]:
+    """Return the rollouts with updates, each with the clusters that share it."""
+    alike: dict[Rollout, list[str]] = {}
+    for cluster in clusters:
+        if cluster.rollout is not None and cluster.rollout.steps:
+            alike.setdefault(cluster.rollout, []).append(cluster.name)
+    return [(names, rollout) for rollout, names in alike.items()]
+
+
+def _sources(clusters: Sequence[ClusterReview]) -> Iterator[str]:
+    for cluster in clusters:
+        if cluster.fates is None:
+            continue
+        info = cluster.snapshot
+        age = "of unknown age" if info is None or info.age_s is None else f"{age_text(info.age_s)} old"
+        verified = "held against recorded runs" if cluster.fates.is_verified else "modelled, unverified"
+        yield f"{cluster.name}: {cluster.fates.source}, {verified}; snapshot {age}. {' '.join(cluster.fates.notes)}"
