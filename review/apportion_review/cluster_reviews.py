@@ -14,6 +14,8 @@ from apportion_review.policy_side import PolicySide
 from apportion_review.review import ClusterReview, SnapshotInfo
 from apportion_review.shares.share_changes import pool_headroom, share_changes
 
+_RUNNING_WORK = frozenset(("Pod", "Workload"))
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
@@ -59,6 +61,8 @@ def _fates(
 ) -> tuple[EngineFates | None, str]:
     if snapshot is None:
         return None, "no snapshot of the cluster was given"
+    if not any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
+        return None, f"{snapshot.info.name} has neither pods nor workloads"
     if engine not in ENGINE_FATES:
         return None, f"fates on {engine} are not modelled"
     for side in (base, head):

@@ -95,6 +95,13 @@ def test_missing_snapshot_is_unknown(run: Run, repository: Path) -> None:
     assert "What happens to running work on prod/one is unknown" in told.out
 
 
+def test_snapshot_of_queues_alone_says_nothing_about_running_work(run: Run, repository: Path) -> None:
+    (repository / "queues.json").write_text(json.dumps({"items": list(objects_of({"queues": {"vision": {}}}))}))
+    told = run("review", "main", "--snapshot", "queues.json", "--max-evictions", "0", *NOW)
+    assert told.code == 11
+    assert "fates of running work: unknown, queues.json has neither pods nor workloads" in told.out
+
+
 def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) -> None:
     (repository / "agreed").write_text("# reviewers\n@acme/vision\n")
     given = [run("review", "main", "--require-approvals", text, *NOW).code for text in ("@acme/Vision,@x", "agreed")]
