@@ -12,6 +12,7 @@ from apportion_review.fates.engine_fates import ENGINE_FATES
 from apportion_review.fates.records import EngineFates
 from apportion_review.policy_side import PolicySide
 from apportion_review.review import ClusterReview, SnapshotInfo
+from apportion_review.shares.fair_shares import NOTE
 from apportion_review.shares.share_changes import pool_headroom, share_changes
 
 _RUNNING_WORK = frozenset(("Pod", "Workload"))
@@ -45,15 +46,24 @@ def _cluster_review(
 ) -> ClusterReview:
     engine = next(side.checked.programs[name].engine for side in (head, base) if name in side.checked.programs)
     fates, why_not = _fates(name, engine, base, head, snapshot)
+    headroom = pool_headroom(name, base.checked.graph, head.checked.graph)
+    engines = (_engine(name, base), _engine(name, head))
+    shares = share_changes(name, found, headroom, engines)
+    has_shares = any(row.head is not None and row.head.shares for row in shares)
     return ClusterReview(
         name,
         engine,
         snapshot=None if snapshot is None else snapshot.info,
         fates=fates,
         why_no_fates=why_not,
-        shares=share_changes(name, found),
-        headroom=pool_headroom(name, base.checked.graph, head.checked.graph),
+        shares=shares,
+        headroom=headroom,
+        notes=(NOTE,) if has_shares else (),
     )
+
+
+def _engine(name: str, side: PolicySide) -> str:
+    return side.checked.programs[name].engine if name in side.checked.programs else ""
 
 
 def _fates(

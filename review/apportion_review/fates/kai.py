@@ -57,7 +57,7 @@ def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
                 for side in sides
             )
             rows.append(WorkloadFate(_workload(known, known.running[uid], owners, nodes), before, after))
-    return EngineFates("kai", SOURCE, is_verified=False, rows=tuple(rows), notes=(*notes, *_NOTES))
+    return EngineFates("kai", SOURCE, is_verified=True, rows=tuple(rows), notes=(*notes, *_NOTES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.orgtree.report import capacity, resources_of
 from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import GPU
 from apportion_review.differences import Differences
 from apportion_review.facts import EFFECTIVE_LIMIT, QUEUE, Fact, Facts
-from apportion_review.shares.records import PoolHeadroom, QueueAmounts, ShareChange
+from apportion_review.shares.fair_shares import kai_fair_shares
+from apportion_review.shares.records import Demand, PoolHeadroom, QueueAmounts, ShareChange
 
 _GUARANTEED = "guaranteed"
 
 
-def share_changes(cluster: str, found: Differences) -> tuple[ShareChange, ...]:
+def share_changes(
+    cluster: str, found: Differences, headroom: Sequence[PoolHeadroom] = (), engines: tuple[str, str] = ("", "")
+) -> tuple[ShareChange, ...]:
     """Return a row for each queue and resource of a cluster, those that change first, each part in tree order.
 
     Args:
         cluster: Such as `prod/gpu-1`.
         found: The differences between the policies; a renamed queue is one row under its name in the head.
+        headroom: The cluster's capacity on both sides.
+        engines: Its engine in the base and in the head; KAI's fair shares are added to the rows.
     """
-    base, head = (_amounts(facts, cluster) for facts in (found.base, found.head))
+    capacities = (
+        {row.resource: row.capacity_before for row in headroom},
+        {row.resource: row.capacity_after for row in headroom},
+    )
+    base, head = (
+        _with_shares(_amounts(facts, cluster), facts, cluster, held if engine == "kai" else {})
+        for facts, held, engine in zip((found.base, found.head), capacities, engines, strict=True)
+    )
     touched = {
         change.fact.name
         for change in found.changes
@@ -53,6 +67,24 @@ def _amounts(facts: Facts, cluster: str) -> dict[tuple[str, str], QueueAmounts]:
             if guaranteed is not None or limit is not None:
                 found[queue, resource] = QueueAmounts(_integer(guaranteed), limit, {})
     return found
+
+
+def _with_shares(
+    amounts: dict[tuple[str, str], QueueAmounts], facts: Facts, cluster: str, capacities: Mapping[str, int | None]
+) -> dict[tuple[str, str], QueueAmounts]:
+    """Return amounts with the fair shares of GPUs; of all GPUs only if no model is counted."""
+    counted = [resource for resource in capacities if resource.startswith(f"{GPU}/")] or [GPU]
+    shares = {
+        resource: kai_fair_shares(facts, cluster, resource, held)
+        for resource in counted
+        if (held := capacities.get(resource)) is not None
+    }
+    return {
+        (queue, resource): replace(held, shares={Demand.EVERYONE: shares[resource][queue]})
+        if resource in shares
+        else held
+        for (queue, resource), held in amounts.items()
+    }
 
 
 def _integer(amount: int | Unlimited | None) -> int | None:

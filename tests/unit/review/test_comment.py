@@ -102,7 +102,7 @@ def test_hostile_text_is_no_markup(text: str, cut: Review) -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(size=st.integers(1, 6000), text=st.sampled_from(["a", "ü" * 250, "x|<&@" * 50]))
+@given(size=st.integers(1, 2000), text=st.sampled_from(["a", "ü" * 250, "x|<&@" * 50]))
 def test_comment_stays_below_the_limit_of_forges(size: int, text: str, cut: Review) -> None:
     rows = [row(f"{text}-{n}", Fate.EVICTED, queue=f"{text}-{n % 40}", rule=text * 4) for n in range(size)]
     planted = with_fates(cut, rows)

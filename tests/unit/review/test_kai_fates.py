@@ -45,7 +45,3 @@ def test_objects_that_cannot_be_read_leave_every_fate_unknown() -> None:
     found = kai_fates(objects, broken, now=None)
     assert {row.head.fate for row in found.rows} == {Fate.UNKNOWN}
     assert any(note.startswith("The head cannot be evaluated:") for note in found.notes)
-
-
-def test_models_are_not_verified_without_recorded_runs() -> None:
-    assert not fates_of(CASES[0]).is_verified
