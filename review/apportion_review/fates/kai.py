@@ -94,7 +94,7 @@ class _Side:
                 self._note(session, task, why)
 
     def _note(self, session: Session, task: Task, why: object) -> None:
-        action, uid = why if isinstance(why, tuple) else ("", None)
+        action, uid = why if isinstance(why, tuple) else ("", "")
         beneficiary = session.jobs.get(uid)
         if beneficiary is None:
             eviction = _Eviction("fewer pods than its gang's minimum run (stalegangeviction)", "")
