@@ -45,18 +45,18 @@ def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
         except ValueError as wrong:
             notes.append(f"The {name} cannot be evaluated: {wrong}.")
             sides.append(None)
-    known = next((side for side in sides if side is not None), None)
+    running: dict[str, tuple[_Side, Job]] = {}
+    for evaluated in filter(None, sides):
+        for uid, job in evaluated.running.items():
+            running.setdefault(uid, (evaluated, job))
+    owners, nodes = _owners(base), models_of_nodes(base)
     rows: list[WorkloadFate] = []
-    if known is not None:
-        owners, nodes = _owners(base), models_of_nodes(base)
-        for uid in sorted(known.running, key=lambda uid: (known.running[uid].group.namespace, known.running[uid].name)):
-            before, after = (
-                Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
-                if side is None
-                else side.verdict(uid)
-                for side in sides
-            )
-            rows.append(WorkloadFate(_workload(known, known.running[uid], owners, nodes), before, after))
+    for uid, (known, job) in sorted(running.items(), key=lambda each: (each[1][1].group.namespace, each[1][1].name)):
+        before, after = (
+            Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated") if side is None else side.verdict(uid)
+            for side in sides
+        )
+        rows.append(WorkloadFate(_workload(known, job, owners, nodes), before, after))
     return EngineFates("kai", SOURCE, is_verified=True, rows=tuple(rows), notes=(*notes, *_NOTES))
 
 
@@ -135,7 +135,7 @@ class _Side:
 
     def _text(self, excess: Excess) -> str:
         queue = self.queue_ids.get(excess.queue, excess.queue)
-        return f"beyond the quota of {excess.quota:g} {excess.resource} of {queue}"
+        return f"beyond the quota of {excess.quota:g} {excess.unit} of {queue}"
 
 
 def _shards(objects: Sequence[Manifest], now: float | None) -> Iterator[tuple[Snapshot, Settings]]:

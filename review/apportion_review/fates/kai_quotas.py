@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.shares import QueueShare
 
-_RESOURCES = ("millicores", "bytes of memory", "GPUs")
+_UNITS = (("cores", 1e3), ("GB of memory", 1e9), ("GPUs", 1.0))
+"""What a message counts each resource in: millicores, bytes, GPUs."""
 _NO_BOUND = -1.0
 
 
@@ -17,7 +18,7 @@ class Excess:
     """A queue whose deserved quota a job is beyond; `beneficiary` is a sibling that may take it back, empty without one."""
 
     queue: str
-    resource: str
+    unit: str
     quota: float
     beneficiary: str
 
@@ -50,7 +51,8 @@ class Quotas:
                     total[n] += amount
                     quota = queue.deserved[n]
                     if excess is None and amount and quota != _NO_BOUND and total[n] + fixed[n] > quota:
-                        excess = Excess(queue.name, _RESOURCES[n], quota, self._beneficiary(queue, n))
+                        unit, size = _UNITS[n]
+                        excess = Excess(queue.name, unit, quota / size, self._beneficiary(queue, n))
             found[job.uid] = excess
         return found
 

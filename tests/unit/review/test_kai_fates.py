@@ -45,3 +45,12 @@ def test_objects_that_cannot_be_read_leave_every_fate_unknown() -> None:
     found = kai_fates(objects, broken, now=None)
     assert {row.head.fate for row in found.rows} == {Fate.UNKNOWN}
     assert any(note.startswith("The head cannot be evaluated:") for note in found.notes)
+
+
+def test_work_that_only_the_heads_shards_schedule_has_a_row() -> None:
+    objects = list(objects_of(CASES[0]))
+    elsewhere = {"kind": "SchedulingShard", "metadata": {"name": "a"}, "spec": {"partitionLabelValue": "a"}}
+    default = {"kind": "SchedulingShard", "metadata": {"name": "default"}, "spec": {}}
+    base = [*objects, {"apiVersion": "kai.scheduler/v1", **elsewhere}]
+    found = kai_fates(base, [*base, {"apiVersion": "kai.scheduler/v1", **default}], now=None)
+    assert [(row.base.fate, row.head.fate) for row in found.rows] == [(Fate.UNKNOWN, Fate.ON_DEMAND)] * 2
