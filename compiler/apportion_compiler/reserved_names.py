@@ -110,6 +110,10 @@ _LABELS: Mapping[str, str] = {
     "runai/queue": "Run:ai",
 }
 
+# One lookup decides for the many namespaces that nobody reserves.
+_EXACT = frozenset(RESERVED_NAMESPACES)
+_PREFIXES = tuple(pattern[:-1] for pattern in RESERVED_NAMESPACES if pattern.endswith("*"))
+
 
 def namespace_owner(namespace: str, added: Iterable[str] = ()) -> str | None:
     """Return whose namespace it is; None where a queue may have it.
@@ -118,10 +122,13 @@ def namespace_owner(namespace: str, added: Iterable[str] = ()) -> str | None:
         namespace: The name.
         added: What the platform team reserves besides, with a `*` at the end for every name that begins so.
     """
-    for pattern, owner in (*RESERVED_NAMESPACES.items(), *((pattern, "the platform team") for pattern in added)):
-        if namespace == pattern or (pattern.endswith("*") and namespace.startswith(pattern[:-1])):
-            return owner
-    return None
+    if namespace in _EXACT or namespace.startswith(_PREFIXES):
+        return next(owner for pattern, owner in RESERVED_NAMESPACES.items() if _matches(namespace, pattern))
+    return "the platform team" if any(_matches(namespace, pattern) for pattern in added) else None
+
+
+def _matches(namespace: str, pattern: str) -> bool:
+    return namespace == pattern or (pattern.endswith("*") and namespace.startswith(pattern[:-1]))
 
 
 def label_owner(key: str) -> str | None:

@@ -222,9 +222,9 @@ def _printable(made: _Made) -> _Made:
     """Return the declaration. Raises `ValueError` if a text of it has a character that does not print as itself."""
     for name, value in made.__dict__.items():
         kind = type(value)
-        if (kind is str and not value.isprintable()) or kind is tuple or (kind is dict and value):
+        if (kind is str and not value.isprintable()) or ((kind is tuple or kind is dict) and value):
             for text in _texts(value):
-                refused = unprintable(text)
+                refused = None if text.isprintable() else unprintable(text)
                 if refused is not None:
                     raise ValueError(
                         f"`{name}` contains {refused}; it must be a single line without control, format or "
@@ -237,6 +237,8 @@ def _texts(value: object) -> Iterator[str]:
     """Yield every text of a field that is no declaration's own."""
     if isinstance(value, str):
         yield value
+    elif isinstance(value, Declaration):
+        return
     elif isinstance(value, Mapping):
         for key, held in cast(Mapping[object, object], value).items():
             yield from _texts(key)
