@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.plain_objects import Manifest
 
@@ -83,9 +85,9 @@ def _cluster_role() -> Manifest:
         _rule("", ["pods/binding"], ["create"]),
         _rule("", ["pods/status"], ["patch"]),
         _rule("scheduling.k8s.io", ["priorityclasses"], _READ),
-        _rule("scheduling.run.ai", ["queues"], _READ),
-        _rule("scheduling.run.ai", ["podgroups"], [*_READ, "create", "patch"]),
-        _rule("kai.scheduler", ["schedulingshards", "configs", "topologies"], _READ),
+        _rule(GROUP, ["queues"], _READ),
+        _rule(GROUP, ["podgroups"], [*_READ, "create", "patch"]),
+        _rule(CONFIGURATION_GROUP, ["schedulingshards", "configs", "topologies"], _READ),
         *(_rule(group, resources, ["get"]) for group, resources in _OWNERS),
     ]
     return {
@@ -173,7 +175,7 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
-                "topologyKey": "kubernetes.io/hostname",
+                "topologyKey": HOSTNAME_LABEL,
                 "whenUnsatisfiable": "ScheduleAnyway",
                 "labelSelector": {"matchLabels": selector},
             }

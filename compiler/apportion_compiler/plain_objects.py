@@ -12,9 +12,6 @@ from apportion_policy.quantity import kubernetes_value
 
 Manifest = Mapping[str, object]
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation in which `kubectl apply` keeps what it applied."""
-
 
 def of_kind(manifests: Iterable[Manifest], group: str, kind: str) -> list[Manifest]:
     """Return the objects of a kind, whatever version of the group they are written in."""

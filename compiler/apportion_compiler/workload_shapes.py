@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from apportion_api.volcano.names import BATCH_GROUP
+
 Node = dict[str, object]
 """A mapping of a manifest, the very object, so that a change of it changes the manifest."""
 
@@ -233,7 +235,7 @@ _ALL = (
     Shape("apps", "DaemonSet", _replicated, None, _itself),
     Shape("batch", "Job", _job, ("spec", "suspend"), _itself),
     Shape("batch", "CronJob", _cron_job, ("spec", "jobTemplate", "spec", "suspend"), _cron_job_owners, 52),
-    Shape("batch.volcano.sh", "Job", _volcano_job, None, _itself, 52),
+    Shape(BATCH_GROUP, "Job", _volcano_job, None, _itself, 52),
     Shape("jobset.x-k8s.io", "JobSet", _job_set, ("spec", "suspend"), _job_set_owners, 46),
     Shape("leaderworkerset.x-k8s.io", "LeaderWorkerSet", _leader_worker_set, None, _itself, 46),
     Shape("ray.io", "RayJob", _ray_job, ("spec", "suspend"), _itself, 47),

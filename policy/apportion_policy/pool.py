@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_policy.declaration import Declaration
 from apportion_policy.gpu_model import GpuModel
 from apportion_policy.identifiers import Identifier, PlanRef
@@ -32,7 +33,7 @@ class Taint(Declaration):
     effect: TaintEffect = Field(default=TaintEffect.NO_SCHEDULE, description="Effect on pods without a toleration.")
 
 
-GPU_TAINT = Taint(key="nvidia.com/gpu", value="present")
+GPU_TAINT = Taint(key=GPU_RESOURCE, value="present")
 
 
 class Accelerator(Declaration):

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     FORCE_UPDATE_LABEL,
     IS_PARENT_LABEL,
     NAMESPACES_ANNOTATION,

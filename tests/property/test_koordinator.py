@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from apportion_api.koordinator.names import FORCE_UPDATE_LABEL
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.engines.koordinator import emit as koordinator
 from apportion_compiler.engines.koordinator.emit.quotas import lends_nothing, weighs_nothing
 from apportion_compiler.engines.koordinator.emit.trees import trees_of
-from apportion_compiler.engines.koordinator.names import FORCE_UPDATE_LABEL
 from apportion_compiler.engines.koordinator.reader import READER
 from apportion_compiler.engines.koordinator.rules import RULES
 from apportion_compiler.graph.declarations import declare

@@ -75,8 +75,8 @@ def _add_engine(copy: Path) -> None:
     line = blocks.pop("policy/apportion_policy/engine.py")
     assert line.count("\n") == 1
     _insert(copy / "policy/apportion_policy/engine.py", r"^    NATIVE = .*$", f"    {line.strip()}")
-    folder = "compiler/apportion_compiler/engines/plenum/"
-    assert {name for name in blocks if not name.startswith(folder)} == {"example/policy.py", PAGE}
+    folders = ("api/apportion_api/plenum/", "compiler/apportion_compiler/engines/plenum/")
+    assert {name for name in blocks if not name.startswith(folders)} == {"example/policy.py", PAGE}
     _write(copy, blocks)
 
 

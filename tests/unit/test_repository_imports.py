@@ -18,7 +18,14 @@ ROOT = Path(__file__).parents[2]
 # Package → the top-level modules beside the standard library that it may import.
 ALLOWED = {
     "api/apportion_api": {"apportion_api"},
-    "policy/apportion_policy": {"apportion_policy", "annotated_types", "pydantic", "pydantic_core", "yaml"},
+    "policy/apportion_policy": {
+        "apportion_api",
+        "apportion_policy",
+        "annotated_types",
+        "pydantic",
+        "pydantic_core",
+        "yaml",
+    },
     "compiler/apportion_compiler": {
         "apportion_api",
         "apportion_compiler",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from apportion_api.ack.names import FULL_NAME_ANNOTATION, QUEUE_GROUP, ROOT, TREE_GROUP
 from apportion_api.fields import Fields, Written
 from apportion_api.objects import (
     ApiObject,
@@ -18,9 +19,6 @@ from apportion_api.objects import (
     texts,
 )
 
-ROOT = "root"
-"""kube-queue names the first node so, whatever the tree says."""
-FULL_NAME_ANNOTATION = "kube-queue/quota-fullname"
 _FIELDS = frozenset(("name", "namespaces", "attributes", "children", "min", "max"))
 
 
@@ -53,7 +51,7 @@ class QuotaNode:
 class ElasticQuotaTree(ApiObject):
     """An ElasticQuotaTree."""
 
-    group = "scheduling.sigs.k8s.io"
+    group = TREE_GROUP
     namespace: str | None = text("metadata.namespace")
     root: QuotaNode | None = optional_part("spec.root", QuotaNode)
 
@@ -62,7 +60,7 @@ class ElasticQuotaTree(ApiObject):
 class Queue(ApiObject):
     """A Queue of kube-queue."""
 
-    group = "scheduling.x-k8s.io"
+    group = QUEUE_GROUP
     namespace: str | None = text("metadata.namespace")
     annotations: Mapping[str, str] = text_map("metadata.annotations")
     policy: str | None = text("spec.queuePolicy")

@@ -18,8 +18,7 @@ from apportion_api.objects import (
     text,
     text_map,
 )
-
-GROUP = "scheduling.volcano.sh"
+from apportion_api.volcano.names import GROUP
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.volcano.names import JOB_API
 from apportion_compiler.bindings.binding import EngineBinding
 from apportion_compiler.bindings.kind import Kind
 from apportion_compiler.bindings.kinds.cronjob import cron_job
@@ -44,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
     "MPIJob": Kind("kubeflow.org/v2beta1", "MPIJob", mpi_job, "mpioperator/mpi-pi:openmpi", ("mpirun", "hostname")),
     "Deployment": Kind("apps/v1", "Deployment", deployment, _PAUSE, serves=True),
     "Pod": Kind("v1", "Pod", pod, _PAUSE),
-    "VolcanoJob": Kind("batch.volcano.sh/v1alpha1", "Job", volcano_job, _SHELL, _SLEEP, engine="volcano"),
+    "VolcanoJob": Kind(JOB_API, "Job", volcano_job, _SHELL, _SLEEP, engine="volcano"),
 }
 """Kinds by the name under which one asks for them: the API's, but for Volcano's own Job."""
 

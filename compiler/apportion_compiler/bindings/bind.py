@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
 from apportion_compiler.bindings import ENGINES, KINDS
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.bounds import beyond_bounds
@@ -26,7 +28,7 @@ from apportion_compiler.bindings.queue_selection import (
     some,
 )
 from apportion_compiler.bindings.requests import pod_requests
-from apportion_compiler.bindings.work import GPU_RESOURCE, Work
+from apportion_compiler.bindings.work import Work
 from apportion_compiler.bindings.workload_fields import is_gang, is_kind, templates
 from apportion_compiler.engine_rules.pod_admission import refusals
 from apportion_compiler.ir.program import Program, Queue
@@ -258,7 +260,7 @@ def _stated_class(program: Program, manifest: Node) -> str | None:
     """Return the policy's name of the class that a manifest names, by a pod's field or by a label of its engine."""
     named = [text(found(pods.spec, "priorityClassName")) for pods in pod_sets(manifest)]
     labels = mapping(found(manifest, "metadata", "labels"))
-    named += [text(labels.get(key)) for key in ("priorityClassName", "ray.io/priority-class-name")]
+    named += [text(labels.get(key)) for key in ("priorityClassName", RAY_PRIORITY_CLASS_LABEL)]
     stated = next((name for name in named if name), None)
     by_object = {object_name(cls.name): cls.name for cls in program.priority_classes}
     return None if stated is None else by_object.get(stated, stated)

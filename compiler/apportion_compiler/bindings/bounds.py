@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.quota_tree import cluster_sizes, stands_for_no_size
 from apportion_compiler.bindings.requests import Requests, largest, pod_requests, total
-from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.effective_limits import effective_limits
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.pool_labels import node_labels
 from apportion_compiler.bindings import ENGINES
 from apportion_compiler.bindings.binding import Selection
@@ -14,7 +15,6 @@ from apportion_compiler.bindings.bounds import beyond_bounds, beyond_machine
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.gangs import starts_together
 from apportion_compiler.bindings.requests import pod_requests
-from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload, context_of, template_field
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue

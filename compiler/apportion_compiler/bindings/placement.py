@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.alternatives import alternatives
 from apportion_compiler.backends.pool_labels import gpu_model_labels
 from apportion_compiler.bindings.errors import BindingError
@@ -12,7 +13,7 @@ from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import POOL_LABEL
 from apportion_compiler.workload_shapes import Node
 
-_ANY_GPU_TAINT = Taint("nvidia.com/gpu", None, "NoSchedule")
+_ANY_GPU_TAINT = Taint(GPU_RESOURCE, None, "NoSchedule")
 """What providers put on GPU nodes, for clusters whose pools the policy does not declare."""
 
 

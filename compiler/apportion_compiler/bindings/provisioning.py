@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.requests import Requests, largest, pod_requests, quantities
-from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.bindings.workload_fields import annotate, gang_name, is_kind, templates
 from apportion_compiler.ir.program import NodePool, ProvisioningPlan
 from apportion_compiler.workload_shapes import Node, PodSet, found, pod_sets, section, sequence

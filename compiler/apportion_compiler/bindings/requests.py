@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.bindings.errors import BindingError
-from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.workload_shapes import Node, PodSet, found, mapping, sequence
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import (

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.bindings.options import SecretKey
 from apportion_compiler.workload_shapes import Node
 from apportion_policy.quantity import cpu_text, gpu_text, memory_text
 
-GPU_RESOURCE = "nvidia.com/gpu"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.kubernetes_names import is_label_key
 from apportion_policy.placement import Topology
 
 INVALID_TOPOLOGY = Rule("AP301", "invalid-topology", Severity.ERROR, "a topology has levels that no engine supports")
-
-HOSTNAME = "kubernetes.io/hostname"
 
 
 def invalid_topology(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -52,12 +51,12 @@ def _faults(topology: Topology, scope: str | None) -> Iterator[Diagnostic]:
                 None,
                 scope,
             )
-        elif level == HOSTNAME and number != lowest:
+        elif level == HOSTNAME_LABEL and number != lowest:
             yield _finding(
                 topology,
-                f"{HOSTNAME} is level {number + 1} of {lowest + 1} of topology `{topology.name}`, but must be the "
+                f"{HOSTNAME_LABEL} is level {number + 1} of {lowest + 1} of topology `{topology.name}`, but must be the "
                 "last level",
-                f"move {HOSTNAME} to the end",
+                f"move {HOSTNAME_LABEL} to the end",
                 None,
                 scope,
             )

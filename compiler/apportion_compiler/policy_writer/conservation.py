@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
 
+from apportion_api.kubernetes.names import LAST_APPLIED_ANNOTATION
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engines.registry import TRAITS
-from apportion_compiler.plain_objects import LAST_APPLIED, described, group_of, name_of, same_value, text
+from apportion_compiler.plain_objects import described, group_of, name_of, same_value, text
 from apportion_compiler.readers import current_spec
 from apportion_compiler.readers.record import Manifest, Note
 
@@ -106,7 +107,11 @@ def _declared(manifest: Manifest) -> dict[str, object]:
 
 
 def _is_kept_by_tools(key: str, value: object) -> bool:
-    return key == LAST_APPLIED or key.startswith(f"{APPORTION}/") or (key == MANAGED_BY_LABEL and value == MANAGER)
+    return (
+        key == LAST_APPLIED_ANNOTATION
+        or key.startswith(f"{APPORTION}/")
+        or (key == MANAGED_BY_LABEL and value == MANAGER)
+    )
 
 
 def _different(declared: object, made: object, path: str) -> Iterator[tuple[str, object, object]]:

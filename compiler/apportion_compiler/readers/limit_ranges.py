@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.limit_ranges import DEFAULT_REQUESTS, LIMIT_RANGE, LIMIT_RANGE_FIELDS
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.plain_objects import described, items, mapping, name_of, of_kind, text
@@ -32,11 +33,10 @@ from apportion_policy.quantity import (
 from apportion_policy.resources import CPU, MEMORY, Resources
 
 _CONTAINER = "Container"
-_GPU_RESOURCE = "nvidia.com/gpu"
 _QUANTITIES: Mapping[str, tuple[Callable[[str], Amount], Callable[[Amount], str]]] = {
     CPU: (parse_cpu, cpu_text),
     MEMORY: (parse_memory, memory_text),
-    _GPU_RESOURCE: (parse_gpu, gpu_text),
+    GPU_RESOURCE: (parse_gpu, gpu_text),
 }
 
 
@@ -105,7 +105,7 @@ def _resources(manifest: Manifest, amounts: Mapping[str, object]) -> Resources |
         except QuantityError as refused:
             raise ValueError(f"{described(manifest)}: {resource}: {refused}") from None
         if resource in _QUANTITIES:
-            kept["gpu" if resource == _GPU_RESOURCE else resource] = amount
+            kept["gpu" if resource == GPU_RESOURCE else resource] = amount
         else:
             extended[resource] = amount
     if not kept and not extended:

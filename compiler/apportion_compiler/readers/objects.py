@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_compiler.backends.metadata import (
     ENVIRONMENT_LABEL,
     GROUP,
@@ -16,7 +17,7 @@ from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.plain_objects import annotations_of, described, labels_of, mapping, name_of
 from apportion_compiler.readers.record import Manifest, Note
 
-_TRACKING = ("app.kubernetes.io/", "helm.sh/", "argocd.argoproj.io/", "kubernetes.io/metadata.name")
+_TRACKING = ("app.kubernetes.io/", "helm.sh/", "argocd.argoproj.io/", NAMESPACE_LABEL)
 """Labels by which tools know what they installed: they say nothing of a queue."""
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.ack.names import MAX_JOBS_KEY
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.quota_tree import stands_for_no_size
 from apportion_compiler.readers.record import PoolRecord
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import UNLIMITED, Amount, kubernetes_units
 from apportion_policy.resources import CPU, GPU, MEMORY
 
-GPU_KEY = "nvidia.com/gpu"
-MAX_JOBS_KEY = "kube-queue/max-jobs"
+GPU_KEY = GPU_RESOURCE
 _UNITS = {CPU: (CPU, 1000, 1), MEMORY: (MEMORY, 1, 1), GPU_KEY: (GPU, 1, 1000)}
 """Of a key: the resource, the parts of one unit that the engine counts, and the IR's parts of what it counts."""
 

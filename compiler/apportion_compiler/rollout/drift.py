@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from apportion_api.kubernetes.names import LAST_APPLIED_ANNOTATION
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, MANAGER
-from apportion_compiler.plain_objects import LAST_APPLIED, Manifest, items, labels_of, mapping, same_value, text
+from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, same_value, text
 from apportion_compiler.readers import current_spec
 from apportion_compiler.rollout.differences import below, field_changes
 from apportion_compiler.rollout.identity import Identity, identity_of
@@ -134,7 +135,7 @@ def _owned(
             # Members of lists are compared as a whole with what was written.
             continue
         step = below(path, key)
-        if key == LAST_APPLIED or (key == MANAGED_BY_LABEL and not _is_managed(whole)):
+        if key == LAST_APPLIED_ANNOTATION or (key == MANAGED_BY_LABEL and not _is_managed(whole)):
             continue
         if isinstance(written, Mapping) and key in written:
             yield from _owned(mapping(inner), written[key], stored[key], step, whole)

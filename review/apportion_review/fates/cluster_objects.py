@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_compiler.plain_objects import Manifest, mapping
 from apportion_compiler.rollout.identity import Identity, identity_of
 
@@ -44,7 +45,7 @@ def _as_stored(manifest: Manifest) -> Manifest:
     if manifest.get("kind") != "Namespace":
         return manifest
     metadata = mapping(manifest, "metadata")
-    labels = {**mapping(metadata, "labels"), "kubernetes.io/metadata.name": metadata.get("name")}
+    labels = {**mapping(metadata, "labels"), NAMESPACE_LABEL: metadata.get("name")}
     return {**manifest, "metadata": {**metadata, "labels": labels}}
 
 

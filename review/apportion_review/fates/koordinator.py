@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     ALLOW_LENT_LABEL,
     DEFAULT_QUOTA,
+    GROUP,
     NAMESPACES_ANNOTATION,
     PARENT_LABEL,
     PREEMPTIBLE_LABEL,
@@ -31,7 +32,6 @@ from apportion_runtime.engines.koordinator.division import ROOT, Quota, runtime_
 from apportion_runtime.sim.api.pod_requests import amount, amounts, total
 
 SOURCE = "Koordinator v1.8.0-61"
-_GROUP = "scheduling.sigs.k8s.io"
 _OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
 
 
@@ -44,7 +44,7 @@ class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
-        quotas = [made for made in of_group(objects, _GROUP, "ElasticQuota") if name_of(made) not in _OWN]
+        quotas = [made for made in of_group(objects, GROUP, "ElasticQuota") if name_of(made) not in _OWN]
         self._quotas = {name_of(made): made for made in quotas}
         self._by_namespace = {ns: name_of(made) for made in quotas for ns in _namespaces(made)}
         self._classes = classes_of(objects)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_api.kueue.names import NOT_STOPPED
+from apportion_api.kueue.names import GROUP, NOT_STOPPED
 from apportion_api.kueue.workloads import Workload as KueueWorkload
 from apportion_compiler.engines.kueue.emit.flavors import MODEL_ANNOTATION
 from apportion_compiler.plain_objects import Manifest, annotations_of, mapping, name_of
@@ -98,7 +98,7 @@ def _rows(
     unread = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
     pods = owned_pods(objects)
     by_owner = {owner: owned for owned in pods for owner in owned.owners}
-    flavors = {name_of(m): _model(m) for m in of_group(objects, "kueue.x-k8s.io", "ResourceFlavor")}
+    flavors = {name_of(m): _model(m) for m in of_group(objects, GROUP, "ResourceFlavor")}
     nodes = models_of_nodes(objects)
     known: dict[Owner, OwnedPods | None] = {}
     rows: list[WorkloadFate] = []

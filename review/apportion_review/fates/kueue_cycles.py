@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_review.fates.kueue_workloads import KueueCluster, pending_of
 from apportion_runtime.engines.kueue.object_reader import selects
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue
@@ -19,7 +20,7 @@ _MAX_COMPARISONS = 600_000
 """Heads of queues times workloads that hold quota: about two seconds."""
 _MAX_CYCLES = 400
 """Two workloads may preempt each other for ever."""
-_NAME_LABEL = "kubernetes.io/metadata.name"
+_NAME_LABEL = NAMESPACE_LABEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from apportion_api.objects import read, read_all
 from apportion_api.volcano.configuration import SchedulerConfiguration
-from apportion_api.volcano.objects import GROUP, PodGroup, Queue
+from apportion_api.volcano.names import GROUP, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_LABEL, SCHEDULER
+from apportion_api.volcano.objects import PodGroup, Queue
 from apportion_compiler.plain_objects import Manifest, annotations_of, integer, labels_of, mapping, text
 from apportion_review.fates.pod_fates import (
     EngineModel,
@@ -24,13 +25,7 @@ from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, re
 from apportion_runtime.engines.volcano.amounts import UNBOUNDED, common
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, queue_spec
 from apportion_runtime.engines.volcano.configuration import written_configuration
-from apportion_runtime.engines.volcano.pod_groups import (
-    GROUP_ANNOTATION,
-    QUEUE_ANNOTATION,
-    QUEUE_LABEL,
-    SCHEDULER,
-    is_preemptable,
-)
+from apportion_runtime.engines.volcano.pod_groups import is_preemptable
 from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, amounts, total
 
 SOURCE = "Volcano v1.16.0-alpha.1-42"

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.engines.yunikorn.emit.queues import ID_PROPERTY
-from apportion_compiler.engines.yunikorn.names import (
+from apportion_api.yunikorn.names import (
     CONFIG_MAP,
     OLD_QUEUE_LABEL,
     PARENT_QUEUE_ANNOTATION,
@@ -20,6 +19,7 @@ from apportion_compiler.engines.yunikorn.names import (
     SCHEDULER,
     VCORE,
 )
+from apportion_compiler.engines.yunikorn.emit.queues import ID_PROPERTY
 from apportion_compiler.engines.yunikorn.rules.amounts import least, parse_amounts
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.manifests import is_config_map, queues_text

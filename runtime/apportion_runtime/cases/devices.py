@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from apportion_api.kai.names import QUEUE_LABEL
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_runtime.core.snapshot import (
     Allocation,
     Claim,
@@ -17,7 +19,7 @@ from apportion_runtime.core.snapshot import (
 )
 
 Case = Mapping[str, Any]
-_DRIVER = "nvidia.com/gpu"
+_DRIVER = GPU_RESOURCE
 _MOST = 2**63 - 1
 
 
@@ -88,7 +90,7 @@ def _claim(claim: Case) -> Claim:
         namespace=claim.get("namespace", ""),
         name=claim["name"],
         requests=(DeviceRequest("request", claim["device_class_name"], _asked(claim)),),
-        queue=(claim.get("labels") or {}).get("kai.scheduler/queue", ""),
+        queue=(claim.get("labels") or {}).get(QUEUE_LABEL, ""),
         allocation=None if allocation is None else _allocation(allocation),
         reserved_for=tuple(user["uid"] for user in status.get("reservedFor") or ()),
         # The engine's test code gives claims no ids.

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from apportion_api.kai.names import TASK_PRIORITY_LABEL, ZONES_OBSERVED_ANNOTATION
 from apportion_runtime.cases.devices import (
     claimed_gpus,
     claims_of,
@@ -43,7 +44,6 @@ Case = Mapping[str, Any]
 
 NOW = 1_000_000.0
 NODE_NAME_LABEL = "kai.scheduler/type"
-_OBSERVED_ZONES = "kai.scheduler/numa-placement-observed"
 _MINUTE = 60
 _MOMENT = 1e-6
 _MEGABYTE = 1_000_000
@@ -299,7 +299,7 @@ def _pod(job: Case, task: Case, number: int, case: Case, listed: set[str]) -> Po
         groups += tuple(f"given-{uid}-{n}" for n in range(len(groups), 1 if devices is None else devices))
     labels = {"job-name": uid, **(task.get("pod_affinity_labels") or {})}
     if task.get("priority") is not None:
-        labels["kai.scheduler/task-priority"] = str(task["priority"])
+        labels[TASK_PRIORITY_LABEL] = str(task["priority"])
     return Pod(
         uid=uid,
         name=uid,
@@ -324,7 +324,7 @@ def _pod(job: Case, task: Case, number: int, case: Case, listed: set[str]) -> Po
 
 
 def _placed_in_zones(task: Case) -> tuple[tuple[str, Mapping[str, float]], ...]:
-    written = (task.get("annotations") or {}).get(_OBSERVED_ZONES)
+    written = (task.get("annotations") or {}).get(ZONES_OBSERVED_ANNOTATION)
     if not written:
         return ()
     try:

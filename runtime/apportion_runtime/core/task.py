@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from apportion_api.kai.names import TASK_PRIORITY_LABEL
+from apportion_api.kubernetes.operators import JOB_ROLE_LABEL, RAY_NODE_TYPE_LABEL
 from apportion_runtime.core.resources import (
     NO_GPUS,
     NO_QUANTITIES,
@@ -22,10 +24,9 @@ REGULAR, FRACTION, BY_MEMORY, MIG = "Regular", "Fraction", "GpuMemory", "MigInst
 NO_NODE = -1
 
 _FIRST_ROLES = (
-    ("training.kubeflow.org/job-role", ("master", "launcher")),
-    ("ray.io/node-type", ("head",)),
+    (JOB_ROLE_LABEL, ("master", "launcher")),
+    (RAY_NODE_TYPE_LABEL, ("head",)),
 )
-_TASK_ORDER_LABEL = "kai.scheduler/task-priority"
 
 
 class Shape(NamedTuple):
@@ -147,7 +148,7 @@ def _order(pod: Pod, plugins: frozenset[str]) -> tuple[object, ...]:
     if not pod.labels:
         return (True, True, 1, 0.0, pod.created, pod.uid)
     kubeflow, ray = (pod.labels.get(label) in roles for label, roles in _FIRST_ROLES)
-    text = pod.labels.get(_TASK_ORDER_LABEL) if "taskorder" in plugins else None
+    text = pod.labels.get(TASK_PRIORITY_LABEL) if "taskorder" in plugins else None
     rank = (1, 0.0)
     if text is not None:
         try:

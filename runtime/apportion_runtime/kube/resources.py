@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from apportion_api.kai.names import POD_GROUP_API, QUEUE_API, SHARD_API, TOPOLOGY_API
+
 POD, POD_GROUP = "Pod", "PodGroup"
 
 
@@ -47,11 +49,11 @@ WATCHED: Mapping[str, Resource] = {
         Resource(POD, "v1", "pods"),
         Resource("Namespace", "v1", "namespaces"),
         Resource("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses"),
-        Resource("Queue", "scheduling.run.ai/v2", "queues"),
-        Resource(POD_GROUP, "scheduling.run.ai/v2alpha2", "podgroups"),
-        Resource("SchedulingShard", "kai.scheduler/v1", "schedulingshards", is_needed=False),
-        Resource("Config", "kai.scheduler/v1", "configs", is_needed=False),
-        Resource("Topology", "kai.scheduler/v1alpha1", "topologies", is_needed=False),
+        Resource("Queue", QUEUE_API, "queues"),
+        Resource(POD_GROUP, POD_GROUP_API, "podgroups"),
+        Resource("SchedulingShard", SHARD_API, "schedulingshards", is_needed=False),
+        Resource("Config", SHARD_API, "configs", is_needed=False),
+        Resource("Topology", TOPOLOGY_API, "topologies", is_needed=False),
     )
 }
 """By kind. ConfigMaps and volume claims are left out: whether they exist is the kubelet's question, and their content

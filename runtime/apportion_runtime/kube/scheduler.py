@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import (
+    DEFAULT_SCHEDULER,
+    GPU_FRACTION_ANNOTATION,
+    GPU_MEMORY_ANNOTATION,
+    LAST_START_ANNOTATION,
+    POD_GROUP_ANNOTATION,
+    STALE_SINCE_ANNOTATION,
+    SUB_GROUP_LABEL,
+)
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
@@ -21,7 +29,6 @@ from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation
-from apportion_runtime.snapshots.kubernetes.api_names import GPU_FRACTION, GPU_MEMORY, LAST_START, STALE_SINCE
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.quantities import time_text
 
@@ -42,7 +49,7 @@ class CycleResult:
 
 
 def run_cycle(
-    cluster: Cluster, now: float, *, scheduler: str = api_names.SCHEDULER, shard: str | None = None
+    cluster: Cluster, now: float, *, scheduler: str = DEFAULT_SCHEDULER, shard: str | None = None
 ) -> CycleResult:
     """Decide one cycle over a cluster as it is, and do what was decided.
 
@@ -73,7 +80,7 @@ def run_cycle(
 def _group(cluster: Cluster, scheduler: str, result: CycleResult) -> None:
     """Have every pod that asks for the scheduler belong to a pod group."""
     for pod in [one for one in cluster.objects() if one["kind"] == POD]:
-        if api_names.POD_GROUP in annotations_of(pod) or _is_over(pod):
+        if POD_GROUP_ANNOTATION in annotations_of(pod) or _is_over(pod):
             continue
         try:
             grouping = group_of(pod, cluster, scheduler=scheduler)
@@ -97,9 +104,9 @@ def _put_group(cluster: Cluster, grouping: Grouping) -> None:
 
 
 def _mark(cluster: Cluster, pod: Manifest, grouping: Grouping) -> None:
-    marks: dict[str, object] = {"annotations": {api_names.POD_GROUP: grouping.name}}
-    if grouping.sub_group and labels_of(pod).get(api_names.SUB_GROUP) != grouping.sub_group:
-        marks["labels"] = {api_names.SUB_GROUP: grouping.sub_group}
+    marks: dict[str, object] = {"annotations": {POD_GROUP_ANNOTATION: grouping.name}}
+    if grouping.sub_group and labels_of(pod).get(SUB_GROUP_LABEL) != grouping.sub_group:
+        marks["labels"] = {SUB_GROUP_LABEL: grouping.sub_group}
     metadata = pod["metadata"]
     cluster.merge(POD, metadata["namespace"], metadata["name"], {"metadata": marks})
 
@@ -139,7 +146,7 @@ def _bind(cluster: Cluster, session: Session, result: CycleResult) -> None:
 
 
 def _not_ours_to_give(task: Task, pod: Manifest) -> str | None:
-    if task.gpu_groups or {GPU_FRACTION, GPU_MEMORY} & set(annotations_of(pod)):
+    if task.gpu_groups or {GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION} & set(annotations_of(pod)):
         return _SHARED
     return _CLAIMS if task.pod.claims else None
 
@@ -158,7 +165,10 @@ def _note(cluster: Cluster, session: Session, result: CycleResult) -> None:
 
 def _keep_times(cluster: Cluster, job: Job, result: CycleResult) -> None:
     group = job.group
-    wanted = {LAST_START: (group.last_start, job.last_start), STALE_SINCE: (group.stale_since, job.stale_since)}
+    wanted = {
+        LAST_START_ANNOTATION: (group.last_start, job.last_start),
+        STALE_SINCE_ANNOTATION: (group.stale_since, job.stale_since),
+    }
     changed = {key: at if at is None else time_text(at) for key, (was, at) in wanted.items() if was != at}
     if not changed:
         return

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from apportion_api.kai.names import BIND_REQUEST_API, POD_GROUP_API, QUEUE_API, TOPOLOGY_API
 from apportion_runtime.snapshots.codec import described_value
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation, Path
 from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
@@ -20,16 +21,16 @@ _RENDER = "pass what `kubectl get -o json` or `-o yaml` prints, or a document of
 _DUMPED = {
     "pods": ("v1", "Pod"),
     "nodes": ("v1", "Node"),
-    "queues": ("scheduling.run.ai/v2", "Queue"),
-    "podGroups": ("scheduling.run.ai/v2alpha2", "PodGroup"),
-    "bindRequests": ("scheduling.run.ai/v1alpha2", "BindRequest"),
+    "queues": (QUEUE_API, "Queue"),
+    "podGroups": (POD_GROUP_API, "PodGroup"),
+    "bindRequests": (BIND_REQUEST_API, "BindRequest"),
     "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
     "configMaps": ("v1", "ConfigMap"),
     "persistentVolumeClaims": ("v1", "PersistentVolumeClaim"),
     "resourceClaims": ("resource.k8s.io/v1", "ResourceClaim"),
     "resourceSlices": ("resource.k8s.io/v1", "ResourceSlice"),
     "deviceClasses": ("resource.k8s.io/v1", "DeviceClass"),
-    "topologies": ("kai.scheduler/v1alpha1", "Topology"),
+    "topologies": (TOPOLOGY_API, "Topology"),
     "nodeResourceTopologies": ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"),
 }
 """Lists of what the engine's own snapshot plugin writes as `rawObjects` (pkg/scheduler/plugins/snapshot)."""

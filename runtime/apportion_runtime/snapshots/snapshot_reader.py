@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from apportion_api.kai.names import GPU_FRACTION_ANNOTATION, GROUP, POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.core.snapshot import Settings, Snapshot
 from apportion_runtime.snapshots.codec import Malformed
 from apportion_runtime.snapshots.document import KIND, is_snapshot, read_document
 from apportion_runtime.snapshots.document_loader import LocatedObject, Source, load
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation, Path
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import SHAPES
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.snapshot_checks import RecordLocations, check_snapshot
@@ -20,9 +20,9 @@ from apportion_runtime.snapshots.source_lines import located
 _OF_OBJECTS: Mapping[str, Path] = {
     "name": ("metadata", "name"),
     "node": ("spec", "nodeName"),
-    "group": ("metadata", "annotations", api_names.POD_GROUP),
-    "sub_group": ("metadata", "labels", api_names.SUB_GROUP),
-    "gpu_groups": ("metadata", "annotations", api_names.GPU_FRACTION),
+    "group": ("metadata", "annotations", POD_GROUP_ANNOTATION),
+    "sub_group": ("metadata", "labels", SUB_GROUP_LABEL),
+    "gpu_groups": ("metadata", "annotations", GPU_FRACTION_ANNOTATION),
     "queue": ("spec", "queue"),
     "parent": ("spec", "parentQueue"),
     "resources": ("spec", "resources"),
@@ -110,7 +110,7 @@ def _read_document(
 
 
 def _nothing(sources: Sequence[Source]) -> Fault:
-    kinds = ", ".join(sorted({kind for group, kind in SHAPES if group in ("", "scheduling.run.ai")}))
+    kinds = ", ".join(sorted({kind for group, kind in SHAPES if group in ("", GROUP)}))
     name = sources[0].name if sources else "-"
     hint = f"pass objects of these kinds: {kinds}"
     return Fault(UNREADABLE, name, "there is no node, queue or pod in it", hint, None, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_compiler.backends.admission.cel import workload_variables
 from apportion_compiler.backends.admission.engine_table import EngineTable
 from apportion_compiler.backends.admission.labels import (
@@ -75,6 +76,6 @@ def namespace_selector(table: EngineTable, operator: str) -> dict[str, object]:
     return {
         "matchExpressions": [
             {"key": QUEUE_LABEL, "operator": operator},
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exempt},
+            {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": exempt},
         ]
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.kubernetes.names import GPU_RESOURCE, ZONE_LABEL
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.nodepools.budgets import disruption_budgets
@@ -23,7 +24,7 @@ NODE_CLASS_GROUP = "karpenter.k8s.aws"
 NODE_CLASS_API = f"{NODE_CLASS_GROUP}/v1"
 NODE_CLASS = "EC2NodeClass"
 
-_GPU = "nvidia.com/gpu"
+_GPU = GPU_RESOURCE
 
 KarpenterPool = tuple[NodePool, Karpenter]
 
@@ -95,7 +96,7 @@ def _requirements(pool: NodePool) -> list[dict[str, object]]:
         wanted.append((KARPENTER_GPU_LABEL, (pool.accelerator_name or str(pool.gpu_model),)))
         wanted.append(("karpenter.k8s.aws/instance-gpu-count", (str(pool.n_gpus),)))
     if pool.zones:
-        wanted.append(("topology.kubernetes.io/zone", pool.zones))
+        wanted.append((ZONE_LABEL, pool.zones))
     return [{"key": key, "operator": "In", "values": list(values)} for key, values in wanted]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apportion_api.volcano.names import JOB_API
 from apportion_compiler.bindings.work import Work, pod_template, top_metadata
 from apportion_compiler.workload_shapes import Node
 
@@ -15,7 +16,7 @@ def volcano_job(work: Work) -> tuple[Node, ...]:
     }
     return (
         {
-            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "apiVersion": JOB_API,
             "kind": "Job",
             "metadata": top_metadata(work),
             "spec": {"minAvailable": work.n_workers, "tasks": [task]},

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.kueue.names import GROUP
 from apportion_compiler.backends.metadata import MANAGER, QUEUE_ID_LABEL
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import Manifest, group_of, labels_of, mapping
 
 FIELD_MANAGER_ANNOTATION = "pulumi.com/patchFieldManager"
-_KUEUE = "kueue.x-k8s.io"
+_KUEUE = GROUP
 
 IMMUTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("scheduling.k8s.io", "PriorityClass"): ("value", "preemptionPolicy"),

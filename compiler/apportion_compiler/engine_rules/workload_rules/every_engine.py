@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.ack.names import TREE_GROUP
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,
@@ -86,7 +87,7 @@ def _classes(context: WorkloadContext) -> Iterator[Verdict]:
 
 def _switches(context: WorkloadContext) -> Iterator[Verdict]:
     # Kueue and kube-queue can run beside another scheduler, and manifests are also evaluated as for no engine at all.
-    if TRAITS[context.engine].resume_labels or context.named("scheduling.sigs.k8s.io", "ElasticQuotaTree"):
+    if TRAITS[context.engine].resume_labels or context.named(TREE_GROUP, "ElasticQuotaTree"):
         return
     resumed = tuple(label for traits in TRAITS.values() for label in traits.resume_labels)
     for workload in context.workloads:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, WorkloadContext, template_field
 from apportion_compiler.engines.registry import TRAITS
@@ -26,7 +27,7 @@ _CONSUME = "autoscaling.x-k8s.io/consume-provisioning-request"
 _CLASS = "autoscaling.x-k8s.io/provisioning-class-name"
 _FORMER_CLASS = "cluster-autoscaler.kubernetes.io/provisioning-class-name"
 _FORMER = {"cluster-autoscaler.kubernetes.io/consume-provisioning-request": _CONSUME, _FORMER_CLASS: _CLASS}
-_GPU = "nvidia.com/gpu"
+_GPU = GPU_RESOURCE
 
 
 def _requests(context: WorkloadContext) -> Iterator[Verdict]:

@@ -7,6 +7,9 @@ its gang from KubeRay as ACK ships it, other kinds from labels of the pods.
 
 from __future__ import annotations
 
+from apportion_api.ack import names
+from apportion_api.ack.names import GANG_MIN_LABEL, GANG_NAME_LABEL
+from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.workload_fields import (
     annotate,
@@ -20,11 +23,8 @@ from apportion_compiler.bindings.workload_fields import (
     suspend,
     templates,
 )
-from apportion_compiler.engines.ack import names
+from apportion_compiler.engines.ack.names import DEFAULT_SCHEDULER, workload_queue
 from apportion_compiler.workload_shapes import Node, found, section
-
-GANG_NAME_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
-GANG_MIN_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 
 
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -36,7 +36,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
         give_class(binding, workload)
         for template in templates(workload):
             if found(template, "spec", "schedulerName") is not None:
-                section(template, "spec")["schedulerName"] = names.DEFAULT_SCHEDULER
+                section(template, "spec")["schedulerName"] = DEFAULT_SCHEDULER
             if count > 1 and is_gang(workload) and not is_kind(workload, "ray.io", "RayJob"):
                 label(template, {GANG_NAME_LABEL: gang_name(binding), GANG_MIN_LABEL: str(count)})
         _wait(workload)
@@ -51,7 +51,7 @@ def _preemptible(binding: Binding) -> dict[str, str]:
 
 def _wait(workload: Node) -> None:
     if is_kind(workload, "ray.io", "RayJob"):
-        label(workload, {names.RAY_GANG_LABEL: names.RAY_GANG_SCHEDULER})
+        label(workload, {RAY_SCHEDULER_LABEL: names.RAY_GANG_SCHEDULER})
         # KubeRay refuses a suspended RayJob whose cluster would stay.
         section(workload, "spec")["shutdownAfterJobFinishes"] = True
         suspend(workload)
@@ -61,4 +61,4 @@ def _wait(workload: Node) -> None:
         annotate(workload, {names.SUSPEND_ANNOTATION: "true"})
 
 
-BINDING = EngineBinding("ack", _bind, workload_queue=names.workload_queue)
+BINDING = EngineBinding("ack", _bind, workload_queue=workload_queue)

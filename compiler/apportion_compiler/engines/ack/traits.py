@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from apportion_api.ack.objects import ROOT
+from apportion_api.ack import names
 from apportion_compiler.engine_versions import VersionRange
-from apportion_compiler.engines.ack import names
 from apportion_compiler.engines.traits import EngineTraits
 
 TRAITS = EngineTraits(
@@ -15,16 +14,16 @@ TRAITS = EngineTraits(
     refuses_limit_over_parent=True,
     # kube-queue's Filter: non-preemptible jobs against min.
     holds_to_guarantee=True,
-    shared_kinds=(("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue")),
+    shared_kinds=((names.TREE_GROUP, "ElasticQuotaTree"), (names.QUEUE_GROUP, "Queue")),
     key_prefixes=("kube-queue/", "quota.scheduling.alibabacloud.com/"),
     image=r"kube-queue(?:-controller)?:(?P<version>[\w.-]+)",
-    configuration_kinds=frozenset((("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue"))),
+    configuration_kinds=frozenset(((names.TREE_GROUP, "ElasticQuotaTree"), (names.QUEUE_GROUP, "Queue"))),
     workload_keys=(names.QUOTA_LABEL, names.SUSPEND_ANNOTATION),
     queue_labels=(names.QUOTA_LABEL, names.KOORDINATOR_QUOTA_LABEL),
     unit_annotations=(names.QUEUE_NAME_ANNOTATION,),
     resume_labels=(names.QUOTA_LABEL,),
-    reserved_queue_names=frozenset({ROOT}),
+    reserved_queue_names=frozenset({names.ROOT}),
     dotless_names=True,
-    team_reads=(("scheduling.x-k8s.io", ("queueunits",)),),
-    cluster_reads=(("scheduling.sigs.k8s.io", ("elasticquotatrees",)), ("scheduling.x-k8s.io", ("queues",))),
+    team_reads=((names.QUEUE_GROUP, ("queueunits",)),),
+    cluster_reads=((names.TREE_GROUP, ("elasticquotatrees",)), (names.QUEUE_GROUP, ("queues",))),
 )

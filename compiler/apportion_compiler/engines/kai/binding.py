@@ -7,10 +7,11 @@ that is written by hand.
 
 from __future__ import annotations
 
+from apportion_api.kai import names
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kinds.rayjob import SUBMISSION_MODE
-from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.bindings.workload_fields import (
     annotate,
     class_name,
@@ -25,7 +26,6 @@ from apportion_compiler.bindings.workload_fields import (
     templates,
 )
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
-from apportion_compiler.engines.kai import names
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, found, mapping, section, sequence
 from apportion_policy.quantity import gpu_text

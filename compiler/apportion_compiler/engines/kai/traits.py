@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from apportion_api.kai import names
+from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
 from apportion_compiler.engine_versions import VersionRange
-from apportion_compiler.engines.kai import names
 from apportion_compiler.engines.traits import EngineTraits, NodeLabel, Reference
 
-_QUEUE = ("scheduling.run.ai", "Queue")
+_QUEUE = (names.GROUP, "Queue")
 
 TRAITS = EngineTraits(
     # The API group scheduling.run.ai/v2 with parent queues is the same from 0.12 on.
@@ -15,16 +16,18 @@ TRAITS = EngineTraits(
     limit_over_parent="kai limits it to {}",
     # plugins/proportion/capacity_policy/quota_check.go, with the quota of every ancestor.
     holds_to_guarantee=True,
-    groups=("scheduling.run.ai", "kai.scheduler"),
+    groups=(names.GROUP, names.CONFIGURATION_GROUP),
     key_prefixes=("kai.scheduler/",),
     scheduler=names.DEFAULT_SCHEDULER,
     image=r"kai-scheduler/[\w-]+:(?P<version>[\w.-]+)",
-    configuration_kinds=frozenset((_QUEUE, ("kai.scheduler", "SchedulingShard"), ("kai.scheduler", "Topology"))),
+    configuration_kinds=frozenset(
+        (_QUEUE, (names.CONFIGURATION_GROUP, "SchedulingShard"), (names.CONFIGURATION_GROUP, "Topology"))
+    ),
     workload_keys=(names.QUEUE_LABEL,),
     queue_labels=(names.QUEUE_LABEL,),
     requires_queue=True,
-    class_labels=(names.PRIORITY_CLASS_LABEL, names.RAY_PRIORITY_CLASS_LABEL),
-    installed_classes=names.INSTALLED_CLASSES,
+    class_labels=(names.PRIORITY_CLASS_LABEL, RAY_PRIORITY_CLASS_LABEL),
+    installed_classes=frozenset(names.INSTALLED_CLASSES),
     open_queues=frozenset({names.SHARED_QUEUE}),
     own_objects=frozenset({names.SHARED_QUEUE}),
     divided_by_model=True,
@@ -34,7 +37,7 @@ TRAITS = EngineTraits(
     # What it makes of Ray's objects it reads from their pods, whose label a rule of its own asks for.
     pod_labelled_groups=("ray.io",),
     # Bare pods that start together need a PodGroup of their own. Which queue one names, the admission policies say.
-    team_writes=(("scheduling.run.ai", ("podgroups",)),),
-    cluster_reads=(("kai.scheduler", ("topologies",)), ("scheduling.run.ai", ("queues",))),
+    team_writes=((names.GROUP, ("podgroups",)),),
+    cluster_reads=((names.CONFIGURATION_GROUP, ("topologies",)), (names.GROUP, ("queues",))),
     references=(Reference(_QUEUE, "spec.parentQueue", _QUEUE),),
 )

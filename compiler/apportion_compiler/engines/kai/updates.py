@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apportion_compiler.engines.kai.names import SHARED_QUEUE
+from apportion_api.kai.names import SHARED_QUEUE
 from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, is_queue, number
 from apportion_compiler.plain_objects import Manifest, mapping, name_of, text
 from apportion_compiler.rollout.queue_state import Counts, Model, QueueEntry, State

@@ -6,6 +6,8 @@ name is the workload's, which is unique in the namespace for a kind.
 
 from __future__ import annotations
 
+from apportion_api.koordinator import names
+from apportion_api.koordinator.names import GANG_MIN_ANNOTATION, GANG_NAME_ANNOTATION
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.workload_fields import (
     annotate,
@@ -19,11 +21,7 @@ from apportion_compiler.bindings.workload_fields import (
     templates,
 )
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
-from apportion_compiler.engines.koordinator import names
 from apportion_compiler.workload_shapes import Node
-
-GANG_NAME_ANNOTATION = "gang.scheduling.koordinator.sh/name"
-GANG_MIN_ANNOTATION = "gang.scheduling.koordinator.sh/min-available"
 
 
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -1,63 +1,12 @@
-"""Koordinator's API versions, label and annotation keys, and the names of what it installs, at a7a1b76b (v1.8.0-61).
-
-Source: apis/extension/elastic_quota.go, apis/extension/priority.go, pkg/scheduler/apis/config/v1/defaults.go; the chart's
-versions/v1.8.0/values.yaml and templates/koord-scheduler-config.yaml in koordinator-sh/charts.
-"""
+"""Annotations of what is emitted for Koordinator; `apportion_api.koordinator.names` has those that Koordinator reads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from apportion_compiler.backends.metadata import GROUP
-
-QUOTA_API = "scheduling.sigs.k8s.io/v1alpha1"
-PROFILE_API = "quota.koordinator.sh/v1alpha1"
-TOPOLOGY_API = "scheduling.koordinator.sh/v1alpha1"
-
-QUOTA_PREFIX = "quota.scheduling.koordinator.sh"
-QUEUE_LABEL = f"{QUOTA_PREFIX}/name"
-"""On pods alone: Koordinator looks at no owner."""
-PARENT_LABEL = f"{QUOTA_PREFIX}/parent"
-IS_PARENT_LABEL = f"{QUOTA_PREFIX}/is-parent"
-IS_ROOT_LABEL = f"{QUOTA_PREFIX}/is-root"
-TREE_ID_LABEL = f"{QUOTA_PREFIX}/tree-id"
-ALLOW_LENT_LABEL = f"{QUOTA_PREFIX}/allow-lent-resource"
-FORCE_UPDATE_LABEL = f"{QUOTA_PREFIX}/allow-force-update"
-PREEMPTIBLE_LABEL = f"{QUOTA_PREFIX}/preemptible"
-SHARED_WEIGHT_ANNOTATION = f"{QUOTA_PREFIX}/shared-weight"
-NAMESPACES_ANNOTATION = f"{QUOTA_PREFIX}/namespaces"
-RESOURCE_KEYS_ANNOTATION = f"{QUOTA_PREFIX}/resource-keys"
-STRICT_KEYS_ANNOTATION = f"{QUOTA_PREFIX}/max-strict-check-resource-keys"
 
 STAND_IN_ANNOTATION = f"{GROUP}/unlimited"
 """Resources, comma separated, of which the quota is promised everything, so that its `min` stands for that."""
 WEIGHT_UNIT_ANNOTATION = f"{GROUP}/weight-unit"
 """What 1 in the shared weight is, where it is not a weight of 1: Koordinator counts weights whole."""
-
-ROOT_QUOTA = "koordinator-root-quota"
-SYSTEM_QUOTA = "koordinator-system-quota"
-DEFAULT_QUOTA = "koordinator-default-quota"
-QUOTA_NAMESPACE = "koordinator-system"
-"""Where the chart installs Koordinator, and where the quotas lie: their names are unique over all namespaces anyway."""
-
-SCHEDULER = "koord-scheduler"
-SCHEDULER_CONFIG = "koord-scheduler-config"
-"""The ConfigMap of the chart and its one key."""
-TOPOLOGY_NAME = "default"
-"""The one ClusterNetworkTopology that the scheduler reads (frameworkext/networktopology/tree_manager.go)."""
 TOPOLOGY_ANNOTATION = f"{GROUP}/topology"
 """The policy's name of the topology."""
-NODE_LAYER = "NodeTopologyLayer"
-
-GPU_RESOURCE = "nvidia.com/gpu"
-UNCOUNTED_RESOURCES = ("koordinator.sh/gpu", "kubernetes.io/batch-", "kubernetes.io/mid-")
-"""How resources begin that stand for parts of GPUs, and for cpu and memory that other pods do not use at the moment:
-no quota of a policy counts them.
-"""
-INSTALLED_CLASSES: Mapping[str, int] = {"koord-prod": 9000, "koord-mid": 7000, "koord-batch": 5000, "koord-free": 3000}
-"""Values of the PriorityClasses that the chart installs (config/manager/koord-*.yaml)."""
-
-RECLAIMED_BANDS: Mapping[str, tuple[int, int]] = {"koord-batch": (5000, 5999), "koord-mid": (7000, 7999)}
-"""Priorities whose pods' cpu and memory the webhook rewrites to reclaimed resources, which no quota of a policy counts
-(pkg/webhook/pod/mutating/cluster_colocation_profile.go, mutatePodResourceSpec).
-"""

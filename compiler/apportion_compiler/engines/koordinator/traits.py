@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from apportion_api.koordinator import names
 from apportion_compiler.engine_versions import VersionRange
-from apportion_compiler.engines.koordinator import names
 from apportion_compiler.engines.traits import EngineTraits, Reference
 
-_QUOTA = ("scheduling.sigs.k8s.io", "ElasticQuota")
+_QUOTA = (names.GROUP, "ElasticQuota")
 
 TRAITS = EngineTraits(
     versions=VersionRange("Koordinator", (1, 6), (1, 8), "https://github.com/koordinator-sh/koordinator/releases"),
@@ -14,16 +14,16 @@ TRAITS = EngineTraits(
     limit_over_parent="koordinator lets it exceed {} unless enableCheckParentQuota is on",
     # plugins/elasticquota: non-preemptible used + request <= min.
     holds_to_guarantee=True,
-    groups=("quota.koordinator.sh", "scheduling.koordinator.sh", "config.koordinator.sh"),
-    shared_kinds=(_QUOTA, ("scheduling.sigs.k8s.io", "PodGroup")),
+    groups=(names.PROFILE_GROUP, names.TOPOLOGY_GROUP, names.CONFIGURATION_GROUP),
+    shared_kinds=(_QUOTA, (names.GROUP, "PodGroup")),
     key_prefixes=("quota.scheduling.koordinator.sh/", "gang.scheduling.koordinator.sh/"),
     scheduler=names.SCHEDULER,
     image=r"koordinator-sh/koord-(?:scheduler|manager):(?P<version>[\w.-]+)",
     configuration_kinds=frozenset(
         (
             _QUOTA,
-            ("quota.koordinator.sh", "ElasticQuotaProfile"),
-            ("scheduling.koordinator.sh", "ClusterNetworkTopology"),
+            (names.PROFILE_GROUP, "ElasticQuotaProfile"),
+            (names.TOPOLOGY_GROUP, "ClusterNetworkTopology"),
         )
     ),
     workload_keys=(names.QUEUE_LABEL,),
@@ -33,7 +33,7 @@ TRAITS = EngineTraits(
     own_objects=frozenset({names.ROOT_QUOTA, names.SYSTEM_QUOTA, names.DEFAULT_QUOTA}),
     reserved_queue_names=frozenset({names.ROOT_QUOTA, names.SYSTEM_QUOTA, names.DEFAULT_QUOTA, names.QUOTA_NAMESPACE}),
     divided_by_model=True,
-    team_reads=(("scheduling.sigs.k8s.io", ("podgroups",)),),
-    cluster_reads=(("scheduling.sigs.k8s.io", ("elasticquotas",)),),
+    team_reads=((names.GROUP, ("podgroups",)),),
+    cluster_reads=((names.GROUP, ("elasticquotas",)),),
     references=(Reference(_QUOTA, f"metadata.labels[{names.PARENT_LABEL}]", _QUOTA, label=names.PARENT_LABEL),),
 )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     DEFAULT_QUOTA,
+    GROUP,
     IS_PARENT_LABEL,
     NAMESPACES_ANNOTATION,
     PARENT_LABEL,
@@ -25,7 +26,7 @@ _OWN = frozenset({ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA})
 
 
 def _is_quota(manifest: Manifest) -> bool:
-    return manifest.get("kind") == "ElasticQuota" and group_of(manifest) == "scheduling.sigs.k8s.io"
+    return manifest.get("kind") == "ElasticQuota" and group_of(manifest) == GROUP
 
 
 def _read(manifest: Manifest) -> QueueEntry:

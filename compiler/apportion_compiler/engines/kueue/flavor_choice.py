@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.pool_labels import node_labels
 from apportion_compiler.bindings.binding import Selection
 from apportion_compiler.bindings.requests import pod_requests
-from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import template_field
 from apportion_compiler.engines.kueue.emit.flavors import Flavor, layout_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
@@ -13,7 +14,6 @@ SYSTEM_NAMESPACE = "kueue-system"
 SCHEDULER = "default-scheduler"
 """Kueue admits and suspends; Kubernetes' own scheduler places."""
 
-GPU_RESOURCE = "nvidia.com/gpu"
 TOTAL_GPUS = "apportion.dev/gpus"
 """Devices of every model, counted once more beside their flavors; the manager's configuration derives it."""
 

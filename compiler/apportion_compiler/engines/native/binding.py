@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.requests import pod_requests
-from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.bindings.workload_fields import give_class, templates
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.engines.native.names import CPU_SCHEDULER, DEFAULT_SCHEDULER, schedulers, workload_queue

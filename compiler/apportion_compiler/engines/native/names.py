@@ -11,7 +11,6 @@ from apportion_compiler.kubernetes_names import object_name
 
 DEFAULT_SCHEDULER = "default-scheduler"
 CPU_SCHEDULER = "apportion-cpu"
-GPU_RESOURCE = "nvidia.com/gpu"
 
 
 def workload_queue(program: Program, queue: Queue) -> str | None:

@@ -8,6 +8,9 @@ training and MPI operators take over where they are configured to use Volcano.
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
+from apportion_api.volcano import names
+from apportion_api.volcano.names import BATCH_GROUP, MIN_MEMBER_ANNOTATION
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.workload_fields import (
     annotate,
@@ -23,12 +26,8 @@ from apportion_compiler.bindings.workload_fields import (
     templates,
 )
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
-from apportion_compiler.engines.volcano import names
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, section
-
-MIN_MEMBER_ANNOTATION = "scheduling.volcano.sh/group-min-member"
-"""On a Job or what else owns pods: the PodGroup's `minMember` (volcano.sh/apis, labels.go)."""
 
 
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -59,8 +58,8 @@ def _in_its_own_words(binding: Binding, workload: Node) -> None:
     if is_kind(workload, "ray.io"):
         label(workload, {names.QUEUE_LABEL: binding.queue_name})
         if class_ is not None:
-            label(workload, {names.RAY_PRIORITY_CLASS_LABEL: class_})
-    elif is_kind(workload, "batch.volcano.sh"):
+            label(workload, {RAY_PRIORITY_CLASS_LABEL: class_})
+    elif is_kind(workload, BATCH_GROUP):
         spec = section(workload, "spec")
         spec.update({"schedulerName": names.SCHEDULER, "queue": binding.queue_name})
         if class_ is not None:

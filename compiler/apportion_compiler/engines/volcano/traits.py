@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
+from apportion_api.volcano import names
 from apportion_compiler.engine_versions import VersionRange
 from apportion_compiler.engines.traits import EngineTraits, NodeLabel, Reference
-from apportion_compiler.engines.volcano import names
 
-_QUEUE = ("scheduling.volcano.sh", "Queue")
+_QUEUE = (names.GROUP, "Queue")
 
 TRAITS = EngineTraits(
     # Queues have a parent under the capacity plugin from 1.10 on.
@@ -15,27 +16,27 @@ TRAITS = EngineTraits(
     limit_over_parent="volcano's webhook rejects it",
     refuses_limit_over_parent=True,
     groups=(
-        "scheduling.volcano.sh",
-        "batch.volcano.sh",
-        "topology.volcano.sh",
-        "bus.volcano.sh",
+        names.GROUP,
+        names.BATCH_GROUP,
+        names.TOPOLOGY_GROUP,
+        names.BUS_GROUP,
         "flow.volcano.sh",
     ),
     key_prefixes=("volcano.sh/", "scheduling.volcano.sh/"),
     scheduler=names.SCHEDULER,
     image=r"volcanosh/vc-(?:scheduler|controller-manager):(?P<version>[\w.-]+)",
-    configuration_kinds=frozenset((_QUEUE, ("topology.volcano.sh", "HyperNode"))),
+    configuration_kinds=frozenset((_QUEUE, (names.TOPOLOGY_GROUP, "HyperNode"))),
     workload_keys=(names.QUEUE_ANNOTATION, names.QUEUE_LABEL),
     queue_labels=(names.QUEUE_LABEL,),
     queue_annotations=(names.QUEUE_ANNOTATION,),
-    class_labels=(names.RAY_PRIORITY_CLASS_LABEL,),
+    class_labels=(RAY_PRIORITY_CLASS_LABEL,),
     open_queues=frozenset({names.SHARED_QUEUE}),
     own_objects=frozenset({names.ROOT_QUEUE, names.SHARED_QUEUE}),
     reserved_queue_names=frozenset({names.ROOT_QUEUE, names.SHARED_QUEUE}),
     divided_by_model=True,
     node_label=NodeLabel(names.NODE_GROUP_LABEL, "pool", "queues select node groups by it"),
-    queue_fields={"batch.volcano.sh": "spec.queue"},
-    team_writes=(("batch.volcano.sh", ("cronjobs", "jobs")), ("scheduling.volcano.sh", ("podgroups",))),
-    cluster_reads=(("scheduling.volcano.sh", ("queues",)), ("topology.volcano.sh", ("hypernodes",))),
+    queue_fields={names.BATCH_GROUP: "spec.queue"},
+    team_writes=((names.BATCH_GROUP, ("cronjobs", "jobs")), (names.GROUP, ("podgroups",))),
+    cluster_reads=((names.GROUP, ("queues",)), (names.TOPOLOGY_GROUP, ("hypernodes",))),
     references=(Reference(_QUEUE, "spec.parent", _QUEUE),),
 )

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from apportion_api.fields import Written
 from apportion_api.objects import is_a, read
+from apportion_api.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
 from apportion_compiler.engines.volcano.emit.resource_lists import counts, short_of, total
-from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.plain_objects import Manifest, mapping
 from apportion_compiler.rollout.queue_state import Model, QueueEntry, State
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from apportion_api.yunikorn import names
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.requests import pod_requests, quantities
 from apportion_compiler.bindings.workload_fields import (
@@ -23,7 +24,7 @@ from apportion_compiler.bindings.workload_fields import (
     schedule_by,
 )
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
-from apportion_compiler.engines.yunikorn import names
+from apportion_compiler.engines.yunikorn.names import application_id
 from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
 
@@ -58,7 +59,7 @@ def _name(binding: Binding, node: Node) -> None:
     keys = {names.QUEUE_LABEL: binding.queue_name}
     # Without an id, YuniKorn's admission controller makes one.
     if binding.gang is not None:
-        keys[names.APP_ID_LABEL] = names.application_id(binding.namespace, binding.gang)
+        keys[names.APP_ID_LABEL] = application_id(binding.namespace, binding.gang)
     label(node, {key: value for key, value in keys.items() if is_label_value(value)})
     annotate(node, {key: value for key, value in keys.items() if not is_label_value(value)})
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from apportion_api.yunikorn import names
+from apportion_api.yunikorn.names import DEFAULTS_CONFIG_MAP
 from apportion_compiler.engine_versions import VersionRange
 from apportion_compiler.engines.traits import EngineTraits
-from apportion_compiler.engines.yunikorn import names
 
 
 def _namespace_annotations(queue_names: Sequence[str]) -> Mapping[str, str]:
@@ -20,7 +21,7 @@ TRAITS = EngineTraits(
     limit_over_parent="yunikorn rejects the whole configuration",
     refuses_limit_over_parent=True,
     key_prefixes=(f"{names.DOMAIN}/",),
-    config_maps=(names.CONFIG_MAP, "yunikorn-defaults"),
+    config_maps=(names.CONFIG_MAP, DEFAULTS_CONFIG_MAP),
     scheduler=names.SCHEDULER,
     image=r"yunikorn:scheduler-(?P<version>[\w.-]+)",
     configuration_kinds=frozenset((("", "ConfigMap"),)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from apportion_api.volcano.names import BATCH_GROUP
 from apportion_runtime.admission.expansion.distributed import (
     expand_jobset,
     expand_leader_worker_set,
@@ -47,7 +48,7 @@ EXPANDERS: Mapping[tuple[str, str], Callable[[Manifest], Expansion]] = {
     ("jobset.x-k8s.io", "JobSet"): expand_jobset,
     ("trainer.kubeflow.org", "TrainJob"): expand_train_job,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): expand_leader_worker_set,
-    ("batch.volcano.sh", "Job"): expand_volcano_job,
+    (BATCH_GROUP, "Job"): expand_volcano_job,
 }
 """By API group and kind. A CronJob has no pods of its own: `job_of` gives the Jobs that it makes."""
 

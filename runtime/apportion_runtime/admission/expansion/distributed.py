@@ -9,7 +9,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import api_names
+from apportion_api.kubernetes.operators import (
+    JOB_NAME_LABEL,
+    JOB_ROLE_LABEL,
+    JOBSET_INDEX_LABEL,
+    JOBSET_JOB_LABEL,
+    LWS_GROUP_LABEL,
+    LWS_SIZE_ANNOTATION,
+    LWS_WORKER_LABEL,
+    REPLICA_INDEX_LABEL,
+    REPLICA_TYPE_LABEL,
+)
 from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, Slot, child, slot
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import (
@@ -36,9 +46,9 @@ def _of_roles(kind: str, name: str, roles: Mapping[str, Any]) -> Iterator[Slot]:
     for role in sorted(roles, key=lambda role: (role.lower() not in _FIRST_ROLES, role)):
         called = role.lower()
         for i in range(whole(roles, role, "replicas") or 0):
-            labels = {api_names.JOB_NAME: name, api_names.REPLICA_TYPE: called, api_names.REPLICA_INDEX: str(i)}
+            labels = {JOB_NAME_LABEL: name, REPLICA_TYPE_LABEL: called, REPLICA_INDEX_LABEL: str(i)}
             if called in _FIRST_ROLES:
-                labels[api_names.JOB_ROLE] = "launcher" if called == "launcher" else "master"
+                labels[JOB_ROLE_LABEL] = "launcher" if called == "launcher" else "master"
             template = roles[role].get("template") or {}
             yield slot(f"{called}-{i}", template, (kind, name), labels, is_worker=called != "launcher")
 
@@ -55,7 +65,7 @@ def expand_jobset(workload: Manifest) -> Expansion:
         pods = 1 if (said := whole(job, "parallelism")) is None else said
         for i in range(replicas):
             key = f"{called}-{i}"
-            labels = {api_names.JOBSET_JOB: called, api_names.JOBSET_INDEX: str(i)}
+            labels = {JOBSET_JOB_LABEL: called, JOBSET_INDEX_LABEL: str(i)}
             children.append(child(("batch/v1", "Job"), f"{name}-{key}", workload, job, labels=labels))
             slots += (
                 slot(f"{key}-{n}", job.get("template") or {}, ("Job", f"{name}-{key}"), labels) for n in range(pods)
@@ -94,12 +104,12 @@ def expand_leader_worker_set(workload: Manifest) -> Expansion:
     slots: list[Slot] = []
     for group in range(replicas):
         for index in range(size):
-            labels = {_LWS_NAME: name, api_names.LWS_GROUP: str(group), api_names.LWS_WORKER: str(index)}
+            labels = {_LWS_NAME: name, LWS_GROUP_LABEL: str(group), LWS_WORKER_LABEL: str(index)}
             made = slot(
                 f"{group}" if index == 0 else f"{group}-{index}",
                 leader if index == 0 else workers,
                 ("StatefulSet", name),
                 labels,
             )
-            slots.append(replace(made, annotations={**made.annotations, api_names.LWS_SIZE: str(size)}))
+            slots.append(replace(made, annotations={**made.annotations, LWS_SIZE_ANNOTATION: str(size)}))
     return Expansion(tuple(slots), Ending.NEVER, PodReplacement.SAME_NAME, tuple(children))

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import QUEUE_LABEL
+from apportion_api.kubernetes.operators import RAY_GROUP_LABEL, RAY_HEAD_GROUP, RAY_NODE_TYPE_LABEL
 from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, Slot, child, slot
 from apportion_runtime.admission.objects import GroupingError, Manifest, labels_of, name_of, nested, text, whole
 
@@ -76,7 +77,7 @@ def _with_cluster(workload: Manifest, beside_head: tuple[Mapping[str, Any], ...]
     config = nested(workload, "spec", "rayClusterConfig" if workload.get("kind") == "RayService" else "rayClusterSpec")
     if beside_head:
         config = _with_containers(config, beside_head)
-    labels = {key: value for key, value in labels_of(workload).items() if key == api_names.QUEUE}
+    labels = {key: value for key, value in labels_of(workload).items() if key == QUEUE_LABEL}
     cluster = child(("ray.io/v1", "RayCluster"), f"{name_of(workload)}-cluster", workload, config or {}, labels=labels)
     return replace(_expand(cluster, workload), children=(cluster,))
 
@@ -84,14 +85,14 @@ def _with_cluster(workload: Manifest, beside_head: tuple[Mapping[str, Any], ...]
 def _expand(cluster: Manifest, workload: Manifest) -> Expansion:
     name = name_of(cluster)
     owner = ("RayCluster", name)
-    queue = labels_of(workload).get(api_names.QUEUE)
-    own = {_CLUSTER_NAME: name} if not queue else {_CLUSTER_NAME: name, api_names.QUEUE: queue}
+    queue = labels_of(workload).get(QUEUE_LABEL)
+    own = {_CLUSTER_NAME: name} if not queue else {_CLUSTER_NAME: name, QUEUE_LABEL: queue}
     head = nested(cluster, "spec", "headGroupSpec", "template") or {}
-    labels = {**own, api_names.RAY_GROUP: api_names.RAY_HEAD_GROUP, api_names.RAY_TYPE: "head"}
+    labels = {**own, RAY_GROUP_LABEL: RAY_HEAD_GROUP, RAY_NODE_TYPE_LABEL: "head"}
     slots: list[Slot] = [slot("head", head, owner, labels, is_worker=False)]
     for number, group in enumerate(nested(cluster, "spec", "workerGroupSpecs") or ()):
         called = text(group, "groupName") or f"worker-group-{number}"
-        labels = {**own, api_names.RAY_GROUP: called, api_names.RAY_TYPE: "worker"}
+        labels = {**own, RAY_GROUP_LABEL: called, RAY_NODE_TYPE_LABEL: "worker"}
         replicas = 0 if group.get("suspended") else whole(group, "replicas") or 0
         hosts = 1 if (said := whole(group, "numOfHosts")) is None else said
         slots += (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from apportion_api.volcano.names import JOB_ANNOTATION, TASK_ANNOTATION
 from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, slot
 from apportion_runtime.admission.objects import Manifest, name_of, nested, whole
-
-_TASK = "volcano.sh/task-spec"
-_JOB = "volcano.sh/job-name"
 
 
 def expand_volcano_job(workload: Manifest) -> Expansion:
@@ -20,6 +18,6 @@ def expand_volcano_job(workload: Manifest) -> Expansion:
         template = {**template, "spec": {"schedulerName": scheduler, **(template.get("spec") or {})}}
         replicas = 1 if (said := whole(task, "replicas")) is None else said
         for i in range(replicas):
-            labels = {_TASK: task_name, _JOB: name}
+            labels = {TASK_ANNOTATION: task_name, JOB_ANNOTATION: name}
             slots.append(slot(f"{task_name}-{i}", template, owner, labels))
     return Expansion(tuple(slots), Ending.TOGETHER, PodReplacement.SAME_NAME)

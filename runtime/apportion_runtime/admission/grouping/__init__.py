@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import DEFAULT_SCHEDULER, POD_GROUP_ANNOTATION, SKIP_GROUPING_ANNOTATION
 from apportion_runtime.admission.grouping.default import Grouper, Owners, group_by_default
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.jobset import group_jobset
@@ -51,7 +51,7 @@ SKIPPED = frozenset((("trainer.kubeflow.org", "TrainJob"), ("argoproj.io", "Work
 """Top owners that only wrap another: the one below is asked, with the labels and annotations of both."""
 
 
-def group(pod: Manifest, objects: Objects, *, scheduler: str = api_names.SCHEDULER) -> Grouping | None:
+def group(pod: Manifest, objects: Objects, *, scheduler: str = DEFAULT_SCHEDULER) -> Grouping | None:
     """Return the pod group of a pod; None where the engine leaves grouping to others.
 
     Raises:
@@ -60,9 +60,9 @@ def group(pod: Manifest, objects: Objects, *, scheduler: str = api_names.SCHEDUL
     if nested(pod, "spec", "schedulerName") != scheduler:
         return None
     owners = owners_of(pod, objects)
-    if any(annotations_of(made).get(api_names.SKIP_GROUPING) == "true" for made in (pod, *owners)):
+    if any(annotations_of(made).get(SKIP_GROUPING_ANNOTATION) == "true" for made in (pod, *owners)):
         return None
-    if not owners and api_names.POD_GROUP in annotations_of(pod):
+    if not owners and POD_GROUP_ANNOTATION in annotations_of(pod):
         return None
     top = owners[-1] if owners else pod
     if kind_of(top) in SKIPPED:

@@ -8,7 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import (
+    DEFAULT_CLASS,
+    NODE_POOL_LABEL,
+    POD_GROUP_PREFIX,
+    PREEMPTIBILITIES,
+    PREEMPTIBILITY_LABEL,
+    PREEMPTION_DELAY_ANNOTATION,
+    PREFERRED_LEVEL_ANNOTATION,
+    PRIORITY_CLASS_LABEL,
+    PROJECT_LABEL,
+    QUEUE_LABEL,
+    REQUIRED_LEVEL_ANNOTATION,
+    SHARED_QUEUE,
+    STALENESS_GRACE_ANNOTATION,
+    TOPOLOGY_ANNOTATION,
+    USER_LABEL,
+)
 from apportion_runtime.admission.grouping.grouping import Constraint, Grouping
 from apportion_runtime.admission.objects import (
     Manifest,
@@ -38,32 +54,32 @@ def group_by_default(owner: Manifest, pod: Manifest, owners: Owners, objects: Ob
         owner=owner,
         namespace=namespace_of(pod),
         name=group_name(owner),
-        queue=queue or api_names.DEFAULT_QUEUE,
+        queue=queue or SHARED_QUEUE,
         has_queue=bool(queue),
-        priority_class=priority_class(above, pod, objects, api_names.TRAIN),
+        priority_class=priority_class(above, pod, objects, DEFAULT_CLASS),
         labels=said
-        if api_names.USER in said or api_names.USER not in labels_of(pod)
-        else {**said, api_names.USER: labels_of(pod)["user"]},
+        if USER_LABEL in said or USER_LABEL not in labels_of(pod)
+        else {**said, USER_LABEL: labels_of(pod)["user"]},
         annotations=annotations_of(owner),
-        preemptibility=_first(above, pod, api_names.PREEMPTIBILITY, lambda value: value in api_names.PREEMPTIBILITIES),
-        preemption_delay=_first_annotation(above, pod, api_names.PREEMPTION_DELAY, _is_delay),
-        staleness_grace=_first_annotation(above, pod, api_names.STALENESS_GRACE, _is_duration),
+        preemptibility=_first(above, pod, PREEMPTIBILITY_LABEL, lambda value: value in PREEMPTIBILITIES),
+        preemption_delay=_first_annotation(above, pod, PREEMPTION_DELAY_ANNOTATION, _is_delay),
+        staleness_grace=_first_annotation(above, pod, STALENESS_GRACE_ANNOTATION, _is_duration),
         constraint=constraint_of(annotations_of(owner).get),
     )
 
 
 def group_name(owner: Manifest) -> str:
     """Return the name of the pod group of an owner."""
-    return f"{api_names.PREFIX}-{name_of(owner)}-{uid_of(owner)}"
+    return f"{POD_GROUP_PREFIX}-{name_of(owner)}-{uid_of(owner)}"
 
 
 def queue_of(owner: Manifest, pod: Manifest) -> str:
     """Return the queue that the labels of the owner, or else of the pod, name; empty where they name none."""
     for made in (owner, pod):
-        if api_names.QUEUE in labels_of(made):
-            return labels_of(made)[api_names.QUEUE]
-    project = labels_of(owner).get(api_names.PROJECT, labels_of(pod).get(api_names.PROJECT, ""))
-    pool = labels_of(pod).get(api_names.NODE_POOL)
+        if QUEUE_LABEL in labels_of(made):
+            return labels_of(made)[QUEUE_LABEL]
+    project = labels_of(owner).get(PROJECT_LABEL, labels_of(pod).get(PROJECT_LABEL, ""))
+    pool = labels_of(pod).get(NODE_POOL_LABEL)
     return f"{project}-{pool}" if project and pool is not None else project
 
 
@@ -71,8 +87,8 @@ def priority_class(owners: Owners, pod: Manifest, objects: Objects, default: str
     """Return the class that the first owner with one that exists, or the pod beside it, names."""
     for owner in owners:
         name = (
-            labels_of(owner).get(api_names.PRIORITY)
-            or labels_of(pod).get(api_names.PRIORITY)
+            labels_of(owner).get(PRIORITY_CLASS_LABEL)
+            or labels_of(pod).get(PRIORITY_CLASS_LABEL)
             or text(pod, "spec", "priorityClassName")
         )
         if name and objects.get("PriorityClass", "", name) is not None:
@@ -82,7 +98,7 @@ def priority_class(owners: Owners, pod: Manifest, objects: Objects, default: str
 
 def constraint_of(said: Callable[[str], str | None]) -> Constraint | None:
     """Return the constraint that annotations say."""
-    found = [said(key) or "" for key in (api_names.TOPOLOGY, api_names.REQUIRED_LEVEL, api_names.PREFERRED_LEVEL)]
+    found = [said(key) or "" for key in (TOPOLOGY_ANNOTATION, REQUIRED_LEVEL_ANNOTATION, PREFERRED_LEVEL_ANNOTATION)]
     return Constraint(*found) if any(found) else None
 
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import MIN_MEMBER_ANNOTATION
+from apportion_api.kubernetes.operators import JOBSET_INDEX_LABEL, JOBSET_JOB_LABEL
 from apportion_runtime.admission.grouping.default import Owners, constraint_of, group_by_default
 from apportion_runtime.admission.grouping.grouping import Grouping, Part
 from apportion_runtime.admission.objects import (
@@ -46,7 +47,7 @@ def group_jobset(owner: Manifest, pod: Manifest, owners: Owners, objects: Object
 
 
 def _min_parts(owner: Manifest, n_jobs: int) -> int:
-    said = annotations_of(owner).get(api_names.MIN_MEMBERS)
+    said = annotations_of(owner).get(MIN_MEMBER_ANNOTATION)
     if said is None:
         return 1 if text(owner, "spec", "startupPolicy", "startupPolicyOrder") == _IN_ORDER else n_jobs
     return min(_at_least_one(said, "JobSet"), n_jobs)
@@ -59,8 +60,8 @@ def _parts(job: Mapping[str, Any], number: int) -> list[Part]:
     replicas = 1 if (found := whole(job, "replicas")) is None else found
     members = 1 if (found := whole(job, "template", "spec", "parallelism")) is None else found
     said = nested(job, "template", "metadata", "annotations") or {}
-    if said.get(api_names.MIN_MEMBERS):
-        members = _at_least_one(said[api_names.MIN_MEMBERS], "replicatedJob template")
+    if said.get(MIN_MEMBER_ANNOTATION):
+        members = _at_least_one(said[MIN_MEMBER_ANNOTATION], "replicatedJob template")
     constraint = constraint_of(said.get)
     if constraint is not None and not (constraint.topology and (constraint.required or constraint.preferred)):
         constraint = None
@@ -69,15 +70,15 @@ def _parts(job: Mapping[str, Any], number: int) -> list[Part]:
 
 
 def _leaf(pod: Manifest) -> str:
-    found = [labels_of(pod).get(key, "") for key in (api_names.JOBSET_JOB, api_names.JOBSET_INDEX)]
-    for key, value in zip((api_names.JOBSET_JOB, api_names.JOBSET_INDEX), found, strict=True):
+    found = [labels_of(pod).get(key, "") for key in (JOBSET_JOB_LABEL, JOBSET_INDEX_LABEL)]
+    for key, value in zip((JOBSET_JOB_LABEL, JOBSET_INDEX_LABEL), found, strict=True):
         if not value:
             raise GroupingError(f'pod {namespace_of(pod)}/{name_of(pod)} missing required label "{key}"')
     return f"{found[0]}-replica-{found[1]}"
 
 
 def _at_least_one(said: str, where: str) -> int:
-    found = number_in(said, f"{api_names.MIN_MEMBERS} annotation on {where}")
+    found = number_in(said, f"{MIN_MEMBER_ANNOTATION} annotation on {where}")
     if found < 1:
-        raise GroupingError(f"invalid {api_names.MIN_MEMBERS} annotation on {where}: value {found} must be >= 1")
+        raise GroupingError(f"invalid {MIN_MEMBER_ANNOTATION} annotation on {where}: value {found} must be >= 1")
     return found

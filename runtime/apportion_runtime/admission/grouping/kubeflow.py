@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from apportion_runtime.admission import api_names
+from apportion_api.kubernetes.operators import JOB_NAME_LABEL, JOB_ROLE_LABEL
 from apportion_runtime.admission.grouping.default import Owners, group_by_default
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.objects import (
@@ -47,7 +47,7 @@ def group_mpi(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
     made = group_distributed(owner, pod, owners, objects)
     if text(owner, "spec", "launcherCreationPolicy") != _AFTER_WORKERS:
         return made
-    if objects.has_pods(namespace_of(owner), {api_names.JOB_NAME: name_of(owner), api_names.JOB_ROLE: "launcher"}):
+    if objects.has_pods(namespace_of(owner), {JOB_NAME_LABEL: name_of(owner), JOB_ROLE_LABEL: "launcher"}):
         return made
     launchers = whole(owner, "spec", ROLES["MPIJob"], _MPI_LAUNCHER, "replicas") or 0
     return replace(made, min_members=made.min_members - launchers)

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import (
+    MAX_SEGMENTS,
+    SEGMENT_PREFERRED_LEVEL_ANNOTATION,
+    SEGMENT_REQUIRED_LEVEL_ANNOTATION,
+    SEGMENT_SIZE_ANNOTATION,
+    TOPOLOGY_ANNOTATION,
+)
+from apportion_api.kubernetes.operators import LWS_GROUP_LABEL, LWS_SIZE_ANNOTATION, LWS_WORKER_LABEL
 from apportion_runtime.admission.grouping.default import Owners, group_by_default
 from apportion_runtime.admission.grouping.grouping import Constraint, Grouping, Part
 from apportion_runtime.admission.objects import (
@@ -58,14 +65,14 @@ class _Segments:
 def group_leader_worker_set(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return the pod group of the pod's replica."""
     made = group_by_default(owner, pod, owners, objects)
-    index = labels_of(pod).get(api_names.LWS_WORKER)
+    index = labels_of(pod).get(LWS_WORKER_LABEL)
     if index is not None and number_in(index, f"worker index of pod {name_of(pod)}") < 0:
         raise GroupingError(f"workerIndex {index} is not valid. It must be bigger than 0")
     made = replace(made, min_members=_min_members(owner, pod))
     segments = _segments(owner, made.min_members)
     made = _without_segments(made, pod) if segments is None else _with_segments(made, owner, pod, segments)
     try:
-        return replace(made, name=f"{made.name}-group-{int(labels_of(pod)[api_names.LWS_GROUP])}")
+        return replace(made, name=f"{made.name}-group-{int(labels_of(pod)[LWS_GROUP_LABEL])}")
     except (KeyError, ValueError):
         return made
 
@@ -84,12 +91,12 @@ def _min_members(owner: Manifest, pod: Manifest) -> int:
         raise GroupingError(f"unknown startupPolicy: {policy}")
     if _is_leader(pod) and not text(pod, "spec", "nodeName"):
         return 1
-    said = annotations_of(pod).get(api_names.LWS_SIZE, "")
+    said = annotations_of(pod).get(LWS_SIZE_ANNOTATION, "")
     return int(said) if said.isdecimal() else size
 
 
 def _is_leader(pod: Manifest) -> bool:
-    return labels_of(pod).get(api_names.LWS_WORKER) == "0"
+    return labels_of(pod).get(LWS_WORKER_LABEL) == "0"
 
 
 def _without_segments(made: Grouping, pod: Manifest) -> Grouping:
@@ -100,15 +107,15 @@ def _without_segments(made: Grouping, pod: Manifest) -> Grouping:
 
 
 def _with_segments(made: Grouping, owner: Manifest, pod: Manifest, segments: _Segments) -> Grouping:
-    if segments.count > api_names.MAX_SEGMENTS:
+    if segments.count > MAX_SEGMENTS:
         raise GroupingError(
-            f"number of subgroups segments {segments.count} is greater than max allowed segmentation {api_names.MAX_SEGMENTS}"
+            f"number of subgroups segments {segments.count} is greater than max allowed segmentation {MAX_SEGMENTS}"
         )
     constraint = _segment_constraint(owner, pod)
     last = sum(segments.of(i) == segments.count - 1 for i in range(made.min_members))
     sizes = [segments.size] * (segments.count - 1) + [last]
     parts = [Part(f"segment-{i}", n, constraint=constraint) for i, n in enumerate(sizes)]
-    own = segments.of(number_in(labels_of(pod).get(api_names.LWS_WORKER, ""), f"worker index of pod {name_of(pod)}"))
+    own = segments.of(number_in(labels_of(pod).get(LWS_WORKER_LABEL, ""), f"worker index of pod {name_of(pod)}"))
     if segments.policy == _APART:
         if not segments.leader_is_extra:
             raise GroupingError(
@@ -130,8 +137,8 @@ def _with_segments(made: Grouping, owner: Manifest, pod: Manifest, segments: _Se
 def _segments(owner: Manifest, n_pods: int) -> _Segments | None:
     size = whole(owner, *_TEMPLATE, "subGroupPolicy", "subGroupSize")
     for said in (
-        annotations_of(owner).get(api_names.SEGMENT_SIZE),
-        (nested(owner, *_TEMPLATE, "workerTemplate", "metadata", "annotations") or {}).get(api_names.SEGMENT_SIZE),
+        annotations_of(owner).get(SEGMENT_SIZE_ANNOTATION),
+        (nested(owner, *_TEMPLATE, "workerTemplate", "metadata", "annotations") or {}).get(SEGMENT_SIZE_ANNOTATION),
     ):
         if size is None and said is not None:
             size = number_in(said, f"segment size annotation {said}")
@@ -148,7 +155,7 @@ def _segment_constraint(owner: Manifest, pod: Manifest) -> Constraint | None:
     said = nested(owner, *_TEMPLATE, "workerTemplate", "metadata", "annotations") or {}
     found = [
         annotations_of(pod).get(key) or said.get(key) or ""
-        for key in (api_names.TOPOLOGY, api_names.SEGMENT_REQUIRED_LEVEL, api_names.SEGMENT_PREFERRED_LEVEL)
+        for key in (TOPOLOGY_ANNOTATION, SEGMENT_REQUIRED_LEVEL_ANNOTATION, SEGMENT_PREFERRED_LEVEL_ANNOTATION)
     ]
-    topology = found[0] or annotations_of(owner).get(api_names.TOPOLOGY, "")
+    topology = found[0] or annotations_of(owner).get(TOPOLOGY_ANNOTATION, "")
     return Constraint(topology, found[1], found[2]) if topology and (found[1] or found[2]) else None

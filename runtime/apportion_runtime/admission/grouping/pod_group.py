@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import NODE_POOL_LABEL, POD_GROUP_API, QUEUE_LABEL
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.objects import Manifest, labels_of, name_of, uid_of
-
-API_VERSION = "scheduling.run.ai/v2alpha2"
 
 
 def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
@@ -45,7 +43,7 @@ def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
             }
         ],
     }
-    fresh: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "PodGroup", "metadata": metadata, "spec": spec}
+    fresh: dict[str, Any] = {"apiVersion": POD_GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}
     return fresh if before is None else _merged(fresh, before)
 
 
@@ -56,8 +54,8 @@ def _merged(fresh: dict[str, Any], before: Manifest) -> dict[str, Any]:
             fresh["spec"][key] = old[key]
     if "topologyConstraint" not in fresh["spec"] and "topologyConstraint" in old:
         fresh["spec"]["topologyConstraint"] = old["topologyConstraint"]
-    fresh["metadata"]["labels"].pop(api_names.NODE_POOL, None)
-    for key in (api_names.NODE_POOL, api_names.QUEUE):
+    fresh["metadata"]["labels"].pop(NODE_POOL_LABEL, None)
+    for key in (NODE_POOL_LABEL, QUEUE_LABEL):
         if key in labels_of(before):
             fresh["metadata"]["labels"][key] = labels_of(before)[key]
     fresh["metadata"] = {

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import (
+    MAX_SEGMENTS,
+    SEGMENT_PREFERRED_LEVEL_ANNOTATION,
+    SEGMENT_REQUIRED_LEVEL_ANNOTATION,
+    SEGMENT_SIZE_ANNOTATION,
+    TOPOLOGY_ANNOTATION,
+)
+from apportion_api.kubernetes.operators import REPLICA_INDEX_LABEL, REPLICA_TYPE_LABEL
 from apportion_runtime.admission.grouping.default import Owners
 from apportion_runtime.admission.grouping.grouping import Constraint, Grouping, Part
 from apportion_runtime.admission.grouping.kubeflow import group_distributed
@@ -37,7 +44,7 @@ def group_pytorch(owner: Manifest, pod: Manifest, owners: Owners, objects: Objec
             made = replace(made, min_members=said)
     roles = nested(owner, "spec", "pytorchReplicaSpecs") or {}
     masters = whole(roles, _MASTER, "replicas") or 0
-    role = labels_of(pod).get(api_names.REPLICA_TYPE, "")
+    role = labels_of(pod).get(REPLICA_TYPE_LABEL, "")
     parts = [Part(_MASTER.lower(), masters)] if _MASTER in roles and masters else []
     if _WORKER not in roles:
         return made.with_parts(parts, role)
@@ -47,10 +54,10 @@ def group_pytorch(owner: Manifest, pod: Manifest, owners: Owners, objects: Objec
     n_segments = 0 if size is None else -(-workers // size)
     if size is None or not n_segments:
         return made.with_parts([*parts, Part(_WORKER.lower(), least)], role)
-    if n_segments > api_names.MAX_SEGMENTS:
+    if n_segments > MAX_SEGMENTS:
         raise GroupingError(
             f"number of subgroups created for the segmentation {n_segments} is greater than max allowed segmentation "
-            f"{api_names.MAX_SEGMENTS}"
+            f"{MAX_SEGMENTS}"
         )
     parts += _segments(workers, size, least, _segment_constraint(owner, pod, roles))
     return made.with_parts(parts, f"worker-{_index(pod) // size}" if role == _WORKER.lower() else role)
@@ -68,7 +75,7 @@ def _segments(workers: int, size: int, least: int, constraint: Constraint | None
 
 
 def _index(pod: Manifest) -> int:
-    said = labels_of(pod).get(api_names.REPLICA_INDEX)
+    said = labels_of(pod).get(REPLICA_INDEX_LABEL)
     if said is None:
         raise GroupingError(f"replica index label not found on pod {namespace_of(pod)}/{name_of(pod)}")
     index = number_in(said, f"replica index {said}")
@@ -79,7 +86,7 @@ def _index(pod: Manifest) -> int:
 
 def _segment_size(owner: Manifest, pod: Manifest, roles: Manifest) -> int | None:
     del owner
-    said = _annotated(pod, roles, api_names.SEGMENT_SIZE)
+    said = _annotated(pod, roles, SEGMENT_SIZE_ANNOTATION)
     if not said:
         return None
     size = number_in(said, "segment size")
@@ -89,9 +96,9 @@ def _segment_size(owner: Manifest, pod: Manifest, roles: Manifest) -> int | None
 
 
 def _segment_constraint(owner: Manifest, pod: Manifest, roles: Manifest) -> Constraint | None:
-    topology = _annotated(pod, roles, api_names.TOPOLOGY) or annotations_of(owner).get(api_names.TOPOLOGY, "")
-    required = _annotated(pod, roles, api_names.SEGMENT_REQUIRED_LEVEL)
-    preferred = _annotated(pod, roles, api_names.SEGMENT_PREFERRED_LEVEL)
+    topology = _annotated(pod, roles, TOPOLOGY_ANNOTATION) or annotations_of(owner).get(TOPOLOGY_ANNOTATION, "")
+    required = _annotated(pod, roles, SEGMENT_REQUIRED_LEVEL_ANNOTATION)
+    preferred = _annotated(pod, roles, SEGMENT_PREFERRED_LEVEL_ANNOTATION)
     return Constraint(topology, required, preferred) if topology and (required or preferred) else None
 
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import TOPOLOGY_ANNOTATION
+from apportion_api.kubernetes.operators import RAY_GROUP_LABEL, RAY_HEAD_GROUP, RAY_PRIORITY_CLASS_LABEL
 from apportion_runtime.admission.grouping.default import Owners, constraint_of, group_by_default
 from apportion_runtime.admission.grouping.grouping import Constraint, Grouping, Part
 from apportion_runtime.admission.objects import (
@@ -41,7 +42,7 @@ def group_ray(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
     made = group_by_default(owner, pod, owners, objects)
     parts = [
         Part(
-            api_names.RAY_HEAD_GROUP,
+            RAY_HEAD_GROUP,
             1,
             constraint=_constraint(nested(cluster, "spec", "headGroupSpec"), "headGroupSpec"),
         )
@@ -50,11 +51,11 @@ def group_ray(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
         part = _workers(group, number)
         if part is not None:
             parts.append(part)
-    named = labels_of(owner).get(api_names.RAY_PRIORITY)
+    named = labels_of(owner).get(RAY_PRIORITY_CLASS_LABEL)
     if named is not None:
         made = replace(made, priority_class=named)
     made = replace(made, min_members=sum(part.min_members for part in parts))
-    return made.with_parts(parts, labels_of(pod).get(api_names.RAY_GROUP, ""))
+    return made.with_parts(parts, labels_of(pod).get(RAY_GROUP_LABEL, ""))
 
 
 def _cluster(owner: Manifest, objects: Objects) -> Manifest:
@@ -99,6 +100,6 @@ def _constraint(group: Manifest | None, what: str) -> Constraint | None:
         return None
     if not found.topology:
         raise GroupingError(
-            f"topology annotation ({api_names.TOPOLOGY}) is required for {what} when topology placement annotations are set"
+            f"topology annotation ({TOPOLOGY_ANNOTATION}) is required for {what} when topology placement annotations are set"
         )
     return found

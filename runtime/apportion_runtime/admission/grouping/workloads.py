@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import DEPLOYMENT_CLASS, MIN_MEMBER_ANNOTATION
+from apportion_api.kubernetes.operators import SPARK_APP_ID_LABEL, SPARK_NAME_LABEL
 from apportion_runtime.admission.grouping.default import Owners, group_by_default, group_name, priority_class
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.objects import (
@@ -25,14 +26,14 @@ from apportion_runtime.admission.objects import (
 def group_deployment(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return a pod group for each replica, of class inference unless another is named on the Deployment or the pod."""
     made = group_by_default(owner, pod, owners, objects)
-    named = priority_class((owner,), pod, objects, api_names.INFERENCE)
+    named = priority_class((owner,), pod, objects, DEPLOYMENT_CLASS)
     return replace(made, owner=pod, name=group_name(pod), priority_class=named)
 
 
 def group_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return one pod group for the Job; its pods start one by one unless an annotation asks for more at once."""
     made = group_by_default(owner, pod, owners, objects)
-    said = annotations_of(owner).get(api_names.MIN_MEMBERS)
+    said = annotations_of(owner).get(MIN_MEMBER_ANNOTATION)
     return made if said is None else replace(made, min_members=number_in(said, "min-member annotation value"))
 
 
@@ -52,6 +53,6 @@ def group_pod(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
     """Return a pod group for a pod without an owner; the pods of a Spark application share one."""
     made = group_by_default(owner, pod, owners, objects)
     said = labels_of(pod)
-    if api_names.SPARK_NAME in said and api_names.SPARK_SELECTOR in said:
-        return replace(made, name=said[api_names.SPARK_SELECTOR])
+    if SPARK_NAME_LABEL in said and SPARK_APP_ID_LABEL in said:
+        return replace(made, name=said[SPARK_APP_ID_LABEL])
     return made

@@ -5,10 +5,11 @@ Source: koordinator-sh/koord-queue at 298e9a8c, pkg/utils/resource.go; k8s.io/ap
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, Amounts, amounts
 
 __all__ = ["CPU", "GPU", "MEMORY", "Amounts", "amounts", "at_least", "minus", "text", "times"]
-GPU = "nvidia.com/gpu"
+GPU = GPU_RESOURCE
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 

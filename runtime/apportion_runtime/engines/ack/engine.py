@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.ack import names
+from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
 from apportion_runtime.admission.expansion import is_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.snapshot import Pod
-from apportion_runtime.engines.ack import api_names, jobs
+from apportion_runtime.engines.ack import jobs
 from apportion_runtime.engines.ack.amounts import GPU
 from apportion_runtime.engines.ack.kube_queue import KubeQueue
 from apportion_runtime.engines.ack.scheduler import AckScheduler
@@ -90,7 +92,7 @@ class Ack(PlainEngine):
         owner = made["metadata"]["ownerReferences"][0] if self.starts_together(running) else {}
         if owner.get("kind") == "RayCluster":
             n_members = sum(not slot.comes_last for slot in running.slots.values())
-            marks = {api_names.GANG_NAME: str(owner["name"]), api_names.GANG_MIN: str(n_members)}
+            marks = {names.GANG_NAME_LABEL: str(owner["name"]), names.GANG_MIN_LABEL: str(n_members)}
             metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
             made = self.cluster_state.store.update({**made, "metadata": metadata})
         self.scheduler.members.take_in(made, self.cluster_state.now)
@@ -98,7 +100,7 @@ class Ack(PlainEngine):
 
     def starts_together(self, running: Running) -> bool:
         """Tell whether ACK's KubeRay marks the pods of a workload as a gang."""
-        key, scheduler = api_names.RAY_GANG
+        key, scheduler = RAY_SCHEDULER_LABEL, names.RAY_GANG_SCHEDULER
         return kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler
 
     def left(self, pod: PodState) -> None:
@@ -147,11 +149,11 @@ class Ack(PlainEngine):
 def _tree_of(cluster_state: ClusterState) -> Tree:
     """Return the tree. Raises `UnreadableError` where there is not one, or one that cannot be read."""
     found = [
-        made for made in cluster_state.store.list("ElasticQuotaTree") if namespace_of(made) == api_names.TREE_NAMESPACE
+        made for made in cluster_state.store.list("ElasticQuotaTree") if namespace_of(made) == names.TREE_NAMESPACE
     ]
     if len(found) != 1:
         how_many = "no ElasticQuotaTree" if not found else f"{len(found)} ElasticQuotaTrees"
-        raise UnreadableError(f"there is {how_many} in {api_names.TREE_NAMESPACE}; ACK reads exactly one")
+        raise UnreadableError(f"there is {how_many} in {names.TREE_NAMESPACE}; ACK reads exactly one")
     try:
         return read_tree(found[0])
     except TreeError as wrong:

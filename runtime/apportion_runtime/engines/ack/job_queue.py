@@ -19,10 +19,10 @@ from typing import Any
 
 import yaml
 
+from apportion_api.ack import names
 from apportion_api.ack.objects import Queue
 from apportion_api.objects import read
 from apportion_runtime.admission.objects import Manifest
-from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.amounts import Amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
@@ -235,7 +235,7 @@ def read_queue(made: Manifest) -> QueueSettings:
     if queue.faults:
         raise ValueError(f"{queue}: {queue.faults[0]}")
     policy = Policy(queue.policy) if queue.policy in {each.value for each in Policy} else Policy.ROUND
-    backoff = _backoff(queue.annotations.get(api_names.QUEUE_ARGS, ""), queue.name)
+    backoff = _backoff(queue.annotations.get(names.QUEUE_ARGS_ANNOTATION, ""), queue.name)
     return QueueSettings(queue.name, queue.quota or "", policy, queue.priority or 0, backoff)
 
 
@@ -244,12 +244,12 @@ def _backoff(written: str, name: str) -> Backoff:
         check_bounds(written)
         said = yaml.safe_load(written) or {}
         assert isinstance(said, Mapping)
-        first = float(said.get(api_names.FIRST_BACKOFF, _FIRST_BACKOFF_S))
-        longest = float(said.get(api_names.LONGEST_BACKOFF, _LONGEST_BACKOFF_S))
+        first = float(said.get(names.FIRST_BACKOFF, _FIRST_BACKOFF_S))
+        longest = float(said.get(names.LONGEST_BACKOFF, _LONGEST_BACKOFF_S))
         assert 0 < first <= longest
     except (yaml.YAMLError, ValueError, TypeError, AssertionError):
         raise ValueError(
-            f"Queue {name}: {api_names.QUEUE_ARGS} is `{written}`; write {api_names.FIRST_BACKOFF} and "
-            f"{api_names.LONGEST_BACKOFF} as YAML, in seconds, the first at most the second"
+            f"Queue {name}: {names.QUEUE_ARGS_ANNOTATION} is `{written}`; write {names.FIRST_BACKOFF} and "
+            f"{names.LONGEST_BACKOFF} as YAML, in seconds, the first at most the second"
         ) from None
     return Backoff(first, longest)

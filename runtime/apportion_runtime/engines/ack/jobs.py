@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from apportion_api.ack import names
 from apportion_runtime.admission.expansion import is_suspended, with_suspended
 from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, labels_of, name_of, nested
-from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.amounts import times
 from apportion_runtime.sim.api.object_store import ClusterApi
 from apportion_runtime.sim.api.pod_requests import pod_requests, total
@@ -39,24 +39,24 @@ def is_known(job: Manifest) -> bool:
 
 def held_back(job: Manifest) -> Manifest:
     """Return a job suspended by its field whose annotation says so."""
-    by_annotation = kind_of(job)[0] == _BY_ANNOTATION and annotations_of(job).get(api_names.SUSPEND) == "true"
+    by_annotation = kind_of(job)[0] == _BY_ANNOTATION and annotations_of(job).get(names.SUSPEND_ANNOTATION) == "true"
     return with_suspended(job, suspended=True) if by_annotation and is_known(job) and not is_suspended(job) else job
 
 
 def resumed(job: Manifest, at: str) -> dict[str, Any]:
     """Return a job that left its queue at a moment."""
     said = {
-        api_names.DEQUEUED_AT: at,
-        **({api_names.SUSPEND: "false"} if api_names.SUSPEND in annotations_of(job) else {}),
+        names.DEQUEUED_AT_ANNOTATION: at,
+        **({names.SUSPEND_ANNOTATION: "false"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}),
     }
     return noted(with_suspended(job, suspended=False), said)
 
 
 def suspended(job: Manifest) -> dict[str, Any]:
     """Return a job that is back in its queue."""
-    said = {api_names.SUSPEND: "true"} if api_names.SUSPEND in annotations_of(job) else {}
+    said = {names.SUSPEND_ANNOTATION: "true"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}
     made = noted(with_suspended(job, suspended=True), said)
-    del made["metadata"]["annotations"][api_names.DEQUEUED_AT]
+    del made["metadata"]["annotations"][names.DEQUEUED_AT_ANNOTATION]
     return made
 
 
@@ -116,5 +116,5 @@ def _speaking(job: Manifest) -> Mapping[str, Any]:
 
 def is_preemptible(job: Manifest) -> bool:
     """Tell whether a job may use what is lent; one that says nothing may (`--defaultPreemptible`, on unless set)."""
-    said = [labels_of(job).get(key, "") for key in api_names.PREEMPTIBLE_LABELS]
+    said = [labels_of(job).get(key, "") for key in names.PREEMPTIBLE_LABELS]
     return "true" in said or not any(said)

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from apportion_api.ack import names
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
-from apportion_runtime.engines.ack import api_names, jobs
+from apportion_runtime.engines.ack import jobs
 from apportion_runtime.engines.ack.amounts import GPU
 from apportion_runtime.engines.ack.job_queue import JobQueue, Policy, Unit
 from apportion_runtime.engines.ack.queues import queue_of, settings
@@ -87,7 +88,7 @@ class KubeQueue:
         except ValueError as refused:
             self._never(running, str(refused))
             return
-        running.manifest = cluster_state.store.update(jobs.noted(job, {api_names.ENQUEUED_AT: self._stamp()}))
+        running.manifest = cluster_state.store.update(jobs.noted(job, {names.ENQUEUED_AT_ANNOTATION: self._stamp()}))
         unit = Unit(
             job=running.number,
             name=jobs.unit_name(job),
@@ -293,7 +294,7 @@ class KubeQueue:
         """Write where everybody stands into the status of the queues where that changed."""
         for name in self._changed:
             details = {"queueItemDetails": self.queues[name].details()}
-            self._cluster_state.store.patch_status("Queue", api_names.QUEUE_NAMESPACE, name, details)
+            self._cluster_state.store.patch_status("Queue", names.QUEUE_NAMESPACE, name, details)
         self._changed.clear()
 
     def _wake_in_time(self) -> None:
@@ -314,7 +315,7 @@ def _unit_object(running: Running, unit: Unit, queue: str) -> dict[str, Any]:
     job = running.manifest
     reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name_of(job)}
     return {
-        "apiVersion": api_names.QUEUE_API,
+        "apiVersion": names.QUEUE_API,
         "kind": _UNIT,
         "metadata": {
             "name": unit.name,

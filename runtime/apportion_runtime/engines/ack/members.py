@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from apportion_api.ack.names import GANG_MIN_LABEL, GANG_NAME_LABEL
 from apportion_runtime.admission.objects import labels_of
-from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.amounts import Amounts
 from apportion_runtime.engines.ack.tree import Tree
 from apportion_runtime.engines.ack.victims import add
@@ -55,7 +55,7 @@ class Members:
         metadata = made["metadata"]
         labels = labels_of(made)
         gang, minimum = metadata["uid"], 1
-        name, least = labels.get(api_names.GANG_NAME, ""), labels.get(api_names.GANG_MIN, "")
+        name, least = labels.get(GANG_NAME_LABEL, ""), labels.get(GANG_MIN_LABEL, "")
         if name and least.isdecimal():
             gang, minimum = f"{metadata['namespace']}/{name}", int(least)
         self._known[metadata["uid"]] = Member(self._tree.quota_of(made), gang, minimum, now)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from apportion_api.ack.names import QUEUE_GROUP, QUOTA_LABEL, TREE_GROUP
+from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
 from apportion_runtime.admission.expansion import with_suspended
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.engines.ack.engine import Ack
@@ -23,7 +25,7 @@ def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
     held = with_suspended(made, suspended=True)
     if made["kind"] != "RayJob":
         return held
-    labels = {**made["metadata"]["labels"], "ray.io/scheduler-name": "kube-scheduler"}
+    labels = {**made["metadata"]["labels"], RAY_SCHEDULER_LABEL: "kube-scheduler"}
     metadata = {**made["metadata"], "labels": labels}
     return {**held, "metadata": metadata, "spec": {**held["spec"], "shutdownAfterJobFinishes": True}}
 
@@ -31,12 +33,12 @@ def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
 MODEL = Model(
     "ack",
     "ACK (ElasticQuotaTree and kube-queue)",
-    of_kinds(("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue")),
+    of_kinds((TREE_GROUP, "ElasticQuotaTree"), (QUEUE_GROUP, "Queue")),
     made_by=Ack,
     # A job's queue is its quota, which the job's namespace names as well.
     workload_labels=WorkloadLabels(
         finished=_for_kube_queue,
-        queue_labels=by("quota.scheduling.alibabacloud.com/name"),
-        pod_labels=by("quota.scheduling.alibabacloud.com/name"),
+        queue_labels=by(QUOTA_LABEL),
+        pod_labels=by(QUOTA_LABEL),
     ),
 )

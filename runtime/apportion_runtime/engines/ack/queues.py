@@ -9,21 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from apportion_api.ack.objects import FULL_NAME_ANNOTATION
+from apportion_api.ack.names import (
+    AVAILABLE_QUOTA_ANNOTATION,
+    FULL_NAME_ANNOTATION,
+    GENERATED_LABEL,
+    PARENT_NAME_ANNOTATION,
+    QUEUE_API,
+    QUEUE_GROUP,
+    QUEUE_NAME_ANNOTATION,
+    QUEUE_NAMESPACE,
+)
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, namespace_of
-from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.job_queue import Policy, QueueSettings, read_queue
 from apportion_runtime.engines.ack.tree import Quota, Tree
 from apportion_runtime.sim.api.generated_names import generated_name
 
 _LONGEST = 58
-AVAILABLE = "kube-queue/available-quota"
-QUEUE_NAME = "kube-queue/queue-name"
 
 
 def is_queue(made: Manifest) -> bool:
     """Tell whether an object is a queue that kube-queue looks at."""
-    return kind_of(made) == ("scheduling.x-k8s.io", "Queue") and namespace_of(made) == api_names.QUEUE_NAMESPACE
+    return kind_of(made) == (QUEUE_GROUP, "Queue") and namespace_of(made) == QUEUE_NAMESPACE
 
 
 def settings(tree: Tree, objects: Iterable[Manifest]) -> tuple[dict[str, QueueSettings], list[dict[str, Any]]]:
@@ -43,14 +49,14 @@ def _generated(quota: Quota) -> dict[str, Any]:
     prefix = (quota.path.lower().replace("/", "-").replace("_", "-") + "-")[-_LONGEST:]
     parent = "" if quota.parent is None else quota.parent.rpartition("/")[2]
     return {
-        "apiVersion": api_names.QUEUE_API,
+        "apiVersion": QUEUE_API,
         "kind": "Queue",
         "metadata": {
             "name": generated_name(prefix, quota.path),
             "generateName": prefix,
-            "namespace": api_names.QUEUE_NAMESPACE,
-            "labels": {api_names.GENERATED: "true"},
-            "annotations": {FULL_NAME_ANNOTATION: quota.path, api_names.PARENT_NAME: parent},
+            "namespace": QUEUE_NAMESPACE,
+            "labels": {GENERATED_LABEL: "true"},
+            "annotations": {FULL_NAME_ANNOTATION: quota.path, PARENT_NAME_ANNOTATION: parent},
         },
         "spec": {"queuePolicy": Policy.ROUND.value},
         "status": {"queueItemDetails": {"active": [], "backoff": []}},
@@ -63,13 +69,13 @@ def queue_of(job: Manifest, quota: Quota, queues: Iterable[QueueSettings], objec
     Raises:
         ValueError: If it names one that does not take it, in kube-queue's words.
     """
-    asked = annotations_of(job).get(QUEUE_NAME, "")
+    asked = annotations_of(job).get(QUEUE_NAME_ANNOTATION, "")
     if not asked:
         return next(each.name for each in queues if each.quota == quota.path)
     found = next((made for made in objects if is_queue(made) and made["metadata"]["name"] == asked), None)
     if found is None:
         raise ValueError("failed to find queue object in cluster")
-    available = annotations_of(found).get(AVAILABLE, "").split(",")
+    available = annotations_of(found).get(AVAILABLE_QUOTA_ANNOTATION, "").split(",")
     if "*" not in available and quota.name not in available:
         raise ValueError(f"quota {quota.name} is not available in queue {asked}")
     return asked

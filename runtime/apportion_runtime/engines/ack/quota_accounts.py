@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from apportion_runtime.engines.ack import api_names
+from apportion_api.ack import names
 from apportion_runtime.engines.ack.amounts import Amounts, at_least, minus, text
 from apportion_runtime.engines.ack.tree import Quota, Tree
 from apportion_runtime.sim.api.pod_requests import total
@@ -127,7 +127,7 @@ class QuotaAccounts:
 
 def _exceeded(bound: Amounts, demand: Amounts, used: Amounts, n_jobs: int) -> str | None:
     """Return the first resource of which there would be too much, `jobs` for too many jobs; None where there is none."""
-    most = bound.get(api_names.MAX_JOBS)
+    most = bound.get(names.MAX_JOBS_KEY)
     if most is not None and most < _NO_BOUND and n_jobs + 1 > most:
         return _JOBS
     for resource, amount in bound.items():
@@ -139,7 +139,7 @@ def _exceeded(bound: Amounts, demand: Amounts, used: Amounts, n_jobs: int) -> st
 
 def _of(resource: str, amount: Amounts, jobs: int | None = None) -> str:
     if resource == _JOBS:
-        return str(amount[api_names.MAX_JOBS] if jobs is None else jobs)
+        return str(amount[names.MAX_JOBS_KEY] if jobs is None else jobs)
     return text(resource, amount.get(resource, 0))
 
 

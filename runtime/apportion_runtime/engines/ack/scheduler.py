@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_api.ack.names import GANG_FAILED
 from apportion_runtime.core.snapshot import Node
-from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.job_queue import Backoff
 from apportion_runtime.engines.ack.members import Members
 from apportion_runtime.engines.ack.tree import Tree
@@ -208,7 +208,7 @@ class AckScheduler(KubeScheduler):
         for pod in gang.pods:
             state = cluster_state.pods[pod.uid]
             said = f"{state.name} in gang failed to be scheduled in cycle {attempts.cycle}: {why}"
-            cluster_state.note(api_names.GANG_FAILED, workload=state.workload, pod=state.name, why=said)
+            cluster_state.note(GANG_FAILED, workload=state.workload, pod=state.name, why=said)
         self._make_room(gang.key, gang.pods)
         is_held = all(each.is_held for each in failed)
         return [Unplaced(pod, why, is_held=is_held) for pod in gang.pods]

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from apportion_api.ack.objects import ROOT, ElasticQuotaTree, QuotaNode
+from apportion_api.ack.names import LEND_LIMIT_ATTRIBUTE, QUOTA_LABELS, ROOT
+from apportion_api.ack.objects import ElasticQuotaTree, QuotaNode
 from apportion_api.fields import Written
 from apportion_api.objects import read
 from apportion_runtime.admission.objects import Manifest, labels_of, nested
-from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.amounts import Amounts, amounts, minus
 
 
@@ -100,7 +100,7 @@ class Tree:
     def quota_of(self, made: Manifest) -> str | None:
         """Return the full name of the node that a job or a pod counts at; None where it counts nowhere."""
         labels = labels_of(made)
-        for key in api_names.QUOTA_LABELS:
+        for key in QUOTA_LABELS:
             if key in labels:
                 return self.by_name.get(labels[key])
         return self.by_namespace.get(str(nested(made, "metadata", "namespace") or ""))
@@ -153,11 +153,11 @@ def _amounts(written: Mapping[str, Written], at: str) -> dict[str, int]:
 
 def _kept(node: QuotaNode, minimum: Amounts) -> dict[str, int]:
     """Return what a node does not lend: its `min` less its lend limit, which lends nothing of what it leaves out."""
-    written = node.attributes.get(api_names.LEND_LIMIT)
+    written = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
     if written is None:
         return {}
     try:
         lent = amounts(json.loads(written))
     except (ValueError, TypeError, AttributeError) as wrong:
-        raise TreeError(f"{node.at}.attributes[{api_names.LEND_LIMIT}]: {wrong}") from None
+        raise TreeError(f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]: {wrong}") from None
     return {name: amount for name, amount in minus(minimum, lent).items() if amount > 0}

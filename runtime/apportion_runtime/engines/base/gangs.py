@@ -10,7 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import (
+    DEFAULT_SCHEDULER,
+    GPU_DEVICES_ANNOTATION,
+    GPU_FRACTION_ANNOTATION,
+    GPU_MEMORY_ANNOTATION,
+    POD_GROUP_ANNOTATION,
+)
 from apportion_runtime.admission.expansion import can_suspend
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
@@ -22,7 +28,7 @@ from apportion_runtime.sim.controllers.pod_groups import Lookup
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.scenario.format import Manifest
 
-_OF_KAI = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", api_names.POD_GROUP)
+_OF_KAI = (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION, POD_GROUP_ANNOTATION)
 """Annotations that no other engine reads."""
 
 
@@ -78,7 +84,7 @@ class Gangs:
         return name, grouping.sub_group
 
     def _grouping(self, made: Manifest) -> Grouping:
-        as_kai = {**made, "spec": {**made["spec"], "schedulerName": api_names.SCHEDULER}}
+        as_kai = {**made, "spec": {**made["spec"], "schedulerName": DEFAULT_SCHEDULER}}
         lone = Grouping(made, namespace_of(made), f"pg-{name_of(made)}-{made['metadata']['uid']}", "", "")
         try:
             return group_of(as_kai, Lookup(self._cluster_state)) or lone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import DEFAULT_SCHEDULER
 from apportion_runtime.admission.expansion.ray import BY_JOB, submission_mode
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.job import Job
@@ -84,8 +84,8 @@ class Kai:
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Make the pod's group if need be, and read the pod."""
         spec = made["spec"]
-        if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != api_names.SCHEDULER:
-            made = self._cluster_state.store.update({**made, "spec": {**spec, "schedulerName": api_names.SCHEDULER}})
+        if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != DEFAULT_SCHEDULER:
+            made = self._cluster_state.store.update({**made, "spec": {**spec, "schedulerName": DEFAULT_SCHEDULER}})
         return self._cluster_state.records.put_pod(self._grouper.grouped(running, made))
 
     def starts_together(self, running: Running) -> bool:

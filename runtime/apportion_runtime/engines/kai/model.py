@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
 from apportion_runtime.engines.base.model import Model, of_groups
 from apportion_runtime.engines.kai.engine import CLASSES, Kai
 from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS
@@ -9,7 +10,7 @@ from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS
 MODEL = Model(
     "kai",
     "KAI Scheduler",
-    of_groups("scheduling.run.ai", "kai.scheduler"),
+    of_groups(GROUP, CONFIGURATION_GROUP),
     made_by=Kai,
     workload_labels=KAI_WORKLOAD_LABELS,
     reads=lambda made: True,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apportion_api.kubernetes.names import HOSTNAME_LABEL, ZONE_LABEL
 from apportion_runtime.core.snapshot import NodeTerm
 from apportion_runtime.engines.kube_scheduler.pods import preferred_nodes
 from apportion_runtime.sim.engine import UnreadableError
@@ -40,8 +41,8 @@ _WITHOUT_EFFECT = frozenset(
     )
 )  # fmt: skip
 _SYSTEM_SPREAD: tuple[Mapping[str, Any], ...] = (
-    {"topologyKey": "kubernetes.io/hostname", "maxSkew": 3, "whenUnsatisfiable": "ScheduleAnyway"},
-    {"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 5, "whenUnsatisfiable": "ScheduleAnyway"},
+    {"topologyKey": HOSTNAME_LABEL, "maxSkew": 3, "whenUnsatisfiable": "ScheduleAnyway"},
+    {"topologyKey": ZONE_LABEL, "maxSkew": 5, "whenUnsatisfiable": "ScheduleAnyway"},
 )
 
 

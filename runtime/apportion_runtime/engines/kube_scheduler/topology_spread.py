@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_runtime.core.plugins.predicates import matches, selected, tolerated
 from apportion_runtime.core.snapshot import Expression
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, Spread, spread_of
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
 
-_HOSTNAME = "kubernetes.io/hostname"
 NO_MATCH = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = f"{NO_MATCH} (missing required label)"
 _MOST = 100
@@ -100,7 +100,7 @@ def spread_scores(
     has_all = [node for node in nodes if not needs_all or all(spread.key in node.record.labels for spread in spreads)]
     found = [_found(pod, spread, taking_part, has_all) for spread in spreads]
     sizes = [
-        len(taking_part) if spread.key == _HOSTNAME else len(counts)
+        len(taking_part) if spread.key == HOSTNAME_LABEL else len(counts)
         for spread, counts in zip(spreads, found, strict=True)
     ]
     raw: list[int | None] = []
@@ -112,7 +112,7 @@ def spread_scores(
         for spread, counts, size in zip(spreads, found, sizes, strict=True):
             value = node.record.labels.get(spread.key)
             if value is not None:
-                count = _counts(pod, spread, node) if spread.key == _HOSTNAME else counts[value]
+                count = _counts(pod, spread, node) if spread.key == HOSTNAME_LABEL else counts[value]
                 score += count * math.log(size + 2) + (spread.max_skew - 1)
         raw.append(math.floor(score + 0.5))
     known = [score for score in raw if score is not None]
@@ -124,7 +124,7 @@ def _found(
     pod: PodFacts, spread: Spread, fitting: Sequence[NodeState], nodes: Sequence[NodeState]
 ) -> Mapping[str, int]:
     """Return by value of a constraint's label the pods that it chooses, of values that fitting nodes have."""
-    if spread.key == _HOSTNAME:
+    if spread.key == HOSTNAME_LABEL:
         return {}
     counts = {node.record.labels.get(spread.key, ""): 0 for node in fitting}
     for node in nodes:

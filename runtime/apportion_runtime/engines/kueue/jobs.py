@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_api.kueue.names import (
     DEFAULT_QUEUE,
     ELASTIC_ANNOTATION,
@@ -45,7 +46,7 @@ from apportion_runtime.sim.engine import Denied
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.quantities import parse_time
 
-_NAME_LABEL = "kubernetes.io/metadata.name"
+_NAME_LABEL = NAMESPACE_LABEL
 _POD, _DEPLOYMENT, _CRON_JOB = POD_FRAMEWORKS["pod"], POD_FRAMEWORKS["deployment"], ("batch", "CronJob")
 _JOB = ("batch", "Job")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from apportion_api.objects import read
 from apportion_api.volcano.configuration import SCHEDULER_CONFIG_MAP
+from apportion_api.volcano.names import GROUP_ANNOTATION, SCHEDULER
 from apportion_api.volcano.objects import Queue
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
 from apportion_runtime.core.snapshot import Pod
@@ -22,13 +23,7 @@ from apportion_runtime.engines.volcano.amounts import Amounts
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
 from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
-from apportion_runtime.engines.volcano.pod_groups import (
-    GROUP_ANNOTATION,
-    OWN_MINIMUM,
-    SCHEDULER,
-    group_of,
-    is_preemptable,
-)
+from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, is_preemptable
 from apportion_runtime.engines.volcano.session import Session, Statement
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.pod_requests import CPU, GPUS, amounts, pod_requests, total

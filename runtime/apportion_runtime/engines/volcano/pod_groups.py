@@ -9,9 +9,22 @@ ray-operator/controllers/ray/batchscheduler/volcano (1.6.2).
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.operators import (
+    LWS_GROUP_LABEL,
+    RAY_GROUP_LABEL,
+    RAY_HEAD_GROUP,
+    RAY_PRIORITY_CLASS_LABEL,
+)
 from apportion_api.objects import read
+from apportion_api.volcano.names import (
+    BATCH_GROUP,
+    GROUP_ANNOTATION,
+    MIN_MEMBER_ANNOTATION,
+    PREEMPTABLE,
+    QUEUE_ANNOTATION,
+    QUEUE_LABEL,
+)
 from apportion_api.volcano.objects import PodGroup
-from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expansion import Slot
 from apportion_runtime.admission.objects import (
     annotations_of,
@@ -30,13 +43,6 @@ from apportion_runtime.sim.api.pod_requests import amounts, pod_requests, total
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
 
-QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
-QUEUE_LABEL = "volcano.sh/queue-name"
-GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
-LEAST_ANNOTATION = "scheduling.volcano.sh/group-min-member"
-PREEMPTABLE = "volcano.sh/preemptable"
-RAY_CLASS = "ray.io/priority-class-name"
-SCHEDULER = "volcano"
 OWN_MINIMUM = ("ray.io", "kubeflow.org")
 """API groups whose workloads say by themselves how many of their pods are needed."""
 _BY_OWNER = frozenset((("batch", "Job"), ("apps", "ReplicaSet"), ("apps", "StatefulSet")))
@@ -49,7 +55,7 @@ def group_of(cluster_state: ClusterState, running: Running, made: Manifest) -> G
         return _named(cluster_state, running, made, named)
     workload = running.manifest
     group, _ = kind_of(workload)
-    if group in (*OWN_MINIMUM, "batch.volcano.sh"):
+    if group in (*OWN_MINIMUM, BATCH_GROUP):
         return _of_workload(cluster_state, running, made)
     if group == "leaderworkerset.x-k8s.io":
         return _of_replica(cluster_state, running, made)
@@ -84,7 +90,9 @@ def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) 
     policy = nested(spec, "runPolicy", "schedulingPolicy") or {}
     queue = labels.get(QUEUE_LABEL) or policy.get("queue") or spec.get("queue")
     queue = queue or annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT
-    class_name = labels.get(RAY_CLASS) or policy.get("priorityClass") or spec.get("priorityClassName") or ""
+    class_name = (
+        labels.get(RAY_PRIORITY_CLASS_LABEL) or policy.get("priorityClass") or spec.get("priorityClassName") or ""
+    )
     slots = [slot for slot in running.slots.values() if not slot.comes_last]
     if kind_of(workload)[0] == "ray.io":
         needed_slots = _of_ray(workload, slots)
@@ -118,8 +126,8 @@ def _of_ray(workload: Manifest, slots: list[Slot]) -> list[Slot]:
     }
     found: list[Slot] = []
     for slot in slots:
-        group = slot.labels[api_names.RAY_GROUP]
-        if group == api_names.RAY_HEAD_GROUP or left[group] > 0:
+        group = slot.labels[RAY_GROUP_LABEL]
+        if group == RAY_HEAD_GROUP or left[group] > 0:
             found.append(slot)
             left[group] = left.get(group, 0) - 1
     return found
@@ -132,8 +140,8 @@ def _cluster_of(workload: Manifest) -> Manifest:
 
 def _of_replica(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
     """Return the group of one leader and its workers, as LeaderWorkerSet makes it for each of its replicas."""
-    number = labels_of(made).get(api_names.LWS_GROUP, "0")
-    own = [slot for slot in running.slots.values() if slot.labels.get(api_names.LWS_GROUP, "0") == number]
+    number = labels_of(made).get(LWS_GROUP_LABEL, "0")
+    own = [slot for slot in running.slots.values() if slot.labels.get(LWS_GROUP_LABEL, "0") == number]
     return GroupState(
         f"{namespace_of(made)}/{name_of(running.manifest)}-{number}",
         annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT,
@@ -157,7 +165,7 @@ def _of_owner(cluster_state: ClusterState, running: Running, made: Manifest) -> 
         if found is not None and kind_of(found) in _BY_OWNER:
             # A ReplicaSet has its Deployment's annotations.
             said = {**annotations_of(running.manifest), **annotations_of(found)}
-        written = said.get(LEAST_ANNOTATION, "1")
+        written = said.get(MIN_MEMBER_ANNOTATION, "1")
         least = int(written) if written.isdecimal() else 1
     asked = pod_requests(made["spec"])
     uid = made["metadata"]["uid"] if owner is None else owner["uid"]

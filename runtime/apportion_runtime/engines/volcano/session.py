@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.configuration import SchedulerConfiguration
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.misfit import Misfit
@@ -320,7 +321,7 @@ def _profile(configuration: SchedulerConfiguration) -> Profile:
         filters=filters,
         weights={name: weight for name, weight in weights.items() if weight},
         resources=_CPU_AND_MEMORY,
-        balanced={**_CPU_AND_MEMORY, "nvidia.com/gpu": 1},
+        balanced={**_CPU_AND_MEMORY, GPU_RESOURCE: 1},
     )
 
 

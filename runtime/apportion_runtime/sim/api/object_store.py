@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from apportion_api.kai.names import GPU_GROUP_LABEL
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.generated_names import generated_name
 
 Manifest = Mapping[str, Any]
 Key = tuple[str, str]
 """Namespace and name."""
-
-_GPU_GROUP = "runai-gpu-group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ class ObjectStore:
             raise Refused(f"pod {namespace}/{pod} can no longer be bound")
         if gpu_groups:
             first, *others = gpu_groups
-            labels = {_GPU_GROUP: first, **{f"{_GPU_GROUP}/{group}": group for group in others}}
+            labels = {GPU_GROUP_LABEL: first, **{f"{GPU_GROUP_LABEL}/{group}": group for group in others}}
             metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}
         return self._write({**before, "metadata": metadata, "spec": {**before["spec"], "nodeName": node}}, "modified")
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from apportion_api.kubernetes.names import AMD_GPU_RESOURCE, GPU_RESOURCE
 from apportion_runtime.snapshots.quantities import parse_quantity, thousandths, whole
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
 _NONZERO = {CPU: 100, MEMORY: 200 * 1024 * 1024}
 """What a container counts for in scores that asks for none (pkg/scheduler/util/pod_resources.go)."""
-GPUS = frozenset(("nvidia.com/gpu", "amd.com/gpu", "aliyun.com/gpu", "gpu.intel.com/i915"))
+GPUS = frozenset((GPU_RESOURCE, AMD_GPU_RESOURCE, "aliyun.com/gpu", "gpu.intel.com/i915"))
 
 Amounts = Mapping[str, int]
 

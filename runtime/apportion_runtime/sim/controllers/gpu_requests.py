@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from apportion_api.kai.names import GPU_DEVICES_ANNOTATION, GPU_FRACTION_ANNOTATION
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_runtime.admission.expansion import Expansion, Slot
-from apportion_runtime.snapshots.kubernetes.api_names import GPU_FRACTION, GPU_FRACTION_DEVICES
 from apportion_runtime.snapshots.quantities import NANO, parse_quantity
 
-_GPU = "nvidia.com/gpu"
+_GPU = GPU_RESOURCE
 
 
 def gpus_of(expansion: Expansion) -> float:
@@ -17,8 +18,8 @@ def gpus_of(expansion: Expansion) -> float:
 
 def _asked(slot: Slot) -> float:
     try:
-        fraction = float(slot.annotations.get(GPU_FRACTION) or 0) * float(
-            slot.annotations.get(GPU_FRACTION_DEVICES) or 1
+        fraction = float(slot.annotations.get(GPU_FRACTION_ANNOTATION) or 0) * float(
+            slot.annotations.get(GPU_DEVICES_ANNOTATION) or 1
         )
         whole = sum(_whole(container) for container in slot.spec.get("containers") or ())
     except ValueError:

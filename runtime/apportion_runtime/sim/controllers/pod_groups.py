@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
@@ -36,10 +36,10 @@ class PodGrouper:
             cluster_state.note_wait(running.number, f"schedulerName is {scheduler}; no pod group is made")
             return made
         self._put_group(running, grouping)
-        annotations = {**annotations_of(made), api_names.POD_GROUP: grouping.name}
+        annotations = {**annotations_of(made), POD_GROUP_ANNOTATION: grouping.name}
         labels = labels_of(made)
         if grouping.sub_group:
-            labels = {**labels, api_names.SUB_GROUP: grouping.sub_group}
+            labels = {**labels, SUB_GROUP_LABEL: grouping.sub_group}
         return cluster_state.store.update(
             {**made, "metadata": {**made["metadata"], "annotations": annotations, "labels": labels}}
         )

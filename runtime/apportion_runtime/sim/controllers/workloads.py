@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import QUEUE_LABEL
 from apportion_runtime.admission.expansion import Ending, PodReplacement, Slot, expand, is_suspended
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -77,7 +77,7 @@ class Workloads:
                 number, f"simulation does not support {refused}" if isinstance(refused, KeyError) else str(refused)
             )
             return
-        facts.queue = labels_of(made).get(api_names.QUEUE, "")
+        facts.queue = labels_of(made).get(QUEUE_LABEL, "")
         cluster_state.note("arrived", workload=number)
         running = self.running[number] = Running(number, work, made, expansion)
         running.slots = {slot.key: slot for slot in expansion.slots}

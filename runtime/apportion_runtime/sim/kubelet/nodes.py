@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from apportion_api.kubernetes.names import GPU_PRODUCT_LABEL, HOSTNAME_LABEL
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.object_store import Manifest
 from apportion_runtime.sim.scenario.format import Pool
 
 POOL_LABEL = "apportion.dev/node-pool"
-_HOSTNAME = "kubernetes.io/hostname"
 _MODEL_LABELS = (
     "apportion.dev/gpu-model",
     "cloud.google.com/gke-accelerator",
     "aliyun.accelerator/nvidia_name",
-    "nvidia.com/gpu.product",
+    GPU_PRODUCT_LABEL,
 )
 """Labels by which a node names the model of its GPUs: ours before those of providers and of NVIDIA's device plugin."""
 
@@ -27,7 +27,7 @@ def node_name(pool: Pool, number: int) -> str:
 def node_manifest(pool: Pool, name: str) -> dict[str, Any]:
     """Return a node of a pool, ready."""
     shape = pool.shape
-    labels = {_HOSTNAME: name, POOL_LABEL: pool.name, **shape.labels}
+    labels = {HOSTNAME_LABEL: name, POOL_LABEL: pool.name, **shape.labels}
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apportion_api.kubernetes.names import ZONE_LABEL
 from apportion_runtime.admission.objects import name_of, namespace_of, nested, uid_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.events import EngineEvent
@@ -34,7 +35,7 @@ from apportion_runtime.sim.provisioning.request_checks import (
 from apportion_runtime.sim.provisioning.request_consumers import REQUEST
 from apportion_runtime.sim.scenario.format import Manifest, Pool
 
-_ZONE = "topology.kubernetes.io/zone"
+_ZONE = ZONE_LABEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_runtime.sim.api.clock import DEFAULT_START
 from apportion_runtime.sim.provisioning.offers import QueuedPool
 
@@ -26,7 +27,7 @@ class NodeShape:
     @property
     def gpus(self) -> int:
         """Devices of each node."""
-        return int(self.allocatable.get("nvidia.com/gpu", "0"))
+        return int(self.allocatable.get(GPU_RESOURCE, "0"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.kubernetes.names import GPU_COUNT_LABEL, GPU_MEMORY_LABEL, GPU_RESOURCE
 from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, QueuedPool
 from apportion_runtime.sim.scenario.fields import Fields
 from apportion_runtime.sim.scenario.format import NodeShape, Pool
 
 _DEFAULT_GPU_MEMORY = 81_920
-_GPU_COUNT_LABEL, _GPU_MEMORY_LABEL = "nvidia.com/gpu.count", "nvidia.com/gpu.memory"
+_GPU_COUNT_LABEL, _GPU_MEMORY_LABEL = GPU_COUNT_LABEL, GPU_MEMORY_LABEL
 
 
 def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Pool:
@@ -94,7 +95,7 @@ def _shape(fields: Fields, base: NodeShape) -> NodeShape:
     labels = dict(base.labels)
     memory = fields.whole("gpu_memory", int(labels.get(_GPU_MEMORY_LABEL, _DEFAULT_GPU_MEMORY)))
     if gpus:
-        allocatable["nvidia.com/gpu"] = str(gpus)
+        allocatable[GPU_RESOURCE] = str(gpus)
         labels |= {_GPU_COUNT_LABEL: str(gpus), _GPU_MEMORY_LABEL: str(memory)}
     labels |= fields.texts("labels")
     taints: list[Mapping[str, str]] = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apportion_runtime.admission import api_names
+from apportion_api.kai.names import DEFAULT_SCHEDULER, MIN_MEMBER_ANNOTATION, PRIORITY_CLASS_LABEL, QUEUE_LABEL
 
 Said = Callable[[str], Mapping[str, str]]
 
@@ -41,7 +41,7 @@ class WorkloadLabels:
     pod_annotations: Said = nothing
     priority_labels: Said = nothing
     names_class: bool = True
-    least_annotation: str = api_names.MIN_MEMBERS
+    least_annotation: str = MIN_MEMBER_ANNOTATION
     shares_gpus: bool = False
     has_queues: bool = True
     finished: Callable[[dict[str, Any]], dict[str, Any]] = lambda made: made
@@ -53,9 +53,9 @@ def by(*keys: str) -> Said:
 
 
 KAI_WORKLOAD_LABELS = WorkloadLabels(
-    scheduler=api_names.SCHEDULER,
-    queue_labels=by(api_names.QUEUE),
-    priority_labels=by(api_names.PRIORITY),
+    scheduler=DEFAULT_SCHEDULER,
+    queue_labels=by(QUEUE_LABEL),
+    priority_labels=by(PRIORITY_CLASS_LABEL),
     names_class=False,
     shares_gpus=True,
 )

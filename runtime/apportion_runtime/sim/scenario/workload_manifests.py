@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apportion_api.kai.names import GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
 
-_GPU = "nvidia.com/gpu"
-_FRACTION, _MEMORY = "gpu-fraction", "gpu-memory"
+_GPU = GPU_RESOURCE
+_FRACTION, _MEMORY = GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION
 
 
 @dataclass(frozen=True, slots=True)

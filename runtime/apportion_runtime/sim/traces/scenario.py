@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from apportion_api.kai.names import GPU_DEVICES_ANNOTATION
+from apportion_api.kubernetes.names import GPU_COUNT_LABEL, GPU_MEMORY_LABEL, GPU_PRODUCT_LABEL, GPU_RESOURCE
 from apportion_runtime.sim.api.clock import DEFAULT_START
 from apportion_runtime.sim.kubelet.nodes import node_manifest
 from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario, Timing, Work
@@ -16,7 +18,7 @@ from apportion_runtime.sim.traces.rows import kubernetes_name
 
 ROW_ANNOTATION = "apportion.dev/trace-row"
 """File and line that a workload comes of."""
-MODEL_LABEL = "nvidia.com/gpu.product"
+MODEL_LABEL = GPU_PRODUCT_LABEL
 DEVICE_MEMORY_MIB = 16_000
 """What nodes are labelled with, because the engine shares no device without it. Traces ask for parts of devices, never
 for their memory, so that it decides nothing; it is a multiple of 1000 so that thousandths are whole."""
@@ -78,10 +80,10 @@ def node_object(node: TraceNode) -> Mapping[str, Any]:
     labels: dict[str, str] = {}
     pool = "cpu"
     if node.gpus:
-        allocatable["nvidia.com/gpu"] = str(node.gpus)
+        allocatable[GPU_RESOURCE] = str(node.gpus)
         labels = {
-            "nvidia.com/gpu.count": str(node.gpus),
-            "nvidia.com/gpu.memory": str(DEVICE_MEMORY_MIB),
+            GPU_COUNT_LABEL: str(node.gpus),
+            GPU_MEMORY_LABEL: str(DEVICE_MEMORY_MIB),
             MODEL_LABEL: node.gpu_model,
         }
         pool = kubernetes_name(f"{node.gpu_model}-{node.gpus}")
@@ -124,7 +126,7 @@ def _manifest(job: TraceJob, namespace: str, workload_labels: WorkloadLabels) ->
     made = manifest_of(short)
     template = made["spec"]["template"]
     if shared and job.gpus > 1:
-        template["metadata"]["annotations"]["gpu-fraction-num-devices"] = str(job.gpus)
+        template["metadata"]["annotations"][GPU_DEVICES_ANNOTATION] = str(job.gpus)
     if len(job.gpu_models) > 1:
         template["spec"]["affinity"] = _one_of(job.gpu_models)
     return made

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from apportion_api.kubernetes.names import WHOLE_GPUS
 from apportion_runtime.core.resources import is_mig
 from apportion_runtime.snapshots.faults import NEGATIVE, QUANTITY, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import parse_quantity, thousandths, whole
 
@@ -69,7 +69,7 @@ def allocatable(quantities: Mapping[str, int]) -> dict[str, float]:
             made[CPU] = float(thousandths(nanos))
         elif name in (MEMORY, PODS):
             made[name] = float(whole(nanos))
-        elif name in api_names.WHOLE_GPUS:
+        elif name in WHOLE_GPUS:
             made[_GPU] += whole(nanos)
         else:
             amount = scalar(name, nanos)

@@ -10,9 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apportion_api.kai.names import (
+    CPU_WORKER_LABEL,
+    GPU_WORKER_LABEL,
+    MIG_WORKER_LABEL,
+    NODE_POOL_LABEL,
+    QUEUE_LABEL,
+    RESERVATION_APP,
+)
 from apportion_runtime.core.snapshot import Settings
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_integer
 
@@ -30,13 +37,13 @@ class Engine:
     """What decides how objects are read, and the settings of the core."""
 
     settings: Settings = field(default_factory=Settings)
-    node_pool_key: str = api_names.NODE_POOL
+    node_pool_key: str = NODE_POOL_LABEL
     node_pool: str = ""
-    queue_key: str = api_names.QUEUE
-    reservation_app: str = api_names.RESERVATION_APP
-    mig_worker_key: str = api_names.MIG_WORKER
-    gpu_worker_key: str = api_names.GPU_WORKER
-    cpu_worker_key: str = api_names.CPU_WORKER
+    queue_key: str = QUEUE_LABEL
+    reservation_app: str = RESERVATION_APP
+    mig_worker_key: str = MIG_WORKER_LABEL
+    gpu_worker_key: str = GPU_WORKER_LABEL
+    cpu_worker_key: str = CPU_WORKER_LABEL
     stuck_after_s: float = 120.0
     restricts_nodes: bool = False
     is_full_hierarchy: bool = True

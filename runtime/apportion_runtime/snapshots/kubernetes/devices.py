@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from apportion_api.kubernetes.names import EXTENDED_RESOURCE_CLAIM_ANNOTATION
 from apportion_runtime.core.snapshot import (
     Allocation,
     Claim,
@@ -20,7 +21,6 @@ from apportion_runtime.core.snapshot import (
     NodeTerm,
 )
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, UNKNOWN_SELECTOR, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.selectors import UnknownSelector, fulfilling, quantity, version
@@ -206,7 +206,7 @@ class Claims:
                 mine[namespace, name] = claim
         by_class: dict[str, int] = {}
         for claim in mine.values():
-            if claim.annotations.get(api_names.EXTENDED_RESOURCE_CLAIM) == "true":
+            if claim.annotations.get(EXTENDED_RESOURCE_CLAIM_ANNOTATION) == "true":
                 continue
             count, of_class = _gpus(claim)
             if count and of_class:

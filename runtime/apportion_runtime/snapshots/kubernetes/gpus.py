@@ -10,14 +10,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from apportion_api.kai.names import (
+    GPU_DEVICES_ANNOTATION,
+    GPU_FRACTION_ANNOTATION,
+    GPU_GROUP_LABEL,
+    GPU_GROUP_LABEL_PREFIX,
+    GPU_MEMORY_ANNOTATION,
+)
 from apportion_runtime.core.resources import GpuRequest, is_mig, whole_or_fraction
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import parse_integer
 
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_READ = (api_names.GPU_FRACTION, api_names.GPU_MEMORY, api_names.GPU_FRACTION_DEVICES)
+_READ = (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION)
 
 
 def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault]) -> tuple[GpuRequest, bool]:
@@ -48,29 +54,29 @@ def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault
 def _part(pod: Object, annotations: Mapping[str, str], asked: GpuRequest, faults: list[Fault]) -> GpuRequest:
     made = asked
     is_part = False
-    memory = _integer(pod, api_names.GPU_MEMORY, faults) or 0
+    memory = _integer(pod, GPU_MEMORY_ANNOTATION, faults) or 0
     if memory > 0:
         made, is_part = whole_or_fraction(0.0, memory), True
     portion = _portion(pod, faults)
     if 0 < portion <= 1:
         made, is_part = whole_or_fraction(portion), True
-    if is_part and annotations.get(api_names.GPU_FRACTION_DEVICES):
-        devices = _integer(pod, api_names.GPU_FRACTION_DEVICES, faults)
+    if is_part and annotations.get(GPU_DEVICES_ANNOTATION):
+        devices = _integer(pod, GPU_DEVICES_ANNOTATION, faults)
         if devices is not None:
             return GpuRequest(devices, portion, memory)
     return made
 
 
 def _portion(pod: Object, faults: list[Fault]) -> float:
-    text = pod.annotations.get(api_names.GPU_FRACTION)
+    text = pod.annotations.get(GPU_FRACTION_ANNOTATION)
     if text is None:
         return 0.0
     if not _FLOAT.fullmatch(text) or not math.isfinite(float(text)):
-        _ignored(pod, api_names.GPU_FRACTION, f"`{text}` is not a number", faults)
+        _ignored(pod, GPU_FRACTION_ANNOTATION, f"`{text}` is not a number", faults)
         return 0.0
     portion = float(text)
     if not 0 < portion <= 1:
-        _ignored(pod, api_names.GPU_FRACTION, f"`{text}` is not between 0 and 1", faults)
+        _ignored(pod, GPU_FRACTION_ANNOTATION, f"`{text}` is not between 0 and 1", faults)
     return portion
 
 
@@ -93,7 +99,7 @@ def _ignored(pod: Object, key: str, why: str, faults: list[Fault]) -> None:
 
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the shared devices that a pod holds, by the names that the engine gave them."""
-    first = labels.get(api_names.GPU_GROUP)
+    first = labels.get(GPU_GROUP_LABEL)
     if first is None:
         return ()
-    return (first, *(labels[key] for key in sorted(labels) if key.startswith(api_names.GPU_GROUPS_PREFIX)))
+    return (first, *(labels[key] for key in sorted(labels) if key.startswith(GPU_GROUP_LABEL_PREFIX)))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from apportion_api.kubernetes.names import GPU_COUNT_LABEL, GPU_MEMORY_LABEL, MIG_STRATEGY_LABEL
 from apportion_runtime.core.snapshot import Node, NumaTopology, NumaZone, Taint
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.amounts import allocatable, parsed, plain
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, parse_bool
 from apportion_runtime.snapshots.kubernetes.objects import Object
@@ -50,9 +50,9 @@ def _is_marked(node: Object, engine: Engine) -> bool:
 
 def _node(made: Object, dra_gpus: int, zones: NumaTopology | None, engine: Engine, faults: list[Fault]) -> Node:
     labels = made.labels
-    memory = _label_number(made, api_names.DEVICE_MEMORY, faults)
+    memory = _label_number(made, GPU_MEMORY_LABEL, faults)
     mig = labels.get(engine.mig_worker_key)
-    strategy = labels.get(api_names.MIG_STRATEGY, "")
+    strategy = labels.get(MIG_STRATEGY_LABEL, "")
     return Node(
         name=made.name,
         allocatable=allocatable(parsed(made.status.get("allocatable"), made, ("status", "allocatable"), faults)),
@@ -65,7 +65,7 @@ def _node(made: Object, dra_gpus: int, zones: NumaTopology | None, engine: Engin
         unschedulable=bool(made.spec.get("unschedulable")),
         gpu_memory=memory,
         gpu_memory_synced=memory is not None,
-        n_gpus=_label_number(made, api_names.DEVICE_COUNT, faults),
+        n_gpus=_label_number(made, GPU_COUNT_LABEL, faults),
         mig_enabled=None if mig is None else _is_true(mig),
         mig_strategy=strategy if strategy in ("single", "mixed") else "none",
         dra_gpus=dra_gpus,
@@ -79,7 +79,7 @@ def _label_number(node: Object, key: str, faults: list[Fault]) -> int | None:
         return None
     try:
         number = parse_integer(text)
-        if key == api_names.DEVICE_MEMORY and number < LEAST_DEVICE_MEMORY:
+        if key == GPU_MEMORY_LABEL and number < LEAST_DEVICE_MEMORY:
             raise ValueError(f"{number} MiB is less than the {LEAST_DEVICE_MEMORY} MiB unit of the engine")
         return number
     except ValueError as wrong:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
 from apportion_runtime.snapshots.document_loader import ENGINE_CONFIGURATION, LocatedObject
 from apportion_runtime.snapshots.faults import DUPLICATE, UNREADABLE, Fault, ObjectLocation
 from apportion_runtime.snapshots.shapes import Amount, MappingOf, shape_mismatch
@@ -87,14 +88,14 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
             "resourceClaimStatuses": [{"name": str, "resourceClaimName": str}],
         },
     },
-    ("scheduling.run.ai", QUEUE): {
+    (GROUP, QUEUE): {
         "metadata": _META,
         "spec": {
             "parentQueue": str, "priority": int, "preemptMinRuntime": str, "reclaimMinRuntime": str,
             "resources": {"cpu": _QUEUE_RESOURCE, "memory": _QUEUE_RESOURCE, "gpu": _QUEUE_RESOURCE},
         },
     },
-    ("scheduling.run.ai", POD_GROUP): {
+    (GROUP, POD_GROUP): {
         "metadata": _META,
         "spec": {
             "minMember": int, "minSubGroup": int, "queue": str, "priorityClassName": str, "preemptibility": str,
@@ -106,7 +107,7 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
         },
         "status": {"schedulingConditions": [{"nodePool": str, "transitionID": str}]},
     },
-    ("scheduling.run.ai", "BindRequest"): {
+    (GROUP, "BindRequest"): {
         "metadata": _META,
         "spec": {
             "podName": str, "selectedNode": str, "selectedGPUGroups": [str], "backoffLimit": int,
@@ -116,10 +117,10 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
         "status": {"phase": str, "failedAttempts": int},
     },
     ("scheduling.k8s.io", "PriorityClass"): {"metadata": _META, "value": int, "globalDefault": bool},
-    ("kai.scheduler", "Topology"): {
+    (CONFIGURATION_GROUP, "Topology"): {
         "metadata": _META, "spec": {"levels": [{"nodeLabel": str, "alias": str}]},
     },
-    ("kai.scheduler", "SchedulingShard"): {
+    (CONFIGURATION_GROUP, "SchedulingShard"): {
         "metadata": _META,
         "spec": {
             "args": _TEXTS, "partitionLabelValue": str, "kValue": float, "queueDepthPerAction": MappingOf(int),
@@ -129,7 +130,7 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
             "actions": MappingOf({"enabled": bool, "priority": int}),
         },
     },
-    ("kai.scheduler", "Config"): {
+    (CONFIGURATION_GROUP, "Config"): {
         "metadata": _META,
         "spec": {"global": {"schedulerName": str, "nodePoolLabelKey": str, "queueLabelKey": str}},
     },

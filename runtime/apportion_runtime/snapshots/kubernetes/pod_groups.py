@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from apportion_api.kai.names import (
+    DEFAULT_PRIORITY,
+    LAST_EVICTION_ANNOTATION,
+    LAST_START_ANNOTATION,
+    NON_PREEMPTIBLE_FROM,
+    STALE_SINCE_ANNOTATION,
+)
 from apportion_runtime.core.snapshot import PodGroup, SubGroup, Topology, TopologyConstraint
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, UNKNOWN_CLASS, UNKNOWN_SUB_GROUP, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.times import created, duration, stamp
@@ -45,7 +51,7 @@ class PodGroupReader:
     ) -> None:
         self._priorities = {made.name: made.data.get("value") or 0 for made in classes}
         defaults = [made.data.get("value") or 0 for made in classes if made.data.get("globalDefault")]
-        self._default = defaults[0] if defaults else api_names.DEFAULT_PRIORITY
+        self._default = defaults[0] if defaults else DEFAULT_PRIORITY
         self._queues = queues
         self._aliases = aliases
         self._engine = engine
@@ -89,9 +95,7 @@ class PodGroupReader:
             priority = self._priority(group)
             said = spec.get("preemptibility")
             preemptible = (
-                said == _PREEMPTIBLE
-                if said in (_PREEMPTIBLE, _NON_PREEMPTIBLE)
-                else priority < api_names.PREEMPTIBLE_BELOW
+                said == _PREEMPTIBLE if said in (_PREEMPTIBLE, _NON_PREEMPTIBLE) else priority < NON_PREEMPTIBLE_FROM
             )
         return PodGroup(
             uid=group.name,
@@ -102,11 +106,11 @@ class PodGroupReader:
             preemptible=preemptible,
             created=created(group, faults),
             root=self._root(group),
-            last_start=stamp(group, api_names.LAST_START, faults),
-            last_eviction=stamp(group, api_names.LAST_EVICTION, faults),
+            last_start=stamp(group, LAST_START_ANNOTATION, faults),
+            last_eviction=stamp(group, LAST_EVICTION_ANNOTATION, faults),
             preemption_delay=duration(group, "preemptionDelay", QUANTITY, faults),
             staleness_grace=duration(group, "stalenessGracePeriod", QUANTITY, faults),
-            stale_since=stamp(group, api_names.STALE_SINCE, faults),
+            stale_since=stamp(group, STALE_SINCE_ANNOTATION, faults),
         )
 
     def _priority(self, group: Object) -> int:

@@ -9,11 +9,18 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from apportion_api.kai.names import (
+    APP_LABEL,
+    POD_GROUP_ANNOTATION,
+    SCALING_APP,
+    SUB_GROUP_LABEL,
+    ZONES_OBSERVED_ANNOTATION,
+    ZONES_PREDICTED_ANNOTATION,
+)
 from apportion_runtime.core.resources import NO_GPUS, GpuRequest
 from apportion_runtime.core.snapshot import ClaimReference, Container, Pod
 from apportion_runtime.core.status import BINDING, BOUND, GATED, PENDING, RELEASING, RUNNING, STUCK, SUCCEEDED, UNKNOWN
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, UNKNOWN_GROUP, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.amounts import parsed, plain
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.devices import Claims, allocation
@@ -59,7 +66,7 @@ class PodReader:
         self._has_zones = has_zones
         self._faults = faults
         self._asked: dict[str, _Asked] = {}
-        self._utilities = frozenset((engine.reservation_app, api_names.SCALING_APP))
+        self._utilities = frozenset((engine.reservation_app, SCALING_APP))
 
     def read(self, pods: Sequence[Object]) -> tuple[Pod, ...]:
         """Return the pods; those that failed are not watched by the engine."""
@@ -97,7 +104,7 @@ class PodReader:
             groups = tuple(binding.spec.get("selectedGPUGroups") or ()) or groups
             self._assume(pod, uid, binding)
         scheduler = spec.get("schedulerName") or "default-scheduler"
-        app = labels.get(api_names.APP)
+        app = labels.get(APP_LABEL)
         if app in self._utilities:
             # The engine's own helpers are not charged to what queues divide, and hold no device themselves.
             scheduler = self._engine.settings.scheduler_name
@@ -111,7 +118,7 @@ class PodReader:
             group=self._group(pod),
             status=status,
             node=node,
-            sub_group=labels.get(api_names.SUB_GROUP, ""),
+            sub_group=labels.get(SUB_GROUP_LABEL, ""),
             request=request,
             gpu=gpu,
             gpu_groups=groups,
@@ -138,19 +145,19 @@ class PodReader:
         )
 
     def _succeeded(self, pod: Object, uid: str) -> Pod:
-        sub_group = pod.labels.get(api_names.SUB_GROUP, "")
+        sub_group = pod.labels.get(SUB_GROUP_LABEL, "")
         return Pod(
             uid, pod.name, pod.namespace, self._group(pod), SUCCEEDED, sub_group=sub_group, request=_EMPTY, scheduler=""
         )  # fmt: skip
 
     def _group(self, pod: Object) -> str | None:
-        name = pod.annotations.get(api_names.POD_GROUP)
+        name = pod.annotations.get(POD_GROUP_ANNOTATION)
         if not name:
             return None
         if name not in self._groups:
             message = f"its pod group `{name}` does not exist; nothing is decided about it"
             hint = "include the pod groups: kubectl get podgroups.scheduling.run.ai -A -o json"
-            place = pod.place.at("metadata", "annotations", api_names.POD_GROUP)
+            place = pod.place.at("metadata", "annotations", POD_GROUP_ANNOTATION)
             self._faults.append(Fault(UNKNOWN_GROUP, pod.address, message, hint, place))
             return None
         return name
@@ -233,9 +240,9 @@ class PodReader:
     def _zones(self, pod: Object, binding: Object | None) -> Zones:
         given = None if binding is None else binding.spec.get("predictedNUMAZones")
         return (
-            self._annotated_zones(pod, api_names.ZONES_OBSERVED)
+            self._annotated_zones(pod, ZONES_OBSERVED_ANNOTATION)
             or self._zones_of(given or (), pod)
-            or self._annotated_zones(pod, api_names.ZONES_PREDICTED)
+            or self._annotated_zones(pod, ZONES_PREDICTED_ANNOTATION)
         )
 
     def _annotated_zones(self, pod: Object, key: str) -> Zones:

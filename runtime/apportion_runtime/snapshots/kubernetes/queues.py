@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from apportion_api.kai.names import DEFAULT_QUEUE_PRIORITY
 from apportion_runtime.core.resources import UNLIMITED
 from apportion_runtime.core.snapshot import Queue, QueueResource
 from apportion_runtime.snapshots.faults import QUANTITY, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.times import created, duration
@@ -47,7 +47,7 @@ def _queue(queue: Object, faults: list[Fault]) -> Queue:
         cpu=_resource(resources.get("cpu"), float),
         memory=_resource(resources.get("memory"), _bytes),
         gpu=_resource(resources.get("gpu"), float),
-        priority=api_names.DEFAULT_QUEUE_PRIORITY if priority is None else priority,
+        priority=DEFAULT_QUEUE_PRIORITY if priority is None else priority,
         created=created(queue, faults),
         preempt_min_runtime=duration(queue, "preemptMinRuntime", QUANTITY, faults),
         reclaim_min_runtime=duration(queue, "reclaimMinRuntime", QUANTITY, faults),

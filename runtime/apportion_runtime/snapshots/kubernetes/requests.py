@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_api.kubernetes.names import WHOLE_GPUS
 from apportion_runtime.core.resources import GpuRequest, hundredths, is_mig
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.amounts import CPU, MEMORY, PODS, scalar
 from apportion_runtime.snapshots.quantities import thousandths, whole
 
@@ -37,7 +37,7 @@ class Requirements:
                 made.cpu += thousandths(nanos)
             elif name == MEMORY:
                 made.memory += whole(nanos)
-            elif name in api_names.WHOLE_GPUS:
+            elif name in WHOLE_GPUS:
                 made._add_gpus(whole(nanos))
             elif is_mig(name):
                 made.mig[name] = made.mig.get(name, 0) + whole(nanos)

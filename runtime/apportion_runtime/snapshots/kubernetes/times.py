@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from apportion_api.kai.names import LAST_EVICTION_ANNOTATION, LAST_START_ANNOTATION, STALE_SINCE_ANNOTATION
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, Fault
-from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import parse_duration, parse_time
 
 _HINT = "write a time such as 2026-11-21T08:00:00Z"
-_STAMPS = (api_names.STALE_SINCE, api_names.LAST_START, api_names.LAST_EVICTION)
+_STAMPS = (STALE_SINCE_ANNOTATION, LAST_START_ANNOTATION, LAST_EVICTION_ANNOTATION)
 
 
 def created(of: Object, faults: list[Fault]) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from apportion_runtime.snapshots.kubernetes import api_names
+from apportion_api.kai.names import SHARED_GPU_CONFIG_MAP_ANNOTATION
 from apportion_runtime.snapshots.kubernetes.objects import Object
 
 
@@ -28,7 +28,7 @@ class ExistingVolumes:
         """Return the config maps that a pod cannot do without and the cluster has not."""
         if self._config_maps is None:
             return ()
-        shared = pod.annotations.get(api_names.SHARED_GPU_CONFIG_MAP)
+        shared = pod.annotations.get(SHARED_GPU_CONFIG_MAP_ANNOTATION)
         wanted = {
             ref.get("name") or ""
             for ref in _config_map_refs(pod.spec)

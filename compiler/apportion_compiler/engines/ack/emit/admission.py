@@ -8,15 +8,15 @@ an owner, such as the Job by which KubeRay submits a RayJob, is not a job of its
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.engine_table import EngineTable, Requirement
-from apportion_compiler.engines.ack.names import (
-    DEFAULT_SCHEDULER,
+from apportion_api.ack.names import (
     KOORDINATOR_QUOTA_LABEL,
     PREEMPTIBLE_LABEL,
     QUEUE_NAMESPACE,
     QUOTA_LABEL,
     SUSPEND_ANNOTATION,
 )
+from apportion_compiler.backends.admission.engine_table import EngineTable, Requirement
+from apportion_compiler.engines.ack.names import DEFAULT_SCHEDULER
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_api.ack.objects import FULL_NAME_ANNOTATION, ROOT
-from apportion_compiler.backends.capability import Manifest
-from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.ack.names import (
+from apportion_api.ack.names import (
     AVAILABLE_QUOTA_ANNOTATION,
+    FULL_NAME_ANNOTATION,
     GENERATED_LABEL,
     PARENT_NAME_ANNOTATION,
     QUEUE_API,
     QUEUE_NAMESPACE,
-    node_names,
+    ROOT,
 )
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.engines.ack.names import node_names
 from apportion_compiler.ir.program import Program, Queue
 
 

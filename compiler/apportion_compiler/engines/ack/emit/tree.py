@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from apportion_api.ack.objects import ROOT
+from apportion_api.ack.names import LEND_LIMIT_ATTRIBUTE, ROOT, TREE_API, TREE_NAME, TREE_NAMESPACE
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.quota_tree import (
@@ -24,14 +25,9 @@ from apportion_compiler.backends.quota_tree import (
     quota_tree,
 )
 from apportion_compiler.engines.ack.names import (
-    GPU_RESOURCE,
-    LEND_LIMIT_ATTRIBUTE,
     OWNER_ATTRIBUTE,
     QUEUE_ID_ATTRIBUTE,
     STAND_IN_ATTRIBUTE,
-    TREE_API,
-    TREE_NAME,
-    TREE_NAMESPACE,
     node_names,
     root_queue,
 )

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_api.ack.objects import FULL_NAME_ANNOTATION, ROOT, ElasticQuotaTree, Queue
-from apportion_api.objects import is_a, read
-from apportion_compiler.engine_rules.verdict import Effect, EngineRules, Manifest, Verdict
-from apportion_compiler.engines.ack.names import (
+from apportion_api.ack.names import (
     AVAILABLE_QUOTA_ANNOTATION,
+    FULL_NAME_ANNOTATION,
     GENERATED_LABEL,
     QUEUE_NAMESPACE,
+    ROOT,
     TREE_NAMESPACE,
 )
+from apportion_api.ack.objects import ElasticQuotaTree, Queue
+from apportion_api.objects import is_a, read
+from apportion_compiler.engine_rules.verdict import Effect, EngineRules, Manifest, Verdict
 from apportion_compiler.engines.ack.rules.tree_nodes import Tree, node_verdicts, read_tree
 from apportion_compiler.plain_objects import annotations_of, described, group_of, labels_of, name_of, text
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.ack import names
 from apportion_api.ack.objects import ElasticQuotaTree
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Workload, WorkloadContext, listed
-from apportion_compiler.engines.ack import names
 from apportion_compiler.plain_objects import annotations_of
 
 _BY_FIELD = {("batch", "Job"), ("batch", "CronJob"), ("ray.io", "RayJob")}

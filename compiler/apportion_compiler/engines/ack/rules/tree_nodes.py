@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from apportion_api.ack.objects import ROOT, ElasticQuotaTree, QuotaNode
+from apportion_api.ack.names import LEND_LIMIT_ATTRIBUTE, ROOT
+from apportion_api.ack.objects import ElasticQuotaTree, QuotaNode
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
-from apportion_compiler.engines.ack.names import LEND_LIMIT_ATTRIBUTE
 
 
 @dataclass(frozen=True, slots=True)

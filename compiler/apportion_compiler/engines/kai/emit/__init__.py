@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.kai.names import INSTALLED_CLASSES, TOPOLOGY_API
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
@@ -35,7 +36,6 @@ from apportion_compiler.engines.kai.emit.chart import (
 )
 from apportion_compiler.engines.kai.emit.queues import queues
 from apportion_compiler.engines.kai.emit.shards import emitted_shards, scheduling_shard, shards_of
-from apportion_compiler.engines.kai.names import INSTALLED_CLASSES, TOPOLOGY_API
 from apportion_compiler.ir.program import PriorityClass, Program, Topology
 from apportion_compiler.kubernetes_names import object_name
 

@@ -8,18 +8,19 @@ the scheduler reads them there.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.engine_table import EngineTable, SchedulingUnit
-from apportion_compiler.engines.kai.names import (
+from apportion_api.kai.names import (
     DEFAULT_CLASS,
     DEPLOYMENT_CLASS,
     GPU_SHARING_ANNOTATIONS,
+    GROUP,
     PREEMPTIBILITY_LABEL,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
-    RAY_PRIORITY_CLASS_LABEL,
     SHARED_QUEUE,
     SYSTEM_NAMESPACES,
 )
+from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
+from apportion_compiler.backends.admission.engine_table import EngineTable, SchedulingUnit
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.priority import NON_PREEMPTIBLE_FROM
@@ -42,7 +43,5 @@ def engine_table(program: Program) -> EngineTable:
             object_name(cls.name) for cls in classes if cls.preemptible != (cls.value < NON_PREEMPTIBLE_FROM)
         ),
         system_namespaces=SYSTEM_NAMESPACES,
-        unit=SchedulingUnit(
-            "scheduling.run.ai", "podgroups", "PodGroup", "queue", "priorityClassName", "preemptibility"
-        ),
+        unit=SchedulingUnit(GROUP, "podgroups", "PodGroup", "queue", "priorityClassName", "preemptibility"),
     )

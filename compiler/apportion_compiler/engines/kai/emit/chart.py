@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apportion_api.kai.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.engines.kai.emit.shards import Shard
-from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
 from apportion_compiler.ir.program import Program
 
 VALUES_FILE = "values.yaml"

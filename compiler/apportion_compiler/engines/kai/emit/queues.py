@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.kai.names import NODE_POOL_LABEL, QUEUE_API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.engines.kai.emit.numbers import kai_number, weight_number
 from apportion_compiler.engines.kai.emit.shards import Shard
-from apportion_compiler.engines.kai.names import NODE_POOL_LABEL, QUEUE_API
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.duration import duration_text
 from apportion_policy.quantity import UNLIMITED, Amount

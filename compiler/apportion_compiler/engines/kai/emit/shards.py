@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apportion_api.kai.names import DEFAULT_SHARD, SHARD_API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.partitions import Partition, QueueNames, partitions_of, queue_names
 from apportion_compiler.engines.kai.emit.numbers import weight_number
-from apportion_compiler.engines.kai.names import DEFAULT_SHARD, SHARD_API
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.duration import duration_text

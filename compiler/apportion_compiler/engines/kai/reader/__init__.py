@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from apportion_api.kai.names import CONFIGURATION_GROUP, DEFAULT_SCHEDULER, GROUP, INSTALLED_CLASSES, NODE_POOL_LABEL
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER, INSTALLED_CLASSES, NODE_POOL_LABEL
 from apportion_compiler.engines.kai.reader.numbers import ACCOUNTED, amount_of, is_unlimited, weight_of
 from apportion_compiler.engines.kai.reader.shards import cluster_of, pools_of
 from apportion_compiler.plain_objects import (
@@ -54,7 +54,7 @@ _DEFAULT = ""
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what KAI's objects among the manifests say. Raises `ValueError` for a duration that is none."""
-    objects = [m for m in of_kind(manifests, "scheduling.run.ai", "Queue") if name_of(m)]
+    objects = [m for m in of_kind(manifests, GROUP, "Queue") if name_of(m)]
     shards = _shards(objects, manifests)
     notes: list[Note] = list(_notes(shards))
     queues = {id_: _queue(id_, shards, notes) for id_ in shards.groups}
@@ -139,7 +139,7 @@ def _partitions(objects: Sequence[Manifest], manifests: Sequence[Manifest]) -> M
     named = {partition_of(m) for m in objects}
     named |= {
         text(shard, "spec", "partitionLabelValue") or _DEFAULT
-        for shard in of_kind(manifests, "kai.scheduler", "SchedulingShard")
+        for shard in of_kind(manifests, CONFIGURATION_GROUP, "SchedulingShard")
     }
     return {_DEFAULT: None, **{p: _model(p) for p in sorted(named) if p != _DEFAULT}}
 
@@ -326,7 +326,7 @@ def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Ite
 
 
 def _topologies(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[TopologyRecord]:
-    for manifest in of_kind(manifests, "kai.scheduler", "Topology"):
+    for manifest in of_kind(manifests, CONFIGURATION_GROUP, "Topology"):
         levels = items(manifest, "spec", "levels")
         keys = [key for level in levels if (key := text(level, "nodeLabel")) is not None]
         if any(text(level, "alias") for level in levels):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER
+from apportion_api.kai.names import CONFIGURATION_GROUP, DEFAULT_SCHEDULER
 from apportion_compiler.plain_objects import described, integer, mapping, of_kind, text, whole_seconds
 from apportion_compiler.readers.objects import unknown_fields
 from apportion_compiler.readers.record import ClusterRecord, Manifest, Note, PoolRecord
@@ -54,7 +54,7 @@ def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[N
 
 
 def _shards(manifests: Sequence[Manifest]) -> list[Manifest]:
-    return of_kind(manifests, "kai.scheduler", "SchedulingShard")
+    return of_kind(manifests, CONFIGURATION_GROUP, "SchedulingShard")
 
 
 def _placement(shard: Manifest | None) -> tuple[str | None, str | None]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kai.names import INSTALLED_CLASSES, PREEMPTIBILITY_LABEL
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.names import INSTALLED_CLASSES, PREEMPTIBILITY_LABEL
 from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind
 from apportion_compiler.plain_objects import integer, labels_of, name_of
 from apportion_policy.priority import NON_PREEMPTIBLE_FROM

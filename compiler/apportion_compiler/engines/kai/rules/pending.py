@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kai import names
+from apportion_api.kai.names import GROUP
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,
     WorkloadContext,
     listed,
 )
-from apportion_compiler.engines.kai import names
 from apportion_compiler.engines.kai.rules.pod_webhook import gpu_sharing
 from apportion_compiler.plain_objects import text
 
@@ -28,7 +29,7 @@ def _labels(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _queues(context: WorkloadContext) -> Iterator[Verdict]:
-    queues = context.named("scheduling.run.ai", "Queue")
+    queues = context.named(GROUP, "Queue")
     if not queues:
         return
     inner = {text(queue, "spec", "parentQueue") for queue in queues.values()}

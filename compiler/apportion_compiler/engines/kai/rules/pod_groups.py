@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.kai.names import GROUP
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
 from apportion_compiler.plain_objects import items, mapping, text
 
-_GROUP, _VERSION = "scheduling.run.ai", "v2alpha2"
+_GROUP, _VERSION = GROUP, "v2alpha2"
 _PREEMPTIBILITY = ("preemptible", "non-preemptible")
 
 

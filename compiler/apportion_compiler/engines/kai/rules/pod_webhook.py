@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import cast
 
+from apportion_api.kai import names
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, WorkloadContext, template_field
-from apportion_compiler.engines.kai import names
 from apportion_compiler.plain_objects import annotations_of, items, mapping
 from apportion_compiler.workload_shapes import PodSet
 
-_GPU = "nvidia.com/gpu"
+_GPU = GPU_RESOURCE
 _FRACTION, _MEMORY, _DEVICES = names.GPU_SHARING_ANNOTATIONS
 _MAX_UNSIGNED = 2**64
 

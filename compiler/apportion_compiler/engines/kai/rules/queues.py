@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import isfinite
 
+from apportion_api.kai.names import QUEUE_API
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.names import QUEUE_API
 from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
 from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.plain_objects import mapping, name_of

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from apportion_api.kai.names import TOPOLOGY_API
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.names import TOPOLOGY_API
 from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
 from apportion_compiler.plain_objects import items, mapping, name_of, text
 
 _GROUP, _, _VERSION = TOPOLOGY_API.partition("/")
-_HOSTNAME = "kubernetes.io/hostname"
 _MAX_LEVELS = 16
 _MAX_KEY = 316
 _KEY = re.compile(
@@ -67,7 +67,7 @@ def _levels(about: FieldVerdicts, manifest: Manifest, keys: Sequence[str | None]
             )
         if key in keys[:number]:
             yield about.rejected(f"{field}.nodeLabel", "Duplicate", "nodeLabel must be unique", "list each level once")
-        if key == _HOSTNAME and number < len(keys) - 1:
+        if key == HOSTNAME_LABEL and number < len(keys) - 1:
             yield about.rejected(
                 f"{field}.nodeLabel", "Invalid",
                 "the kubernetes.io/hostname label can only be used at the lowest level of topology", "list it last",

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.kai.names import NODE_POOL_LABEL, SHARD_API, SHARED_QUEUE
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.names import NODE_POOL_LABEL, SHARD_API, SHARED_QUEUE
 from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind
 from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, UNITS, UNLIMITED, is_queue, number, number_text
 from apportion_compiler.plain_objects import labels_of, mapping, name_of, text

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.koordinator.names import INSTALLED_CLASSES
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
@@ -30,7 +31,6 @@ from apportion_compiler.engines.koordinator.emit.quotas import quotas
 from apportion_compiler.engines.koordinator.emit.refusals import refusals
 from apportion_compiler.engines.koordinator.emit.topologies import topologies
 from apportion_compiler.engines.koordinator.emit.trees import profiles, trees_of
-from apportion_compiler.engines.koordinator.names import INSTALLED_CLASSES
 from apportion_compiler.ir.program import Program
 
 CAPABILITIES: Mapping[Feature, Capability] = {

@@ -8,8 +8,7 @@ the resources.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.engine_table import EngineTable
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     DEFAULT_QUOTA,
     PREEMPTIBLE_LABEL,
     QUEUE_LABEL,
@@ -17,6 +16,7 @@ from apportion_compiler.engines.koordinator.names import (
     SCHEDULER,
     UNCOUNTED_RESOURCES,
 )
+from apportion_compiler.backends.admission.engine_table import EngineTable
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.koordinator.names import QUOTA_NAMESPACE, SCHEDULER, SCHEDULER_CONFIG
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.pool_labels import gpu_model_labels
 from apportion_compiler.backends.yaml_documents import Block, yaml_document, yaml_text
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.koordinator.emit.trees import Tree
-from apportion_compiler.engines.koordinator.names import GPU_RESOURCE, QUOTA_NAMESPACE, SCHEDULER, SCHEDULER_CONFIG
 from apportion_compiler.ir.program import Program
 
 CONFIG_FILE = "koord-scheduler-config.yaml"

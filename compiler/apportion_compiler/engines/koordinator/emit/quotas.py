@@ -11,24 +11,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_compiler.backends.capability import Manifest
-from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.backends.quota_tree import quantity_text
-from apportion_compiler.engines.koordinator.emit.trees import Tree
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     ALLOW_LENT_LABEL,
     FORCE_UPDATE_LABEL,
-    GPU_RESOURCE,
     IS_PARENT_LABEL,
     NAMESPACES_ANNOTATION,
     PARENT_LABEL,
     QUOTA_API,
     QUOTA_NAMESPACE,
     SHARED_WEIGHT_ANNOTATION,
-    STAND_IN_ANNOTATION,
     TREE_ID_LABEL,
-    WEIGHT_UNIT_ANNOTATION,
 )
+from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.quota_tree import quantity_text
+from apportion_compiler.engines.koordinator.emit.trees import Tree
+from apportion_compiler.engines.koordinator.names import STAND_IN_ANNOTATION, WEIGHT_UNIT_ANNOTATION
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import is_over, weight_text
 from apportion_policy.resources import GPU

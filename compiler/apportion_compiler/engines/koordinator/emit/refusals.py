@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.backends.quota_tree import beyond_numbers
 from apportion_compiler.engines.koordinator.emit.quotas import lends_partially, weighs_nothing
 from apportion_compiler.engines.koordinator.emit.trees import trees_of
-from apportion_compiler.engines.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS
 from apportion_compiler.ir.program import PriorityClass, Program, Queue
 
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.koordinator.names import NODE_LAYER, TOPOLOGY_API, TOPOLOGY_NAME
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.koordinator.names import (
-    NODE_LAYER,
-    TOPOLOGY_ANNOTATION,
-    TOPOLOGY_API,
-    TOPOLOGY_NAME,
-)
+from apportion_compiler.engines.koordinator.names import TOPOLOGY_ANNOTATION
 from apportion_compiler.ir.program import Program, Topology
-
-_HOSTNAME = "kubernetes.io/hostname"
 
 
 def topologies(program: Program) -> Iterator[Manifest]:
@@ -34,7 +29,7 @@ def _layers(topology: Topology) -> Iterator[dict[str, object]]:
     """Yield a layer for each level, named by its label, and the nodes' own below all."""
     above: dict[str, object] = {}
     for level in topology.levels:
-        if level != _HOSTNAME:
+        if level != HOSTNAME_LABEL:
             yield {"topologyLayer": level, "labelKey": [level], **above}
             above = {"parentTopologyLayer": level}
     yield {"topologyLayer": NODE_LAYER, **above}

@@ -11,6 +11,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.koordinator.names import (
+    IS_PARENT_LABEL,
+    PROFILE_API,
+    QUOTA_NAMESPACE,
+    RESOURCE_KEYS_ANNOTATION,
+    ROOT_QUOTA,
+    TREE_ID_LABEL,
+)
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.partitions import Partition, QueueNames, partitions_of, queue_names
@@ -23,15 +32,6 @@ from apportion_compiler.backends.quota_tree import (
     managed_resources,
     quota_tree,
     whole_gpus,
-)
-from apportion_compiler.engines.koordinator.names import (
-    GPU_RESOURCE,
-    IS_PARENT_LABEL,
-    PROFILE_API,
-    QUOTA_NAMESPACE,
-    RESOURCE_KEYS_ANNOTATION,
-    ROOT_QUOTA,
-    TREE_ID_LABEL,
 )
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import label_value, object_name

@@ -8,23 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.backends.quota_tree import stands_for_no_size
-from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     ALLOW_LENT_LABEL,
     DEFAULT_QUOTA,
+    GROUP,
     IS_ROOT_LABEL,
     NAMESPACES_ANNOTATION,
     NODE_LAYER,
     PARENT_LABEL,
+    PROFILE_GROUP,
     QUOTA_PREFIX,
     ROOT_QUOTA,
     SHARED_WEIGHT_ANNOTATION,
-    STAND_IN_ANNOTATION,
     SYSTEM_QUOTA,
-    TOPOLOGY_ANNOTATION,
+    TOPOLOGY_GROUP,
     TREE_ID_LABEL,
+)
+from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.backends.quota_tree import stands_for_no_size
+from apportion_compiler.embedded_text import json_value
+from apportion_compiler.engines.koordinator.names import (
+    STAND_IN_ANNOTATION,
+    TOPOLOGY_ANNOTATION,
     WEIGHT_UNIT_ANNOTATION,
 )
 from apportion_compiler.plain_objects import (
@@ -57,9 +63,8 @@ from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import Amount, Unlimited, add, kubernetes_units
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
-_GROUP = "scheduling.sigs.k8s.io"
 _OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
-_WEIGHTED = {"cpu": CPU, "memory": MEMORY, "nvidia.com/gpu": GPU}
+_WEIGHTED = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +122,14 @@ READER = Reader("koordinator", read)
 
 def _trees(manifests: Sequence[Manifest]) -> list[_Tree]:
     """Return the trees, the one without a model first."""
-    profiles = of_kind(manifests, "quota.koordinator.sh", "ElasticQuotaProfile")
+    profiles = of_kind(manifests, PROFILE_GROUP, "ElasticQuotaProfile")
     roots = {text(profile, "spec", "quotaName") for profile in profiles}
     models = {
         labels_of(profile).get(TREE_ID_LABEL, ""): text(profile, "spec", "nodeSelector", "matchLabels", GPU_MODEL_LABEL)
         for profile in profiles
     }
     held: dict[str, dict[str, Manifest]] = {"": {}, **{tree_id: {} for tree_id in sorted(models) if tree_id}}
-    for quota in of_kind(manifests, _GROUP, "ElasticQuota"):
+    for quota in of_kind(manifests, GROUP, "ElasticQuota"):
         labels, name = labels_of(quota), name_of(quota)
         if name and name not in _OWN and name not in roots and labels.get(IS_ROOT_LABEL) != "true":
             held.setdefault(labels.get(TREE_ID_LABEL, ""), {})[name] = quota
@@ -282,7 +287,7 @@ def _pools(tree: _Tree) -> Iterator[PoolRecord]:
 
 
 def _topologies(manifests: Sequence[Manifest]) -> Iterator[TopologyRecord]:
-    for manifest in of_kind(manifests, "scheduling.koordinator.sh", "ClusterNetworkTopology"):
+    for manifest in of_kind(manifests, TOPOLOGY_GROUP, "ClusterNetworkTopology"):
         layers = {text(layer, "topologyLayer") or "": layer for layer in items(manifest, "spec", "networkTopologySpec")}
         chain: list[str] = []
         at: str | None = NODE_LAYER

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.koordinator.names import GROUP, PROFILE_GROUP
 from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
 from apportion_compiler.engines.koordinator.rules.ignored_fields import ignored_verdicts
 from apportion_compiler.engines.koordinator.rules.quota import Quota, read_quota
@@ -16,16 +17,14 @@ from apportion_compiler.engines.koordinator.rules.settings import Settings, read
 from apportion_compiler.engines.koordinator.rules.topology import topology_verdicts
 from apportion_compiler.plain_objects import of_kind, text
 
-_GROUP = "scheduling.sigs.k8s.io"
-
 
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> Iterator[Verdict]:
     """Yield verdicts on quotas, profiles, priority classes and the scheduler's configuration."""
-    given = [read_quota(m, index) for index, m in enumerate(manifests) if of_kind([m], _GROUP, "ElasticQuota")]
+    given = [read_quota(m, index) for index, m in enumerate(manifests) if of_kind([m], GROUP, "ElasticQuota")]
     named = {(quota.namespace, quota.name) for quota in given}
-    there = [read_quota(m, None) for m in of_kind(existing, _GROUP, "ElasticQuota")]
+    there = [read_quota(m, None) for m in of_kind(existing, GROUP, "ElasticQuota")]
     before = {(quota.namespace, quota.name): quota for quota in there}
-    profiles = of_kind((*manifests, *existing), "quota.koordinator.sh", "ElasticQuotaProfile")
+    profiles = of_kind((*manifests, *existing), PROFILE_GROUP, "ElasticQuotaProfile")
     settings: Settings = read_settings(manifests, existing)
     kept = [quota for quota in there if (quota.namespace, quota.name) not in named]
     quotas: list[Quota] = [*given, *kept]

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_compiler.backends.quota_tree import MAX_NUMBER
-from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engine_rules.quota_amounts import NANO, read_amounts, texts
-from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     ALLOW_LENT_LABEL,
     FORCE_UPDATE_LABEL,
     IS_PARENT_LABEL,
@@ -17,6 +13,10 @@ from apportion_compiler.engines.koordinator.names import (
     ROOT_QUOTA,
     SHARED_WEIGHT_ANNOTATION,
 )
+from apportion_compiler.backends.quota_tree import MAX_NUMBER
+from apportion_compiler.embedded_text import json_value
+from apportion_compiler.engine_rules.quota_amounts import NANO, read_amounts, texts
+from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engines.koordinator.rules.quota import Quota, bound_namespaces
 from apportion_compiler.engines.koordinator.rules.settings import Settings
 from apportion_compiler.kubernetes_names import MAX_NAME

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from apportion_api.koordinator import names
+from apportion_api.koordinator.names import GANG_MIN_ANNOTATION, GROUP
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.every_engine import gang_shortfall
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
@@ -13,14 +15,11 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
     listed,
     template_field,
 )
-from apportion_compiler.engines.koordinator import names
 from apportion_compiler.plain_objects import annotations_of, labels_of, text
-
-_GANG_MIN = "gang.scheduling.koordinator.sh/min-available"
 
 
 def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
-    quotas = context.named("scheduling.sigs.k8s.io", "ElasticQuota")
+    quotas = context.named(GROUP, "ElasticQuota")
     inner = {name for name, quota in quotas.items() if labels_of(quota).get(names.IS_PARENT_LABEL) == "true"}
     for workload in context.workloads:
         # The label counts on pods alone.
@@ -60,9 +59,9 @@ def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
     for workload in context.workloads:
         # Bare pods of one gang are counted nowhere but by name.
         for pods in () if workload.is_bare else workload.sets:
-            needed = annotations_of(cast("Manifest", pods.template)).get(_GANG_MIN)
+            needed = annotations_of(cast("Manifest", pods.template)).get(GANG_MIN_ANNOTATION)
             if needed is not None:
-                yield from gang_shortfall(workload, pods, needed, f"annotations[{_GANG_MIN}]")
+                yield from gang_shortfall(workload, pods, needed, f"annotations[{GANG_MIN_ANNOTATION}]")
 
 
 RULES: tuple[Rule, ...] = (_quotas, _schedulers, _gangs)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engine_rules.quota_amounts import Amounts, read_amounts
-from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     FORCE_UPDATE_LABEL,
     IS_PARENT_LABEL,
     IS_ROOT_LABEL,
@@ -17,6 +14,9 @@ from apportion_compiler.engines.koordinator.names import (
     ROOT_QUOTA,
     TREE_ID_LABEL,
 )
+from apportion_compiler.embedded_text import json_value
+from apportion_compiler.engine_rules.quota_amounts import Amounts, read_amounts
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, text
 
 

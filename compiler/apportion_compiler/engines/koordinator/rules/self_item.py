@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.koordinator.names import ROOT_QUOTA, SHARED_WEIGHT_ANNOTATION, STRICT_KEYS_ANNOTATION, SYSTEM_QUOTA
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engines.koordinator.names import (
-    ROOT_QUOTA,
-    SHARED_WEIGHT_ANNOTATION,
-    STRICT_KEYS_ANNOTATION,
-    SYSTEM_QUOTA,
-)
 from apportion_compiler.engines.koordinator.rules.quota import Quota
 from apportion_compiler.plain_objects import annotations_of, mapping
 

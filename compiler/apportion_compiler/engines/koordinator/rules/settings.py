@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS, SCHEDULER_CONFIG
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engines.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS, SCHEDULER_CONFIG
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
 
 _NEEDED = {

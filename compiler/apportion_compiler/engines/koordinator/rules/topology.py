@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.koordinator.names import (
+from apportion_api.koordinator.names import (
     IS_PARENT_LABEL,
     NAMESPACES_ANNOTATION,
     PARENT_LABEL,
@@ -16,6 +14,8 @@ from apportion_compiler.engines.koordinator.names import (
     ROOT_QUOTA,
     TREE_ID_LABEL,
 )
+from apportion_compiler.embedded_text import json_value
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.koordinator.rules.quota import Quota
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, text
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_api.kueue.names import API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
@@ -36,7 +37,6 @@ TOPOLOGY_ANNOTATION = f"{GROUP}/topology"
 """On a Topology and on its flavors: the author's name of it."""
 HOSTS_TOPOLOGY = f"{GROUP}/hosts"
 """A topology of one level, for flavors that need one for the others' sake."""
-_HOSTNAME = "kubernetes.io/hostname"
 _MAX_TOLERATIONS = 8
 
 
@@ -240,7 +240,7 @@ def _flavor(
     topology = topologies.get(pools[0].topology or "") if labels else None
     if topology is None and topologies and labels:
         # Work that asks for no topology is admitted only where every flavor of its queue has one.
-        topology = Topology(HOSTS_TOPOLOGY, (_HOSTNAME,), program.source)
+        topology = Topology(HOSTS_TOPOLOGY, (HOSTNAME_LABEL,), program.source)
     base = _base_name(pools, alike, model)
     ids = tuple(pool.id for pool in pools)
     name = _name(base, ids, taken)

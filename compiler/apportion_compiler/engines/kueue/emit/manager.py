@@ -6,6 +6,7 @@ installed is waited for; one that a version does not know keeps the manager from
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.kueue.names import CONFIG_API, CONFIGURATION_GROUP
 from apportion_compiler.backends.admission.namespace_metadata import QUEUE_LABEL
 from apportion_compiler.backends.capability import Artifact
@@ -13,7 +14,7 @@ from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.kueue.emit.flavor_quotas import counted_resources, counts_total
 from apportion_compiler.engines.kueue.emit.flavors import Layout
-from apportion_compiler.engines.kueue.names import GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
+from apportion_compiler.engines.kueue.names import SCHEDULER, TOTAL_GPUS
 from apportion_compiler.ir.program import Program
 from apportion_policy.duration import duration_text, parse_duration
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.kueue.names import API, GROUP, PROVISIONING_CONTROLLER
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.kueue.names import GPU_RESOURCE
 from apportion_compiler.ir.program import Program, ProvisioningPlan
 from apportion_compiler.kubernetes_names import dotless_name
 from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, QUEUED_PROVISIONING_GKE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_api.kueue.names import API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, metadata
@@ -157,11 +158,7 @@ def _namespaces(queue: Queue) -> dict[str, object]:
     if not queue.namespaces:
         return {}
     values = list(queue.namespaces)
-    return {
-        "namespaceSelector": {
-            "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": values}]
-        }
-    }
+    return {"namespaceSelector": {"matchExpressions": [{"key": NAMESPACE_LABEL, "operator": "In", "values": values}]}}
 
 
 def _quotas(queue: Queue, groups: Sequence[Group], division: Division) -> dict[str, object]:

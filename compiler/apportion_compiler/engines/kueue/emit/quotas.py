@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.engines.kueue.emit.flavor_quotas import (
     DEVICE,
     TOTAL,
@@ -20,7 +21,7 @@ from apportion_compiler.engines.kueue.emit.flavor_quotas import (
     counts_total,
 )
 from apportion_compiler.engines.kueue.emit.flavors import Flavor, Layout
-from apportion_compiler.engines.kueue.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
+from apportion_compiler.engines.kueue.names import NO_BOUND, TOTAL_GPUS
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.cluster_share import guarantee_at_least, written_text
 from apportion_compiler.engines.kueue.emit.flavor_quotas import DEVICE, counted_resources
 from apportion_compiler.engines.kueue.emit.flavors import layout_of, places_by_topology
 from apportion_compiler.engines.kueue.emit.quotas import groups_of
 from apportion_compiler.engines.kueue.emit.unreachable_pools import unreachable_pools
-from apportion_compiler.engines.kueue.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
+from apportion_compiler.engines.kueue.names import NO_BOUND, TOTAL_GPUS
 from apportion_compiler.ir.program import Program
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import Amount, Unlimited, kubernetes_units

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_api.kueue.names import CONFIGURATION_GROUP, DEFAULT_QUEUE, GROUP, NEVER
 from apportion_api.kueue.objects import ClusterQueue, Cohort, LocalQueue, QuotaHolder, WorkloadPriorityClass
 from apportion_api.objects import LabelSelector, read_all
@@ -73,7 +74,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY
 
 _OTHERS = ("access", "admission", "namespaces", "priority-classes", "quotas")
 """What a cluster that others set up has beside its queues."""
-_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_NAMESPACE_NAME = NAMESPACE_LABEL
 _STRATEGIES = {
     name: KueueSettings.model_validate({"queueing_strategy": name}) for name in ("BestEffortFIFO", "StrictFIFO")
 }

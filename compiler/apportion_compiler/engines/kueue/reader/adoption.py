@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from apportion_api.kubernetes.names import LAST_APPLIED_ANNOTATION
 from apportion_api.kueue.names import GROUP
 from apportion_compiler.engines.kueue.emit.queues import further
 from apportion_compiler.kubernetes_names import is_label, object_name, suggested_name
-from apportion_compiler.plain_objects import LAST_APPLIED, annotations_of, labels_of, mapping, name_of, of_kind, text
+from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import ImportRecord, Manifest, QueueRecord
 from apportion_policy.engine_settings import KueueSettings
@@ -186,7 +187,7 @@ def _fields(manifest: Manifest) -> dict[str, Any]:
 
 def _marks(manifest: Manifest) -> dict[str, Any]:
     labels = further(labels_of(manifest))
-    annotations = {k: v for k, v in further(annotations_of(manifest)).items() if k != LAST_APPLIED}
+    annotations = {k: v for k, v in further(annotations_of(manifest)).items() if k != LAST_APPLIED_ANNOTATION}
     return {key: held for key, held in (("labels", labels), ("annotations", annotations)) if held}
 
 

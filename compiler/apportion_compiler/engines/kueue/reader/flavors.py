@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from apportion_api.kubernetes.names import GPU_PRODUCT_LABEL
 from apportion_api.kueue.names import GROUP
 from apportion_api.kueue.objects import ResourceFlavor, Topology
 from apportion_api.objects import read, read_all
@@ -34,7 +35,7 @@ from apportion_policy.resources import CPU, MEMORY
 _MODEL = re.compile(GPU_MODEL_PATTERN)
 _MODEL_LABELS = (
     GPU_MODEL_LABEL,
-    "nvidia.com/gpu.product",
+    GPU_PRODUCT_LABEL,
     GKE_ACCELERATOR_LABEL,
     KARPENTER_GPU_LABEL,
     "aliyun.accelerator/nvidia_name",

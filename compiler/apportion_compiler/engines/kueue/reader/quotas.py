@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from apportion_api.fields import Written
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.kueue.objects import QuotaHolder
-from apportion_compiler.engines.kueue.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
+from apportion_compiler.engines.kueue.names import NO_BOUND, TOTAL_GPUS
 from apportion_compiler.engines.kueue.reader.flavors import FlavorFacts
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, kubernetes_units

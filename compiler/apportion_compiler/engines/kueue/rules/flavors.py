@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_api.kueue.objects import ResourceFlavor, Topology
 from apportion_api.objects import read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.rules.field_validation import EFFECTS, FieldVerdicts
 from apportion_compiler.kubernetes_names import is_label_key, is_label_value
 
-HOSTNAME = "kubernetes.io/hostname"
 _MAX = 8
 _MAX_LEVELS = 16
 
@@ -54,9 +54,9 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
         )
     if len(set(levels)) < len(levels):
         yield about.rejected("spec.levels", "Invalid", "must be unique", "list each label once")
-    if HOSTNAME in levels[:-1]:
+    if HOSTNAME_LABEL in levels[:-1]:
         yield about.rejected(
-            "spec.levels", "Invalid", f"the {HOSTNAME} label can only be used at the lowest level of topology",
+            "spec.levels", "Invalid", f"the {HOSTNAME_LABEL} label can only be used at the lowest level of topology",
             "list it last",
         )  # fmt: skip
     for number, level in enumerate(levels):
@@ -66,7 +66,7 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
             )
     if stored is not None and levels != (before := read(Topology, stored).labels):
         # Up to 0.18 no change at all is accepted.
-        hosts = levels[-1:] == before[-1:] == (HOSTNAME,)
+        hosts = levels[-1:] == before[-1:] == (HOSTNAME_LABEL,)
         yield (about.ignored if hosts else about.rejected)(
             "spec.levels", "Invalid",
             "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
+from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_api.kueue.names import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
 from apportion_api.kueue.objects import (
     AdmissionCheck,
@@ -23,7 +24,7 @@ from apportion_compiler.plain_objects import labels_of, name_of, of_kind
 
 _Object = TypeVar("_Object", bound=ApiObject)
 _ASKED_FOR_BY_ALL = ("cpu", "memory")
-_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_NAMESPACE_NAME = NAMESPACE_LABEL
 
 
 class _KnownObjects:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.kueue.names import PROVISIONING_CONTROLLER
 from apportion_api.kueue.objects import (
     AdmissionCheck,
@@ -18,7 +19,6 @@ from apportion_api.kueue.objects import (
 )
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import WorkloadContext, template_field
-from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.rules.potential_quota import cluster_queues, usable_flavors
 from apportion_compiler.plain_objects import items, mapping
 from apportion_compiler.workload_shapes import PodSet
@@ -57,14 +57,14 @@ def several_pod_sets(context: WorkloadContext) -> Iterator[Verdict]:
 def _asks_for_gpus(pods: PodSet) -> bool:
     sections = ("requests", "limits")
     return any(
-        names.GPU_RESOURCE in mapping(container, "resources", section)
+        GPU_RESOURCE in mapping(container, "resources", section)
         for container in items(pods.spec, "containers")
         for section in sections
     )
 
 
 def _gpu_flavors(pods: PodSet, cluster_queue: ClusterQueue, flavors: Mapping[str, ResourceFlavor]) -> set[str]:
-    groups = [group for group in cluster_queue.groups if names.GPU_RESOURCE in group.resources]
+    groups = [group for group in cluster_queue.groups if GPU_RESOURCE in group.resources]
     return {flavor for group in groups for flavor in usable_flavors(pods, group, flavors)}
 
 

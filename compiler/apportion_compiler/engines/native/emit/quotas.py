@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.limit_ranges import DEFAULT_REQUESTS, LIMIT_RANGE, LIMIT_RANGE_FIELDS
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.native.names import GPU_RESOURCE
 from apportion_compiler.ir.effective_limits import effective_limits
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name

@@ -13,15 +13,10 @@ ask for out of its score, so that GPUs weigh in with GPU work alone.
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.names import GPU_RESOURCE, HOSTNAME_LABEL, ZONE_LABEL
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.yaml_documents import yaml_document
-from apportion_compiler.engines.native.names import (
-    CPU_SCHEDULER,
-    GPU_RESOURCE,
-    gpu_models,
-    model_scheduler,
-    schedulers,
-)
+from apportion_compiler.engines.native.names import CPU_SCHEDULER, gpu_models, model_scheduler, schedulers
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
@@ -31,7 +26,7 @@ _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _SPREAD = "spread"
 _GPU_WEIGHT = 100
 """The largest that a resource may have: a free core beside a free GPU shall not decide."""
-_SPREAD_OVER = ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+_SPREAD_OVER = (ZONE_LABEL, HOSTNAME_LABEL)
 
 _Configuration = dict[str, object]
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.capability import Artifact, Manifest
 from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.dumper import dump_all
-from apportion_compiler.engines.native.names import GPU_RESOURCE, gpu_models
+from apportion_compiler.engines.native.names import gpu_models
 from apportion_compiler.ir.effective_limits import effective_limits
 from apportion_compiler.ir.program import NodePool, Program, Queue
 from apportion_compiler.kubernetes_names import label_value, object_name

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.admission.namespace_metadata import QUEUE_LABEL
 from apportion_compiler.backends.metadata import TOP_QUEUE_LABEL
 from apportion_compiler.plain_objects import described, items, labels_of, mapping, name_of, of_kind, text
@@ -22,8 +23,7 @@ from apportion_policy.quantity import Amount, parse_count, parse_cpu, parse_gpu,
 from apportion_policy.resources import CPU, GPU, MEMORY
 
 _SYSTEM = ("kube-system", "kube-public", "kube-node-lease", "default")
-_GPU_RESOURCE = "nvidia.com/gpu"
-_COUNTED = {"cpu": (CPU, parse_cpu), "memory": (MEMORY, parse_memory), _GPU_RESOURCE: (GPU, parse_gpu)}
+_COUNTED = {"cpu": (CPU, parse_cpu), "memory": (MEMORY, parse_memory), GPU_RESOURCE: (GPU, parse_gpu)}
 _NEVER = "Never"
 
 

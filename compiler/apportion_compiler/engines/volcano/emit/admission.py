@@ -12,25 +12,27 @@ not preemptible need the label or annotation.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.cel import OWNED, text
-from apportion_compiler.backends.admission.engine_table import EngineTable, Requirement, SchedulingUnit
-from apportion_compiler.backends.admission.workloads import WORKLOADS, Workload
-from apportion_compiler.engines.volcano.names import (
+from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
+from apportion_api.volcano.names import (
+    BATCH_GROUP,
+    GROUP,
     GROUP_ANNOTATION,
     PREEMPTABLE,
     QUEUE_ANNOTATION,
     QUEUE_LABEL,
-    RAY_PRIORITY_CLASS_LABEL,
     SCHEDULER,
     SHARED_QUEUE,
     SYSTEM_NAMESPACE,
 )
+from apportion_compiler.backends.admission.cel import OWNED, text
+from apportion_compiler.backends.admission.engine_table import EngineTable, Requirement, SchedulingUnit
+from apportion_compiler.backends.admission.workloads import WORKLOADS, Workload
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 
 _VOLCANO_JOBS = Workload(
     "volcanojobs",
-    (("batch.volcano.sh", ("jobs",)),),
+    ((BATCH_GROUP, ("jobs",)),),
     "dyn({object}).spec.?tasks.orValue([]).filter(t, has(t.template)).map(t, t.template)",
 )
 _FIELD = {"volcanojobs": "queue", "kubeflow": "runPolicy.?schedulingPolicy.?queue"}
@@ -50,9 +52,7 @@ def engine_table(program: Program) -> EngineTable:
         preemptible={object_name(cls.name): cls.preemptible for cls in classes},
         must_say=tuple(object_name(cls.name) for cls in classes if not cls.preemptible),
         system_namespaces=(SYSTEM_NAMESPACE,),
-        unit=SchedulingUnit(
-            "scheduling.volcano.sh", "podgroups", "PodGroup", "queue", "priorityClassName", None, must_say=False
-        ),
+        unit=SchedulingUnit(GROUP, "podgroups", "PodGroup", "queue", "priorityClassName", None, must_say=False),
         queue_annotations=(QUEUE_ANNOTATION,),
         queue_required=False,
         preemptible_words=("true", "false"),

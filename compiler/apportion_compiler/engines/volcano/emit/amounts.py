@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.backends.partitions import Partition, QueueNames
-from apportion_compiler.engines.volcano.names import GPU_RESOURCE
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, cpu_text, is_over, memory_text, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import yaml
 
 from apportion_api.volcano.configuration import SCHEDULER_CONFIG_MAP
+from apportion_api.volcano.names import SCHEDULER
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.yaml_documents import Block, yaml_document
 from apportion_compiler.engines.volcano.emit.scheduler import controller_configuration, scheduler_configuration
 from apportion_compiler.engines.volcano.emit.topologies import topology_types
-from apportion_compiler.engines.volcano.names import SCHEDULER
 from apportion_compiler.ir.program import Program
 
 VALUES_FILE = "values.yaml"

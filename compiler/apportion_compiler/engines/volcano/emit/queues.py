@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.volcano.names import ROOT_QUEUE, SCHEDULING_API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
 from apportion_compiler.backends.partitions import Partition, QueueNames, partitions_of, queue_names
 from apportion_compiler.engines.volcano.emit.amounts import QueueAmounts, queue_amounts, written
 from apportion_compiler.engines.volcano.emit.groups import groups_of, uses_groups
-from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SCHEDULING_API
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL

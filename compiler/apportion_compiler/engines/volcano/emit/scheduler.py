@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.configuration import SCHEDULER_CONFIG_MAP, SCHEDULER_KEY
+from apportion_api.volcano.names import CONTROLLER_CONFIG_MAP, CONTROLLER_KEY, SYSTEM_NAMESPACE
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.yaml_documents import yaml_text
@@ -25,12 +27,6 @@ from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.volcano.emit.groups import uses_groups
 from apportion_compiler.engines.volcano.emit.queues import is_divided
 from apportion_compiler.engines.volcano.emit.topologies import topology_types
-from apportion_compiler.engines.volcano.names import (
-    CONTROLLER_CONFIG_MAP,
-    CONTROLLER_KEY,
-    GPU_RESOURCE,
-    SYSTEM_NAMESPACE,
-)
 from apportion_compiler.ir.program import Program
 
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.ir.program import Program
 
 DISCOVERY_SINCE = (1, 13)
-HOSTNAME = "kubernetes.io/hostname"
 _MAX_NAME = 20
 """The controller leaves out a topology with a longer name, and says so in its log only."""
 _DIGEST = 8
@@ -26,9 +26,9 @@ def topology_types(program: Program) -> dict[str, list[dict[str, str]]]:
     """
     types: dict[str, list[dict[str, str]]] = {}
     for topology in program.topologies:
-        levels = [level for level in topology.levels if level != HOSTNAME]
+        levels = [level for level in topology.levels if level != HOSTNAME_LABEL]
         if levels:
-            types[_type_name(topology.name)] = [{"nodeLabel": level} for level in (*levels, HOSTNAME)]
+            types[_type_name(topology.name)] = [{"nodeLabel": level} for level in (*levels, HOSTNAME_LABEL)]
     return types
 
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apportion_api.objects import read as read_object
+from apportion_api.volcano.names import GROUP, HIERARCHY_ANNOTATION, ROOT_QUEUE, SHARED_QUEUE, TOPOLOGY_GROUP
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.volcano.emit.groups import NO_GROUP
 from apportion_compiler.engines.volcano.emit.queues import TITLE_ANNOTATION
-from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.reader.amounts import DeclaredAmounts, declared_amounts_of
 from apportion_compiler.engines.volcano.reader.configuration import cluster_of, topologies_of
 from apportion_compiler.kubernetes_names import label_value, object_name
@@ -45,7 +45,6 @@ _FIELDS = frozenset(
     }
 )  # fmt: skip
 _GROUPS = ("nodeGroupAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-_OLDER_HIERARCHY = "volcano.sh/hierarchy"
 _UNIT = 1000
 
 
@@ -55,7 +54,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     Raises `ValueError` for an amount that is not a quantity or is negative.
     """
     notes: list[Note] = []
-    tree = _tree([m for m in of_kind(manifests, "scheduling.volcano.sh", "Queue") if name_of(m)], notes)
+    tree = _tree([m for m in of_kind(manifests, GROUP, "Queue") if name_of(m)], notes)
     queues = {id_: _queue(id_, tree, notes) for id_ in tree.groups}
     queues, pools = _with_pools(dict(_without_sums(queues)), tree)
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
@@ -68,7 +67,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
                 "Volcano assigns workloads to queues by a field or annotation: add to each leaf the `namespaces` whose workloads run in it",
             )
         )
-    for node in of_kind(manifests, "topology.volcano.sh", "HyperNode"):
+    for node in of_kind(manifests, TOPOLOGY_GROUP, "HyperNode"):
         notes.append(Note(described(node), "its members are dropped: declare a topology of node labels"))
     topologies = tuple(topologies_of(manifests, notes))
     cluster = cluster_of(
@@ -233,10 +232,10 @@ def _oddities(manifest: Manifest) -> Iterator[Note]:
         for strength in mapping(queue.affinity, field):
             if (field, strength) != _GROUPS:
                 yield Note(str(queue), f"spec.affinity.{field}.{strength} is dropped")
-    if _OLDER_HIERARCHY in queue.annotations:
+    if HIERARCHY_ANNOTATION in queue.annotations:
         yield Note(
             str(queue),
-            f"annotation {_OLDER_HIERARCHY} is the tree of the drf plugin: {queue.annotations[_OLDER_HIERARCHY]} is "
+            f"annotation {HIERARCHY_ANNOTATION} is the tree of the drf plugin: {queue.annotations[HIERARCHY_ANNOTATION]} is "
             "dropped, set spec.parent instead",
         )
     if not queue.deserved and not queue.guarantee and (queue.weight or 1) > 1:

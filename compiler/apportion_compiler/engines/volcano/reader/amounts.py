@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apportion_api.fields import Written
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.engines.volcano.emit.resource_lists import is_counted
-from apportion_compiler.engines.volcano.names import GPU_RESOURCE
 from apportion_compiler.readers.record import Note
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import Amount, kubernetes_units, kubernetes_value

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_api.fields import Fields
+from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.objects import read_fields
 from apportion_api.volcano.configuration import SCHEDULER_KEY, SchedulerConfiguration
+from apportion_api.volcano.names import CONTROLLER_KEY
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.embedded_text import yaml_value
-from apportion_compiler.engines.volcano.names import CONTROLLER_KEY, GPU_RESOURCE
 from apportion_compiler.plain_objects import described, items, mapping, text
 from apportion_compiler.readers.record import ClusterRecord, Manifest, Note, TopologyRecord
 from apportion_policy.engine_settings import VolcanoSettings

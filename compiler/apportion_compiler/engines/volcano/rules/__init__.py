@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from apportion_api.objects import read
+from apportion_api.volcano import names
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
 from apportion_compiler.engines.volcano.rules.configuration import configuration_verdicts
@@ -27,14 +28,14 @@ def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> I
     queues: list[tuple[int, Queue]] = []
     for index, manifest in enumerate(manifests):
         match group_of(manifest), manifest.get("kind"):
-            case "scheduling.volcano.sh", "Queue":
+            case names.GROUP, "Queue":
                 queues.append((index, read(Queue, manifest)))
                 yield from queue_verdicts(index, manifest, tree)
-            case "scheduling.volcano.sh", "PodGroup":
+            case names.GROUP, "PodGroup":
                 yield from group_verdicts(index, manifest, tree, existing)
-            case "batch.volcano.sh", "Job":
+            case names.BATCH_GROUP, "Job":
                 yield from job_verdicts(index, manifest, tree, existing)
-            case "topology.volcano.sh", "HyperNode":
+            case names.TOPOLOGY_GROUP, "HyperNode":
                 yield from hyper_node_verdicts(index, manifest)
             case _:
                 pass

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from apportion_api.fields import Fields
 from apportion_api.objects import is_a, read, read_fields
 from apportion_api.volcano.configuration import SCHEDULER_KEY, SchedulerConfiguration
+from apportion_api.volcano.names import HIERARCHY_ANNOTATION
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.volcano.rules.queues import HIERARCHY, ignored
+from apportion_compiler.engines.volcano.rules.queues import ignored
 from apportion_compiler.engines.volcano.rules.tree import QueueTree, is_below_queue
 from apportion_compiler.plain_objects import labels_of, text
 
@@ -133,10 +134,10 @@ def _of_queue(index: int, manifest: Manifest, found: SchedulerConfiguration) -> 
         # What Apportion writes there its fidelity report speaks of.
         if queue.weight not in (None, 1) and labels_of(manifest).get("app.kubernetes.io/managed-by") != "apportion":
             yield ignored(index, "spec.weight", "the capacity plugin ignores weights", "set `deserved` instead")
-        if HIERARCHY in queue.annotations:
+        if HIERARCHY_ANNOTATION in queue.annotations:
             yield ignored(
                 index,
-                f"metadata.annotations[{HIERARCHY}]",
+                f"metadata.annotations[{HIERARCHY_ANNOTATION}]",
                 "the capacity plugin reads the tree from spec.parent",
                 "set spec.parent",
             )

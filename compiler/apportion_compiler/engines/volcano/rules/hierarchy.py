@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.volcano.names import ROOT_QUEUE
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
 from apportion_compiler.engines.volcano.emit.resource_lists import Counts, short_of, total
-from apportion_compiler.engines.volcano.names import ROOT_QUEUE
 from apportion_compiler.engines.volcano.rules.queues import LISTS, rejected, resource_list, same_amounts
 from apportion_compiler.engines.volcano.rules.tree import (
     QueueTree,

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
+from apportion_api.volcano.names import BATCH_GROUP, ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.rules.groups import network_topology, open_queue
 from apportion_compiler.engines.volcano.rules.queues import rejected
 from apportion_compiler.engines.volcano.rules.tree import QueueTree
 from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
-
-GROUP = "batch.volcano.sh"
 
 _EVENTS = ("*", "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")
 _ACTIONS = (
@@ -57,7 +55,7 @@ def job_verdicts(index: int, job: Manifest, tree: QueueTree, existing: Sequence[
     yield from _volumes(index, items(spec, "volumes"))
     yield from network_topology(index, "spec.networkTopology", mapping(spec, "networkTopology"))
     yield from _dependencies(index, tasks)
-    before = [m for m in of_kind(existing, GROUP, "Job") if _identity(m) == _identity(job)]
+    before = [m for m in of_kind(existing, BATCH_GROUP, "Job") if _identity(m) == _identity(job)]
     if before:
         yield from _update(index, spec, mapping(before[-1], "spec"))
     else:

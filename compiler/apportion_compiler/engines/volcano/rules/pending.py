@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import cast
 
 from apportion_api.objects import is_a, read
+from apportion_api.volcano import names
+from apportion_api.volcano.names import BATCH_GROUP
 from apportion_api.volcano.objects import PodGroup, Queue
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
@@ -16,7 +18,6 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
     listed,
     template_field,
 )
-from apportion_compiler.engines.volcano import names
 from apportion_compiler.plain_objects import annotations_of, integer, labels_of, text
 
 
@@ -35,7 +36,7 @@ def _named(workload: Workload) -> dict[str, str]:
             queues[field] = annotations[names.QUEUE_ANNOTATION]
     if workload.is_of("ray.io") and names.QUEUE_LABEL in labels_of(workload.manifest):
         queues[f"metadata.labels[{names.QUEUE_LABEL}]"] = labels_of(workload.manifest)[names.QUEUE_LABEL]
-    if workload.is_of("batch.volcano.sh"):
+    if workload.is_of(BATCH_GROUP):
         queue = text(workload.manifest, "spec", "queue")
         if queue is not None:
             queues["spec.queue"] = queue
@@ -50,7 +51,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
     leaves = queues.keys() - inner
     for workload in context.workloads:
         # The webhook evaluates Volcano's own Job; a PodGroup that a controller makes fails where nobody looks.
-        verdict = workload.rejected if workload.is_of("batch.volcano.sh") else workload.pending
+        verdict = workload.rejected if workload.is_of(BATCH_GROUP) else workload.pending
         seen: set[str] = set()
         for field, queue in _named(workload).items():
             if queue in seen:
@@ -66,7 +67,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
 def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
     for workload in context.workloads:
         # Volcano and KubeRay write the name into the pods that they make.
-        if workload.is_of("batch.volcano.sh") or workload.is_of("ray.io") or not _named(workload):
+        if workload.is_of(BATCH_GROUP) or workload.is_of("ray.io") or not _named(workload):
             continue
         yield from workload.past_the_queue(names.SCHEDULER)
 
@@ -74,7 +75,7 @@ def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
 def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
     members: Counter[tuple[str, str]] = Counter()
     for workload in context.workloads:
-        wanted = integer(workload.manifest, "spec", "minAvailable") if workload.is_of("batch.volcano.sh") else None
+        wanted = integer(workload.manifest, "spec", "minAvailable") if workload.is_of(BATCH_GROUP) else None
         if wanted is not None and wanted > workload.n_pods:
             yield workload.rejected(
                 "spec.minAvailable", "Invalid",

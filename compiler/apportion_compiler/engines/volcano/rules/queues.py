@@ -11,10 +11,10 @@ from decimal import Decimal
 
 from apportion_api.fields import Written
 from apportion_api.objects import read
+from apportion_api.volcano.names import HIERARCHY_ANNOTATION, HIERARCHY_WEIGHTS_ANNOTATION, ROOT_QUEUE
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engines.volcano.emit.resource_lists import is_counted, is_extended
-from apportion_compiler.engines.volcano.names import ROOT_QUEUE
 from apportion_compiler.engines.volcano.rules.tree import QueueTree
 from apportion_compiler.kubernetes_names import is_subdomain
 from apportion_compiler.plain_objects import integer, mapping, name_of
@@ -22,8 +22,6 @@ from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_text, kubernetes_value
 from apportion_policy.resources import CPU, MEMORY
 
-HIERARCHY = "volcano.sh/hierarchy"
-HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 LISTS = ("capability", "deserved", "guarantee.resource")
 
 _FIELDS = frozenset(
@@ -172,15 +170,15 @@ def _state(index: int, queue: Queue) -> Iterator[Verdict]:
 def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
     """The older hierarchy, of the plugin drf: paths and weights in annotations."""
     notes = queue.annotations
-    path, weights = notes.get(HIERARCHY, ""), notes.get(HIERARCHY_WEIGHTS, "")
+    path, weights = notes.get(HIERARCHY_ANNOTATION, ""), notes.get(HIERARCHY_WEIGHTS_ANNOTATION, "")
     if not path and not weights:
         return
-    at = f"metadata.annotations[{HIERARCHY}]"
+    at = f"metadata.annotations[{HIERARCHY_ANNOTATION}]"
     if len(path.split("/")) != len(weights.split("/")):
         yield rejected(
             index,
             at,
-            f"{HIERARCHY} must have the same length with {HIERARCHY_WEIGHTS}",
+            f"{HIERARCHY_ANNOTATION} must have the same length with {HIERARCHY_WEIGHTS_ANNOTATION}",
             "set a weight for each level",
         )
         return
@@ -190,13 +188,13 @@ def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterato
             said = "is invalid number" if number is None else "must be larger than 0"
             yield rejected(
                 index,
-                f"metadata.annotations[{HIERARCHY_WEIGHTS}]",
+                f"metadata.annotations[{HIERARCHY_WEIGHTS_ANNOTATION}]",
                 f"{weight} in the {weights} {said}",
                 "use a number above 0 for each level",
             )
             return
     for name, other in tree.queues.items():
-        beyond = other.annotations.get(HIERARCHY, "")
+        beyond = other.annotations.get(HIERARCHY_ANNOTATION, "")
         if name != queue.name and beyond.startswith(f"{path}/"):
             yield rejected(
                 index,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_api.objects import read_all
+from apportion_api.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_api.volcano.objects import Queue
 from apportion_compiler.engine_rules.verdict import Manifest
 from apportion_compiler.engines.volcano.emit.resource_lists import counts
-from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 
 
 @dataclass(frozen=True, slots=True)

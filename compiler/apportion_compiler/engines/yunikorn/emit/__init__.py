@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
@@ -27,7 +28,6 @@ from apportion_compiler.engines.yunikorn.emit.admission import admission_policie
 from apportion_compiler.engines.yunikorn.emit.chart import KUBERAY_VALUES_FILE, VALUES_FILE, artifacts
 from apportion_compiler.engines.yunikorn.emit.config_map import config_map
 from apportion_compiler.engines.yunikorn.emit.refusals import refusals
-from apportion_compiler.engines.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.ir.program import PriorityClass, Program
 
 _BY_GUARANTEE = "surplus goes to the queue that uses the smallest share of its guarantee, which cannot be configured"

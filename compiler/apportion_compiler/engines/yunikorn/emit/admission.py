@@ -11,23 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kubernetes.operators import SPARK_APP_ID_LABEL
+from apportion_api.yunikorn.names import (
+    ALLOW_PREEMPTION_ANNOTATION,
+    APP_ID_LABEL,
+    OLD_APP_ID_LABEL,
+    QUEUE_ANNOTATION,
+    QUEUE_LABEL,
+    SCHEDULER,
+    SYSTEM_NAMESPACE,
+)
 from apportion_compiler.backends.admission.cel import NAMESPACE, text, texts
 from apportion_compiler.backends.admission.engine_table import EngineTable, Requirement
 from apportion_compiler.backends.admission.policies import namespace_selector, workload_policies
 from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
 from apportion_compiler.backends.admission.workloads import PODS, WORKLOADS, Workload
 from apportion_compiler.backends.capability import Manifest
-from apportion_compiler.engines.yunikorn.names import (
-    ALLOW_PREEMPTION_ANNOTATION,
-    APP_ID_LABEL,
-    APP_ID_SEPARATOR,
-    OLD_APP_ID_LABEL,
-    QUEUE_ANNOTATION,
-    QUEUE_LABEL,
-    SCHEDULER,
-    SPARK_APP_ID_LABEL,
-    SYSTEM_NAMESPACE,
-)
+from apportion_compiler.engines.yunikorn.names import APP_ID_SEPARATOR
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_api.yunikorn.names import MEMORY_RESOURCE, VCORE
 from apportion_compiler.backends.metadata import GROUP
-from apportion_compiler.engines.yunikorn.names import GPU_RESOURCE, MEMORY_RESOURCE, VCORE
 from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text
 from apportion_policy.resources import CPU, GPU, MEMORY
 

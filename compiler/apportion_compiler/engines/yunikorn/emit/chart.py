@@ -6,15 +6,10 @@ pkg/admission/conf/am_conf.go; KubeRay helm-chart/kuberay-operator/values.yaml.
 
 from __future__ import annotations
 
+from apportion_api.yunikorn.names import CONFIG_MAP, PROCESS_NAMESPACES_KEY, SCHEDULER, SYSTEM_NAMESPACE
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.engines.yunikorn.emit.config_map import NO_NAMESPACE
-from apportion_compiler.engines.yunikorn.names import (
-    CONFIG_MAP,
-    PROCESS_NAMESPACES_KEY,
-    SCHEDULER,
-    SYSTEM_NAMESPACE,
-)
 from apportion_compiler.ir.program import Program
 
 VALUES_FILE = "values.yaml"

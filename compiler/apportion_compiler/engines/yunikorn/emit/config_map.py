@@ -9,17 +9,17 @@ from __future__ import annotations
 import base64
 import gzip
 
-from apportion_compiler.backends.capability import Manifest
-from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.yunikorn.emit.document import document
-from apportion_compiler.engines.yunikorn.emit.queues import scheduler_config
-from apportion_compiler.engines.yunikorn.names import (
+from apportion_api.yunikorn.names import (
     COMPRESSED_QUEUES_KEY,
     CONFIG_MAP,
     PROCESS_NAMESPACES_KEY,
     QUEUES_KEY,
     SYSTEM_NAMESPACE,
 )
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.engines.yunikorn.emit.document import document
+from apportion_compiler.engines.yunikorn.emit.queues import scheduler_config
 from apportion_compiler.ir.program import Program
 
 MAX_BYTES = 900_000

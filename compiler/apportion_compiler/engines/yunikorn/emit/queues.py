@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.yunikorn.names import PARTITION, ROOT_QUEUE
 from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.backends.partitions import partitions_of, queue_names
 from apportion_compiler.engines.yunikorn.emit.amounts import bound_texts, promise_texts
 from apportion_compiler.engines.yunikorn.emit.tree import PersonLimit, QueueNumbers, queue_numbers
-from apportion_compiler.engines.yunikorn.names import PARTITION, ROOT_QUEUE
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.placement import BINPACK, SPREAD
 

@@ -12,6 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_api.yunikorn.names import (
+    ALLOW_PREEMPTION_ANNOTATION,
+    CONFIG_MAP,
+    MEMORY_RESOURCE,
+    PARENT_QUEUE_ANNOTATION,
+    PARTITION,
+    PODS_RESOURCE,
+    ROOT_QUEUE,
+    VCORE,
+)
 from apportion_compiler.engines.yunikorn.emit.amounts import NOTHING_ELSE, UNBOUNDED, WHOLE_GPU
 from apportion_compiler.engines.yunikorn.emit.queues import (
     ID_PROPERTY,
@@ -21,17 +32,6 @@ from apportion_compiler.engines.yunikorn.emit.queues import (
     TITLE_PROPERTY,
 )
 from apportion_compiler.engines.yunikorn.emit.tree import MAX_APPLICATIONS
-from apportion_compiler.engines.yunikorn.names import (
-    ALLOW_PREEMPTION_ANNOTATION,
-    CONFIG_MAP,
-    GPU_RESOURCE,
-    MEMORY_RESOURCE,
-    PARENT_QUEUE_ANNOTATION,
-    PARTITION,
-    PODS_RESOURCE,
-    ROOT_QUEUE,
-    VCORE,
-)
 from apportion_compiler.engines.yunikorn.rules.amounts import parse_quantity
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.manifests import UnreadableConfigError, is_config_map, queues_text

@@ -14,17 +14,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from apportion_api.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION, CONFIG_MAP, DEFAULTS_CONFIG_MAP
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engines.yunikorn.rules.config import parse_config
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.ignored_settings import ignored
 
-CONFIG_MAPS = ("yunikorn-defaults", "yunikorn-configs")
+CONFIG_MAPS = (DEFAULTS_CONFIG_MAP, CONFIG_MAP)
 """The ConfigMaps that YuniKorn reads; what the second says goes before the first."""
 
 POLICY_GROUP_KEY = "service.policyGroup"
 DEFAULT_POLICY_GROUP = "queues"
-ALLOW_PREEMPTION_ANNOTATION = "yunikorn.apache.org/allow-preemption"
 
 _MAX_TEXT = 64 * 2**20
 """A ConfigMap holds a mebibyte; compressed text that grows beyond this is an attack."""

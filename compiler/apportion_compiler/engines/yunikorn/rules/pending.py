@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from apportion_api.yunikorn import names
 from apportion_compiler.embedded_text import json_value, yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
@@ -14,7 +15,6 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
     listed,
     template_field,
 )
-from apportion_compiler.engines.yunikorn import names
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, text
 
 _KEYS = (names.QUEUE_LABEL, names.OLD_QUEUE_LABEL)

@@ -5,17 +5,27 @@ Source: volcano-sh/apis pkg/apis/{scheduling,batch,topology}, pkg/scheduler/plug
 
 from __future__ import annotations
 
-SCHEDULING_API = "scheduling.volcano.sh/v1beta1"
+GROUP = "scheduling.volcano.sh"
+SCHEDULING_API = f"{GROUP}/v1beta1"
+BATCH_GROUP = "batch.volcano.sh"
+JOB_API = f"{BATCH_GROUP}/v1alpha1"
+TOPOLOGY_GROUP = "topology.volcano.sh"
+BUS_GROUP = "bus.volcano.sh"
 
-QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+QUEUE_ANNOTATION = f"{GROUP}/queue-name"
 """On a pod, on its owner or on a namespace."""
 QUEUE_LABEL = "volcano.sh/queue-name"
 """On a RayCluster or RayJob: KubeRay writes the PodGroup from it."""
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 """On a pod: the PodGroup it belongs to."""
+MIN_MEMBER_ANNOTATION = f"{GROUP}/group-min-member"
+"""On a Job or what else owns pods: the PodGroup's `minMember` (volcano.sh/apis, labels.go)."""
+HIERARCHY_ANNOTATION = "volcano.sh/hierarchy"
+HIERARCHY_WEIGHTS_ANNOTATION = "volcano.sh/hierarchy-weights"
+TASK_ANNOTATION = "volcano.sh/task-spec"
+JOB_ANNOTATION = "volcano.sh/job-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 """Annotation, else label, of pods and PodGroups: `true` or `false`."""
-RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
 SCHEDULER = "volcano"
 NODE_GROUP_LABEL = "volcano.sh/nodegroup-name"
 """The node group that `affinity.nodeGroupAffinity` of a queue names, with the plugin `nodegroup`.
@@ -30,5 +40,3 @@ SYSTEM_NAMESPACE = "volcano-system"
 CONTROLLER_CONFIG_MAP = "volcano-controller-configmap"
 CONTROLLER_KEY = "volcano-controller.conf"
 """The chart names its ConfigMaps after the release: `<release>-scheduler-configmap`."""
-
-GPU_RESOURCE = "nvidia.com/gpu"

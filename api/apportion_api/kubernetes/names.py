@@ -1,0 +1,22 @@
+"""Labels and annotations of Kubernetes' own, and the resources and node labels of GPUs.
+
+Source: k8s.io/api/core/v1/well_known_labels.go, NVIDIA's device plugin and GPU feature discovery.
+"""
+
+from __future__ import annotations
+
+LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+"""What `kubectl apply` keeps of what it applied."""
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+"""On every namespace: its name."""
+EXTENDED_RESOURCE_CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+
+GPU_RESOURCE = "nvidia.com/gpu"
+AMD_GPU_RESOURCE = "amd.com/gpu"
+WHOLE_GPUS = (GPU_RESOURCE, AMD_GPU_RESOURCE)
+GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
+GPU_COUNT_LABEL = "nvidia.com/gpu.count"
+GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
+MIG_STRATEGY_LABEL = "nvidia.com/mig.strategy"
