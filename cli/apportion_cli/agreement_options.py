@@ -66,5 +66,5 @@ _WEAKER_OPTION = click.option(
     callback=_kept(_WEAKER),
     envvar="APPORTION_WEAKER_ENFORCEMENT",
     metavar="SCOPES",
-    help="Environments or clusters allowed to enforce less than the policy, such as dev,prod/gpu-eu.",
+    help="Environments or clusters allowed to enforce less than the policy requires, such as dev,prod/gpu-eu.",
 )

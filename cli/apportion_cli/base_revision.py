@@ -16,7 +16,7 @@ _MAX_BYTES = 16 * 1024**2
 
 
 def repository_root(start: Path) -> Path | None:
-    """Return the nearest folder at or above one that holds a repository; None where there is none."""
+    """Return the nearest directory at or above one that holds a repository; None where there is none."""
     return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
 
 
@@ -37,7 +37,7 @@ def commit_of(root: Path, ref: str) -> str:
 
 
 def read_file(root: Path, commit: str, path: str) -> bytes | None:
-    """Return a file of a commit; None where the commit has none by this path, or a link or folder.
+    """Return a file of a commit; None where the commit has none by this path, or a link or directory.
 
     Args:
         root: The repository.
@@ -54,7 +54,7 @@ def read_file(root: Path, commit: str, path: str) -> bytes | None:
     if os.fsdecode(name) != path or len(fields) < 4 or not fields[0].startswith(b"100"):
         return None
     if int(fields[3]) > _MAX_BYTES:
-        raise PreconditionError(f"{path} at {commit[:12]} has more than {_MAX_BYTES // 1024**2} MiB")
+        raise PreconditionError(f"{path} at {commit[:12]} is larger than {_MAX_BYTES // 1024**2} MiB")
     return _git(root, "cat-file", "blob", fields[2].decode("ascii")).stdout
 
 

@@ -56,11 +56,11 @@ def content_found(file: Path | str, at_most: int) -> bytes:
 
 
 def text_named_by(folder: Path, name: str) -> str:
-    """Return the text of a file that a document in a folder names.
+    """Return the text of a file that a document in a directory names.
 
     Raises:
         OSError: If it cannot be read.
-        UnreadableFileError: If it points outside the document's repository, or out of its folder where that is in
+        UnreadableFileError: If it points outside the document's repository, or out of its directory where that is in
             none; if it is not a regular file, too long, or no text in UTF-8.
     """
     bounds = _bounds(folder.resolve())
@@ -81,7 +81,7 @@ def _bounds(folder: Path) -> Path:
 def _regular(descriptor: int) -> os.stat_result:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        raise UnreadableFileError("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
+        raise UnreadableFileError("it is a directory" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
     return status
 
 

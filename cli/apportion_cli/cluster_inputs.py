@@ -118,7 +118,7 @@ def _text(file: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as undecodable:
-        raise PreconditionError(f"{file} is not UTF-8 text: byte {undecodable.start} is none") from None
+        raise PreconditionError(f"{file} is not UTF-8 text: invalid byte at offset {undecodable.start}") from None
 
 
 def _finding(fault: Fault) -> Diagnostic:
@@ -153,5 +153,5 @@ def parsed_moment(_: click.Context, __: click.Parameter, text: str | None) -> fl
 def shard_option(command: Callable[..., object]) -> Callable[..., object]:
     """Add `--shard`."""
     return click.option(
-        "--shard", metavar="NAME", help="SchedulingShard to work on; required if the cluster has several."
+        "--shard", metavar="NAME", help="SchedulingShard to use; required if the cluster has more than one."
     )(command)

@@ -49,7 +49,7 @@ class TargetReport:
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
-    """A compilation beside its output folder.
+    """A compilation beside its output directory.
 
     Attributes:
         out: The output folder.
@@ -64,14 +64,14 @@ class CompileReport:
 
     @property
     def differs(self) -> bool:
-        """Whether the output folder is not exactly what was compiled."""
+        """Whether the output directory is not exactly what was compiled."""
         return bool(self.foreign) or any(not target.change.is_empty for target in self.targets)
 
 
 def render(
     compilation: Compilation, out: Path, *, write: bool, is_whole: bool, base: Path | None = None
 ) -> CompileReport:
-    """Bring the trees below a folder to the compilation, or only compare them.
+    """Bring the trees below a directory to the compilation, or only compare them.
 
     Args:
         compilation: What was compiled.
@@ -94,7 +94,7 @@ def render(
     except LinkedPathError as linked:
         raise PreconditionError(str(linked), hint="remove it; nothing was written") from None
     except ValueError as malformed:
-        raise PreconditionError(f"{out / str(malformed)}", hint="restore the file, or delete its folder") from None
+        raise PreconditionError(f"{out / str(malformed)}", hint="restore the file, or delete its directory") from None
     except OSError as refused:
         raise PreconditionError(
             f"{refused.filename or out} cannot be {'written' if write else 'read'}: {refused.strerror}"
@@ -259,7 +259,7 @@ def _foreign(compiled: CompileReport, width: int) -> list[str]:
     found = [*((compiled.out / name).as_posix() for name in compiled.foreign), *inside]
     if not found:
         return []
-    title = "not written by this policy, and kept: move it out of the output folder, or delete it:"
+    title = "not written by this policy, and kept: move it out of the output directory or delete it:"
     return [title, *(line for name in found for line in wrap(name, width, initial_indent="  ")), ""]
 
 

@@ -50,7 +50,7 @@ def job_text(document: Mapping[str, Any], explained: Sequence[str], evicted: Ite
     head, *reasons = explained
     lines = [head, *reasons]
     if not reasons:
-        lines.append("  nothing waits")
+        lines.append("  no pending pods")
     places: dict[str, list[str]] = {}
     for pod in document["pods"]:
         where = f"{pod['status']} on {pod['node']}" if pod["node"] else pod["status"]

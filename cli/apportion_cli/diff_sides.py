@@ -88,7 +88,7 @@ def _digest(inputs: Inputs) -> str:
 
 
 def side_input(opened: ExitStack, named: str, policy: str) -> SideInput:
-    """Return the policy that a path or a revision names; a revision is written to a folder until `opened` closes."""
+    """Return the policy that a path or a revision names; a revision is written to a directory until `opened` closes."""
     if os.path.lexists(named) or _file_of(named).exists():
         return SideInput(named, named)
     root = repository_root(Path.cwd())

@@ -15,7 +15,7 @@ _SAID = {
     "missing": "is missing",
     "changed": "differs from what was applied",
     "left": "exists but is no longer in the policy",
-    "unmanaged": "is not managed by the policy, but affects what is",
+    "unmanaged": "is not managed by the policy, but affects objects that are",
 }
 
 
@@ -26,7 +26,7 @@ def drift_text(environment: str, found: Sequence[DriftedObject]) -> str:
     lines: list[str] = []
     for one in found:
         lines.append(f"{environment}: {identity_text(one.identity)} {_SAID[one.state]}")
-        lines += [f"  {path}: written {value_text(was)}, there {value_text(now)}" for path, was, now in one.fields]
+        lines += [f"  {path}: applied {value_text(was)}, found {value_text(now)}" for path, was, now in one.fields]
     return "\n".join(lines) + "\n"
 
 

@@ -110,7 +110,7 @@ def _refuse_a_way_out(entry: str) -> None:
             shown = folder.relative_to(root)
             raise PreconditionError(
                 f"`{shown}` is a symbolic link that points outside the repository",
-                hint="name the policy by its own path",
+                hint="pass the path that the link points to",
             )
         if (folder / ".git").exists() and not folder.is_symlink():
             root = folder

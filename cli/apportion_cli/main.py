@@ -27,7 +27,8 @@ _COMPLETE = "_APPORTION_COMPLETE"
 @click.group(
     cls=VerbGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success, 1 findings, 2 usage error, 3 environment error, 10 changes, 70 internal error.",
+    epilog="Exit codes: 0 success, 1 findings, 2 usage error, 3 environment error, 10 changes, 11 failed gates, "
+    "70 internal error.",
 )
 @click.version_option(package_name="apportion", prog_name=PROGRAM, message="%(prog)s %(version)s")
 @console_options

@@ -47,7 +47,7 @@ def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, Ma
                 text = content.decode("utf-8-sig")
             except UnicodeDecodeError as undecodable:
                 line = content[: undecodable.start].count(b"\n") + 1
-                message = f"byte {undecodable.start} is not UTF-8"
+                message = f"invalid UTF-8 at byte offset {undecodable.start}"
                 yield name, ManifestFile(faults=(unreadable(name, message, line),))
                 continue
             sources.hold(name, text)
@@ -61,7 +61,7 @@ def objects_of(path: str) -> list[LocatedManifest]:
         PreconditionError: If it cannot be read, or holds something else; at the first line that is so.
     """
     if Path(path).is_dir():
-        raise PreconditionError(f"{path} is a folder; name a file")
+        raise PreconditionError(f"{path} is a directory; name a file")
     from apportion_cli.sources import Sources
 
     ((_, read),) = read_files((path,), Sources(Path.cwd(), None))
@@ -114,7 +114,7 @@ def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
 
 
 def files_of(path: str) -> list[str]:
-    """Return the files of a path: itself, or the YAML and JSON files below a folder, hidden ones left out.
+    """Return the files of a path: itself, or the YAML and JSON files below a directory, hidden ones left out.
 
     Raises:
         PreconditionError: If there is nothing at the path.
@@ -123,7 +123,7 @@ def files_of(path: str) -> list[str]:
     if path == STDIN or (Path(path).exists() and not Path(path).is_dir()):
         return [path]
     if not Path(path).is_dir():
-        raise PreconditionError(f"{path} is not a readable file or folder")
+        raise PreconditionError(f"{path} is not a readable file or directory")
     root = os.path.realpath(path)
     found: list[str] = []
     for folder, folders, names in os.walk(path):
@@ -134,7 +134,7 @@ def files_of(path: str) -> list[str]:
             if name.endswith(_SUFFIXES) and not name.startswith(".") and _is_within(file, root):
                 found.append(file)
     if not found:
-        raise PreconditionError(f"the folder {path} contains no YAML or JSON file")
+        raise PreconditionError(f"the directory {path} contains no YAML or JSON file")
     return found
 
 

@@ -53,7 +53,7 @@ def validated_manifests(
     n_objects = sum(map(len, clusters.values()))
     if not n_objects and not faults:
         raise PreconditionError(
-            f"there is no Kubernetes object in {', '.join(paths)}", hint="an object has apiVersion and kind"
+            f"no Kubernetes objects in {', '.join(paths)}", hint="every object needs apiVersion and kind"
         )
     evaluated = tuple(_evaluated(clusters, engines, declared))
     found = in_order(apply_severities((*faults, *evaluated), SeverityPolicy()))
@@ -88,7 +88,7 @@ def _evaluated(
     if declared is not None:
         if trees:
             raise click.UsageError(
-                f"--policy and the rendered tree {next(iter(trees))} both describe the cluster: pass one of them"
+                f"--policy and the rendered tree {next(iter(trees))} both describe the cluster: pass only one of them"
             )
         program = declared.program
         yield from check_manifests(
@@ -101,14 +101,14 @@ def _evaluated(
     has_work = any(shape_of(placed.manifest) is not None for placed in beside)
     if len(trees) > 1 and has_work:
         raise click.UsageError(
-            f"workloads are checked against one cluster, but there are rendered trees of several; name one: {', '.join(trees)}"
+            f"workloads are checked against one cluster, but there are rendered trees of more than one; choose one: {', '.join(trees)}"
         )
     existing = [placed.manifest for objects in trees.values() for placed in objects] if len(trees) == 1 else []
     yield from check_manifests(beside, engines, existing=existing)
 
 
 def _cluster(name: str, sources: Sources) -> str:
-    """Return the folder of the cluster of a rendered tree; empty for files outside of a tree.
+    """Return the directory of the cluster of a rendered tree; empty for files outside of a tree.
 
     A folder of rendered trees holds several clusters, whose objects never meet. Each target's tree has an inventory.
     """

@@ -43,7 +43,7 @@ def parse_seconds(text: str) -> float:
     except (ValueError, KeyError):
         raise ValueError(f"`{text}` is not a time such as 30s or 2m") from None
     if not _LEAST_TIME_S <= seconds <= _MOST_TIME_S:
-        raise ValueError(f"a time limit is between 0.1s and 24h; `{text}` is not")
+        raise ValueError(f"a time limit must be between 0.1s and 24h, not `{text}`")
     return seconds
 
 
@@ -57,7 +57,7 @@ def parse_bytes(text: str) -> int:
     if size < _LEAST_MEMORY:
         raise ValueError("the interpreter and the model alone need 256Mi")
     if size > _MOST_MEMORY:
-        raise ValueError(f"a memory limit is at most 64Gi; `{text}` is more")
+        raise ValueError(f"a memory limit must be at most 64Gi, not `{text}`")
     return size
 
 
@@ -80,7 +80,7 @@ def parse_output(text: str, formats: Sequence[str]) -> Output:
 
 
 def policy_argument(command: Decorated) -> Decorated:
-    """Add POLICY: a file, `file.py:name`, or a folder."""
+    """Add POLICY: a file, `file.py:name`, or a directory."""
     return click.argument("policy", default=".", envvar=variable("policy"), type=click.Path(), metavar="[POLICY]")(
         command
     )

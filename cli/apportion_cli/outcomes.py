@@ -94,9 +94,10 @@ class Outcome:
         total = sum(made.n_evictions for made in found)
         if total > at_most:
             who = ", ".join(
-                f"{made.by or 'nobody'} took from {made.queue} {_times(made.n_evictions)}" for made in found
+                f"{made.queue} evicted{f' by {made.by}' if made.by else ''} {_times(made.n_evictions)}"
+                for made in found
             )
-            raise AssertionError(f"{counted(total, 'eviction')}, not {at_most} at most: {who}")
+            raise AssertionError(f"{counted(total, 'eviction')}, expected at most {at_most}: {who}")
 
     def assert_share(self, queue: str, *, at_least: float) -> None:
         """Assert the minimum usage of a queue's fair share over time; 0.9 is 90 %."""
@@ -105,7 +106,9 @@ class Outcome:
         if share is None:
             raise AssertionError(f"{queue} had no fair share: no workload requests its GPUs")
         if share < at_least:
-            raise AssertionError(f"{queue} used {percent(share)} of its fair share, not {percent(at_least)} at least")
+            raise AssertionError(
+                f"{queue} used {percent(share)} of its fair share, expected at least {percent(at_least)}"
+            )
 
     def assert_utilisation(self, *, at_least: float) -> None:
         """Assert the minimum GPU utilisation; 0.8 is 80 %."""
@@ -119,7 +122,7 @@ class Outcome:
         __tracebackhide__ = True
         found = self.report.summary.lost_gpu_hours if queue is None else self.queue(queue).lost_gpu_hours
         if found > at_most_gpu_hours:
-            raise AssertionError(f"{_of(queue)}{found:,.1f} GPU-hours are lost, not {at_most_gpu_hours:,.1f} at most")
+            raise AssertionError(f"{_of(queue)}{found:,.1f} GPU-hours lost, expected at most {at_most_gpu_hours:,.1f}")
 
     def assert_succeeds(self, queue: str | None = None, *, within: Duration | None = None) -> None:
         """Assert that every workload of a queue, or all, succeeds; with `within`, in this time after its arrival."""
@@ -142,7 +145,7 @@ class Outcome:
     def _asked(self, queue: str | None, gpus: float) -> list[WorkloadReport]:
         found = self.workloads(queue, gpus=gpus)
         if not found:
-            most = "" if gpus == math.inf else f" that asks for no more than {devices(gpus)} GPUs"
+            most = "" if gpus == math.inf else f" that requests at most {devices(gpus)} GPUs"
             raise AssertionError(
                 f"the load has no workload {_of(queue).replace(': ', '')}{most}, so the assertion is vacuous"
             )

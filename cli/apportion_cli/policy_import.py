@@ -49,7 +49,7 @@ def imported(paths: Sequence[str], wanted: ImportOptions) -> tuple[Mapping[str, 
     from apportion_policy.engine import Engine
 
     if wanted.engine not in READERS:
-        raise click.UsageError(f"this version cannot import from {wanted.engine}; it can from {', '.join(READERS)}")
+        raise click.UsageError(f"importing from {wanted.engine} is not supported; choose one of {', '.join(READERS)}")
     _refuse_names(wanted)
     manifests = read_manifests(paths)
     engine = Engine(wanted.engine)
@@ -64,7 +64,7 @@ def imported(paths: Sequence[str], wanted: ImportOptions) -> tuple[Mapping[str, 
     )
     try:
         if not read_cluster(wanted.engine, manifests).queues:
-            raise PreconditionError(f"there is no queue of {wanted.engine} in {', '.join(paths)}")
+            raise PreconditionError(f"no {wanted.engine} queues in {', '.join(paths)}")
         return adopted_policy(manifests, identity)
     except (ValueError, UnwritableError) as refused:
         raise PreconditionError(str(refused)) from refused
@@ -75,7 +75,7 @@ def _refuse_names(wanted: ImportOptions) -> None:
     from apportion_policy.identifiers import parse_owner
 
     if not wanted.organisation.isprintable():
-        raise click.UsageError("--organisation is required: the name of the folder has unprintable characters")
+        raise click.UsageError("--organisation is required: the directory name contains unprintable characters")
     for flag, name in (("--environment", wanted.environment), ("--cluster", wanted.cluster)):
         if name is not None and not is_label(name):
             instead = suggested_name(name)
@@ -91,7 +91,7 @@ def _refuse_names(wanted: ImportOptions) -> None:
 
 
 def read_manifests(paths: Sequence[str]) -> list[Manifest]:
-    """Return the Kubernetes objects of files and folders. Raises `PreconditionError` for what cannot be read."""
+    """Return the Kubernetes objects of files and directories. Raises `PreconditionError` for what cannot be read."""
     sources = Sources(Path.cwd(), None)
     manifests: list[Manifest] = []
     for name, read in read_files(paths, sources):

@@ -24,12 +24,12 @@ POLICIES = "--apportion-policies"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options: one for reviewed policies on systems that lack a sandbox layer, one for policies of another folder."""
+    """Add the options: one for reviewed policies on systems that lack a sandbox layer, one for policies of another directory."""
     group = parser.getgroup("apportion")
     group.addoption(
         POLICIES,
         metavar="FOLDER",
-        help="simulate the policies of this folder instead of those in pytest's root folder, with the same relative paths",
+        help="simulate the policies of this directory instead of those in pytest's root directory, with the same relative paths",
     )
     group.addoption(
         ALLOW_MISSING_LAYERS,
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A worker of pytest-xdist is given the options of its controller, which has looked.
     was_given = hasattr(config, "workerinput") or ALLOW_MISSING_LAYERS in config.invocation_params.args
     if config.getoption(ALLOW_MISSING_LAYERS) and not was_given:
-        raise pytest.UsageError(f"{ALLOW_MISSING_LAYERS} is taken from the command line only, written out in full")
+        raise pytest.UsageError(f"{ALLOW_MISSING_LAYERS} must be given on the command line, written out in full")
 
 
 @pytest.fixture(scope="session")
@@ -109,5 +109,5 @@ def _same_path(path: Path, root: Path, other: Path) -> Path:
     # Links of the root folder are its own; those of the other folder are for the evaluation to refuse.
     normal = Path(os.path.normpath(path))
     if not normal.is_relative_to(root):
-        raise pytest.UsageError(f"{POLICIES}: the policy {normal} is outside of pytest's root folder {root}")
+        raise pytest.UsageError(f"{POLICIES}: the policy {normal} is outside of pytest's root directory {root}")
     return other / normal.relative_to(root)

@@ -50,11 +50,11 @@ def refuse_policy_options(source: str, *, env: str | None, cluster: str | None) 
     clusters = clusters_below(source)
     if len(clusters) > 1:
         listed = ", ".join(sorted(clusters))
-        raise click.UsageError(f"{source} contains the rendered trees of several clusters; name one: {listed}")
+        raise click.UsageError(f"{source} contains the rendered trees of more than one cluster; choose one: {listed}")
 
 
 def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
-    """Return the folders of the clusters whose trees lie at or below a path, each with its environment and cluster.
+    """Return the directories of the clusters whose trees lie at or below a path, each with its environment and cluster.
 
     Raises:
         PreconditionError: If an inventory is not one.

@@ -66,7 +66,7 @@ def replay_arguments(file: str) -> Sequence[str]:
     digests = document.get("digests") if isinstance(document, dict) else None
     words = _words(command)
     if words[:2] != _PROGRAM or not isinstance(digests, dict):
-        raise PreconditionError(f"{file} is not a JSON report of `apportion review`: it records no command")
+        raise PreconditionError(f"{file} is not a JSON report of `apportion review`: it contains no command")
     click.get_current_context().meta[_RECORDED] = digests
     return words[2:]
 
@@ -86,6 +86,6 @@ def check_replayed(digests: Mapping[str, str]) -> None:
     changed = [name for name in dict.fromkeys((*recorded, *digests)) if recorded.get(name) != digests.get(name)]
     if changed:
         raise PreconditionError(
-            f"the report cannot be made again: {', '.join(changed)} changed since",
-            hint="check out the revisions, and use the snapshots, from which it was made",
+            f"the report cannot be reproduced: {', '.join(changed)} changed since",
+            hint="check out the same revisions and use the same snapshots",
         )

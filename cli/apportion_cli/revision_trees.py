@@ -1,4 +1,4 @@
-"""A git revision as a folder: its files are read by plumbing alone and written to a temporary directory.
+"""A git revision as a directory: its files are read by plumbing alone and written to a temporary directory.
 
 No hook, filter, text conversion or attribute of the repository takes part, and the work tree is not read.
 """
@@ -21,7 +21,7 @@ _REGULAR, _LINK = ("100644", "100755"), "120000"
 
 @contextmanager
 def revision_tree(start: Path, ref: str) -> Iterator[Path]:
-    """Write the files of a revision to a folder, which is removed at the end, and yield the folder.
+    """Write the files of a revision to a directory, which is removed at the end, and yield the directory.
 
     Submodules are left out, as in a checkout without them: a policy that needs one reports a missing file.
 
@@ -36,7 +36,7 @@ def revision_tree(start: Path, ref: str) -> Iterator[Path]:
     if root is None:
         raise PreconditionError(
             f"`{ref}` is neither a path nor a revision: {start.absolute()} is not in a git repository",
-            hint="name a folder, or run the command in the repository",
+            hint="name a directory, or run the command in the repository",
         )
     commit = commit_of(root, ref)
     with tempfile.TemporaryDirectory(prefix="apportion-") as made:
@@ -57,7 +57,7 @@ def _write(root: Path, commit: str, folder: Path) -> None:
         raise PreconditionError(
             f"revision {commit[:12]} has {len(files):,} files of {total // 1024**2} MiB together, more than "
             f"{_MAX_FILES:,} files or {_MAX_BYTES // 1024**2} MiB",
-            hint="check it out yourself, and name its folder",
+            hint="check it out manually and pass its directory",
         )
     # Links last: nothing is written through one.
     files.sort(key=lambda file: file[0][0] == _LINK.encode())
@@ -92,7 +92,7 @@ def _contents(root: Path, commit: str, blobs: Sequence[tuple[bytes, int]]) -> It
 
 
 def _inside(name: str) -> str:
-    """Return the name of a file of a revision. Raises `PreconditionError` where it would leave the folder."""
+    """Return the name of a file of a revision. Raises `PreconditionError` where it would leave the directory."""
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or ".git" in parts:
         raise PreconditionError(f"the revision has a file named `{name}`, which git itself refuses to check out")

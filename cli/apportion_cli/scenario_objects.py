@@ -86,7 +86,7 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
     if shard is None and len(names) > 1:
         raise PreconditionError(
             f"{source}: the cluster has the shards {listed}, and a simulation covers one",
-            hint="pass --shard; its queues are those of its GPU model, such as vision-h100",
+            hint="pass --shard; a shard has the queues of its GPU model, such as vision-h100",
         )
     return [made for made in objects if made.get("kind") != _SHARD or made["metadata"]["name"] == (shard or names[0])]
 
@@ -153,7 +153,9 @@ def compiled_objects(compilation: Compilation, cluster: str) -> ScenarioObjects:
     try:
         model = named(engine)
     except NoModelError:
-        raise PreconditionError(f"{cluster} runs {engine}, which cannot be simulated; {known()} can be") from None
+        raise PreconditionError(
+            f"{cluster} runs {engine}, which cannot be simulated; choose one of {known()}"
+        ) from None
     program = compilation.programs[own[0]]
     nodes = policy_nodes(program)
     return ScenarioObjects(
@@ -182,7 +184,7 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
     if len(chosen) > 1:
         clusters = ", ".join(f"{env}/{name} ({engines[env, name]})" for env, name in chosen)
         raise click.UsageError(
-            f"the policy has several clusters; name one with --env, --cluster or --engine: {clusters}"
+            f"the policy has more than one cluster; choose one with --env, --cluster or --engine: {clusters}"
         )
     try:
         named(engines[chosen[0]])

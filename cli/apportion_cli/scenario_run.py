@@ -184,9 +184,13 @@ def _show_refused(console: Console, history: History) -> None:
 
     refused = [facts for facts in history.workloads if facts.outcome == REFUSED]
     for facts in refused[:_MOST_REFUSED]:
-        console.err(f"apportion: warning: {facts.kind} {facts.namespace}/{facts.name} was refused: {facts.why_waiting}")
+        console.err(
+            f"apportion: warning: {facts.kind} {facts.namespace}/{facts.name} was rejected: {facts.why_waiting}"
+        )
     if len(refused) > _MOST_REFUSED:
-        console.err(f"apportion: warning: {len(refused) - _MOST_REFUSED} more were refused; -o jsonl gives the reasons")
+        console.err(
+            f"apportion: warning: {len(refused) - _MOST_REFUSED} more were rejected; see -o jsonl for the reasons"
+        )
 
 
 def _scenario(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:

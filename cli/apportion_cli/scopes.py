@@ -18,7 +18,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 def place_options(command: Decorated) -> Decorated:
     """Add `--env` and `--cluster`, each naming one."""
-    command = click.option("--cluster", metavar="NAME", help="Cluster; required if the environment has several.")(
+    command = click.option("--cluster", metavar="NAME", help="Cluster; required if the environment has more than one.")(
         command
     )
     return click.option("-e", "--env", metavar="NAME", help="Environment whose values to use.")(command)
@@ -39,7 +39,9 @@ def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -
         raise click.UsageError(f"there is no environment {environment}{_instead(environment, list(known))}")
     clusters = [c.name for c in known[environment].clusters]
     if cluster is None and len(clusters) > 1:
-        raise click.UsageError(f"environment {environment} has several clusters; name one: --cluster {clusters[0]}")
+        raise click.UsageError(
+            f"environment {environment} has more than one cluster; choose one: --cluster {clusters[0]}"
+        )
     if cluster is not None and cluster not in clusters:
         raise click.UsageError(f"environment {environment} has no cluster {cluster}{_instead(cluster, clusters)}")
     return graph.scope(environment, cluster or clusters[0])

@@ -21,14 +21,14 @@ from apportion_cli.errors import PreconditionError
 
 FILE_NAME = "apportion.toml"
 KEYS: Mapping[str, str] = {
-    "policy": "the policy's file or folder",
+    "policy": "the policy's file or directory",
     "env": "environments for `validate` and `compile`",
     "output": "output formats of `validate`",
     "fail-on": "lowest severity that makes the exit code 1",
     "time-limit": "time limit for evaluating a policy, in seconds",
     "memory-limit": "memory limit for evaluating a policy",
     "reserved-namespaces": "namespaces that queues must not use, in addition to the built-in ones",
-    "weaker-enforcement": "environments and clusters that may enforce less than the policy",
+    "weaker-enforcement": "environments and clusters that may enforce less than the policy requires",
     "color": "whether text is coloured",
 }
 DECIDING = ("policy", "env", "fail-on", "time-limit", "memory-limit", "reserved-namespaces", "weaker-enforcement")
@@ -78,7 +78,7 @@ class Settings:
 
 
 def read_settings(folder: Path | None = None) -> Settings:
-    """Read the nearest settings file at or above a folder, at most up to the root of the repository.
+    """Read the nearest settings file at or above a directory, at most up to the root of the repository.
 
     Raises:
         PreconditionError: If the file is no TOML or cannot be read.

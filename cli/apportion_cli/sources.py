@@ -49,7 +49,7 @@ class Sources:
         self._texts.clear()
 
     def near(self, name: str) -> str:
-        """Return the name of a file for a person: relative to the current folder, if the two are near each other."""
+        """Return the name of a file for a person: relative to the current directory, if the two are near each other."""
         if name.startswith("<"):
             return name
         path = self.path(name)

@@ -30,23 +30,23 @@ def plan_text(plan: Plan) -> str:
     for target in changed:
         made, altered, deleted = _counts(target)
         lines.append(
-            f"{plan.environment}/{target.name}  {made} to make, {altered} to change, {deleted} to delete",
+            f"{plan.environment}/{target.name}  {made} to create, {altered} to change, {deleted} to delete",
         )
         lines += _tree(target).lines()
     if plan.n_updates > 1:
         lines += [
             "",
-            f"{plan.n_updates} updates in sequence, each valid: the engine does not accept them at once",
+            f"{plan.n_updates} updates in sequence, each valid: the engine would reject them as a single update",
         ]
     if plan.warnings:
-        lines += ["", *(f"careful: {warning}" for warning in plan.warnings)]
+        lines += ["", *(f"warning: {warning}" for warning in plan.warnings)]
     return "\n".join(lines) + "\n"
 
 
 def _deletions(plan: Plan) -> list[str]:
     """Return by name what leaves each cluster, and what leaves the stack and stays on the cluster."""
     lines: list[str] = []
-    for title, is_retained in (("deletes", False), ("keeps on the cluster, with all its contents", True)):
+    for title, is_retained in (("deletes", False), ("leaves on the cluster, with all contents", True)):
         for target in plan.targets:
             gone = [
                 identity_text(change.identity)
@@ -71,7 +71,9 @@ def up_json(plan: Plan, n_updates: int) -> str:
 def plan_markdown(plan: Plan) -> str:
     """Return the plan as a comment below a pull request."""
     changed = sum(bool(target.changes) for target in plan.targets)
-    title = f"### `{plan.environment}`: " + ("nothing to do" if not changed else f"{changed} targets change")
+    title = f"### `{plan.environment}`: " + (
+        "nothing to do" if not changed else f"{changed} target{'' if changed == 1 else 's'} changed"
+    )
     return title + "\n" + ("" if not changed else f"\n{fenced(plan_text(plan))}")
 
 
@@ -163,7 +165,7 @@ def _change_text(change: ObjectChange) -> str:
     fields = change.fields
     shown = [f"{f.path} {value_text(f.before)} → {value_text(f.after)}" for f in fields[:_MOST_FIELDS]]
     if len(fields) > _MOST_FIELDS:
-        shown.append(f"{len(fields) - _MOST_FIELDS} fields more")
+        shown.append(f"{len(fields) - _MOST_FIELDS} more fields")
     return f"{_SIGNS[change.action]} {identity_text(change.identity)}" + (f": {', '.join(shown)}" if shown else "")
 
 

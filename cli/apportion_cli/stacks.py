@@ -63,7 +63,7 @@ class Plan:
 
 
 class DeployedStack:
-    """A stack of the project in a folder."""
+    """A stack of the project in a directory."""
 
     def __init__(self, name: str, folder: Path, policy: Path | None = None) -> None:
         """Select the stack, or make it where there is none.
@@ -142,7 +142,7 @@ class DeployedStack:
             remaining = result.outputs.get("remaining")
             if remaining is None or not remaining.value:
                 return number
-            say(f"update {number} is done; {int(remaining.value)} to go\n")
+            say(f"update {number} is done; {int(remaining.value)} remaining\n")
         raise PreconditionError(f"the stack {self.name} has not converged after {_MAX_UPDATES} updates")
 
     def drift(self) -> tuple[DriftedObject, ...]:
@@ -182,7 +182,7 @@ class DeployedStack:
             raise PreconditionError(str(wrong)) from None
 
     def _policy_packs(self) -> list[str]:
-        """Return the folder of the project's policy pack if the stack enables it."""
+        """Return the directory of the project's policy pack if the stack enables it."""
         pack = self._folder / _PACK
         return [str(pack)] if self._settings().enforcement != "none" and pack.is_dir() else []
 
@@ -285,7 +285,7 @@ def _said() -> Iterator[None]:
         output = str(failed)
         if missing := _MISSING_PLUGIN.search(output):
             raise PreconditionError(
-                f"the engine has no plugin `{missing['plugin']}`, and could not download it",
+                f"Pulumi has no plugin `{missing['plugin']}`, and could not download it",
                 hint=f"install it: {missing['command']} ({_INSTALL_PLUGIN})",
             ) from None
         raise PreconditionError(_reason(output)) from None

@@ -232,7 +232,7 @@ def _form_and_files(text: str) -> tuple[str, tuple[str, ...]]:
     form, _, rest = text.partition(":")
     if form not in (_OPENB, _SACCT) or not rest:
         raise click.BadParameter(
-            f"`{text}` is not openb:FOLDER, openb:NODES.csv,PODS.csv or sacct:FILE", param_hint="--trace"
+            f"`{text}` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv or sacct:FILE", param_hint="--trace"
         )
     if form == _SACCT:
         return form, (rest,)
@@ -241,7 +241,8 @@ def _form_and_files(text: str) -> tuple[str, tuple[str, ...]]:
     nodes, comma, pods = rest.partition(",")
     if not comma or not pods:
         raise click.BadParameter(
-            f"`{rest}` is not a folder; openb needs two lists, as in openb:NODES.csv,PODS.csv", param_hint="--trace"
+            f"`{rest}` is not a directory; openb requires two files, as in openb:NODES.csv,PODS.csv",
+            param_hint="--trace",
         )
     return form, (nodes, pods)
 
@@ -273,7 +274,7 @@ _OPTIONS = (
     click.option(
         "--trace",
         metavar="FORMAT:FILE",
-        help="Replay a recorded trace: openb:FOLDER, openb:NODES.csv,PODS.csv or sacct:FILE (see docs/traces.md).",
+        help="Replay a recorded trace: openb:DIRECTORY, openb:NODES.csv,PODS.csv or sacct:FILE (see docs/traces.md).",
     ),
     click.option(
         "--trace-nodes", type=_SHARE, metavar="SHARE", help="Fraction of the recorded nodes to keep, such as 0.01."
@@ -288,7 +289,7 @@ _OPTIONS = (
         "--trace-inflate",
         type=_LOAD,
         metavar="SHARE",
-        help="Submit jobs one by one, repeating the trace, and complete none, until they request this fraction of the GPUs.",
+        help="Submit jobs one at a time, repeating the trace and never completing any, until they request this fraction of the GPUs.",
     ),
     click.option(
         "--trace-seed",

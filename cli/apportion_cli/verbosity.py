@@ -60,14 +60,14 @@ def _settings_from(ctx: click.Context, _: click.Parameter, value: str | None) ->
         if setting.key not in chosen:
             current(ctx).err(
                 f"apportion: warning: {setting.source}: `{setting.key}` is not applied, because the tree under check "
-                f"must not decide it: pass --{setting.key}, or --settings-from REVISION"
+                f"must not control it: pass --{setting.key}, or --settings-from REVISION"
                 if setting.key != "policy"
-                else f"apportion: warning: {setting.source}: `policy` is not applied, because the tree under check must not decide it: name "
+                else f"apportion: warning: {setting.source}: `policy` is not applied, because the tree under check must not control it: pass "
                 "the policy on the command line, or pass --settings-from REVISION"
             )
         elif chosen[setting.key] != setting.value:
             current(ctx).err(
-                f"apportion: note: {setting.source}: `{setting.key}` differs from that of {ref}, which applies"
+                f"apportion: note: {setting.source}: `{setting.key}` differs from the value in {ref}, which takes precedence"
             )
 
 
@@ -95,7 +95,7 @@ _VERBOSE = click.option(
     is_flag=True,
     expose_value=False,
     callback=_verbose,
-    help="List the files read and show the policy's own output.",
+    help="List the files read and show the output of the policy.",
 )
 _COLOR = click.option(
     "--color/--no-color",

@@ -20,22 +20,27 @@ def _verb(section: str, name: str, help_line: str, *aliases: str, function: str 
     return name, Verb(f"apportion_cli.commands.{function or name}:{function or name}", section, help_line, aliases)
 
 
-_AUTHOR, _CHECK, _DELIVER = "Author a policy", "Check it", "Deliver it"
+_AUTHOR, _CHECK, _DELIVER = "Author a policy", "Check a policy", "Deliver a policy"
 _OPERATE, _INSPECT, _OTHER = "Operate clusters", "Inspect", "Other commands"
 
 VERBS: Mapping[str, Verb] = dict(
     (
-        _verb(_AUTHOR, "init", "Write a first policy, with a CI workflow and pre-commit hooks."),
-        _verb(_AUTHOR, "import", "Write a policy from the objects of an existing cluster.", function="import_"),
-        _verb(_AUTHOR, "bind", "Write a workload that runs in a queue."),
-        _verb(_CHECK, "validate", "Check a policy or manifests; every finding names its line.", "check"),
-        _verb(_CHECK, "diff", "Compare two policies: revisions or paths."),
-        _verb(_CHECK, "review", "Review a change: what changes, which running work is evicted, who must agree."),
+        _verb(_AUTHOR, "init", "Create a policy, with CI workflows and pre-commit hooks."),
+        _verb(_AUTHOR, "import", "Generate a policy from the objects of an existing cluster.", function="import_"),
+        _verb(_AUTHOR, "bind", "Generate a workload for a queue, or add a queue to an existing one."),
+        _verb(_CHECK, "validate", "Check a policy or manifests, and report findings with file and line.", "check"),
+        _verb(_CHECK, "diff", "Compare two policies, given as revisions or paths."),
+        _verb(_CHECK, "review", "Review a policy change: its effects, evicted workloads and required approvals."),
         _verb(_CHECK, "codeowners", "Write a CODEOWNERS file from the owners of a policy."),
-        _verb(_CHECK, "simulate", "Simulate a policy under a workload; --cycle decides one cycle of a snapshot."),
+        _verb(_CHECK, "simulate", "Simulate a policy under a workload, or one scheduling cycle of a snapshot."),
         (
             "compile",
-            Verb("apportion_cli.commands.compile:compile_", _DELIVER, "Write the manifests of a policy.", ("build",)),
+            Verb(
+                "apportion_cli.commands.compile:compile_",
+                _DELIVER,
+                "Compile a policy to Kubernetes manifests.",
+                ("build",),
+            ),
         ),
         _verb(_DELIVER, "preview", "Preview what `up` would change in an environment's clusters."),
         _verb(_DELIVER, "up", "Apply the policy to an environment's clusters in a sequence of valid updates."),
@@ -45,8 +50,8 @@ VERBS: Mapping[str, Verb] = dict(
         _verb(_INSPECT, "graph", "Draw the queue tree with its quotas."),
         _verb(_INSPECT, "rules", "List the rules."),
         _verb(_INSPECT, "schema", "Print the JSON Schema of a policy, a report or a snapshot."),
-        _verb(_INSPECT, "doctor", "Check the installation and the settings in force."),
-        _verb(_OTHER, "completion", "Print the completion script of a shell."),
+        _verb(_INSPECT, "doctor", "Check the installation and the settings in effect."),
+        _verb(_OTHER, "completion", "Print a shell completion script."),
         _verb(_OTHER, "version", "Print the version."),
         _verb(_OTHER, "dev", "Development commands for contributors."),
     )

@@ -200,7 +200,7 @@ def test_a_crash_between_two_objects_is_healed_by_the_next_run_which_asks_about_
     assert (locked.code, "killed and left its lock" in locked.said) == (3, True), locked.said
     kept = on.answer("up", with_="n")
     assert kept.code != 0
-    assert "Clear the lock?" in kept.said or "Go ahead?" in kept.said
+    assert "Clear the lock?" in kept.said or "Apply these changes?" in kept.said
     healed = on.answer("up", with_="y")
     assert healed.code == 0, healed.said
     assert "Clear the lock?" in healed.said

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Bind the workloads in this manifest; - reads standard input.",
+    help="Manifest of the workloads to bind, or - for standard input.",
 )
 @click.option(
     "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy that declares the queue."
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @click.option("--gpu-model", metavar="MODEL", help="GPU model, such as h100.")
 @click.option("--cpu", metavar="CPU", help="CPU request per pod (default: 1).")
 @click.option("--memory", metavar="SIZE", help="Memory request per pod (default: 4Gi).")
-@click.option("--priority-class", metavar="NAME", help="Priority class; one that the queue allows.")
+@click.option("--priority-class", metavar="NAME", help="Priority class that the queue allows.")
 @click.option(
     "--secret",
     "secrets",
@@ -65,9 +65,7 @@ if TYPE_CHECKING:
     help="Environment variable from an existing Secret; may be repeated.",
 )
 @click.option("--schedule", metavar="CRON", help="Schedule of a CronJob (default: 0 2 * * *).")
-@click.option(
-    "--provisioning", metavar="PLAN", help="Request all nodes at once through this provisioning plan of the policy."
-)
+@click.option("--provisioning", metavar="PLAN", help="Provisioning plan of the policy that requests all nodes at once.")
 @output_option("yaml", "json")
 @fail_on_option
 @as_of_option
@@ -109,7 +107,7 @@ def bind(
     apportion bind vision --from job.yaml | kubectl apply -f -
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     if (least is None) != (most is None) or (least is not None and workers is not None):
-        raise click.UsageError("--min and --max are used together, without --workers")
+        raise click.UsageError("--min and --max must be used together, and without --workers")
     made = (name, image, workers, least, gpus, cpu, memory, schedule, *secrets, *command)
     if (kind is None) == (file is None):
         raise click.UsageError(
@@ -193,7 +191,7 @@ def _bound(
 
 def _amount(amount: int | str) -> int:
     if isinstance(amount, str):
-        raise ValueError("the amount of a workload cannot be unlimited")
+        raise ValueError("a resource request cannot be unlimited")
     return amount
 
 

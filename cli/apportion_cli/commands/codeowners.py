@@ -18,9 +18,17 @@ from apportion_cli.verbosity import console_options
 @click.command()
 @policy_argument
 @click.option(
-    "--write", type=click.Path(), metavar="FILE", help="Replace the block in this file, or add it, and keep the rest."
+    "--write",
+    type=click.Path(),
+    metavar="FILE",
+    help="Add or replace the generated block in this file and keep other lines.",
 )
-@click.option("--check", type=click.Path(), metavar="FILE", help="Exit 10 if this file lacks the current block.")
+@click.option(
+    "--check",
+    type=click.Path(),
+    metavar="FILE",
+    help="Exit with 10 if the block in this file is missing or out of date.",
+)
 @limit_options
 @console_options
 def codeowners(
@@ -44,7 +52,7 @@ def codeowners(
     from apportion_review.policy_facts import facts_of
 
     if write is not None and check is not None:
-        raise click.UsageError("--write and --check exclude each other")
+        raise click.UsageError("--write and --check are mutually exclusive")
     console = current()
     inputs = read_policy(policy, limits(time_limit, memory_limit))
     checked = None if inputs.policy is None else check_policy(inputs.policy, date.fromisoformat(today()))

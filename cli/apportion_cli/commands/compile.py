@@ -128,7 +128,9 @@ def compile_(
         )
         deliver(console, output, shown)
     if approximated:
-        console.err(f"apportion: --strict-fidelity: nothing is written; approximated: {', '.join(approximated)}")
+        console.err(
+            f"apportion: --strict-fidelity: nothing was written; targets that only approximate the policy: {', '.join(approximated)}"
+        )
         return ExitCode.FINDINGS
     if exit_code:
         return exit_code

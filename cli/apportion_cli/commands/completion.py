@@ -9,7 +9,7 @@ from apportion_cli.verbosity import console_options
 
 
 @click.command(
-    epilog="Put the script where your shell reads it: `source <(apportion completion bash)` in ~/.bashrc, "
+    epilog="Load the script from your shell's startup files: `source <(apportion completion bash)` in ~/.bashrc, "
     "`source <(apportion completion zsh)` in ~/.zshrc, or "
     "`apportion completion fish > ~/.config/fish/completions/apportion.fish`."
 )

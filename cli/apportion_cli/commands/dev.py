@@ -33,15 +33,13 @@ def demo(out: Path) -> int:
 
     example = Path("examples/acme")
     if not (example / "policy.py").is_file():
-        raise PreconditionError(
-            "examples/acme is missing", hint="run this command at the root of a checkout of the repository"
-        )
+        raise PreconditionError("examples/acme is missing", hint="run this command in the root directory of a checkout")
     reports = {form: out / f"report.{form}" for form in ("json", "text")}
     wanted = [part for form, file in reports.items() for part in ("-o", f"{form}={file}")]
     steps = (
         ("is the policy valid?", ["validate", str(example)]),
         ("what is each queue guaranteed on the first production cluster?", _DRAWN),
-        ("what do the engines read?", ["compile", str(example), "--out", str(out), *wanted]),
+        ("which objects do the engines get?", ["compile", str(example), "--out", str(out), *wanted]),
     )
     console = current()
     out.mkdir(parents=True, exist_ok=True)
@@ -60,11 +58,11 @@ def demo(out: Path) -> int:
     simulated = ["simulate", str(_SIMULATED), "--scenario", str(_SIMULATED / "scenario.yaml")]
     _show(
         console,
-        "who runs, who waits, and who is evicted?",
+        "which workloads run, wait and are evicted?",
         [*simulated, *permitted, "-o", "story", "-o", f"html={page}"],
     )
     console.out(
-        f"\n{page} has its queues, workloads and waits: open it in a browser. {_SIMULATED}/README.md explains it."
+        f"\nOpen {page} in a browser for queues, workloads and wait times; {_SIMULATED}/README.md explains them."
     )
     return ExitCode.OK
 
@@ -74,7 +72,7 @@ def _show(console: Console, question: str, arguments: list[str]) -> None:
     console.out(f"\n# {question}\n$ apportion {' '.join(arguments)}\n")
     finished = subprocess.run([sys.executable, "-P", "-m", "apportion_cli.main", *arguments], check=False)
     if finished.returncode:
-        raise PreconditionError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
+        raise PreconditionError(f"`apportion {arguments[0]}` exited with code {finished.returncode}")
 
 
 _SIMULATED = Path("examples/seed-001-kai-vllm")
@@ -119,7 +117,7 @@ def docs() -> int:
 def _page_text(page: Path) -> str:
     """Return the text of a page. Raises `PreconditionError` if it does not exist."""
     if not page.is_file():
-        where = "run this command at the root of a checkout of the repository"
+        where = "run this command in the root directory of a checkout"
         raise PreconditionError(
             f"{page} does not exist", hint="write it as CONTRIBUTING.md describes" if page.parent.is_dir() else where
         )

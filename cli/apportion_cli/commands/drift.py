@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     "exports",
     multiple=True,
     metavar="FILE",
-    help="Objects of a cluster that Argo CD or Flux delivers to (kubectl get … -A -o json --show-managed-fields).",
+    help="Objects of a cluster managed by Argo CD or Flux (kubectl get … -A -o json --show-managed-fields).",
 )
 @click.option(
     "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy to compare with --export."
 )
-@click.option("--cluster", metavar="NAME", help="Cluster of the export; required if ENV has several.")
+@click.option("--cluster", metavar="NAME", help="Cluster of the export; required if ENV has more than one.")
 @output_option("text", "json")
 @json_option
 @as_of_option
@@ -100,7 +100,9 @@ def _from_export(
         raise click.UsageError(str(unknown)) from unknown
     clusters = list(dict.fromkeys(target.cluster for target in targets))
     if cluster is None and len(clusters) > 1:
-        raise click.UsageError(f"environment {environment} has several clusters; name one: --cluster {clusters[0]}")
+        raise click.UsageError(
+            f"environment {environment} has more than one cluster; choose one: --cluster {clusters[0]}"
+        )
     if cluster is not None and cluster not in clusters:
         raise click.UsageError(f"environment {environment} has no cluster {cluster}")
     wanted = tuple(target for target in targets if target.cluster == (cluster or clusters[0]))

@@ -37,7 +37,7 @@ _CODE = re.compile(r"AP\d{3}")
     multiple=True,
     type=click.Path(),
     metavar="SNAPSHOT",
-    help="Cluster snapshot, as `simulate --cycle` reads it; may be repeated.",
+    help="Cluster snapshot, in a format that `simulate --cycle` accepts; may be repeated.",
 )
 @moment
 @shard_option
@@ -90,7 +90,7 @@ def explain(
         case ("queue", id_) | (id_,):
             pass
         case _:
-            raise click.UsageError("name a rule such as AP201, a queue (queue vision) or, with --snapshot, a job")
+            raise click.UsageError("specify a rule such as AP201, a queue (queue vision) or, with --snapshot, a job")
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy
 

@@ -23,7 +23,9 @@ _DRAWINGS = ("text", "mermaid", "svg", "json")
 @click.command()
 @place_options
 @click.option(
-    "-r", "--resource", help="Resource to show: gpu, gpu/<model>, cpu or memory (default: gpu if the policy has any)."
+    "-r",
+    "--resource",
+    help="Resource to show: gpu, gpu/<model>, cpu or memory (default: gpu, if the policy declares it).",
 )
 @click.option("--depth", type=click.IntRange(min=1), help="Number of levels to show.")
 @click.option("--plain", is_flag=True, help="Use ASCII characters only.")

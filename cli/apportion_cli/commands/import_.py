@@ -31,7 +31,7 @@ ENGINES = tuple(engine.value for engine in Engine)
     help="Directory to write the policy to.",
 )
 @click.option("--organisation", metavar="NAME", help="Name of the organisation (default: the directory's name).")
-@click.option("--owner", metavar="OWNER", help="Owner of queues that have none, such as @acme/platform.")
+@click.option("--owner", metavar="OWNER", help="Owner of queues without one, such as @acme/platform.")
 @click.option(
     "--environment", metavar="NAME", help="Name of the environment (default: taken from the objects, otherwise prod)."
 )
@@ -39,7 +39,7 @@ ENGINES = tuple(engine.value for engine in Engine)
 @click.option(
     "--engine-version", metavar="VERSION", help="Installed version of the engine (default: the newest supported)."
 )
-@click.option("--accept-loss", is_flag=True, help="Exit with 0 even if fields cannot be kept.")
+@click.option("--accept-loss", is_flag=True, help="Exit with 0 even if fields are dropped.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @console_options
 def import_(
@@ -74,7 +74,7 @@ def import_(
     if in_the_way and not force:
         raise PreconditionError(
             f"{out} already has {', '.join(in_the_way[:5])}{' …' if len(in_the_way) > 5 else ''}; nothing was written",
-            hint="name an empty directory, or pass --force to overwrite them",
+            hint="choose an empty directory, or pass --force to overwrite them",
         )
     _write(out, files)
     others = sorted(p.name for p in (out / "teams").glob("*.py") if f"teams/{p.name}" not in files) if force else []
@@ -107,4 +107,4 @@ def _say(notes: tuple[Note, ...], others: list[str]) -> None:
     for note in notes:
         console.err(f"apportion: {plain_text(f'{note.object}: {note.text}')}")
     if others:
-        console.err(f"apportion: teams/ also contains {', '.join(others)}, which the policy collects too")
+        console.err(f"apportion: teams/ also contains {', '.join(others)}, which are also part of the policy")

@@ -23,7 +23,7 @@ from apportion_cli.verbosity import console_options
     type=click.Choice(SERVICES),
     default="github",
     show_default=True,
-    help="CI service to write pipelines for.",
+    help="CI system to generate pipelines for.",
 )
 @click.option("--pulumi", is_flag=True, help="Also write a Pulumi project with a stack for each environment.")
 @console_options
@@ -45,7 +45,7 @@ def init(directory: Path, organisation: str | None, *, service: str, pulumi: boo
     if in_the_way:
         raise PreconditionError(
             f"{directory} already has {', '.join(in_the_way)}; nothing was written",
-            hint="name an empty directory: apportion init quotas",
+            hint="choose an empty directory: apportion init quotas",
         )
     for path, text in wanted.items():
         _write(directory / path, text)
@@ -54,7 +54,7 @@ def init(directory: Path, organisation: str | None, *, service: str, pulumi: boo
     stack = f"\n  apportion preview dev{f' --dir{where}' if where else ''}" if pulumi else ""
     console.report(
         f"\nNext:\n  apportion validate{where}\n  apportion graph{where}\n  apportion compile{where}{stack}"
-        f"\n\nThe pipelines install what ci/requirements.txt locks by hash; write it{' there' if where else ''} with:"
+        f"\n\nThe pipelines install the versions pinned in ci/requirements.txt; generate it{' there' if where else ''} with:"
         f"\n  {LOCK_COMMAND}"
     )
 

@@ -24,7 +24,7 @@ _MAX_CHARACTERS = 256 * 1024**2
 @click.command("kai-case")
 @click.argument("file", type=click.Path(), metavar="FILE")
 @click.option(
-    "--case", "number", type=click.IntRange(0), metavar="N", help="Run only the case at this index, counted from 0."
+    "--case", "number", type=click.IntRange(0), metavar="N", help="Run only the case with this index, starting at 0."
 )
 @click.option(
     "--rounds", type=click.IntRange(1, 1000), metavar="N", help="Number of rounds to run (default: as the case states)."
@@ -51,7 +51,7 @@ def kai_case(
     cases = _read(file)
     if number is not None:
         if number >= len(cases):
-            raise click.UsageError(f"{file} has no case {number}: it has {len(cases)}, counted from 0")
+            raise click.UsageError(f"{file} has no case {number}: it has {len(cases)}, numbered from 0")
         cases = [cases[number]]
     lines = [json.dumps(rounds_document(case, rounds=rounds, actions=wanted)) for case in cases]
     for output in outputs or (Output("json"),):
@@ -71,7 +71,7 @@ def _actions(asked: str | None) -> tuple[str, ...] | None:
         if name not in ACTIONS:
             raise click.BadParameter(f"`{name}` is not one of {_ALL}, {', '.join(ACTIONS)}", param_hint="--actions")
     if not names:
-        raise click.BadParameter("no action is named", param_hint="--actions")
+        raise click.BadParameter("no actions given", param_hint="--actions")
     return names
 
 
@@ -86,7 +86,7 @@ def _read(file: str) -> list[dict[str, Any]]:
         reason = refused.strerror if isinstance(refused, OSError) else refused
         raise PreconditionError(f"{file} cannot be read: {reason}") from None
     if len(text) > _MAX_CHARACTERS:
-        raise PreconditionError(f"{file} is longer than the limit of {_MAX_CHARACTERS} characters")
+        raise PreconditionError(f"{file} exceeds the limit of {_MAX_CHARACTERS} characters")
     try:
         return read_cases(text)
     except Malformed as wrong:

@@ -26,7 +26,7 @@ def stack_options(command: click.decorators.FC) -> click.decorators.FC:
             "folder",
             type=click.Path(path_type=Path, file_okay=False, exists=True),
             default=Path(),
-            help="Directory of Pulumi.yaml, or one below it.",
+            help="Directory that contains Pulumi.yaml, or a subdirectory.",
         ),
         click.argument("environment", metavar="ENV"),
     ):
@@ -37,13 +37,15 @@ def stack_options(command: click.decorators.FC) -> click.decorators.FC:
 def snapshot_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add `--snapshot` and `--delete-used`, which protect queues in use from deletion."""
     for decorate in (
-        click.option("--delete-used", is_flag=True, help="Delete queues even if --snapshot shows work in them."),
+        click.option(
+            "--delete-used", is_flag=True, help="Delete queues even if --snapshot shows that they are in use."
+        ),
         click.option(
             "--snapshot",
             "snapshots",
             multiple=True,
             metavar="FILE",
-            help="Objects of the clusters (kubectl get pods,… -A -o json); queues with work in them are not deleted.",
+            help="Objects of the clusters (kubectl get pods,… -A -o json); queues in use are not deleted.",
         ),
     ):
         command = decorate(command)
@@ -67,7 +69,7 @@ def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_us
 @click.option(
     "--policy",
     type=click.Path(path_type=Path, exists=True),
-    help="Preview this policy instead of the stack's; the program and configuration remain those of --dir.",
+    help="Preview this policy instead of the stack's; the program and configuration still come from --dir.",
 )
 @click.option(
     "--plan-only", is_flag=True, help="Show the plan without running Pulumi's preview or contacting a cluster."

@@ -47,7 +47,7 @@ _WIDTH = 100
     default=".",
     envvar=variable("policy"),
     type=click.Path(),
-    help="Path of the policy: in a revision, and in the work tree where HEAD is omitted.",
+    help="Path of the policy in a revision, and in the work tree if HEAD is omitted.",
 )
 @click.option(
     "--snapshot",
@@ -227,7 +227,7 @@ def _loads(
     both = [name for name in head.facts.clusters if name in base.facts.clusters]
     for name in named:
         if name not in both:
-            raise click.UsageError(f"--cluster {name}: the policies have {', '.join(both) or 'no cluster'} in common")
+            raise click.UsageError(f"--cluster {name}: the clusters in both policies are {', '.join(both) or 'none'}")
     changed = changed_clusters(diff_report(base, head)) if not named else frozenset(named)
     return compare_loads(base, head, [name for name in both if changed is None or name in changed], load)
 

@@ -33,7 +33,7 @@ from apportion_cli.verbosity import console_options
     "--shard",
     metavar="NAME",
     envvar=variable("shard"),
-    help="SchedulingShard to work on; required if the cluster has several.",
+    help="SchedulingShard to use; required if the cluster has more than one.",
 )
 @click.option(
     "--period",

@@ -49,16 +49,16 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     metavar="POLICY",
     help="Run another policy or rendered tree on the same scenario, and show only the differences.",
 )
-@click.option("--against-env", metavar="NAME", help="Environment of --against (default: that of --env).")
-@click.option("--against-cluster", metavar="NAME", help="Cluster of --against (default: that of --cluster).")
-@click.option("--against-engine", metavar="NAME", help="Engine of --against (default: that of --engine).")
+@click.option("--against-env", metavar="NAME", help="Environment of --against (default: same as --env).")
+@click.option("--against-cluster", metavar="NAME", help="Cluster of --against (default: same as --cluster).")
+@click.option("--against-engine", metavar="NAME", help="Engine of --against (default: same as --engine).")
 @click.option(
     "--cycle",
     "snapshots",
     multiple=True,
     type=click.Path(),
     metavar="SNAPSHOT",
-    help="Decide one scheduling cycle of this snapshot: a file, a directory, or - for standard input; may be repeated.",
+    help="Run one scheduling cycle on this snapshot: a file, a directory, or - for standard input; may be repeated.",
 )
 @click.option(
     "--actions", metavar="LIST", help="Actions of the cycle: all, or a comma-separated list (default: the snapshot's)."
@@ -113,12 +113,12 @@ def simulate(
 
         if snapshots or "yaml" in formats:
             raise click.UsageError(
-                "--cycle and -o yaml apply to one cycle; --scenario writes text, json, jsonl, html, story"
+                "--cycle and -o yaml cannot be combined with --scenario or --trace, which support text, json, jsonl, html and story"
             )
         if against is not None and formats & _OF_ONE_RUN:
-            raise click.UsageError("--against writes text, json and html")
+            raise click.UsageError("--against supports the formats text, json and html")
         if against is None and (against_env or against_cluster or against_engine):
-            raise click.UsageError("--against-env, --against-cluster and --against-engine need --against POLICY")
+            raise click.UsageError("--against-env, --against-cluster and --against-engine require --against POLICY")
         other = None
         if against is not None:
             # A rendered tree is of one cluster, so only what was said of itself can be wrong about it.
@@ -164,7 +164,7 @@ def _with_actions(settings: Settings, asked: str | None) -> Settings:
         if name not in ACTIONS:
             raise click.BadParameter(f"`{name}` is not one of {_ALL}, {', '.join(ACTIONS)}", param_hint="--actions")
     if not names:
-        raise click.BadParameter("no action is named", param_hint="--actions")
+        raise click.BadParameter("no actions given", param_hint="--actions")
     return replace(settings, actions=names)
 
 

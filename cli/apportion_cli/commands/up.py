@@ -17,7 +17,7 @@ from apportion_cli.verbosity import console_options
 if TYPE_CHECKING:
     from datetime import date
 
-_CLEAR = "Clear the lock? No update of this stack may be running."
+_CLEAR = "Clear the lock? Make sure that no update of this stack is running."
 
 
 @click.command()
@@ -63,7 +63,7 @@ def up(
     plan = stack.plan(as_of)
     console.err(plan_text(plan))
     refuse_deletion_of_used(plan, snapshots, delete_used=delete_used)
-    if not yes and not _agrees("Go ahead?"):
+    if not yes and not _agrees("Apply these changes?"):
         raise click.Abort
     # The engine's own talk goes beside the result, which a pipe takes.
     with progress(console, plan.n_objects) as (say, done):
@@ -84,5 +84,5 @@ def up(
 
 def _agrees(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} There is no terminal to ask on: pass --yes")
+        raise click.UsageError(f"{question} There is no terminal to confirm on: pass --yes")
     return click.confirm(question, err=True)

@@ -54,9 +54,11 @@ ENGINES = tuple(engine.value for engine in Engine)
     metavar="POLICY",
     help="Check the workloads of --manifests against a cluster of this policy; requires --env.",
 )
-@click.option("--cluster", metavar="NAME", help="Cluster to check against; required if the environment has several.")
 @click.option(
-    "--fix", is_flag=True, help="Apply safe fixes, which change no quota, name or machine, and show the diff."
+    "--cluster", metavar="NAME", help="Cluster to check against; required if the environment has more than one."
+)
+@click.option(
+    "--fix", is_flag=True, help="Apply safe fixes, which do not change quotas, names or machines, and show the diff."
 )
 @click.option(
     "--unsafe-fixes",

@@ -108,7 +108,7 @@ def _part(name: str) -> str:
 
 
 def _program(source: str) -> str:
-    """Return the command that runs a program of Python without the current folder, variables or packages of a user."""
+    """Return the command that runs a program of Python without the current directory, variables or packages of a user."""
     return f"python3 -I -X utf8 - <<'PYTHON'\n{source}\nPYTHON"
 
 

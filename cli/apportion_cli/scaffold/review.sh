@@ -8,7 +8,7 @@ code=0
 apportion review "$policy" "$head/$policy" --time-limit 30s --memory-limit 2Gi -o text -o "markdown=$report" "$@" || code=$?
 if [ ! -s "$report" ]; then
   printf '%s\n%s\n' '<!-- apportion:review -->' '### 🔴 This change could not be reviewed' > "$report"
-  printf '\n`apportion review` ended with exit code %s; the log of its job gives the reason.\n' "$code" >> "$report"
+  printf '\n`apportion review` exited with code %s; see the log of its job.\n' "$code" >> "$report"
 fi
 # 10: the policies differ. Errors and gates (11) fail the job.
 case $code in 0 | 10) ;; *) exit "$code" ;; esac

@@ -12,9 +12,9 @@ name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time
 p-0,1000,1024,2,1000,,LS,Running,0,5000,0
 p-1,1000,1024,1,500,T4,BE,Succeeded,100,4100,100
 EOF
-mkdir FOLDER
-cp NODES.csv FOLDER/openb_node_list_all_node.csv
-cp PODS.csv FOLDER/openb_pod_list_default.csv
+mkdir DIRECTORY
+cp NODES.csv DIRECTORY/openb_node_list_all_node.csv
+cp PODS.csv DIRECTORY/openb_pod_list_default.csv
 cat >"$HOME/jobs.txt" <<'EOF'
 JobID|Account|QOS|State|Submit|Start|End|Elapsed|AllocTRES|ReqTRES
 7|serving|train|COMPLETED|2026-11-02T08:00:00|2026-11-02T08:00:10|2026-11-02T08:10:10|00:10:00|cpu=2,mem=4G,gres/gpu=1,node=1|cpu=2,mem=4G,gres/gpu=1,node=1

@@ -132,7 +132,7 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
         (["vision", "-k", "Job", "-n", "speech"], "namespace speech is not one of queue vision, which has vision"),
         (["vision", "-k", "Jub"], "unknown kind Jub; did you mean Job?"),
         (["vision", "-k", "Job", "--gpus", "many"], '"many" is not a GPU quantity'),
-        (["vision", "-k", "Job", "--gpus", "unlimited"], "the amount of a workload cannot be unlimited"),
+        (["vision", "-k", "Job", "--gpus", "unlimited"], "a resource request cannot be unlimited"),
         (["vision", "-k", "Job", "--gpus", "-1"], "-1 is negative"),
         (["vision", "-k", "Job", "--secret", "hub"], "`hub` is not NAME:KEY"),
         (["vision", "-k", "Job", "--workers", "0"], "0 is not in the range"),
@@ -155,7 +155,7 @@ def test_several_environments_or_clusters_have_to_be_named(run: Run, tmp_path: P
     assert "name an environment: --env dev" in unnamed.err
     several = run("bind", "vision", "-k", "Job", "-p", policy, "-e", "prod")
     assert several.code == 2
-    assert "name one: --cluster b" in several.err
+    assert "choose one: --cluster b" in several.err
     assert run("bind", "vision", "-k", "Job", "-p", policy, "-e", "prod", "--cluster", "c").code == 0
 
 
@@ -166,7 +166,7 @@ def test_several_environments_or_clusters_have_to_be_named(run: Run, tmp_path: P
         (b"", "is empty"),
         (b"a: b\n---\n[1, 2]", "mine.yaml:1: not a Kubernetes object"),
         (b"a:\n- b\n- {a: [}", "mine.yaml:3: did not find expected"),
-        (b"# one\n\xff\xfe", "mine.yaml:2: byte 6 is not UTF-8"),
+        (b"# one\n\xff\xfe", "mine.yaml:2: invalid UTF-8 at byte offset 6"),
         (b"[" * 100_000, "is nested deeper than"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_missing_page_is_named_and_nothing_is_written(run: Run) -> None:
 def test_outside_a_checkout_it_asks_for_one(run: Run) -> None:
     result = run("dev", "docs")
     assert result.code == 3
-    assert "run this command at the root of a checkout of the repository" in result.err
+    assert "run this command in the root directory of a checkout" in result.err
 
 
 def test_the_pages_are_written(run: Run) -> None:

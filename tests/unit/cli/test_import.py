@@ -95,7 +95,7 @@ def test_what_is_there_is_not_overwritten(run: Run) -> None:
     ("text", "sentence"),
     [
         ("a: {b", "queues.yaml:1: "),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "there is no queue of kai in queues.yaml"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "no kai queues in queues.yaml"),
         (
             QUEUES.replace("  other: 1", "  reclaimMinRuntime: soon"),
             'Queue vision: spec.reclaimMinRuntime: "soon" is not',

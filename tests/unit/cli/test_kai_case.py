@@ -136,9 +136,9 @@ def test_a_file_that_is_not_there(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--case", "1"), "f.json has no case 1: it has 1, counted from 0"),
+        (("--case", "1"), "f.json has no case 1: it has 1, numbered from 0"),
         (("--actions", "allocate,walk"), "`walk` is not one of all, allocate"),
-        (("--actions", ","), "no action is named"),
+        (("--actions", ","), "no actions given"),
         (("--rounds", "0"), "0 is not in the range"),
         (("-o", "yaml"), "`yaml` is not one of json"),
     ],

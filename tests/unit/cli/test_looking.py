@@ -71,7 +71,7 @@ def test_explain_after_the_loan_shows_the_base_value() -> None:
         (["graph", str(_ACME), "--env", "prd"], "there is no environment prd; did you mean prod?"),
         (["graph", str(_ACME), "--resource", "tpu"], "no queue declares tpu"),
         (["graph", str(_ACME), "--cluster", "gpu-eu"], "--cluster requires --env"),
-        (["explain", "a", "b", "c"], "name a rule such as AP201"),
+        (["explain", "a", "b", "c"], "specify a rule such as AP201"),
     ],
 )
 def test_what_is_not_there_is_said(arguments: list[str], says: str) -> None:

@@ -60,7 +60,7 @@ def test_alias_is_its_verb(alias: str) -> None:
         (["validate", "--nope"], "No such option"),
         (["validate", "--as-of", "soon"], "`soon` is not a date such as 2026-11-21"),
         (["validate", "--as-of", "2026-02-30"], "`2026-02-30` is not a date"),
-        (["validate", "--time-limit", "-1"], "a time limit is between 0.1s and 24h"),
+        (["validate", "--time-limit", "-1"], "a time limit must be between 0.1s and 24h"),
         (["validate", "--memory-limit", "1Mi"], "the interpreter and the model alone need 256Mi"),
         (["validate", "--memory-limit", "much"], "`much` is not an amount of memory"),
         (["validate", "-o", "xml"], "`xml` is not one of text, json, sarif, junit, github"),

@@ -92,5 +92,5 @@ def test_simulate_refuses_it(run: Run, tmp_path: Path) -> None:
     found = {each["name"]: each["outcome"] for each in json.loads(result.out)["workloads"]}
     assert found == {**dict.fromkeys((*FAULTS, "short"), "refused"), "good": "succeeded"}
     for name in list(FAULTS)[:8]:
-        assert f"Pod vision/{name} was refused: " in result.err
+        assert f"Pod vision/{name} was rejected: " in result.err
         assert FAULTS[name][2] in result.err

@@ -73,11 +73,11 @@ def test_promises_that_are_kept(outcome: Outcome) -> None:
             lambda o: o.assert_waits("research", at_most="30m"),
             "of research: waits longer than 30m: 1 of 3 workloads\n  borrower (nlp), which arrived at 00:00:00: 1h for 4 GPUs",
         ),
-        (lambda o: o.assert_waits("nlp", at_most="1h", gpus=2), "no workload of nlp that asks for no more than 2 GPUs"),
-        (lambda o: o.assert_evictions(), "1 eviction, not 0 at most: vision took from nlp once"),
-        (lambda o: o.assert_share("vision", at_least=1.5), "of its fair share, not 150% at least"),
+        (lambda o: o.assert_waits("nlp", at_most="1h", gpus=2), "no workload of nlp that requests at most 2 GPUs"),
+        (lambda o: o.assert_evictions(), "1 eviction, expected at most 0: nlp evicted by vision once"),
+        (lambda o: o.assert_share("vision", at_least=1.5), "of its fair share, expected at least 150%"),
         (lambda o: o.assert_succeeds("nlp", within="2h"), "of nlp: does not succeed within 2h: 1 of 1 workload"),
-        (lambda o: o.assert_lost(at_most_gpu_hours=0.5), "GPU-hours are lost, not 0.5 at most"),
+        (lambda o: o.assert_lost(at_most_gpu_hours=0.5), "GPU-hours lost, expected at most 0.5"),
         (lambda o: o.assert_utilisation(at_least=0.99), "expected at least 99%"),
     ],
 )
@@ -138,7 +138,7 @@ def test_pytest_finds_the_fixture_and_simulates_once(pytester: pytest.Pytester, 
     )
     result = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["*AssertionError: 1 eviction, not 0 at most: vision took from nlp once"])
+    result.stdout.fnmatch_lines(["*AssertionError: 1 eviction, expected at most 0: nlp evicted by vision once"])
     assert "outcomes.py" not in result.stdout.str().replace("test_pytest", ""), "the failure stands at the test's line"
 
 

@@ -74,7 +74,7 @@ def test_a_rendered_tree_takes_no_environment(run: Run, folder: Path, option: st
 def test_trees_of_several_clusters_are_not_one_cluster(run: Run, folder: Path) -> None:
     result = run("simulate", folder / "rendered", "--scenario", folder / "load.yaml")
     assert result.code == 2
-    assert "contains the rendered trees of several clusters; name one: " in result.err
+    assert "contains the rendered trees of more than one cluster; choose one: " in result.err
 
 
 def test_a_policy_is_compared_with_the_tree_rendered_of_it(run: Run, folder: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_policy_of_several_clusters_wants_one_named(run: Run, scenario: Path) 
     result = run("simulate", _EXAMPLE, "--scenario", scenario)
     assert result.code == 2
     assert (
-        "name one with --env, --cluster or --engine: plain/kubernetes (native), batch/volcano (volcano)" in result.err
+        "choose one with --env, --cluster or --engine: plain/kubernetes (native), batch/volcano (volcano)" in result.err
     )
 
 
@@ -145,9 +145,9 @@ def test_why_workloads_were_refused_is_said_of_the_first_ten(run: Run, tmp_path:
     assert result.code == 0
     said = result.err.splitlines()
     assert said[0] == (
-        "apportion: warning: Job default/j-0 was refused: .spec.parallelism accessor error: two is not a whole number"
+        "apportion: warning: Job default/j-0 was rejected: .spec.parallelism accessor error: two is not a whole number"
     )
-    assert said[10:] == ["apportion: warning: 2 more were refused; -o jsonl gives the reasons"]
+    assert said[10:] == ["apportion: warning: 2 more were rejected; see -o jsonl for the reasons"]
 
 
 def test_a_cluster_without_nodes_is_told(run: Run, tmp_path: Path) -> None:

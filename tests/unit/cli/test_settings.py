@@ -110,7 +110,7 @@ def test_settings_come_from_a_base_revision(base_branch: None, arguments: tuple[
     result = run(*arguments)
     assert result.code == 1
     assert "quotas/policy.py:2: error[AP202]" in result.out
-    assert "`policy` differs from that of main, which applies" in result.err
+    assert "`policy` differs from the value in main, which takes precedence" in result.err
     assert "`env` is not applied" in result.err
     assert "fail-on" not in result.err
 

@@ -224,7 +224,7 @@ def test_lines_of_json_are_found(run: Run, tmp_path: Path) -> None:
 def test_what_is_not_there_cannot_be_read(run: Run) -> None:
     result = run("simulate", "--cycle", "nowhere")
     assert result.code == 3
-    assert "nowhere is not a readable file or folder" in result.err
+    assert "nowhere is not a readable file or directory" in result.err
 
 
 def test_help_has_examples(run: Run) -> None:

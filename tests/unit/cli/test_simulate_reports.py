@@ -107,9 +107,9 @@ def test_two_policies_on_one_load(run: Run, files: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--scenario", "s", "--against", "b", "-o", "story"), "--against writes text, json and html"),
-        (("--scenario", "s", "--against-env", "prod"), "need --against POLICY"),
-        (("--scenario", "s", "-o", "yaml"), "-o yaml apply to one cycle"),
+        (("--scenario", "s", "--against", "b", "-o", "story"), "--against supports the formats text, json and html"),
+        (("--scenario", "s", "--against-env", "prod"), "require --against POLICY"),
+        (("--scenario", "s", "-o", "yaml"), "-o yaml cannot be combined with --scenario or --trace"),
         (("-o", "html"), "pass --scenario FILE"),
     ],
 )

@@ -79,9 +79,9 @@ def test_a_plan_is_the_organisations_tree_with_what_changes_and_how_many_updates
         plan_text(PLAN)
         == """\
 prod/gpu-eu/volcano deletes: Queue ads
-prod/gpu-eu/volcano keeps on the cluster, with all its contents: Namespace ads
+prod/gpu-eu/volcano leaves on the cluster, with all contents: Namespace ads
 
-prod/gpu-eu/volcano  1 to make, 1 to change, 2 to delete
+prod/gpu-eu/volcano  1 to create, 1 to change, 2 to delete
 ├─ + Namespace shared
 └─ research
    ├─ ads
@@ -90,9 +90,9 @@ prod/gpu-eu/volcano  1 to make, 1 to change, 2 to delete
    └─ vision
       └─ ~ Queue vision: spec.weight 1 → 2
 
-2 updates in sequence, each valid: the engine does not accept them at once
+2 updates in sequence, each valid: the engine would reject them as a single update
 
-careful: PriorityClass train goes from 1 to 2
+warning: PriorityClass train goes from 1 to 2
 """
     )
     assert plan_text(Plan("dev", 1, PLAN.targets[1:])) == "dev: nothing to do\n"
@@ -114,7 +114,7 @@ def test_a_plan_is_a_versioned_document() -> None:
 
 
 def test_a_plan_is_a_comment_for_a_pull_request() -> None:
-    assert plan_markdown(PLAN).startswith("### `prod`: 1 targets change\n\n```\nprod/gpu-eu/volcano")
+    assert plan_markdown(PLAN).startswith("### `prod`: 1 target changed\n\n```\nprod/gpu-eu/volcano")
     assert plan_markdown(Plan("dev", 1, ())) == "### `dev`: nothing to do\n"
 
 

@@ -126,7 +126,9 @@ def test_a_hostile_text_is_one_finding(run: Run, folder: Path, text: str, senten
 
 def test_bytes_that_are_no_text_are_a_finding(run: Run, folder: Path) -> None:
     (folder / "latin.yaml").write_bytes(b"a: b\nc: caf\xe9\n")
-    assert "latin.yaml:2: error[AP705] byte 11 is not UTF-8" in run("validate", "--manifests", folder, "-q").out
+    assert (
+        "latin.yaml:2: error[AP705] invalid UTF-8 at byte offset 11" in run("validate", "--manifests", folder, "-q").out
+    )
 
 
 def test_nothing_to_judge_is_no_success(run: Run, folder: Path) -> None:

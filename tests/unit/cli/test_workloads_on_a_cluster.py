@@ -68,9 +68,9 @@ def test_one_cluster_is_meant(run: Run, policy: Path) -> None:
     Path("job.yaml").write_text(yaml.safe_dump(_job(run, policy, "kueue")))
     on_files = ("validate", "--manifests", "job.yaml")
     for more, said in (
-        (("--manifests", policy / "rendered"), "rendered trees of several; name one"),
+        (("--manifests", policy / "rendered"), "rendered trees of more than one; choose one"),
         (("-p", policy, "--env", "kueue", "--env", "kai"), "pass --env once"),
-        (("-p", policy, "--env", "kueue", "--manifests", policy / "rendered/kueue"), "pass one of them"),
+        (("-p", policy, "--env", "kueue", "--manifests", policy / "rendered/kueue"), "pass only one of them"),
         (("--env", "kueue"), "require -p POLICY"),
         ((policy,), "with --manifests, pass the policy as an option: -p"),
     ):
