@@ -8,10 +8,10 @@ _SHOWN = 8
 
 
 def alternatives(known: Iterable[str]) -> str:
-    """Return an imperative: `choose one of dev and prod`, `choose prod`; `none is defined` if nothing is known."""
+    """Return an imperative: `choose one of dev or prod`, `choose prod`; `none is defined` if nothing is known."""
     names = list(known)
     if len(names) < 2:
         return f"choose {names[0]}" if names else "none is defined"
     more = len(names) - _SHOWN
     *first, last = names if more <= 0 else (*names[:_SHOWN], f"{more} more")
-    return f"choose one of {', '.join(first)} and {last}"
+    return f"choose one of {', '.join(first)} or {last}"

@@ -59,7 +59,7 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
                 yield Diagnostic(
                     REFUSALS[capability.code],
                     address,
-                    f"{backend.name} cannot express {feature.value}: {capability.reason}",
+                    f"{backend.name} does not support {feature.value}: {capability.reason}",
                     at,
                     hint=capability.hint,
                     scope=f"{program.environment}/{program.cluster}",
@@ -68,7 +68,7 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
         yield Diagnostic(
             REFUSALS[refusal.code],
             refusal.address,
-            f"{backend.name} cannot express {refusal.message}",
+            f"{backend.name} does not support {refusal.message}",
             refusal.at,
             hint=refusal.hint,
             severity=Severity.WARNING if refusal.bound_is_a_setting else None,

@@ -39,7 +39,7 @@ Share = Annotated[
 
 
 class QueueOverride(Declaration):
-    """Other values for a queue in one environment, or on some of its clusters."""
+    """Values of a queue that differ in one environment, or on some of its clusters."""
 
     queue: QueueRef = Field(description="The queue or its id.")
     clusters: tuple[Identifier, ...] | None = Field(
@@ -82,7 +82,7 @@ class Cluster(Declaration):
     )
     managed_elsewhere: tuple[ObjectFamily, ...] = Field(
         default=(),
-        description="Objects that are managed outside of Apportion here: it does not emit, own or delete them.",
+        description="Kinds of objects that are managed outside of Apportion on this cluster; Apportion does not emit, own or delete them.",
     )
     kai: KaiSettings = Field(default=KaiSettings(), description="Settings of KAI Scheduler.")
     kueue: KueueSettings = Field(default=KueueSettings(), description="Settings of Kueue.")
@@ -104,7 +104,7 @@ class Admission(str, Enum):
 
 
 class Environment(Declaration):
-    """A stage such as dev, staging or prod: its clusters and what differs there."""
+    """A stage such as dev, staging or prod, with its clusters and overrides."""
 
     name: Identifier = Field(description="Name of the stage, such as dev, staging or prod.")
     clusters: tuple[Cluster, ...] = Field(min_length=1, description="Its clusters, at least one.")
@@ -113,7 +113,7 @@ class Environment(Declaration):
     )
     admission: Admission = Field(
         default=Admission.DENY,
-        description="deny rejects workloads that their namespace must not run; warn and audit only report them.",
+        description="deny rejects forbidden workloads; warn and audit only report them.",
     )
 
     @property

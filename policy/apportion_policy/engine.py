@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Engine(str, Enum):
-    """Who decides on a cluster which workload runs."""
+    """The scheduler or queueing engine of a cluster."""
 
     KAI = "kai"
     KUEUE = "kueue"

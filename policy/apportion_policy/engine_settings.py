@@ -1,4 +1,4 @@
-"""What one engine alone lets a cluster set. Left out: the engine's own default, unless a field says otherwise."""
+"""Engine-specific settings of clusters and queues. Unset fields use the engine's default unless documented otherwise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class KaiSettings(Declaration):
     """Settings of KAI Scheduler."""
 
     k_value: WeightValue | None = Field(
-        default=None, description="Weight of past usage against a queue when surplus is divided (KAI: 1.0)."
+        default=None, description="How strongly past usage reduces a queue's share of surplus (KAI's default: 1.0)."
     )
     preempt_min_runtime: Duration | None = Field(default=None, description="Default for all queues.")
     reclaim_min_runtime: Duration | None = Field(default=None, description="Default for all queues.")
@@ -32,7 +32,7 @@ class KaiSettings(Declaration):
         default=None,
         ge=0,
         le=2**31 - 1,
-        description="Maximum number of jobs that consolidation may move for another job (KAI: 16); 0: none.",
+        description="Maximum number of jobs that consolidation may move for another job (KAI's default: 16); 0: none.",
     )
     gpu_sharing: bool | None = Field(
         default=None, description="global.gpuSharing of the chart. Unset: on if a queue uses GPU sharing."
@@ -42,13 +42,13 @@ class KaiSettings(Declaration):
         description="Also emit train, build-preemptible, build and inference, which KAI's chart installs.",
     )
     full_hierarchy_fairness: bool = Field(
-        default=True, description="The KAI flag of this name; false ignores inner queues."
+        default=True, description="Whether KAI divides fairly at every level of the tree; false ignores inner queues."
     )
     scheduler_name: str = Field(default="kai-scheduler", description="schedulerName of the pods that KAI schedules.")
 
 
 class KueueSettings(Declaration):
-    """Settings of Kueue, beside those that the policy's other words decide."""
+    """Settings of Kueue that have no equivalent elsewhere in the policy."""
 
     queueing_strategy: QueueingStrategy = Field(
         default="BestEffortFIFO", description="Whether a workload that does not fit blocks the workloads behind it."
@@ -86,7 +86,7 @@ class AckSettings(Declaration):
 
 
 class AckQueue(Declaration):
-    """What a queue has under Alibaba Cloud's kube-queue alone."""
+    """Settings of a queue that apply only to Alibaba Cloud's kube-queue."""
 
     queue_policy: QueuePolicy | None = Field(
         default=None, description="How its jobs are dequeued; inherited. Unset: the cluster's `ack` applies."

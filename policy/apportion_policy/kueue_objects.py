@@ -1,6 +1,6 @@
-"""What a policy says of Kueue's own objects: their names, and fields for which other engines have no counterpart.
+"""Kueue-specific objects: their names, and fields without an equivalent in other engines.
 
-Clusters that others set up keep their names and settings this way. Fields are spelt as in `kueue.x-k8s.io/v1beta2`.
+They preserve the names and settings of clusters that were not set up by Apportion. Fields are spelt as in `kueue.x-k8s.io/v1beta2`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ClusterObjectKind = Literal[
 
 
 class KueuePreemption(Declaration):
-    """Whom the work of a queue may evict (`spec.preemption` of its ClusterQueue)."""
+    """Which workloads a queue's workloads may evict (`spec.preemption` of its ClusterQueue)."""
 
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = Field(
         default="Never", description="Workloads of other queues that borrow from this queue's guarantee."
@@ -37,7 +37,7 @@ class KueuePreemption(Declaration):
 
 
 class KueueLocalQueue(Declaration):
-    """The object that workloads of one namespace name in `kueue.x-k8s.io/queue-name`."""
+    """A LocalQueue, which workloads of its namespace reference in `kueue.x-k8s.io/queue-name`."""
 
     name: Identifier = Field(description="Name of the LocalQueue.")
     namespace: Identifier = Field(description="Namespace of the LocalQueue.")
@@ -49,7 +49,7 @@ class KueueLocalQueue(Declaration):
 
 
 class KueueQueue(Declaration):
-    """A queue's ClusterQueue (of a leaf) or Cohort (of an inner queue). What is left out, the policy decides."""
+    """A queue's ClusterQueue (of a leaf) or Cohort (of an inner queue). Unset fields are derived from the policy."""
 
     name: Identifier | None = Field(default=None, description="Name of the object (default: the queue's id).")
     without_object: bool = Field(
@@ -62,7 +62,7 @@ class KueueQueue(Declaration):
     )
     preemption: KueuePreemption | None = Field(
         default=None,
-        description="Which workloads its own may evict. Unset: borrowed quota is reclaimed, and lower priorities are preempted.",
+        description="Which workloads the workloads of this queue may evict. Unset: borrowed quota is reclaimed, and lower priorities are preempted.",
     )
     local_queues: tuple[KueueLocalQueue, ...] | None = Field(
         default=None, description="Its LocalQueues. Unset: one in each of its namespaces, named after the queue's id."
@@ -76,7 +76,7 @@ class KueueQueue(Declaration):
 
 
 class KueueObject(Declaration):
-    """An object of the whole cluster, as it stands there. Of its kind, Apportion emits none beside those declared."""
+    """An existing cluster-scoped object. Apportion emits no other objects of the same kind."""
 
     kind: ClusterObjectKind = Field(description="Kind of the object in kueue.x-k8s.io.")
     name: Identifier = Field(description="Its name.")

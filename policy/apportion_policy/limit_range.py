@@ -1,4 +1,4 @@
-"""Bounds and defaults of the containers of a namespace, as a LimitRange keeps them."""
+"""Limits and defaults of the containers of a namespace (LimitRange)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU, Resources, amount_text
 
 _ASCENDING = ("min", "default_request", "default_limit", "max")
-"""What must not exceed what follows it."""
+"""Fields in ascending order: no amount may exceed that of a later field."""
 
 
 class LimitRange(Declaration):
-    """What one container may ask for, and what it gets that asks for nothing. GPUs are whole devices of any model."""
+    """Limits and default requests of a container. GPUs are whole devices of any model."""
 
     name: Identifier = Field(default="apportion", description="Name of the LimitRange object.")
     default_request: Resources | None = Field(default=None, description="Default request of a container.")

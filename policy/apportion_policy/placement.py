@@ -22,14 +22,14 @@ SPREAD = PlacementStrategy.SPREAD
 
 
 class Placement(Declaration):
-    """Bin-pack or spread, for GPU work and for CPU-only work."""
+    """Bin-pack or spread, for workloads with and without GPUs."""
 
     gpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that request GPUs.")
     cpu: PlacementStrategy = Field(default=BINPACK, description="For workloads without GPUs.")
 
 
 class Topology(Declaration):
-    """Levels of the network, widest first, each the key of a node label."""
+    """Network levels, widest first; each is the key of a node label."""
 
     name: Identifier = Field(description="Name by which node pools reference it.")
     levels: tuple[str, ...] = Field(

@@ -1,4 +1,4 @@
-"""The whole declaration of an organisation."""
+"""The policy of an organisation, with its rules and waivers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NamespacePattern = Annotated[str, StringConstraints(pattern=NAMESPACE_PATTERN)]
 
 
 class RuleSeverity(str, Enum):
-    """What a finding of a rule does."""
+    """Severity of a rule."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -53,7 +53,7 @@ class Waiver(Declaration):
 
 
 class Rules(Declaration):
-    """Severity is policy."""
+    """Severity of rules and other settings of the checks."""
 
     severity: Mapping[RuleCode, RuleSeverity] = Field(
         default={}, description="Severity per rule: error, warning or off."
@@ -77,7 +77,7 @@ class Organisation(Declaration):
 
 
 class Policy(Declaration):
-    """Everything the compiler needs to know."""
+    """A complete policy: the input of the compiler."""
 
     organisation: Organisation = Field(description="The organisation.")
     queues: tuple[Queue, ...] = Field(

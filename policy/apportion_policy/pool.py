@@ -18,7 +18,7 @@ from apportion_policy.resources import Cpu, Memory
 
 
 class TaintEffect(str, Enum):
-    """The values of Kubernetes; backends translate them to the spelling of a provider."""
+    """Taint effects as in Kubernetes; backends translate them to the provider's spelling."""
 
     NO_SCHEDULE = "NoSchedule"
     PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -37,7 +37,7 @@ GPU_TAINT = Taint(key=GPU_RESOURCE, value="present")
 
 
 class Accelerator(Declaration):
-    """The Number of GPUs per machine."""
+    """The GPUs of a machine."""
 
     model: GpuModel = Field(
         description="Short lowercase name, used as the key in quantities, such as h100, a100 or l4."
@@ -57,14 +57,14 @@ class TimeSlicing(Declaration):
 
 
 class Mps(Declaration):
-    """Several workloads run at once on a GPU through NVIDIA's multi-process service."""
+    """Several workloads share a GPU concurrently through NVIDIA's Multi-Process Service."""
 
     kind: Literal["mps"] = Field(default="mps", description="Discriminator in YAML and JSON.")
     clients: int = Field(ge=2, le=48, description="Maximum number of workloads per GPU.")
 
 
 class Mig(Declaration):
-    """A GPU is cut into isolated instances of one profile."""
+    """Each GPU is partitioned into isolated instances of one profile."""
 
     kind: Literal["mig"] = Field(default="mig", description="Discriminator in YAML and JSON.")
     profile: str = Field(pattern=r"^\dg\.\d+gb$", description="NVIDIA's profile name, such as 1g.10gb or 3g.40gb.")
@@ -80,7 +80,7 @@ class MaintenanceWindow(Declaration):
 
 
 class MaintenanceExclusion(Declaration):
-    """A span in which the provider may not upgrade nodes."""
+    """A period in which the provider may not upgrade nodes."""
 
     name: Identifier = Field(description="Name of the exclusion, unique in the pool.")
     start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="Start of the exclusion.")
@@ -100,7 +100,7 @@ class Maintenance(Declaration):
 
 
 class NodePool(Declaration):
-    """Machines of one kind."""
+    """A pool of identical machines."""
 
     id: Identifier = Field(description="Permanent identity, unique in the policy.")
     provider: Annotated[Gke | Ack | Eks | Karpenter | Fixed, Field(discriminator="kind")] = Field(

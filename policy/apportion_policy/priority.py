@@ -1,4 +1,4 @@
-"""Priority classes with an explicit word on preemptibility."""
+"""Priority classes, with explicit preemptibility."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from apportion_policy.declaration import Declaration
 from apportion_policy.identifiers import Identifier, QueueRef
 
 NON_PREEMPTIBLE_FROM = 100
-"""KAI's rule where nothing is said: a priority of 100 and more is not preemptible (pkg/common/podgroup/preemptible.go)."""
+"""KAI's default: a priority of 100 or more is not preemptible (pkg/common/podgroup/preemptible.go)."""
 
 
 class PriorityClass(Declaration):
     """A tier of workloads.
 
-    `preemptible` is part of the policy, not an accident of a number: left out, engines guess (KAI treats 100 and
-    more as non-preemptible), and a check says so.
+    Set `preemptible` explicitly: if it is unset, the engine derives it from the value (KAI treats values of 100 and
+    above as non-preemptible), which AP405 reports.
     """
 
     name: Identifier = Field(description="Name of the PriorityClass.")

@@ -1,4 +1,4 @@
-"""What a provider of machines lets one set on a node pool, beside what every pool has."""
+"""Provider-specific settings of node pools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_policy.declaration import Declaration
 
 
 class Fixed(Declaration):
-    """Machines that are there: racks, or nodes somebody else manages."""
+    """Existing machines, such as on-premises racks or nodes that are managed elsewhere."""
 
     kind: Literal["fixed"] = Field(default="fixed", description="Discriminator in YAML and JSON.")
 

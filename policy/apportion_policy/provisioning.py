@@ -26,7 +26,7 @@ def parse_run_seconds(text: str) -> int | None:
 
 
 class ProvisioningPlan(Declaration):
-    """How the node pools that name it are provisioned for a workload as a whole.
+    """Queued provisioning: how all nodes of a workload are requested at once.
 
     Source: `autoscaling.x-k8s.io` ProvisioningRequest; GKE Dynamic Workload Scheduler.
     """
@@ -34,12 +34,17 @@ class ProvisioningPlan(Declaration):
     id: Identifier = Field(description="Permanent identity, unique in the policy.")
     provisioning_class: str = Field(default=QUEUED_PROVISIONING_GKE, description="The provider's class name.")
     max_run_duration: Duration | None = Field(
-        default=None, description="Maximum lifetime of provisioned nodes. Unset: the provider's, seven days on GKE."
+        default=None,
+        description="Maximum lifetime of provisioned nodes. Unset: the provider's limit, seven days on GKE.",
     )
     max_nodes_per_request: int | None = Field(
-        default=None, ge=1, description="Maximum number of nodes per request. Unset: the provider's, 1,000 on GKE."
+        default=None,
+        ge=1,
+        description="Maximum number of nodes per request. Unset: the provider's limit, 1,000 on GKE.",
     )
-    retry_limit: int | None = Field(default=None, ge=0, description="Attempts after a failure. Unset: the engine's.")
+    retry_limit: int | None = Field(
+        default=None, ge=0, description="Number of retries after a failure. Unset: the engine's default."
+    )
     retry_backoff_base: Duration | None = Field(default=None, description="Wait before the first retry.")
     retry_backoff_max: Duration | None = Field(default=None, description="Maximum wait before a retry.")
     parameters: dict[str, str] = Field(default={}, description="Additional parameters of the provider's class.")

@@ -1,4 +1,4 @@
-"""Queues: the organisation as the scheduler sees it, of any depth."""
+"""Queues and their overrides, limits and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Re
 
 
 class Override(Declaration):
-    """Other values for a queue between two dates, both included. After `end` the base values hold again."""
+    """Temporary values of a queue from `begin` to `end`, both inclusive; afterwards, the base values apply again."""
 
     begin: date = Field(description="First day on which the override applies.")
     end: date = Field(description="Last day on which the override applies.")
@@ -42,7 +42,7 @@ class Override(Declaration):
 
 
 class UserLimit(Declaration):
-    """A bound for each single person of a queue, where an engine has such a thing."""
+    """A per-user limit of a queue, for engines that support it."""
 
     user: Identifier = Field(description='A user name, or "*" for all other users.')
     limit: Resources = Field(description="Maximum amounts of one user's workloads.")
@@ -50,11 +50,11 @@ class UserLimit(Declaration):
 
 
 class Queue(Declaration):
-    """A share of the clusters with a name that never changes.
+    """A share of the clusters, with a permanent id.
 
     `id` names every emitted object and label, so a queue that is renamed (`title`) or moved (`parent`) keeps its
-    running work where the engine allows it. Say where a queue hangs in one of three ways: `parent` as a reference,
-    `parent` as an id, or nested in the parent's `children`.
+    running workloads if the engine allows it. Set the parent in one of three ways: `parent` as a reference, `parent` as
+    an id, or nesting in the parent's `children`.
     """
 
     id: Identifier = Field(description="Permanent identity, unique in the policy.")

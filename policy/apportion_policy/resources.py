@@ -110,10 +110,10 @@ Gpus = Annotated[
 
 
 class Resources(Declaration):
-    """Amounts of resources. A field left out is *unset*; `0` is none; `UNLIMITED` is no bound.
+    """Amounts of resources. An omitted field is *unset*, `0` is none, `UNLIMITED` is no limit.
 
-    `machines` counts whole machines of node pools instead and excludes the other fields: what one machine holds is
-    written once, in the pool.
+    `machines` counts whole machines of node pools and excludes the other fields; the node pool declares the resources of
+    a machine.
     """
 
     cpu: Cpu | None = Field(default=None, description="CPU cores, as a Kubernetes quantity.")
@@ -177,7 +177,7 @@ OverQuotaWeight = Annotated[
 AmountField = Literal["guaranteed", "limit", "lending_limit"]
 """A field of a queue that holds amounts."""
 
-REPLACE = "Fields that it replaces completely; in other fields, amounts that it does not set are kept."
+REPLACE = "Fields to replace completely; in all other fields, amounts that the override does not set are kept."
 """Fields that an override replaces completely."""
 
 

@@ -229,7 +229,7 @@ def test_a_gang_larger_than_all_machines_is_remarked() -> None:
     (remark,) = bound(program("volcano", wide), "vision", "Job", many).remarks
     held = 8 * H100.max_nodes
     assert remark == (
-        f"vision-job requests {held + 8} GPUs, but all nodes that queue vision may use have {held} GPUs in total; the "
+        f"vision-job requests {held + 8} GPUs, but the nodes that queue vision may use have only {held} GPUs in total; the "
         "workload would never start"
     )
     # A server's replicas start one by one, and so do all pods where no engine holds them back.

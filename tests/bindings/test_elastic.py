@@ -83,8 +83,8 @@ def test_a_small_part_of_a_machine_is_noted() -> None:
     notes = bound(program("kai", VISION), "vision", "Job", Options(gpus=8000)).notes
     (note,) = notes
     assert note == (
-        "vision-job: each pod requests 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 correspond to 64 "
-        "cpu and 512Gi memory: pass --cpu and --memory"
+        "vision-job: each pod requests 1 cpu and 4Gi memory, but its share of a machine of pool h100 for 8 GPUs is 64 "
+        "cpu and 512Gi memory: pass --cpu and --memory to request more"
     )
     assert bound(program("kai", VISION), "vision", "Job", Options(gpus=8000, cpu=32000)).notes == ()
 
@@ -138,6 +138,6 @@ def test_a_gang_that_whole_machines_do_not_hold_is_remarked() -> None:
     free = program("kai", Queue(id="vision", namespaces=("vision",)))
     (remark,) = bound(free, "vision", "Job", Options(gpus=5000, workers=5)).remarks
     assert remark == (
-        "vision-job requests 5 pods that start together, but the nodes that queue vision may use fit only 4 of them, "
+        "vision-job requests 5 pods that start together, but the nodes that queue vision may use have room for only 4 of them, "
         "at most 1 per node; the workload would never start"
     )

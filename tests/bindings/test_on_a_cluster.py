@@ -76,7 +76,7 @@ def test_what_bind_writes_is_clean(engine: str, kind: str) -> None:
 @pytest.mark.parametrize("engine", QUEUES)
 def test_a_queue_of_another_namespace_is_found(engine: str, by_tree: bool) -> None:
     other = _OTHER.get(engine, "speech")
-    assert f"it references {other}; work in namespace vision runs in" in told(
+    assert f"it references {other}; workloads in namespace vision must use" in told(
         engine, _renamed(job(engine), QUEUES[engine], other), by_tree=by_tree
     )
 
@@ -86,16 +86,16 @@ def test_a_queue_of_another_namespace_is_found(engine: str, by_tree: bool) -> No
 def test_a_namespace_of_another_queue_is_found(engine: str, by_tree: bool) -> None:
     made = job(engine)
     made["metadata"]["namespace"] = "speech"
-    assert "work in namespace speech runs in" in told(engine, made, by_tree=by_tree)
+    assert "workloads in namespace speech must use" in told(engine, made, by_tree=by_tree)
     made["metadata"]["namespace"] = "nowhere"
-    assert "namespace nowhere belongs to no queue of the policy" in told(engine, made, by_tree=by_tree)
+    assert "namespace nowhere does not belong to a queue of the policy" in told(engine, made, by_tree=by_tree)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_class_that_is_not_allowed_is_found(engine: str) -> None:
     made = job(engine)
     made["spec"]["template"]["spec"]["priorityClassName"] = "inference"
-    message = "priority class inference may not be used in namespace vision; it may use train"
+    message = "priority class inference is not allowed in namespace vision; allowed: train"
     assert message in told(engine, made)
     assert message in told(engine, made, by_tree=True)
 
@@ -183,10 +183,10 @@ def test_a_selector_that_a_flavor_of_other_nodes_has_no_key_for_is_found() -> No
     pool = "cloud.google.com__gke_nodepool"
     ((message, cure),) = _selecting(**{pool: "l4"})
     assert message == (
-        "Kueue may admit it to flavor h100, none of whose nodes has cloud.google.com/gke-nodepool: l4: it compares "
-        "only the selector keys that the flavor has"
+        "Kueue may assign it flavor h100, but no node of the flavor has cloud.google.com/gke-nodepool: l4: Kueue compares "
+        "only the selector keys that the flavor sets"
     )
-    assert cure == "select by apportion.dev/gpu-model: l4 as well"
+    assert cure == "also select apportion.dev/gpu-model: l4"
     assert _selecting(**{pool: "l4", "apportion.dev__gpu_model": "l4"}) == []
     assert _selecting(**{pool: "b"}) == [], "its flavor stands for it, and that of L4 has the key"
     assert [message for message, _ in _selecting(**{pool: "c"})] == [

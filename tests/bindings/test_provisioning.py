@@ -104,7 +104,7 @@ def test_other_classes_get_their_parameters_alone() -> None:
         (
             {},
             Options(provisioning="dws", gpus=16000),
-            "no machine of plan dws can run such a pod: one of pool queued-h100",
+            "no machine of plan dws can run such a pod: a machine of pool queued-h100",
         ),
         (
             {"max_nodes_per_request": 3},

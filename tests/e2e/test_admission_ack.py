@@ -89,13 +89,13 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "cron-job-of-jobs-that-are-not": (_cron_job(suspend=False), "spec.jobTemplate.spec.suspend must be true"),
     "ray-job-that-is-not-suspended": (_ray_job(suspend=False), "spec.suspend and spec.shutdownAfterJobFinishes"),
     "ray-job-whose-cluster-stays": (_ray_job(shutdownAfterJobFinishes=False), "spec.suspend and spec.shutdown"),
-    "class-of-another-team": (_pod("alpha", priority_class="serving"), "may not be used in namespace alpha"),
+    "class-of-another-team": (_pod("alpha", priority_class="serving"), "is not allowed in namespace alpha"),
     "preemptibility-against-the-class": (
         _pod("beta", {PREEMPTIBLE: "true"}, priority_class="serving"),
         "contradicts the priority class",
     ),
     "pod-of-another-scheduler": (_pod("alpha", scheduler="volcano"), "schedulerName must be default-scheduler"),
-    "outside-in-a-quota": (pod("default", {OTHER_QUOTA: "alpha"}, scheduler=None), "belongs to no queue"),
+    "outside-in-a-quota": (pod("default", {OTHER_QUOTA: "alpha"}, scheduler=None), "does not belong to a queue"),
 }
 
 

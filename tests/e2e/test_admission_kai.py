@@ -101,7 +101,9 @@ class Refused:
 
 def _queue(policy: str, work: Object, named: str) -> Refused:
     says = f"label {QUEUE_LABEL} references {named}; "
-    return Refused(work, policy, f"{says}work in namespace alpha runs in alpha", f"{says}namespace alpha may use alpha")
+    return Refused(
+        work, policy, f"{says}workloads in namespace alpha must use alpha", f"{says}namespace alpha may use only alpha"
+    )
 
 
 def _other_queue(policy: str, work: Object) -> Refused:
@@ -112,8 +114,8 @@ def _class(policy: str, work: Object, named: str = "interactive") -> Refused:
     return Refused(
         work,
         policy,
-        f"priority class {named} may not be used in namespace alpha; it may use train",
-        f" references {named}; namespace alpha may use train",
+        f"priority class {named} is not allowed in namespace alpha; allowed: train",
+        f" references {named}; namespace alpha may use only train",
     )
 
 
@@ -144,7 +146,7 @@ REFUSED: dict[str, Refused] = {
     ),
     "pod-of-a-controller-in-another-queue": _other_queue("pods", owned(pod("alpha", BETA))),
     "label-of-another-queue-on-any-object": Refused(
-        config_map("alpha", BETA), "labels", f"label {QUEUE_LABEL} references beta; namespace alpha may use alpha"
+        config_map("alpha", BETA), "labels", f"label {QUEUE_LABEL} references beta; namespace alpha may use only alpha"
     ),
     "pod-in-an-inner-queue": _queue("pods", pod("alpha", INNER), "research"),
     "ray-job-in-an-inner-queue": _queue("ray", ray_job("alpha", INNER), "research"),
@@ -166,7 +168,7 @@ REFUSED: dict[str, Refused] = {
         "pods", pod("alpha", ALPHA, priority_class="system-cluster-critical"), "system-cluster-critical"
     ),
     "deployment-without-a-class": Refused(
-        deployment("alpha", ALPHA), "deployments", "name a priority class: without one the engine uses inference"
+        deployment("alpha", ALPHA), "deployments", "a priority class is required: the default, inference,"
     ),
     "pod-of-the-default-scheduler": Refused(pod("alpha", ALPHA, scheduler=None), "pods", SCHEDULER),
     "pod-of-another-scheduler": Refused(pod("alpha", ALPHA, scheduler="volcano"), "pods", SCHEDULER),
@@ -181,27 +183,27 @@ REFUSED: dict[str, Refused] = {
     "part-of-a-gpu": Refused(
         pod("beta", BETA, annotations={"gpu-fraction": "0.5"}),
         "pods",
-        "namespace beta must not request a fraction of a GPU",
+        "workloads in namespace beta must not request a fraction of a GPU",
     ),
     "memory-of-a-gpu-in-a-ray-worker": Refused(
         ray_cluster("beta", BETA, worker=template(scheduler=None, annotations={"gpu-memory": "4096"})),
         "ray",
-        "namespace beta must not request a fraction of a GPU",
+        "workloads in namespace beta must not request a fraction of a GPU",
     ),
     "protection-without-a-class-for-it": Refused(
-        pod("alpha", ALPHA | PROTECTED), "pods", "does not match any priority class that namespace alpha may use"
+        pod("alpha", ALPHA | PROTECTED), "pods", "does not match any priority class that is allowed in namespace alpha"
     ),
     "protection-against-the-class": Refused(
         pod("beta", BETA | PROTECTED, priority_class="train"), "pods", "contradicts the priority class"
     ),
     "class-that-needs-a-word-without-it": Refused(
-        pod("beta", BETA, priority_class="urgent"), "pods", "urgent needs preemptible"
+        pod("beta", BETA, priority_class="urgent"), "pods", "class urgent requires preemptible"
     ),
     "outside-in-a-queue": Refused(
-        pod("default", ALPHA), "outside", "namespace default belongs to no queue of the policy"
+        pod("default", ALPHA), "outside", "namespace default does not belong to a queue of the policy"
     ),
-    "outside-in-an-inner-queue": Refused(job("default", INNER), "outside", "belongs to no queue"),
-    "outside-label-on-any-object": Refused(config_map("default", ALPHA), "outside", "belongs to no queue"),
+    "outside-in-an-inner-queue": Refused(job("default", INNER), "outside", "does not belong to a queue"),
+    "outside-label-on-any-object": Refused(config_map("default", ALPHA), "outside", "does not belong to a queue"),
 }
 
 

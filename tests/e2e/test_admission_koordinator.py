@@ -60,7 +60,7 @@ def test_right_work_is_accepted(who: People, work: Object) -> None:
 
 # Two policies refuse it, and the API server tells of the one that it happens to ask first.
 OTHER = "references beta; "
-UNCOUNTED = "no quota covers resources"
+UNCOUNTED = "because no quota covers them"
 
 REFUSED: dict[str, tuple[Object, str]] = {
     "pod-of-another-quota": (_pod("alpha", {QUOTA: "beta"}), OTHER),
@@ -68,7 +68,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "pod-of-the-default-quota": (_pod("alpha", {QUOTA: "koordinator-default-quota"}), "references koordinator-default"),
     "job-of-another-quota": (job("alpha", of=_template({QUOTA: "beta"}, restart="Never")), OTHER),
     "label-of-another-quota-on-any-object": (config_map("alpha", {QUOTA: "beta"}), "references beta"),
-    "class-of-another-team": (_pod("alpha", priority_class="serving"), "may not be used in namespace alpha"),
+    "class-of-another-team": (_pod("alpha", priority_class="serving"), "is not allowed in namespace alpha"),
     "class-that-is-not-preemptible-without-a-word": (
         _pod("beta", priority_class="serving"),
         "is missing: serving needs false",
@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
         _pod("alpha", scheduler=None),
         "schedulerName must be koord-scheduler in namespace alpha",
     ),
-    "outside-in-a-quota": (pod("default", {QUOTA: "alpha"}, scheduler=None), "belongs to no queue"),
+    "outside-in-a-quota": (pod("default", {QUOTA: "alpha"}, scheduler=None), "does not belong to a queue"),
 }
 
 

@@ -121,7 +121,7 @@ def test_only_the_platform_says_what_a_namespace_may_name(keeper: Kubectl, chang
     """The right to change namespaces is not the right to change whose they are."""
     answer = keeper(change[0], "--overwrite", *change[1:])
     assert not answer.accepted
-    assert "only the platform changes apportion.dev/ labels and annotations of a namespace" in answer.said
+    assert "only the platform team may change apportion.dev/ labels and annotations of a namespace" in answer.said
 
 
 def test_a_namespace_of_a_queue_is_the_platforms_to_make(keeper: Kubectl) -> None:

@@ -76,7 +76,7 @@ def test_right_work_is_accepted(who: People, work: Object) -> None:
     assert answer.said == ""
 
 
-NOT_OWN = "an application id must begin with the namespace"
+NOT_OWN = "the application id must begin with the namespace"
 OTHER = "references root.research.beta"
 PREEMPTIBLE = "allow-preemption is false, but the priority class is preemptible"
 
@@ -99,7 +99,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "ray-cluster-of-another-application": (ray_cluster("alpha", worker=_template({APP_ID: "beta.x"})), NOT_OWN),
     "pod-of-another-class": (
         _pod("alpha", priority_class="serving"),
-        "priority class serving may not be used in namespace alpha; it may use batch",
+        "priority class serving is not allowed in namespace alpha; allowed: batch",
     ),
     "pod-that-is-evicted-last-without-a-class": (_pod("alpha", annotations=LAST), PREEMPTIBLE),
     "pod-that-is-evicted-last-against-its-class": (
@@ -111,11 +111,11 @@ REFUSED: dict[str, tuple[Object, str]] = {
         "schedulerName must be yunikorn in namespace alpha",
     ),
     "pod-on-a-node": (_pod("alpha", node="node-1"), "nodeName bypasses the scheduler"),
-    "outside-with-yunikorn": (pod("default", scheduler=YUNIKORN), "namespace default belongs to no queue"),
-    "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "namespace default belongs to no queue"),
+    "outside-with-yunikorn": (pod("default", scheduler=YUNIKORN), "namespace default does not belong to a queue"),
+    "outside-in-a-queue": (pod("default", ALPHA, scheduler=None), "namespace default does not belong to a queue"),
     "outside-in-a-queue-by-annotation": (
         pod("default", annotations=ALPHA, scheduler=None),
-        "namespace default belongs to no queue",
+        "namespace default does not belong to a queue",
     ),
 }
 
@@ -143,7 +143,7 @@ def test_nobody_but_the_platform_sends_a_namespace_to_a_queue(who: People, kubec
         }
         answer = mia.create(pointed, dry_run=True)
         assert not answer.accepted
-        assert "only the platform changes" in answer.said
+        assert "only the platform team may change" in answer.said
         assert kubectl.create(pointed, dry_run=True).accepted
     finally:
         kubectl.must("delete", "clusterrolebinding", "namespace-makers")

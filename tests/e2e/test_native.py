@@ -78,14 +78,14 @@ REFUSED: dict[str, tuple[Object, str]] = {
         "exceeded quota: apportion, requested: requests.memory=33Gi",
     ),
     "gpus-over-quota": (_asking("alpha", gpu="5"), "exceeded quota: apportion, requested: requests.nvidia.com/gpu=5"),
-    "class-of-the-other-team": (_plain("alpha", priority_class="urgent"), "priority class urgent may not be used"),
+    "class-of-the-other-team": (_plain("alpha", priority_class="urgent"), "priority class urgent is not allowed"),
     "class-of-the-system": (
         _plain("alpha", priority_class="system-node-critical"),
-        "priority class system-node-critical may not be used",
+        "priority class system-node-critical is not allowed",
     ),
     "job-of-a-class": (
         job("alpha", of=template(scheduler=None, priority_class="interactive", restart="Never")),
-        "priority class interactive may not be used",
+        "priority class interactive is not allowed",
     ),
     "another-scheduler": (pod("alpha"), SCHEDULER),
     "deployment-of-another-scheduler": (deployment("alpha"), SCHEDULER),

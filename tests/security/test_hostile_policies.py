@@ -184,7 +184,7 @@ def test_a_forged_answer_claims_nothing_but_its_own(folder: Path) -> None:
 def test_a_refusal_that_was_swallowed_is_named_as_the_likely_cause(folder: Path) -> None:
     (folder / "policy.py").write_text("try:\n    open('/etc/passwd')\nexcept OSError:\n    pass\n1 / 0\n")
     assert only_fault(folder).hint == (
-        "earlier violation of the sandbox: this policy tried to read /etc/passwd, which is outside its folder"
+        "earlier sandbox violation: this policy tried to read /etc/passwd, which is outside its folder"
     )
 
 

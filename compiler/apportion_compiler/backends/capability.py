@@ -111,7 +111,7 @@ class Output:
 class Refusal:
     """What one policy asks beyond the bounds of a feature that the engine otherwise has, such as a tree too deep.
 
-    `message` goes on from "<backend> cannot express"; `code` and `hint` are those of `Unsupported`. `bound_is_a_setting`
+    `message` continues "<backend> does not support"; `code` and `hint` are those of `Unsupported`. `bound_is_a_setting`
     says that an operator can move the bound, so that the finding is a warning whatever its rule.
     """
 

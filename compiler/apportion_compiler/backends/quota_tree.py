@@ -123,8 +123,8 @@ def beyond_numbers(
     for queue, resource in _promised_everything_twice(program.queues, by_model=by_model):
         yield _refusal(
             queue,
-            f"more than one unlimited guarantee of {resource} among siblings: minimums are finite numbers that are "
-            "summed over siblings",
+            f"more than one unlimited guarantee of {resource} among siblings: minimums must be finite, because "
+            "those of siblings are added up",
             "give each of them a finite guarantee, or set only one to UNLIMITED",
         )
     for queue in program.queues:
@@ -133,7 +133,7 @@ def beyond_numbers(
             if queue.is_leaf and _counts_gpus(resource) and amount != whole_gpus(amount):
                 yield _refusal(
                     queue,
-                    f"a guarantee of a fraction of a GPU ({resource}): the engine counts whole devices",
+                    f"a fractional GPU guarantee ({resource}): the engine counts whole devices",
                     "guarantee whole GPUs",
                 )
     for total in totals:
@@ -143,7 +143,7 @@ def beyond_numbers(
                     "AP519",
                     f"cluster {program.environment}/{program.cluster}",
                     program.source,
-                    f"{amount_text(resource, amount)} in total: such sums overflow 64 bits",
+                    f"{amount_text(resource, amount)} in total: the sum overflows a 64-bit integer",
                     "lower the amounts to the capacity of the cluster",
                 )
 

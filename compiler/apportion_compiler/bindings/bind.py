@@ -192,7 +192,7 @@ def _placed(
     remarks = tuple(
         dict.fromkeys(
             f"{name or workloads[0]['kind']} {excess.clause}; "
-            + ("the workload would never start" if excess.waits else "its pods would never all run at the same time")
+            + ("the workload would never start" if excess.waits else "its pods could never all run at the same time")
             for excess in beyond
         )
     )

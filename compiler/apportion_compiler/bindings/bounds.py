@@ -108,8 +108,8 @@ def _beyond_pools(program: Program, queue: Queue, asked: Requests) -> Iterator[s
     for resource, amount in named.items():
         if not stands_for_no_size(resource, sizes[resource]) and amount > sizes[resource]:
             yield (
-                f"requests {amount_text(resource, amount)}, but all nodes that queue {queue.id} may use have "
-                f"{amount_text(resource, sizes[resource])} in total"
+                f"requests {amount_text(resource, amount)}, but the nodes that queue {queue.id} may use have "
+                f"only {amount_text(resource, sizes[resource])} in total"
             )
 
 
@@ -132,7 +132,7 @@ def _beyond_nodes(program: Program, queue: Queue, pods: PodSet) -> Iterator[str]
         per_machine = max(per_machine, min(known))
     if 0 < n_places < pods.count:
         yield (
-            f"requests {pods.count} pods that start together, but the nodes that queue {queue.id} may use fit only "
+            f"requests {pods.count} pods that start together, but the nodes that queue {queue.id} may use have room for only "
             f"{n_places} of them, at most {per_machine} per node"
         )
 

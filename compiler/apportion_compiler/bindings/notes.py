@@ -34,9 +34,8 @@ def disproportionate_request(
         if any(shares.get(resource, 0) >= 2 * amount for resource, amount in ((CPU, cpu), (MEMORY, memory))):
             share = " and ".join(amount_text(resource, amount) for resource, amount in shares.items())
             yield (
-                f"each pod requests {amount_text(CPU, cpu)} and {amount_text(MEMORY, memory)}, where "
-                f"{amount_text(GPU, gpus)} of a machine of pool {pool.id} correspond to {share}: pass --cpu and "
-                "--memory"
+                f"each pod requests {amount_text(CPU, cpu)} and {amount_text(MEMORY, memory)}, but its share of a machine of "
+                f"pool {pool.id} for {amount_text(GPU, gpus)} is {share}: pass --cpu and --memory to request more"
             )
             return
 

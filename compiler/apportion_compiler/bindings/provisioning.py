@@ -97,7 +97,7 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
     if not any(fits):
         pool = pools[0]
         held = ", ".join(f"{text} {name}" for name, text in quantities(_held(pool)).items())
-        raise BindingError(f"no machine of plan {plan.id} can run such a pod: one of pool {pool.id} has {held}")
+        raise BindingError(f"no machine of plan {plan.id} can run such a pod: a machine of pool {pool.id} has {held}")
     n_nodes = -(-count // max(fits))
     most = plan.max_nodes_per_request or _MAX_NODES
     if n_nodes > most:
@@ -137,6 +137,6 @@ def _merged(sets: Sequence[PodSet], asked: Requests) -> Node:
             selected = section(spec, "nodeSelector")
             if selected.setdefault(key, value) != value:
                 raise BindingError(
-                    f"one request provides machines of one kind, but the pods select different values of {key}"
+                    f"a request provides machines of a single kind, but the pods select different values of {key}"
                 )
     return spec

@@ -87,7 +87,7 @@ def _amount(resource: str, value: object) -> int:
     except QuantityError as wrong:
         raise BindingError(f"{resource} of a container: {wrong}") from wrong
     if isinstance(amount, Unlimited):
-        raise BindingError(f"{resource} of a container: a request needs an amount")
+        raise BindingError(f"{resource} of a container: a request cannot be unlimited")
     return amount
 
 

@@ -92,14 +92,14 @@ def related_to_shortage(shortage: Shortage) -> tuple[Related, ...]:
         for pool in list(shortage.holding.pools.values())[:_MAX_RELATED]
     )
     clusters = (
-        Related(scope.cluster.source, f"the same shortage on {scope.name}")
+        Related(scope.cluster.source, f"{scope.name} has the same shortage")
         for scope in shortage.also[:_MAX_RELATED]
         if scope.cluster is not None
     )
     queued = (
         Related(
             pool.source,
-            f"nodes of `{pool.id}` are provisioned on request and may never arrive, so they do not back guarantees",
+            f"nodes of `{pool.id}` are provisioned on request and may be unavailable, so they do not count towards guarantees",
         )
         for pool in shortage.queued[:_MAX_RELATED]
     )

@@ -31,7 +31,7 @@ def _finding(group: list[NamedObject]) -> Diagnostic:
     return Diagnostic(
         DUPLICATE_ID,
         second.address,
-        f"the {second.field} `{second.name}` of a {second.kind} is declared {times} in {second.home or 'the policy'}",
+        f"the {second.kind} {second.field} `{second.name}` is declared {times} in {second.home or 'the policy'}",
         second.at,
         tuple(Related(other.at, f"`{other.name}` is also declared here") for other in (first, *more)),
         f"list the {second.kind} `{second.name}` once, or give each its own {second.field}"

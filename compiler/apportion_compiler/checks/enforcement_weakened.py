@@ -33,8 +33,8 @@ def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
     for environment in graph.policy.environments:
         if environment.admission in _LETS_IN:
             message = (
-                f"the admission policies of `{environment.name}` {_LETS_IN[environment.admission]} workloads that "
-                "their namespace must not run, instead of rejecting them"
+                f"the admission policies of `{environment.name}` {_LETS_IN[environment.admission]} forbidden "
+                "workloads instead of rejecting them"
             )
             yield from _finding(graph, environment.name, f"environment {environment.name}", message, environment)
         for cluster in environment.clusters:

@@ -67,7 +67,7 @@ def _nowhere(graph: PolicyGraph, mention: GpuMention, environment: str | None, s
         (p for p in graph.declarations.pools.values() if p.accelerator is not None and p.accelerator.model == model),
         None,
     )
-    where = "of a cluster" if environment is None else f"of {environment}"
+    where = "of any cluster" if environment is None else f"of {environment}"
     meant = suggest(model)
     if unused is not None:
         hint = f"add `{unused.id}` to the pools {where}"
@@ -80,7 +80,7 @@ def _nowhere(graph: PolicyGraph, mention: GpuMention, environment: str | None, s
         mention.node.address,
         f"`{mention.node.id}` is {mention.text}, but no node pool {where} has that model",
         mention.at,
-        (Related(unused.source, f"`{unused.id}` has it, but no cluster there uses that pool"),)
+        (Related(unused.source, f"`{unused.id}` has that model, but no cluster lists the pool"),)
         if unused is not None
         else (),
         hint,

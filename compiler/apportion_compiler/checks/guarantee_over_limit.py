@@ -75,7 +75,7 @@ def _finding(graph: PolicyGraph, scope: Scope, over: _Excess, above: Bounds) -> 
     own = scope.values[node.id]
     promised, limited = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
     who = f"`{node.id}` is" if over.resource in own.declared or node.is_leaf else f"the children of `{node.id}` are"
-    bounded = f"its limit is {limited}" if holder is node else f"`{holder.id}` above it is limited to {limited}"
+    bounded = f"its limit is {limited}" if holder is node else f"its ancestor `{holder.id}` is limited to {limited}"
     whose = "its" if holder is node else f"`{node.id}`'s"
     promise = f"{whose} guarantee" if node.is_leaf else f"{whose} guarantee and its children's"
     return Diagnostic(

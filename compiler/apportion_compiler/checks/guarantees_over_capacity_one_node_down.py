@@ -30,8 +30,8 @@ def _message(graph: PolicyGraph, shortage: Shortage) -> str:
     assert pool is not None
     size, left = shortage.holding.machines[pool.id], amount_text(resource, shortage.available)
     return (
-        f"one {_machine(resource, size)} node of `{pool.id}` down leaves {left}{overcommit_text(graph, shortage)} "
-        f"on {shortage.scope.name} for {amount_text(resource, shortage.guaranteed)} guaranteed"
+        f"guarantees add up to {amount_text(resource, shortage.guaranteed)}, but with one {_machine(resource, size)} node "
+        f"of `{pool.id}` down, {shortage.scope.name} has {left}{overcommit_text(graph, shortage)}"
     )
 
 

@@ -25,7 +25,7 @@ from apportion_policy.source import SourceLocation
 # Required, because names become paths of files: `../../escape` must never get as far as writing.
 INVALID_NAME = Rule("AP104", "invalid-name", Severity.ERROR, "a name is not valid in Kubernetes", required=True)
 
-_LABEL = "lowercase letters, digits and dashes, starting and ending with a letter or digit"
+_LABEL = "lowercase letters, digits and dashes, and must start and end with a letter or digit"
 # Cluster administrators make these objects too, and Kubernetes lets their names have dots.
 _DOTTED = frozenset({"priority class", "topology"})
 _FOLDERS = frozenset({"environment", "cluster"})
@@ -49,12 +49,12 @@ def invalid_name(declarations: Declarations, as_of: date) -> Iterator[Diagnostic
 
 
 def _bad_characters(named: NamedObject, referred: frozenset[str]) -> Diagnostic:
-    allowed = _LABEL.replace("dashes", "dashes, between dots") if named.kind in _DOTTED else _LABEL
+    allowed = _LABEL.replace("digits and dashes", "digits, dashes and dots") if named.kind in _DOTTED else _LABEL
     meant = suggested_name(named.name)
     return Diagnostic(
         INVALID_NAME,
         named.address,
-        f"the {named.field} `{named.name}` of a {named.kind} is not {allowed}",
+        f"the {named.kind} {named.field} `{named.name}` must consist of {allowed}",
         named.at,
         hint=f"use `{meant}`" if meant is not None else "use ASCII letters, such as `team-1`",
         # One edit suffices only where nothing else holds the name.
@@ -67,7 +67,7 @@ def _too_long(named: NamedObject) -> Diagnostic:
         return Diagnostic(
             INVALID_NAME,
             named.address,
-            f"the {named.field} `{named.name}` of a {named.kind} has {len(named.name)} characters, but it is also a "
+            f"the {named.kind} {named.field} `{named.name}` has {len(named.name)} characters, but it is also a "
             f"folder name, which allows at most {MAX_NAME}",
             named.at,
             hint=f"shorten it to at most {MAX_NAME} characters",
@@ -75,7 +75,7 @@ def _too_long(named: NamedObject) -> Diagnostic:
     return Diagnostic(
         INVALID_NAME,
         named.address,
-        f"the {named.field} `{named.name}` of a {named.kind} has {len(named.name)} characters; label values allow "
+        f"the {named.kind} {named.field} `{named.name}` has {len(named.name)} characters, but label values allow at most "
         f"{MAX_NAME}, so its objects are named `{object_name(named.name)}`",
         named.at,
         hint=f"shorten it to at most {MAX_NAME} characters before its first rollout; renaming it later creates a new {named.kind}",
@@ -98,7 +98,7 @@ def _bad_in_queue(queue: Queue) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 INVALID_NAME,
                 address,
-                f"the namespace `{namespace}` of `{queue.id}` is not at most {MAX_NAME} {_LABEL}",
+                f"the namespace `{namespace}` of `{queue.id}` must consist of at most {MAX_NAME} {_LABEL}",
                 queue.source,
                 hint=f"use the name of the namespace on the cluster, such as `{meant or 'team-1'}`",
             )
@@ -118,7 +118,7 @@ def _bad_labels(labels: Mapping[str, str], address: str, owner: str, at: SourceL
             yield Diagnostic(
                 INVALID_NAME,
                 address,
-                f"`{key}` of {owner} cannot be the key of a label",
+                f"`{key}` of {owner} is not a valid label key",
                 at,
                 hint=f"use a key such as `team` or `example.com/team`: at most {MAX_NAME} letters, digits, dashes, "
                 "dots and underscores after an optional domain",
@@ -127,7 +127,7 @@ def _bad_labels(labels: Mapping[str, str], address: str, owner: str, at: SourceL
             yield Diagnostic(
                 INVALID_NAME,
                 address,
-                f"`{value}` of {owner} cannot be the value of the label `{key}`",
+                f"`{value}` of {owner} is not a valid value of the label `{key}`",
                 at,
                 hint=f"use at most {MAX_NAME} letters, digits, dashes, dots and underscores, starting and ending with "
                 "a letter or digit",

@@ -65,11 +65,11 @@ def _finding(graph: PolicyGraph, scope: Scope, over: _Excess) -> Diagnostic:
     engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
     traits = [TRAITS[engine.value] for engine in engines]
     own, above = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
-    effects = ", ".join(one.limit_over_parent.format(above) for one in traits)
+    effects = "; ".join(one.limit_over_parent.format(above) for one in traits)
     return Diagnostic(
         LIMIT_OVER_PARENT,
         node.address,
-        f"`{node.id}` is limited to {own}, but `{holder.id}` above it to {above}: {effects}",
+        f"`{node.id}` is limited to {own}, but its ancestor `{holder.id}` is limited to {above}: {effects}",
         scope.values[node.id].sources.get("limit", node.queue.source),
         (
             Related(

@@ -33,8 +33,8 @@ def local_queue_of_another_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 LOCAL_QUEUE_OF_ANOTHER_OWNER,
                 node.address,
                 f"`{node.id}` has the LocalQueue {local.name} in the namespace {local.namespace}, which belongs to "
-                f"`{holder.id}` of {graph.owners[holder.id] or 'no owner'}",
+                f"`{holder.id}` (owner: {graph.owners[holder.id] or 'none'})",
                 local.source,
-                related=(Related(holder.queue.source, f"`{holder.id}` names {local.namespace}"),),
+                related=(Related(holder.queue.source, f"`{holder.id}` lists {local.namespace}"),),
                 hint=f"remove {local.namespace} from `local_queues` of `{node.id}`, or give both queues the same owner",
             )

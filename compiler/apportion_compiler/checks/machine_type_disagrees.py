@@ -36,7 +36,7 @@ def machine_type_disagrees(graph: PolicyGraph) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 MACHINE_TYPE_DISAGREES,
                 f"node pool {pool.id}",
-                f"`{pool.id}` counts {message}",
+                f"`{pool.id}` declares {message}",
                 pool.source,
                 hint=hint,
                 fix=fix,
@@ -57,9 +57,9 @@ def _faults(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     if counted != machine.n_gpus:
         yield (
             f"{counted} GPUs per machine, but {pool.machine_type} has {machine.n_gpus}",
-            f"set it to {machine.n_gpus}, or set a machine type that has {counted}"
+            f"set the count to {machine.n_gpus}, or use a machine type with {counted} GPUs"
             if machine.n_gpus
-            else f"remove the accelerator from `{pool.id}`, or set a machine type that has GPUs",
+            else f"remove the accelerator from `{pool.id}`, or use a machine type with GPUs",
             _edit(at, "count", machine.n_gpus) if machine.n_gpus else None,
         )
     elif gpus is not None and isinstance(pool.provider, Gke) and gpus.provider_name not in (None, machine.accelerator):

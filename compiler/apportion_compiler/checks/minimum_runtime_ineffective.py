@@ -102,7 +102,7 @@ def _nothing_to_protect(graph: PolicyGraph, node: Node, kind: _Kind) -> _Fault |
     if kind is _RECLAIM:
         why = "has no effect: no priority class that its workloads may use is preemptible, so they are never reclaimed"
     else:
-        why = "has no effect: no preemptible priority class that its workloads may use has a higher one, so they are never preempted"
+        why = "has no effect: its workloads cannot use a higher priority class than their preemptible ones, so they are never preempted"
     return _Fault(why, f"remove the {kind.field} of `{node.id}`", (), _removal(node, kind))
 
 
@@ -159,7 +159,7 @@ def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, 
         return None
     level = min(weak, key=lambda each: each.held)
     said = duration_text(seconds)
-    source = f"which `{level.holder.id}` says" if level.holder is not None else "the default"
+    source = f"set on `{level.holder.id}`" if level.holder is not None else "the default"
     return _Fault(
         f"applies only to queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its "
         f"workloads after {duration_text(level.held)}, {source}",
@@ -196,7 +196,7 @@ def _finding(scope: Scope, node: Node, kind: _Kind, seconds: int, fault: _Fault)
     return Diagnostic(
         MINIMUM_RUNTIME_INEFFECTIVE,
         node.address,
-        f"the {kind.field} of {duration_text(seconds)} of `{node.id}` {fault.message}",
+        f"the {kind.field} of `{node.id}` ({duration_text(seconds)}) {fault.message}",
         node.queue.source,
         fault.related,
         fault.hint,

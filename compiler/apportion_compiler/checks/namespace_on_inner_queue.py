@@ -33,6 +33,6 @@ def namespace_on_inner_queue(declarations: Declarations, as_of: date) -> Iterato
             f"queue {id_}",
             f"`{id_}` has namespaces ({names}), but only leaf queues run workloads",
             queue.source,
-            (Related(child.source, f"`{child.id}` hangs below `{id_}`"),),
+            (Related(child.source, f"`{child.id}` is a child of `{id_}`"),),
             f"move them to a queue below `{id_}`, such as `{child.id}`, or to a new leaf queue",
         )

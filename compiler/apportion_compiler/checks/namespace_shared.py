@@ -38,7 +38,7 @@ def _finding(namespace: str, queues: list[Queue]) -> Diagnostic:
         others = f"`{first}`"
         if more:
             others += f" and `{more[0]}`" if len(more) == 1 else f" and {len(more)} other queues"
-        message = f"the namespace `{namespace}` of `{second}` belongs to {others} too"
+        message = f"the namespace `{namespace}` of `{second}` also belongs to {others}"
         hint = f"keep `{namespace}` in one queue, and give the others their own namespaces"
-        related = tuple(Related(distinct[id_].source, f"`{id_}` names `{namespace}`") for id_ in (first, *more))
+        related = tuple(Related(distinct[id_].source, f"`{id_}` lists `{namespace}`") for id_ in (first, *more))
     return Diagnostic(NAMESPACE_SHARED, f"namespace {namespace}", message, at, related, hint)

@@ -39,7 +39,9 @@ def _finding(
     if others:
         message = f"{scope.name} has {names} with queued provisioning, but its other pools accept only workloads that tolerate their taints"
         if any(pool.max_nodes == 0 for pool in others):
-            message = f"{scope.name} has {names} with queued provisioning, but no other pool that can have nodes"
+            message = (
+                f"{scope.name} has {names} with queued provisioning, but all of its other pools have at most 0 nodes"
+            )
     ordinary = next(
         (
             pool

@@ -70,7 +70,7 @@ def _contradicted(key: str, value: str, expected: Mapping[str, tuple[str | None,
     if key not in expected or expected[key][0] == value:
         return None
     meant, why = expected[key]
-    return f"and {why}: " + (f"here its value is {meant}" if meant is not None else "it is not set here")
+    return f"but {why}: " + (f"its value must be {meant}" if meant is not None else "it must not be set on this pool")
 
 
 def _not_set(pool: NodePool, key: str) -> str | None:
@@ -79,7 +79,5 @@ def _not_set(pool: NodePool, key: str) -> str | None:
     if is_provider_label(pool.provider.kind, key):
         return f"which {pool.provider.kind} sets itself"
     if is_kubernetes_label(key):
-        return (
-            f"and {key.rpartition('/')[0]} is reserved for Kubernetes: such a label is not set when the pool is created"
-        )
+        return f"but {key.rpartition('/')[0]} is reserved for Kubernetes: the label is not set when the pool is created"
     return None

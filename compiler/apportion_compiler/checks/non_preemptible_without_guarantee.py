@@ -26,7 +26,7 @@ NON_PREEMPTIBLE_WITHOUT_GUARANTEE = Rule(
     "AP206",
     "non-preemptible-without-guarantee",
     Severity.WARNING,
-    "non-preemptible work is allowed in a queue that has no guarantee for it",
+    "a queue allows non-preemptible workloads but has no guarantee for them",
 )
 
 
@@ -96,19 +96,19 @@ def _finding(
     return Diagnostic(
         NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
         leaf.address,
-        f"`{leaf.id}` may run non-preemptible work ({names}), which {_keeps(graph, scope)} within the guarantee, but "
+        f"`{leaf.id}` may run non-preemptible workloads ({names}), which {_limits(graph, scope)} to the guarantee, but "
         f"is guaranteed {nothing}",
         scope.values[leaf.id].sources.get("guaranteed", leaf.queue.source),
         _allowing(graph, leaf),
-        f"guarantee `{leaf.id}` the {kinds} that this work needs, or remove {names} from its priority classes",
+        f"guarantee `{leaf.id}` the {kinds} that these workloads need, or remove {names} from its priority classes",
         None,
         scope.name,
     )
 
 
-def _keeps(graph: PolicyGraph, scope: Scope) -> str:
+def _limits(graph: PolicyGraph, scope: Scope) -> str:
     engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
-    return f"{engine_list(engines)} {'keep' if len(engines) > 1 else 'keeps'}"
+    return f"{engine_list(engines)} {'limit' if len(engines) > 1 else 'limits'}"
 
 
 def _allowing(graph: PolicyGraph, leaf: Node) -> tuple[Related, ...]:
@@ -146,8 +146,8 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[
                     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
                     leaf.address,
                     f"`{leaf.id}` is guaranteed {amount_text(resource, written[resource])}, of which {cause} "
-                    f"{amount_text(resource, 0)}, and {_keeps(graph, scope)} its non-preemptible work ({names}) "
-                    "within that guarantee",
+                    f"{amount_text(resource, 0)}, and {_limits(graph, scope)} its non-preemptible workloads "
+                    f"({names}) to that guarantee",
                     leaf.queue.source,
                     (Related(scope.cluster.source, place),),
                     hint,
@@ -170,11 +170,11 @@ def _overridden(
     return Diagnostic(
         NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
         leaf.address,
-        f"with the override{rounded}, `{leaf.id}` is guaranteed {nothing}, and {_keeps(graph, scope)} its "
-        f"non-preemptible work ({names}) within that: work that requests {nothing.partition(' ')[2]} cannot run",
+        f"with the override{rounded}, `{leaf.id}` is guaranteed {nothing}, and {_limits(graph, scope)} its "
+        f"non-preemptible workloads ({names}) to that: workloads that request {nothing.partition(' ')[2]} cannot run",
         override,
         (Related(leaf.queue.source, f"`{leaf.id}` has a larger guarantee without the override"),),
-        f"guarantee the amount that this work needs, or remove {names} from the priority classes of `{leaf.id}`",
+        f"guarantee the amount that these workloads need, or remove {names} from the priority classes of `{leaf.id}`",
         None,
         scope.name,
     )

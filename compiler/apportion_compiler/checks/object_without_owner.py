@@ -18,7 +18,7 @@ def object_without_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
         n_below = ownerless[root.id] - 1
         if n_below < 0:
             continue
-        below = f", nor {_queues(n_below)} below it" if n_below else ""
+        below = f", and neither {_queues(n_below)} below it" if n_below else ""
         yield Diagnostic(
             OBJECT_WITHOUT_OWNER,
             root.address,
@@ -29,4 +29,4 @@ def object_without_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _queues(n: int) -> str:
-    return "the queue" if n == 1 else f"the {n} queues"
+    return "does the queue" if n == 1 else f"do the {n} queues"

@@ -16,7 +16,7 @@ OVERRIDE_COUNTS_DIFFERENTLY = Rule(
     "AP122",
     "override-counts-differently",
     Severity.ERROR,
-    "an override counts GPUs or nodes differently from the value that it changes",
+    "an override counts GPUs or nodes differently than the value that it changes",
 )
 
 

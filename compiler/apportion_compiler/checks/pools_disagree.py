@@ -82,7 +82,7 @@ def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, st
                 yield (
                     first,
                     pool,
-                    f"has a different maintenance window than `{first.id}`, but a GKE cluster has only one",
+                    f"has a different maintenance window from `{first.id}`, but a GKE cluster has only one",
                     "set the same window on both",
                 )
             first = first or pool
@@ -92,7 +92,7 @@ def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, st
                 yield (
                     other,
                     pool,
-                    f"has a different maintenance exclusion {exclusion.name} than `{other.id}`",
+                    f"has a different maintenance exclusion {exclusion.name} from `{other.id}`",
                     "rename one of them",
                 )
 
@@ -118,6 +118,6 @@ def _node_classes(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePoo
                 yield (
                     other[0],
                     pool,
-                    f"declares the node class {settings.node_class} differently than `{other[0].id}`",
-                    f"give one of them a different node_class than {settings.node_class}",
+                    f"declares the node class {settings.node_class} differently from `{other[0].id}`",
+                    f"give one of them a node_class other than {settings.node_class}",
                 )

@@ -57,11 +57,11 @@ def _finding(
     where = tuple(engine for engine, _ in against)
     kept_by = tuple(engine for engine in engines if engine not in where)
     evict = "evicts" if len(where) == 1 else "evict"
-    hint = f"set preemptible=True: {engine_list(where)} {evict} its work regardless"
+    hint = f"set preemptible=True: {engine_list(where)} {evict} its workloads regardless"
     if kept_by:
         # There the word counts, and a class that says otherwise would lose its protection.
         hint = (
-            f"run its work on {engine_list(kept_by)}, or waive this finding: with preemptible=True its work would be "
+            f"run its workloads on {engine_list(kept_by)}, or waive this finding: with preemptible=True its work would be "
             "evicted there too"
         )
     if all(map(_needs_higher_class, where)):

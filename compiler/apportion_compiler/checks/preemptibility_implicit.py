@@ -28,7 +28,7 @@ def preemptibility_implicit(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 PREEMPTIBILITY_IMPLICIT,
                 f"priority class {cls.name}",
                 f"`{cls.name}` has value {cls.value} but does not set `preemptible`: kai treats values of "
-                f"{NON_PREEMPTIBLE_FROM} and above as non-preemptible, and limits their work to the queue's guarantee",
+                f"{NON_PREEMPTIBLE_FROM} and above as non-preemptible, and limits their workloads to the queue's guarantee",
                 cls.source,
                 (),
                 "set preemptible=False if that is intended, or preemptible=True to let it use idle capacity",

@@ -55,7 +55,7 @@ def _zero_limit(scope: Scope, node: Node, resource: str) -> Diagnostic:
     override = own.sources.get("limit")
     where = f"`{node.id}`" if node.is_leaf else f"`{node.id}` or below it"
     guaranteed = own.guaranteed.get(resource, 0)
-    hint = f"raise the limit of `{node.id}` to the {resource} that its work needs"
+    hint = f"raise the limit of `{node.id}` to the {resource} that its workloads need"
     if not isinstance(guaranteed, Unlimited) and guaranteed:
         hint = f"raise the limit of `{node.id}` to {amount_text(resource, guaranteed)} or more, its guarantee"
     return Diagnostic(
@@ -93,7 +93,7 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if node.id not in said:
             said.add(node.id)
             allows = (
-                f"allows only {', '.join(names)}, but no queue here may use them"
+                f"allows only {', '.join(names)}, but it may not use any of them"
                 if names
                 else "allows no priority class"
             )
@@ -104,7 +104,7 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 node.address,
                 f"`{node.id}` {allows}",
                 node.queue.source,
-                (Related(declared_by.queue.source, f"`{declared_by.id}` names them"),)
+                (Related(declared_by.queue.source, f"`{declared_by.id}` lists them"),)
                 if node is not declared_by
                 else (),
                 f"add a priority class that `{node.id}` may use, such as {_any_class(graph)}",
@@ -141,11 +141,11 @@ def _without_quota(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     QUEUE_CANNOT_RUN,
                     leaf.address,
-                    f"`{leaf.id}` may run only non-preemptible work ({names}), which {engine_list(engines)} "
-                    f"{'keep' if len(engines) > 1 else 'keeps'} within the guarantee, but it is guaranteed {nothing}",
+                    f"`{leaf.id}` may run only non-preemptible workloads ({names}), which {engine_list(engines)} "
+                    f"{'limit' if len(engines) > 1 else 'limits'} to the guarantee, but it is guaranteed {nothing}",
                     scope.values[leaf.id].sources.get("guaranteed", leaf.queue.source),
                     (),
-                    f"guarantee `{leaf.id}` the {' and '.join(missing)} that its work needs, or allow a preemptible "
+                    f"guarantee `{leaf.id}` the {' and '.join(missing)} that its workloads need, or allow a preemptible "
                     "class",
                     None,
                     scope.name,

@@ -65,7 +65,7 @@ def _finding(declarations: Declarations, members: list[str]) -> Diagnostic:
         f"queue {first}",
         message,
         source,
-        tuple(Related(by_id[id_].queue.source, f"`{id_}` hangs below `{by_id[id_].parent}`") for id_ in cycle[1:]),
+        tuple(Related(by_id[id_].queue.source, f"the parent of `{id_}` is `{by_id[id_].parent}`") for id_ in cycle[1:]),
         hint,
         ValueEdit(source, ("parent",), None) if len(cycle) == 1 else None,
     )

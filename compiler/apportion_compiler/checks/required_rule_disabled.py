@@ -1,4 +1,4 @@
-"""AP123: the policy lowers, switches off or waives a rule that is required."""
+"""AP123: the policy lowers, disables or waives a rule that is required."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def required_rule_disabled(declarations: Declarations, as_of: date) -> Iterator[
     required = {code for code, rule in RULES.items() if rule.required}
     for code, severity in policy.rules.severity.items():
         if code in required and severity is not RuleSeverity.ERROR:
-            action = "switches off" if severity is RuleSeverity.OFF else "lowers"
+            action = "disables" if severity is RuleSeverity.OFF else "lowers"
             yield Diagnostic(
                 REQUIRED_RULE_DISABLED,
                 f"rule {code}",
-                f"the policy {action} {code} ({RULES[code].name}), which is required and stays an error",
+                f"the policy {action} {code} ({RULES[code].name}), which is required and remains an error",
                 policy.rules.source,
                 hint=f"remove {code} from `severity`",
             )

@@ -32,6 +32,6 @@ def workload_on_inner_queue(graph: PolicyGraph) -> Iterator[Diagnostic]:
             node.address,
             f"`{node.id}` has per-user limits ({names}), but only leaf queues run workloads",
             node.queue.source,
-            (Related(child.queue.source, f"`{child.id}` hangs below `{node.id}`"),),
+            (Related(child.queue.source, f"`{child.id}` is a child of `{node.id}`"),),
             f"move `users` to the queues below `{node.id}`, such as `{child.id}`",
         )

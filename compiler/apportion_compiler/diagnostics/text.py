@@ -158,7 +158,7 @@ class _Texts:
             return f"{at}: remove `{old.strip(', ')}`"
         if "\n" in edit.text:
             return f"{at}: add `{new.rpartition(chr(10))[2].strip()}`"
-        return f"{at}: `{old.strip()}` becomes `{new}`"
+        return f"{at}: replace `{old.strip()}` with `{new}`"
 
 
 def _line(finding: Finding) -> int:

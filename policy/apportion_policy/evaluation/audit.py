@@ -188,7 +188,7 @@ def _why(real: str, path: str, root: str) -> str:
     if is_hidden(real, root):
         return ", which is hidden and therefore not part of the policy"
     if real != os.path.abspath(path):  # noqa: PTH100 - `..` is to be removed by its text.
-        return f", which leads to {real}, outside its folder"
+        return f", which points to {real}, outside its folder"
     return ", which is outside its folder"
 
 

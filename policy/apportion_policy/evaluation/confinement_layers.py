@@ -51,7 +51,7 @@ SYSTEM_CALLS = Layer(
     "opening sockets, starting programs, processes or threads, and writing files",
     (*_NOT_THERE, errno.EINVAL),
 )
-AUDIT_HOOK = Layer("audit-hook", "forbidden operations by accident; it reports the offending line")
+AUDIT_HOOK = Layer("audit-hook", "performing forbidden operations by accident")
 
 LAYERS: tuple[Layer, ...] = (
     SCRUBBED_ENVIRONMENT,

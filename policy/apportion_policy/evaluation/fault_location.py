@@ -69,7 +69,7 @@ def faults_of(
         )
     faults = error.faults if isinstance(error, DocumentFault) else (_single_fault(error, frames, tree, limits),)
     if refused and len(faults) == 1 and faults[0].hint is None:
-        return (replace(faults[0], hint=f"earlier violation of the sandbox: {refused[-1]}"),)
+        return (replace(faults[0], hint=f"earlier sandbox violation: {refused[-1]}"),)
     return faults[:MAX_FAULTS]
 
 

@@ -124,7 +124,7 @@ def _death(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
         # The YAML parser, in C, calls itself once for each level.
         return Fault("malformed-document", "the document is nested too deeply")
     name = _signal_name(-ended.status)
-    hint = "deep recursion in native code ends this way" if name == "SIGSEGV" else None
+    hint = "deep recursion in native code can cause this" if name == "SIGSEGV" else None
     return Fault("evaluation-crashed", f"the interpreter crashed while it ran the policy ({name})", hint=hint)
 
 

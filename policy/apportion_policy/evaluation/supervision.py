@@ -25,12 +25,12 @@ class ExitReason(Enum):
     """Reason for the end of the child."""
 
     ANSWERED = "answered"
-    BY_ITSELF = "by itself"
-    CUT_OFF = "cut off from us, though it runs"
+    BY_ITSELF = "exited"
+    CUT_OFF = "closed its pipes"
     TIME_LIMIT = "time limit"
-    PROCESSOR_TIME = "end of its processor time"
-    ANSWER_TOO_LARGE = "answer too large"
-    PRINTS_TOO_LARGE = "prints too large"
+    PROCESSOR_TIME = "CPU time limit"
+    ANSWER_TOO_LARGE = "result too large"
+    PRINTS_TOO_LARGE = "printed output too large"
 
 
 @dataclass(frozen=True, slots=True)

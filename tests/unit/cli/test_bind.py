@@ -111,8 +111,8 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
     assert (
         made.err
         == "apportion: warning: vision-job requests 24 GPUs, but queue vision is limited to 16 GPUs; the workload would never start\n"
-        "apportion: note: vision-job: each pod requests 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 correspond "
-        "to 64 cpu and 512Gi memory: pass --cpu and --memory\n"
+        "apportion: note: vision-job: each pod requests 1 cpu and 4Gi memory, but its share of a machine of pool h100 "
+        "for 8 GPUs is 64 cpu and 512Gi memory: pass --cpu and --memory to request more\n"
     )
     assert _documents(made.out)[0]["kind"] == "Job"
 

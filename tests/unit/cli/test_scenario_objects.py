@@ -52,7 +52,7 @@ def test_any_of_them_names_it(run: Run, scenario: Path, chosen: tuple[str, str])
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        (("--engine", "kueue"), "no cluster of the policy runs kueue; choose one of native and volcano"),
+        (("--engine", "kueue"), "no cluster of the policy runs kueue; choose one of native or volcano"),
         (("--cluster", "nowhere"), "the policy has no cluster nowhere"),
     ],
 )

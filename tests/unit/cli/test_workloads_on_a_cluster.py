@@ -100,7 +100,7 @@ def test_work_without_a_queue_is_refused_where_admission_denies_and_let_in_where
         assert "is missing; set it to" in told.out
         assert "runs past Kueue" not in told.out
     else:
-        let_in = "warn of it and admit it" if admission == "warn" else "record it for audit and admit it"
+        let_in = "warn about it and admit it" if admission == "warn" else "record it for audit and admit it"
         assert (told.code, "AP701" in codes) == (0, False), told.out
         assert let_in in " ".join(told.out.split())
 

@@ -74,7 +74,7 @@ FAULTS: dict[str, tuple[Change, Effect, str, str]] = {
     "key-missing-in-min": (lambda r, a, v: v["min"].pop("cpu"), I, "min", "cpu is missing; an absent amount is treated as zero"),
     "key-missing-in-max": (lambda r, a, v: v["max"].pop("cpu"), I, "max", "cpu is missing; an absent amount is unlimited"),
     "slash-in-name": (lambda r, a, v: v.update(name="a/b"), I, "name", "splits the path"),
-    "unknown-field": (lambda r, a, v: v.update(weight=2), I, "weight", "no field weight"),
+    "unknown-field": (lambda r, a, v: v.update(weight=2), I, "weight", "weight is not a field"),
     "root-renamed": (lambda r, a, v: r.update(name="acme"), I, "spec.root.name", "names the root root"),
     "lending-limit": (
         lambda r, a, v: v.update(attributes={"alibabacloud.com/lendlimit": "[]"}), I, "lendlimit]", "not a JSON object"
@@ -109,7 +109,7 @@ def test_a_second_tree_is_not_read() -> None:
     ("change", "message"),
     [
         (lambda q: q["metadata"].update(namespace="default"), "reads queues only in kube-queue"),
-        (lambda q: q["spec"].update(queuePolicy="Fair"), "has no policy Fair"),
+        (lambda q: q["spec"].update(queuePolicy="Fair"), "has no Fair policy"),
         (lambda q: q["metadata"]["annotations"].update({"kube-queue/available-quota": "x"}), "no quota x"),
         (
             lambda q: q["metadata"].update(labels={"create-by-kubequeue": "true"}, annotations={}),

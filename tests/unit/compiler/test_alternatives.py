@@ -12,9 +12,9 @@ from apportion_compiler.alternatives import alternatives
     [
         ([], "none is defined"),
         (["dev"], "choose dev"),
-        (["dev", "prod"], "choose one of dev and prod"),
-        (["a", "b", "c"], "choose one of a, b and c"),
-        ([f"n{n}" for n in range(10)], "choose one of n0, n1, n2, n3, n4, n5, n6, n7 and 2 more"),
+        (["dev", "prod"], "choose one of dev or prod"),
+        (["a", "b", "c"], "choose one of a, b or c"),
+        ([f"n{n}" for n in range(10)], "choose one of n0, n1, n2, n3, n4, n5, n6, n7 or 2 more"),
     ],
 )
 def test_names_are_listed_as_a_person_lists_them(known: list[str], said: str) -> None:

@@ -74,7 +74,7 @@ def test_total_is_not_repeated_beside_a_model() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 24, "a100": 4}))
     assert _found(_graph((queue,), pools, _cluster("c", *pools))) == [
         ("AP601", "guarantees add up to 24 H100, but prod/c has 16 H100 on 2 nodes", "prod/c"),
-        ("AP602", "one 8-GPU node of `a100` down leaves 0 A100 on prod/c for 4 A100 guaranteed", "prod/c"),
+        ("AP602", "guarantees add up to 4 A100, but with one 8-GPU node of `a100` down, prod/c has 0 A100", "prod/c"),
     ]
 
 
@@ -87,7 +87,7 @@ def test_same_numbers_on_several_clusters_are_said_once() -> None:
         ("prod/e", "guarantees add up to 12 H100, but prod/e has 8 H100 on 1 node"),
     ]
     first = next(guarantees_over_capacity(graph))
-    assert [related.message for related in first.related][-1] == "the same shortage on prod/d"
+    assert [related.message for related in first.related][-1] == "prod/d has the same shortage"
 
 
 def test_overcommit_raises_what_may_be_promised_and_lowers_the_remedy() -> None:

@@ -61,7 +61,9 @@ def test_queued_nodes_back_no_promise() -> None:
     (found,) = _found("AP601", queues=(vision,), pools=(_pool("h100", "h100"), queued))
     assert found.message == "guarantees add up to 40 H100, but prod/gpu-1 has 32 H100 on 4 nodes"
     assert "h100-dws" not in str(found.hint)
-    said = "nodes of `h100-dws` are provisioned on request and may never arrive, so they do not back guarantees"
+    said = (
+        "nodes of `h100-dws` are provisioned on request and may be unavailable, so they do not count towards guarantees"
+    )
     assert said in [related.message for related in found.related]
     assert found.effective_severity is Severity.WARNING
     (alone,) = _found("AP601", queues=(vision,), pools=(queued,))
@@ -102,8 +104,8 @@ def test_serving_that_an_override_pins_at_nothing_is_found() -> None:
     )
     (found,) = (d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP206")
     assert found.message == (
-        "with the override, `assistant` is guaranteed 0 GPUs, and kai keeps its non-preemptible work (build, "
-        "inference) within that: work that requests GPUs cannot run"
+        "with the override, `assistant` is guaranteed 0 GPUs, and kai limits its non-preemptible workloads (build, "
+        "inference) to that: workloads that request GPUs cannot run"
     )
     assert found.at == policy.environments[0].overrides[0].source
 

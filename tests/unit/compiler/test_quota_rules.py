@@ -104,7 +104,7 @@ def test_overcommitted_child_above_a_limit_further_up() -> None:
         rules=Rules(overcommit=2),
     )
     (finding,) = found(policy, "AP202")
-    assert finding.message == "`vision` is guaranteed 6 GPUs, but `research` above it is limited to 4 GPUs"
+    assert finding.message == "`vision` is guaranteed 6 GPUs, but its ancestor `research` is limited to 4 GPUs"
     assert finding.fix is not None
     assert (finding.fix.path, finding.fix.value) == (("gpu",), 4)
 

@@ -267,4 +267,7 @@ def test_whoever_is_not_preemptible_has_to_say_so() -> None:
     messages = [
         v.get("messageExpression", "") for v in _sequence(policies["pods.apportion.dev"]["spec"]["validations"])
     ]
-    assert '"label volcano.sh/preemptable is missing: build needs false; inference needs false"' in messages
+    assert (
+        '"label volcano.sh/preemptable is missing: class build requires false; class inference requires false"'
+        in messages
+    )

@@ -58,7 +58,9 @@ def test_a_guard_that_is_off_answers_for_what_was_bound_to_it_and_stops_nothing(
 
 def test_what_hurts_is_stopped_and_the_rest_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     found = guard(monkeypatch)
-    with pytest.raises(ValueError, match=r"changes its value from 1 to 2.*`apportion:allow` with priority-class-value"):
+    with pytest.raises(
+        ValueError, match=r"changes its value from 1 to 2.*to permit it, add priority-class-value to `apportion:allow`"
+    ):
         found.stop(_deleting(_class(1)))
     with pytest.raises(ValueError, match="Queue research is deleted with everything below it: vision"):
         found.stop(_deleting(_queue("research")))

@@ -104,11 +104,11 @@ def test_a_queue_that_the_policy_does_not_have_is_found(kai: PolicyEvaluator) ->
     foreign = copy.deepcopy(one(objects, "Queue", "ads"))
     foreign["metadata"] = {"name": "shadow"}
     found = said(kai, [*objects, ("shadow", foreign)])
-    assert found[NOT_COMPILED] == ["Queue shadow: no queue of the policy compiles to it: declare it in the policy"]
+    assert found[NOT_COMPILED] == ["Queue shadow: no queue of the policy generates it: declare it in the policy"]
     marked = copy.deepcopy(one(objects, "Queue", "ads"))
     marked["metadata"]["name"] = "shadow"
     found = said(kai, [*objects, ("one/kai/Queue/shadow", marked)])
-    assert "it is labelled as written by Apportion, but no policy compiles to it" in found[NOT_COMPILED][0]
+    assert "it has Apportion's label, but no policy generates it" in found[NOT_COMPILED][0]
 
 
 def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: PolicyEvaluator) -> None:

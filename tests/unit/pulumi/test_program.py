@@ -182,7 +182,9 @@ def test_one_update_stops_where_several_are_needed_and_says_what_to_run(root: Pa
         )
     )
     policy_in(root, "without-ads")
-    with pytest.raises(pulumi.RunError, match=r"needs 2 updates.*apportion up on-volcano.*nothing was changed"):
+    with pytest.raises(
+        pulumi.RunError, match=r"requires 2 consecutive updates.*nothing was changed.*apportion up on-volcano"
+    ):
         up(root, "volcano", grown)
     first = up(root, "volcano", grown, staged=True)
     assert first.outputs["remaining"] == 1
@@ -229,7 +231,7 @@ def test_a_policy_with_errors_stops_before_anything_is_registered(root: Path) ->
     [
         ({"policy": "nowhere"}, "nowhere"),
         ({"environment": "mars"}, "there is no environment mars"),
-        ({"protect": "all"}, "apportion:protect is none or guaranteed, not all"),
+        ({"protect": "all"}, "apportion:protect must be none or guaranteed, not all"),
         ({"asOf": "soon"}, "apportion:asOf must be a date"),
         ({"transformation": "nowhere:f"}, "apportion:transformation: No module named"),
     ],

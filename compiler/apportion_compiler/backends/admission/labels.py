@@ -47,6 +47,6 @@ def _label(key: str, allowed: str) -> Validation:
         "expression": f"!({name} in variables.labels) || variables.labels[{name}] in {allowed} || "
         f"variables.labelsBefore[?{name}].orValue('') == variables.labels[{name}]",
         "messageExpression": f"'label {key} references ' + variables.labels[{name}] + '; namespace ' + {NAMESPACE} + "
-        f"' may use ' + {allowed}.join(', ')",
+        f"' may use only ' + {allowed}.join(', ')",
         "reason": "Forbidden",
     }

@@ -29,8 +29,8 @@ def namespace_policy(program: Program) -> Iterator[Manifest]:
         [
             {
                 "expression": f"({_unchanged('labels', guarded)} && {_unchanged('annotations', guarded)}) || {_MAY}",
-                "message": f"only the platform changes {' and '.join(guarded)} labels and annotations of a namespace: "
-                "edit the policy instead",
+                "message": f"only the platform team may change {' and '.join(guarded)} labels and annotations of a "
+                "namespace; edit the policy instead",
                 "reason": "Forbidden",
             }
         ],

@@ -38,7 +38,7 @@ def _queue(table: EngineTable) -> Iterator[Validation]:
         yield _unless_unchanged(
             f"variables.named.all(n, n.{key} == '' || n.{key} in variables.queues)",
             f"'{place} references ' + variables.named.filter(n, n.{key} != '' && !(n.{key} in "
-            f"variables.queues))[0].{key} + '; work in namespace ' + {NAMESPACE} + ' runs in ' + "
+            f"variables.queues))[0].{key} + '; workloads in namespace ' + {NAMESPACE} + ' must use ' + "
             "variables.queues.join(' or ')",
         )
     if not places or not table.queue_required:
@@ -79,7 +79,7 @@ def _priority_class(workload: Workload, table: EngineTable) -> Iterator[Validati
     yield _unless_unchanged(
         f"variables.named.all(n, {named}.all(c, c == '' || c in variables.classes))",
         f"'priority class ' + variables.named.map(n, {named}.filter(c, c != '' && !(c in variables.classes)))"
-        f".filter(l, l.size() > 0)[0][0] + ' may not be used in namespace ' + {NAMESPACE} + '; it may use ' + "
+        f".filter(l, l.size() > 0)[0][0] + ' is not allowed in namespace ' + {NAMESPACE} + '; allowed: ' + "
         "variables.classes.join(', ')",
     )
     default = table.default_class_of.get(workload.name, table.default_class)
@@ -89,8 +89,8 @@ def _priority_class(workload: Workload, table: EngineTable) -> Iterator[Validati
     top_says = " || ".join(f"variables.top.{key} != ''" for key in keys)
     yield _unless_unchanged(
         f"variables.owned || {text(default)} in variables.classes || {top_says} || variables.templates.all(t, {says})",
-        f"'name a priority class: without one the engine uses {default}, and namespace ' + {NAMESPACE} + "
-        "' may use ' + variables.classes.join(', ')",
+        f"'a priority class is required: the default, {default}, is not allowed in namespace ' + {NAMESPACE} + "
+        "'; allowed: ' + variables.classes.join(', ')",
     )
 
 
@@ -105,7 +105,7 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
         "variables.named.all(n, n.preemptibility == '' || "
         f"(n.preemptibility == '{yes}' && variables.classes.exists(c, c in {evictable})) || "
         f"(n.preemptibility == '{no}' && variables.classes.exists(c, c in {protected})))",
-        f"'label {label} does not match any priority class that namespace ' + {NAMESPACE} + ' may use'",
+        f"'label {label} does not match any priority class that is allowed in namespace ' + {NAMESPACE}",
     )
     labels = [f"class{n}" for n in range(len(table.class_labels))]
     # The engine's order: the owner's label, the pod's label, the pod's field.
@@ -115,12 +115,11 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
     yield _unless_unchanged(
         f"variables.templates.map(t, [{chosen}, {said}]).all(c, c[0] == '' || c[1] == '' || "
         f"(c[1] == '{yes}') == (c[0] in {evictable}))",
-        f"'label {label} contradicts the priority class: the classes ' + "
-        f"{text(', '.join(sorted(n for n, p in table.preemptible.items() if p)))} + ' are preemptible, the others are "
-        "not'",
+        f"'label {label} contradicts the priority class; preemptible classes: ' + "
+        f"{text(', '.join(sorted(n for n, p in table.preemptible.items() if p)))}",
     )
     if table.must_say:
-        needed = "; ".join(f"{name} needs {yes if table.preemptible[name] else no}" for name in table.must_say)
+        needed = "; ".join(f"class {name} requires {yes if table.preemptible[name] else no}" for name in table.must_say)
         yield _unless_unchanged(
             f"variables.owned || variables.templates.map(t, [{chosen}, {said}])"
             f".all(c, c[1] != '' || !(c[0] in {texts(table.must_say)}))",
@@ -132,7 +131,7 @@ def _sharing(table: EngineTable) -> Iterator[Validation]:
     if table.sharing_annotations:
         yield _unless_unchanged(
             "variables.mayShare || variables.templates.all(t, t.share == '')",
-            f"'namespace ' + {NAMESPACE} + ' must not request a fraction of a GPU'",
+            f"'workloads in namespace ' + {NAMESPACE} + ' must not request a fraction of a GPU'",
         )
 
 
@@ -145,7 +144,7 @@ def _resources(workload: Workload, table: EngineTable) -> Iterator[Validation]:
         yield {
             "expression": f"request.operation != 'CREATE' || ({found}).all(t, t.spec.containers.all(c, {asked}) && "
             f"t.spec.?initContainers.orValue([]).all(c, {asked}))",
-            "message": f"no quota covers resources {prefix}*, so work must not request them",
+            "message": f"workloads must not request {prefix}* resources, because no quota covers them",
             "reason": "Forbidden",
         }
 

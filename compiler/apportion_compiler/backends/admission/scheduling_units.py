@@ -27,7 +27,7 @@ def unit_validations(table: EngineTable) -> list[Validation]:
     found: list[Validation] = [
         {
             "expression": "!variables.changed || variables.named.queue in variables.queues",
-            "messageExpression": f"'queue ' + variables.named.queue + ' is not one of namespace ' + {NAMESPACE} + ': ' + "
+            "messageExpression": f"'queue ' + variables.named.queue + ' is not allowed in namespace ' + {NAMESPACE} + '; allowed: ' + "
             "variables.queues.join(', ')",
             "reason": "Forbidden",
         }
@@ -39,7 +39,7 @@ def unit_validations(table: EngineTable) -> list[Validation]:
         {
             "expression": "!variables.changed || variables.named.class in variables.classes || "
             f"(variables.named.class == '' && {unnamed})",
-            "messageExpression": f"'priority class ' + variables.named.class + ' may not be used in namespace ' + {NAMESPACE}",
+            "messageExpression": f"'priority class ' + variables.named.class + ' is not allowed in namespace ' + {NAMESPACE}",
             "reason": "Forbidden",
         },
         {

@@ -40,13 +40,13 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
         needed["SUBNETS"] = "the subnets of the nodes, separated by commas"
     if len(managed) < len(pools):
         needed["LAUNCH_DATA"] = (
-            "additional launch template fields for self-scaled nodes, as a JSON object with ImageId, UserData and so on"
+            "additional launch template fields for self-scaled nodes, such as ImageId and UserData, as a JSON object"
         )
     notes = (
-        "Create or update the node groups of a cluster as the policy declares them: sh apply.sh (needs aws and jq)",
+        "Create or update the node groups of a cluster to match the policy. Usage: sh apply.sh (requires aws and jq)",
         (
-            "Instance type, image type, capacity type and subnets are fixed when a managed group is created and are "
-            "not updated."
+            "The instance type, image type, capacity type and subnets of a managed group cannot be changed after creation "
+            "and are not updated."
         ),
         GENERATED,
     )

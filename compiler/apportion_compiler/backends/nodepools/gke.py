@@ -29,8 +29,8 @@ _AFFINITY = {"none": "NO_RESERVATION", "any": "ANY_RESERVATION", "specific": "SP
 _RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 _DRIVER = {"default": "DEFAULT", "latest": "LATEST", "disabled": "INSTALLATION_DISABLED"}
 _FIXED_AT_CREATION = (
-    "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created: to change "
-    "one, declare a pool with a new id and move the workloads."
+    "The machine type, accelerators, spot setting, reservation affinity and placement of a pool cannot be changed after "
+    "creation: to change one of them, declare a pool with a new id and move the workloads."
 )
 
 GkePool = tuple[NodePool, Gke]

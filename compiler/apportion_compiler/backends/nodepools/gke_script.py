@@ -42,10 +42,10 @@ _NEEDED = {"LOCATION": "the region or zone of the cluster", "PROJECT": "the proj
 def gke_script(program: Program, pools: Sequence[GkePool]) -> Artifact:
     """Return the script that makes and updates the pools of a cluster."""
     notes = (
-        "Create or update the node pools of a cluster as the policy declares them: sh apply.sh",
+        "Create or update the node pools of a cluster to match the policy. Usage: sh apply.sh",
         (
-            "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created "
-            "and are not updated."
+            "The machine type, accelerators, spot setting, reservation affinity and placement of a pool cannot be changed "
+            "after creation and are not updated."
         ),
         GENERATED,
     )

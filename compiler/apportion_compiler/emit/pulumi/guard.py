@@ -47,4 +47,4 @@ class Guard:
         """Raise if the object that is about to be deleted is one whose deletion is hurtful."""
         hazard = self._found.get(identity_of(plain(args.old_inputs or {}))) if self._is_on else None
         if hazard is not None:
-            raise ValueError(f"{hazard.text}; `apportion:allow` with {hazard.kind} permits it")
+            raise ValueError(f"{hazard.text}; to permit it, add {hazard.kind} to `apportion:allow`")

@@ -94,11 +94,9 @@ class PolicyEvaluator:
                 if is_queue(manifest) and identity_of(manifest) not in known:
                     marked = labels_of(manifest).get(MANAGED_BY_LABEL) == MANAGER
                     why = (
-                        "it is labelled as written by Apportion, but no policy compiles to it"
-                        if marked
-                        else "declare it in the policy"
+                        "it has Apportion's label, but no policy generates it" if marked else "declare it in the policy"
                     )
-                    yield Violation(NOT_COMPILED, described(manifest), f"no queue of the policy compiles to it: {why}")
+                    yield Violation(NOT_COMPILED, described(manifest), f"no queue of the policy generates it: {why}")
 
     def _identities(self, name: str) -> frozenset[ObjectIdentity]:
         compiled = (

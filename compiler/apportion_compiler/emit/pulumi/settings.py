@@ -135,7 +135,7 @@ def _names(config: Config, key: str) -> tuple[str, ...]:
 def _one_of(config: Config, key: str, choices: tuple[str, ...]) -> str:
     value = config.get(key) or choices[0]
     if value not in choices:
-        raise SettingsError(f"{NAMESPACE}:{key} is {' or '.join(choices)}, not {value}")
+        raise SettingsError(f"{NAMESPACE}:{key} must be {' or '.join(choices)}, not {value}")
     return value
 
 

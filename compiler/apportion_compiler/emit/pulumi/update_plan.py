@@ -155,7 +155,6 @@ def _plan(compilation: Compilation, target: Target, former: AppliedState) -> tup
 def several_updates(remaining: int, environment: str) -> str:
     """Return what to say where one update is not enough."""
     return (
-        f"this change needs {remaining + 1} updates, each of them valid, because the engine does not accept its "
-        f"changes in any single update: run `apportion up {environment}`, which runs them one after another; nothing "
-        "was changed"
+        f"this change requires {remaining + 1} consecutive updates, because the engine rejects it as a single update; "
+        f"nothing was changed: run `apportion up {environment}`, which applies the updates in order"
     )

@@ -53,7 +53,7 @@ def _consequence(context: WorkloadContext) -> str | None:
     }
     if not actions or "Deny" in actions:
         return None
-    return f"the admission policies {'warn of it' if 'Warn' in actions else 'record it for audit'} and admit it"
+    return f"the admission policies {'warn about it' if 'Warn' in actions else 'record it for audit'} and admit it"
 
 
 def _namespaces(context: WorkloadContext) -> Iterator[Verdict]:
@@ -78,7 +78,7 @@ def _outside(context: WorkloadContext, workload: Workload) -> Iterator[Verdict]:
         if queue not in open_queues:
             yield workload.rejected(
                 field, "Forbidden",
-                f"namespace {workload.namespace} belongs to no queue of the policy, so its work must not reference {queue}",
+                f"namespace {workload.namespace} does not belong to a queue of the policy, so its workloads must not reference {queue}",
                 "create the workload in a namespace of the queue",
             )  # fmt: skip
 
@@ -91,7 +91,7 @@ def _queues(
         if queue not in allowed:
             yield workload.rejected(
                 field, "Forbidden",
-                f"it references {queue}; work in namespace {workload.namespace} runs in {' or '.join(allowed)}",
+                f"it references {queue}; workloads in namespace {workload.namespace} must use {' or '.join(allowed)}",
                 f"use {' or '.join(allowed)}" + (f", or create it in a namespace of {queue}" if queue in known else ""),
             )  # fmt: skip
     traits = TRAITS[context.engine]
@@ -122,7 +122,7 @@ def _classes(context: WorkloadContext, workload: Workload, allowed: list[str]) -
         if allowed and cls not in allowed:
             yield workload.rejected(
                 field, "Forbidden",
-                f"priority class {cls} may not be used in namespace {workload.namespace}; it may use {', '.join(allowed)}",
+                f"priority class {cls} is not allowed in namespace {workload.namespace}; allowed: {', '.join(allowed)}",
                 f"use one of {', '.join(allowed)}",
             )  # fmt: skip
 
@@ -139,7 +139,7 @@ def _placement(context: WorkloadContext, workload: Workload, *, may_share: bool)
         if asked and not may_share:
             yield workload.rejected(
                 template_field(pods, "metadata", f"annotations[{asked[0]}]"), "Forbidden",
-                f"namespace {workload.namespace} must not request a fraction of a GPU",
+                f"workloads in namespace {workload.namespace} must not request a fraction of a GPU",
                 "request whole GPUs, or set gpu_sharing in the policy",
             )  # fmt: skip
 

@@ -91,7 +91,7 @@ def _is_run_duration(written: str) -> bool:
 
 def _too_long(index: int, field: str, written: str) -> Verdict:
     return _pending(
-        index, field, "Invalid", f"{written[:40]} is not a number of seconds up to seven days, {MAX_RUN_SECONDS}",
+        index, field, "Invalid", f"{written[:40]} is not a number of seconds up to {MAX_RUN_SECONDS} (seven days)",
         f'use at most "{MAX_RUN_SECONDS}"',
     )  # fmt: skip
 
@@ -155,7 +155,7 @@ ANTI_AFFINITY_IGNORED = (
 
 def _unprovidable(index: int, field: str, spec: Mapping[str, object]) -> Iterator[Verdict]:
     if mapping(spec, "affinity", "podAntiAffinity"):
-        yield Verdict(Effect.IGNORED, index, field, "NotSupported", ANTI_AFFINITY_IGNORED, "drop podAntiAffinity")
+        yield Verdict(Effect.IGNORED, index, field, "NotSupported", ANTI_AFFINITY_IGNORED, "remove podAntiAffinity")
 
 
 def _asks_for_gpus(spec: Mapping[str, object]) -> bool:

@@ -30,8 +30,8 @@ def misplaced(selection: Selection) -> Iterator[Verdict]:
         flavor, key, value = blind
         yield workload.pending(
             template_field(pods, "spec", f"nodeSelector[{key}]"), "Ambiguous",
-            f"Kueue may admit it to flavor {flavor.name}, none of whose nodes has {key}: {value}: it compares only "
-            "the selector keys that the flavor has",
+            f"Kueue may assign it flavor {flavor.name}, but no node of the flavor has {key}: {value}: Kueue compares "
+            "only the selector keys that the flavor sets",
             _way_to(program, flavor.labels, selection.pools),
         )  # fmt: skip
 
@@ -58,5 +58,5 @@ def _way_to(program: Program, labels: Mapping[str, str], selected: Sequence[Node
     for key, value in labels.items():
         values = {node_labels(program, pool).get(key) for pool in selected}
         if len(values) == 1 and value not in values and None not in values:
-            return f"select by {key}: {values.pop()} as well"
+            return f"also select {key}: {values.pop()}"
     return "remove the selector"

@@ -55,12 +55,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
-        "a node of the tree has only min and max, and free capacity is first come, first served",
+        "a node of the tree has only min and max, so free capacity is allocated first come, first served",
         "remove `over_quota_weight` on this cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
-        "a node of the tree has only min and max, and free capacity is first come, first served",
+        "a node of the tree has only min and max, so free capacity is allocated first come, first served",
         "remove `over_quota_weight` on this cluster",
     ),
     Feature.QUEUE_PRIORITY: Lowered(
@@ -75,7 +75,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in nvidia.com/gpu",
-        "the sum does not distinguish models, for guarantees or for limits",
+        "guarantees and limits do not distinguish models",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
     Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by the resource's name"),
@@ -106,7 +106,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.DEFAULT_QUEUE: Native(f"{_NODE}.namespaces"),
     Feature.PLACEMENT: Lowered(
         "components.yaml, as a reference for configuring the scheduler's scoring in the console",
-        "the provider runs the scheduler, and no object of the cluster configures it",
+        "the provider runs the scheduler, which cannot be configured through objects of the cluster",
     ),
     Feature.POOL_PLACEMENT: Lowered(
         "components.yaml, as a reference for configuring the scheduler's scoring in the console",

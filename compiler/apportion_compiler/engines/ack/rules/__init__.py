@@ -99,7 +99,7 @@ def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]
             index,
             "spec.queuePolicy",
             "NotSupported",
-            f"kube-queue has no policy {policy} and uses its default order",
+            f"kube-queue has no {policy} policy and uses its default order",
             f"use one of {', '.join(_POLICIES)}",
         )
     yield from _queue_marks(index, queue, tree, paths)

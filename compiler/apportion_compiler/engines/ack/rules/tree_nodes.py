@@ -159,7 +159,7 @@ def _bounds(
 
 def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
     for name in node.unknown:
-        message = f"a node has no field {name}"
+        message = f"{name} is not a field of a node"
         yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, "remove it")
     lent = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
     if lent:

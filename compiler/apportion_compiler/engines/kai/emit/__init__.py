@@ -62,7 +62,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model is a shard with its own quotas, so a guarantee must specify the model",
+        "each GPU model has its own shard and quotas, so a guarantee must specify the model",
         "use `gpu` as a mapping from GPU model to GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Unsupported(
@@ -99,7 +99,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.TOPOLOGY: Native("Topology spec.levels"),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
         "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
         "nodes at once",
     ),

@@ -29,7 +29,7 @@ def chart_values(program: Program, emitted: Sequence[Shard], *, own_classes: boo
         # Work that names no queue would run there, outside of every limit of the policy.
         "defaultQueue": {"createDefaultQueue": False},
     }
-    notes = ["Values of KAI's Helm chart that this cluster's policy requires; merge them into your own."]
+    notes = ["Values for KAI's Helm chart, required by this cluster's policy; merge them into your own values."]
     if program.kai.scheduler_name != DEFAULT_SCHEDULER:
         notes.append(
             f"The chart has no value for the scheduler's name: set spec.global.schedulerName to "
@@ -41,7 +41,7 @@ def chart_values(program: Program, emitted: Sequence[Shard], *, own_classes: boo
 def kuberay_values(program: Program) -> Artifact:
     """Return the value that makes KubeRay hand its pods to KAI."""
     notes = [
-        "Value of KubeRay's Helm chart. One batch scheduler serves a whole KubeRay operator.",
+        "Value for KubeRay's Helm chart. A KubeRay operator supports only one batch scheduler.",
         "KubeRay rejects a RayJob in K8sJobMode, its default, with KAI: set submissionMode to HTTPMode or SidecarMode.",
     ]
     # KubeRay writes this name into schedulerName too, so it knows no other name of KAI's scheduler.
@@ -56,7 +56,7 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
         pool: {NODE_POOL_LABEL: shard.model} for shard in shards if shard.model is not None for pool in shard.pools
     }
     notes = [
-        "Label of the nodes of each pool, which assigns them to a scheduling shard.",
+        "Node label of each pool, which assigns its nodes to a scheduling shard.",
         (
             "Nodes without it belong to the default shard; set it in the declaration of the pool so that new nodes "
             "have it."

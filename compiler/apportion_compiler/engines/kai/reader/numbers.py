@@ -47,7 +47,8 @@ def amount_of(spec: object, resource: str, field: Field) -> Number:
     if amount > MAX_AMOUNT:
         return Number(UNLIMITED, f"{path} is {number}, which exceeds the largest number: imported as unlimited")
     return Number(
-        amount, None if amount == scaled else f"{path} is {number}, finer than the smallest unit: imported as {amount}"
+        amount,
+        None if amount == scaled else f"{path} is {number}, more precise than the smallest unit: imported as {amount}",
     )
 
 
@@ -61,7 +62,7 @@ def weight_of(spec: object, resource: str) -> Number:
         return Number(0, f"{path} is {number}, which is negative: imported as 0")
     scaled = number * _SCALE
     if scaled != int(scaled):
-        return Number(max(1, round(scaled)), f"{path} is {number}, finer than a thousandth: rounded")
+        return Number(max(1, round(scaled)), f"{path} is {number}, more than three decimals: rounded")
     return Number(min(int(scaled), MAX_AMOUNT))
 
 

@@ -79,7 +79,7 @@ def _settings(shard: Manifest, notes: list[Note]) -> dict[str, Any]:
     if isinstance(k_value, int | float) and not isinstance(k_value, bool) and k_value >= 0:
         exact = Decimal(repr(k_value)) * 1000
         if exact != int(exact):
-            notes.append(Note(described(shard), f"spec.kValue is {k_value}, finer than a thousandth: rounded"))
+            notes.append(Note(described(shard), f"spec.kValue is {k_value}, more than three decimals: rounded"))
         found["k_value"] = weight_text(round(exact))
     for ours, theirs in (("preempt_min_runtime", "preemptMinRuntime"), ("reclaim_min_runtime", "reclaimMinRuntime")):
         duration = text(shard, "spec", "minRuntime", theirs)

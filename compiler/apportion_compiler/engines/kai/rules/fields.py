@@ -68,4 +68,4 @@ def _shown(value: object) -> str:
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
-    return "a truth value" if isinstance(value, bool) else str(value)
+    return "a Boolean" if isinstance(value, bool) else str(value)

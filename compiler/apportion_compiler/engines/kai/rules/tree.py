@@ -139,7 +139,7 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
             )
             yield FieldVerdicts(held.index).ignored(
                 f"{path}.quota", "Invalid",
-                f"the children of `{name}` are guaranteed {total}, but it has {number_text(quota)}: KAI cannot "
+                f"the children of `{name}` are guaranteed {total}, but its quota is {number_text(quota)}: KAI cannot "
                 "satisfy every guarantee",
                 "raise its quota, or lower the quotas of its children",
             )  # fmt: skip

@@ -55,7 +55,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
-        "lent capacity is reclaimed after delayEvictTime, one setting for the whole cluster",
+        "lent capacity is reclaimed after delayEvictTime, a setting of the whole cluster",
         "remove the minimum runtime on this cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
@@ -67,7 +67,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model is a tree with its own quotas, so a guarantee must specify the model",
+        "each GPU model has its own tree of quotas, so a guarantee must specify the model",
         "use `gpu` as a mapping from GPU model to GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by the resource's name"),
@@ -102,7 +102,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.TOPOLOGY: Native("ClusterNetworkTopology spec.networkTopologySpec"),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
         "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
         "nodes at once",
     ),

@@ -113,9 +113,9 @@ def _scheduler_config(program: Program) -> str:
         "data": {SCHEDULER_CONFIG: Block(yaml_text(configuration))},
     }
     notes = [
-        "Configuration of koord-scheduler. The chart writes this ConfigMap too: after each `helm upgrade`,",
+        "Configuration of koord-scheduler. The chart overwrites this ConfigMap: after each `helm upgrade`, run",
         f"kubectl apply --server-side --force-conflicts -f {CONFIG_FILE}, and restart koord-scheduler.",
-        "If yours contains more, merge the arguments of ElasticQuota and NodeResourcesFitPlus into it.",
+        "If your ConfigMap has other settings, merge the arguments of ElasticQuota and NodeResourcesFitPlus into it.",
     ]
     return yaml_document(notes, config_map)
 
@@ -178,7 +178,7 @@ def _values(program: Program, trees: Sequence[Tree]) -> str:
         "webhookConfiguration": {"failurePolicy": {"elasticquotas": "Fail"}},
     }
     notes = [
-        "Values of Koordinator's Helm chart that this cluster's policy requires; merge them into your own.",
+        "Values for Koordinator's Helm chart, required by this cluster's policy; merge them into your own values.",
         "ElasticQuotaEnableUpdateResourceKey: without it, quotas cannot have resources that their parent lacks.",
         "enableJobPreemption (v1.8): without it the chart's scheduler preempts across quotas by priority.",
     ]
@@ -189,8 +189,8 @@ def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
     models = {tree.model for tree in trees if tree.model is not None}
     labels = {pool.id: dict(gpu_model_labels(pool)) for pool in program.pools if pool.gpu_model in models}
     notes = [
-        "Label of the nodes of each pool, which assigns them to a tree of quotas.",
-        "Set it in the declaration of the pool so that new nodes have it.",
+        "Node label of each pool, which assigns its nodes to a tree of quotas.",
+        "Set it in the configuration of the pool so that new nodes get it.",
     ]
     return yaml_document(notes, labels)
 

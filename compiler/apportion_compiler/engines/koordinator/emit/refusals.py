@@ -25,7 +25,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP511",
             f"topology {topology.name}",
             topology.source,
-            "topology: the scheduler reads one ClusterNetworkTopology, and the cluster already has another",
+            "more than one topology: the scheduler reads a single ClusterNetworkTopology",
             "declare the levels of both in one topology, or remove one",
         )
 
@@ -62,8 +62,8 @@ def _priority(cls: PriorityClass) -> Iterator[Refusal]:
                 "AP519",
                 f"priority class {cls.name}",
                 cls.source,
-                f"a priority of {cls.value}: from {least} to {most} is {band}, whose pods use reclaimed cpu and "
-                "memory, which no quota counts",
+                f"a priority of {cls.value}: pods with a priority from {least} to {most} are {band} and use reclaimed "
+                "cpu and memory, which quotas do not count",
                 f"use a value outside {least} to {most}",
             )
     installed = INSTALLED_CLASSES.get(cls.name)

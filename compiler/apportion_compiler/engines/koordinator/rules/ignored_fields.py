@@ -55,7 +55,7 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
         yield quota.ignored("metadata.name", "TooLong", message, f"use at most {MAX_NAME} characters")
     for field in mapping(quota.manifest, "spec"):
         if field not in _FIELDS:
-            yield quota.ignored(f"spec.{field}", "Unknown", f"a quota has no field {field}", "remove it")
+            yield quota.ignored(f"spec.{field}", "Unknown", f"{field} is not a field of a quota", "remove it")
 
 
 def _amounts(quota: Quota) -> Iterator[Verdict]:
@@ -65,7 +65,7 @@ def _amounts(quota: Quota) -> Iterator[Verdict]:
         for key, amount in amounts.values.items():
             if amount * _PARTS.get(key, 1) > MAX_NUMBER * NANO:
                 message = f"{texts(mapping(quota.manifest, 'spec'), part, key)} overflows in Koordinator's sums"
-                cure = "use less than a fifth of 2^63 thousandths of a core, bytes or devices"
+                cure = "use less than 2^63 / 5 millicores, bytes or devices"
                 yield quota.ignored(f"spec.{part}.{key}", "Invalid", message, cure)
 
 

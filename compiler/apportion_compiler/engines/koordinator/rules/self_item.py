@@ -18,7 +18,7 @@ def self_verdicts(quota: Quota) -> Iterator[Verdict]:
     """Yield what is refused, whatever other quotas there are."""
     if quota.name in (ROOT_QUOTA, SYSTEM_QUOTA):
         message = f"invalid quota {quota.name}"
-        yield quota.rejected("metadata.name", "Forbidden", message, "leave it to Koordinator, which creates it")
+        yield quota.rejected("metadata.name", "Forbidden", message, "remove it: Koordinator creates it")
         return
     yield from (*quota.most.verdicts, *quota.least.verdicts)
     for part, amounts, field in (("Max", quota.most, _MAX), ("Min", quota.least, _MIN)):

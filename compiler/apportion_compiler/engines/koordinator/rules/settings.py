@@ -58,8 +58,8 @@ def _band(index: int, manifest: Manifest) -> Iterator[Verdict]:
                 index,
                 "value",
                 "Invalid",
-                f"pods of a priority from {least} to {most} are {band}: their cpu and memory become reclaimed "
-                "resources, which no quota of cpu and memory counts",
+                f"pods with a priority from {least} to {most} are {band}: their cpu and memory become reclaimed "
+                "resources, which quotas of cpu and memory do not count",
                 f"use a value outside {least} to {most}",
             )
 

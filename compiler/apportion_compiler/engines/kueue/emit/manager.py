@@ -69,9 +69,9 @@ def manager_configuration(program: Program, layout: Layout) -> Artifact:
             "blockAdmission": False,
         }
     notes = (
-        "Configuration of Kueue's manager that this cluster's policy requires; merge it into your own.",
-        "It is the key controller_manager_config.yaml of the ConfigMap kueue-manager-config in kueue-system, and the",
-        "value managerConfig.controllerManagerConfigYaml of the Helm chart. Without fairSharing, weights are ignored.",
+        "Configuration of Kueue's manager, required by this cluster's policy; merge it into your own configuration.",
+        "Set it as controller_manager_config.yaml in the ConfigMap kueue-manager-config in kueue-system, or as the",
+        "Helm value managerConfig.controllerManagerConfigYaml. Without fairSharing, weights are ignored.",
     )
     return Artifact(CONFIGURATION_FILE, yaml_document(notes, configuration))
 
@@ -88,7 +88,9 @@ def scheduler_configuration(program: Program) -> Artifact:
     }
     return Artifact(
         SCHEDULER_FILE,
-        yaml_document(("For kube-scheduler's --config, on a control plane that you manage.",), configuration),
+        yaml_document(
+            ("Configuration for kube-scheduler's --config flag, on a control plane that you manage.",), configuration
+        ),
     )
 
 

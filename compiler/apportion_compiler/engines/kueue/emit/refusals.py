@@ -66,8 +66,8 @@ def _overcommitted(program: Program) -> Iterator[Refusal]:
                     "AP506",
                     f"queue {queue.id}",
                     queue.source,
-                    f"that the queues below `{queue.id}` are guaranteed {amount_text(resource, promised)} of its "
-                    f"{amount_text(resource, has)}: quotas of a cohort are added up and can all be used at once",
+                    f"guarantees of {amount_text(resource, promised)} for the children of `{queue.id}`, which has "
+                    f"{amount_text(resource, has)}: the quotas of a cohort add up and can all be used at once",
                     f"guarantee `{queue.id}` {_to_write(program, resource, promised)}, or its children less",
                 )
 
@@ -97,7 +97,7 @@ def _too_many(program: Program) -> Iterator[Refusal]:
                 f"cluster {program.environment}/{program.cluster}",
                 program.source,
                 f"quotas of {resources} resources on {flavors} kinds of machines: a resource group has at most "
-                f"{_MAX_FLAVORS} flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} pairs of them",
+                f"{_MAX_FLAVORS} flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} combinations of them",
                 "reduce the number of node pools with different GPU models, plans or topologies, or declare fewer "
                 "resources",
             )
@@ -149,8 +149,8 @@ def _declared_otherwise(program: Program) -> Iterator[Refusal]:
                     queue.kueue.source if queue.kueue.source.line else queue.source,
                     f"a guarantee of {amount_text(resource, has)} with resourceGroups that contain "
                     f"{amount_text(resource, own)}{added}",
-                    "change both: nominalQuota in `kueue.spec`, and `guaranteed`; or remove resourceGroups from "
-                    "`kueue.spec`, and the policy divides the guarantee",
+                    "change both nominalQuota in `kueue.spec` and `guaranteed`, or remove resourceGroups from "
+                    "`kueue.spec` to let Apportion divide the guarantee",
                 )
 
 

@@ -77,7 +77,7 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
         yield about.rejected(
             "spec.managedResources",
             "Invalid",
-            f"must be at most {_MAX_PARAMETERS} different resources",
+            f"must list at most {_MAX_PARAMETERS} distinct resources",
             "list each once",
         )
     yield from about.one_of(config.merge_policy, "spec.podSetMergePolicy", _MERGES)

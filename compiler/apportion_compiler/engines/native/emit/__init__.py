@@ -61,12 +61,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
-        "free capacity is first come, first served",
+        "free capacity is allocated first come, first served",
         "remove `over_quota_weight`, or install a queueing engine such as kai on the cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
-        "free capacity is first come, first served",
+        "free capacity is allocated first come, first served",
         "remove `over_quota_weight`, or install a queueing engine such as kai on the cluster",
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
@@ -85,7 +85,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove the minimum runtime, or install kai on the cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "the sum over all models in requests.nvidia.com/gpu", "the sum does not distinguish models"
+        "the sum over all models in requests.nvidia.com/gpu", "limits do not distinguish models"
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in requests.nvidia.com/gpu", ""),
     Feature.EXTENDED_RESOURCES: Native("ResourceQuota spec.hard requests.<resource>"),
@@ -100,7 +100,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "preemptionPolicy Never for each class above a non-preemptible class",
-        "such a class never preempts, not even preemptible work",
+        "such a class never preempts, not even preemptible workloads",
     ),
     Feature.ALLOWED_CLASSES: Lowered("ResourceQuota with scope PriorityClass, and the admission policies", ""),
     Feature.ALLOWED_POOLS: Unsupported(
@@ -120,12 +120,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
-        "kube-scheduler spreads pods over label values, but does not pack them",
+        "kube-scheduler spreads pods across topology domains, but does not pack them into one",
         "remove the topology, and set podAffinity on its node labels in the workload",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
         "remove `provisioning` on this cluster, or install kueue on it",
     ),
 }

@@ -31,5 +31,5 @@ def node_label_list(program: Program) -> Iterator[Artifact]:
         if isinstance(pool.settings, Fixed)
     }
     if pools:
-        note = "Labels and taints that the nodes of each pool need but this policy does not create (kubectl label, kubectl taint)."
+        note = "Labels and taints that the nodes of each pool require and that this policy does not set (kubectl label, kubectl taint)."
         yield Artifact(FILE, yaml_document((note,), pools))

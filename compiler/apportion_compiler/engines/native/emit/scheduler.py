@@ -38,7 +38,7 @@ def scheduler_configuration(program: Program) -> Artifact:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [_profile(program, name) for name in schedulers(program)],
     }
-    note = "For kube-scheduler's --config, on a control plane that you manage."
+    note = "Configuration for kube-scheduler's --config flag, on a control plane that you manage."
     return Artifact(SCHEDULER_FILE, yaml_document((note,), configuration))
 
 

@@ -149,6 +149,8 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Prior
     protected = max((cls.value for cls in below), default=lowest)
     for cls in found:
         if lowest is not None and cls.value >= lowest and cls.name not in never:
-            notes.append(Note(f"PriorityClass {cls.name}", "preempts although a lower class never does"))
+            notes.append(
+                Note(f"PriorityClass {cls.name}", "its workloads can preempt, although those of a lower class never do")
+            )
         preemptible = protected is None or cls.value < protected
         yield PriorityClassRecord(cls.name, cls.value, preemptible, cls.global_default, cls.description)

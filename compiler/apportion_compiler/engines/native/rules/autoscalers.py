@@ -73,7 +73,7 @@ def _metric(metric: object, path: str) -> Iterator[Fault]:
         )
     elif expected not in present:
         yield rejected(
-            f"{path}.{expected}", "Required", "must populate information for the given metric source", "fill it"
+            f"{path}.{expected}", "Required", "must populate information for the given metric source", "set its fields"
         )
     for field in present:
         if len(present) > 1 and field != expected:
@@ -92,11 +92,14 @@ def _source(source: Mapping[str, object], field: str, path: str) -> Iterator[Fau
         yield rejected(f"{path}.metric.name", "Required", "must specify a metric name", "set the name of the metric")
     if field == "pods" and target.get("averageValue") is None:
         yield rejected(
-            f"{path}.target.averageValue", "Required", "must specify a positive target averageValue", "say it"
+            f"{path}.target.averageValue", "Required", "must specify a positive target averageValue", "set it"
         )
     if field != "pods" and target.get("averageValue") is None and target.get("value") is None:
         yield rejected(
-            f"{path}.target.averageValue", "Required", "must set either a target value or averageValue", "say one"
+            f"{path}.target.averageValue",
+            "Required",
+            "must set either a target value or averageValue",
+            "set one of them",
         )
     if field == "external" and target.get("averageValue") is not None and target.get("value") is not None:
         yield rejected(
@@ -128,7 +131,7 @@ def _resource(source: Mapping[str, object], target: Mapping[str, object], field:
             f"{path}.target.averageUtilization",
             "Required",
             "must set either a target raw value or a target utilization",
-            "say one",
+            "set one of them",
         )
     if utilization is not None and value is not None:
         yield rejected(

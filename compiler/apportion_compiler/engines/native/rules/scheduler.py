@@ -85,7 +85,7 @@ def _plugins(profile: object, path: str) -> Iterator[Fault]:
                 yield rejected(
                     at,
                     "Invalid",
-                    f"kube-scheduler does not start: it does not include the plugin {name or 'without a name'}",
+                    f"kube-scheduler does not start: it has no plugin {name or 'without a name'}",
                     "remove it, and set nodeAffinity for GPU models in the workload or in NodeAffinity's addedAffinity"
                     if "gpu" in name.lower()
                     else "remove it, or run a scheduler that includes it",
@@ -110,7 +110,7 @@ def _plugin_config(profile: object, path: str) -> Iterator[Fault]:
             yield rejected(at, "Duplicate", f"{name} is already configured", "keep one")
         seen.add(name)
         if name not in IN_TREE_PLUGINS and name not in enabled:
-            yield ignored(at, "Unused", f"there is no plugin {name} to read it", "remove it")
+            yield ignored(at, "Unused", f"there is no {name} plugin", "remove it")
         check = _ARGS.get(name)
         if check is not None:
             yield from check(mapping(config, "args"), f"{at}.args")

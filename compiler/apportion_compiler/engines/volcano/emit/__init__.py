@@ -50,7 +50,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP515",
         "a queue has one `spec.weight` for all resources",
-        "give the queue a single weight; the weight of GPUs is emitted",
+        "give the queue a single weight; the weight for GPUs is emitted",
     ),
     Feature.QUEUE_PRIORITY: Lowered(
         "Queue spec.priority",
@@ -118,7 +118,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
         "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
         "nodes at once",
     ),

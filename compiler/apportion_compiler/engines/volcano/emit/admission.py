@@ -79,7 +79,7 @@ def _requirement(workload: Workload) -> Requirement:
         return _named(workload, f"{field} || {annotated}", f"spec.runPolicy.schedulingPolicy.queue, or {on_pods}")
     if workload.name == "leaderworkersets":
         above = _annotated("object", QUEUE_ANNOTATION)
-        return _named(workload, f"{above} || {annotated}", f"annotation {QUEUE_ANNOTATION}of the object or its pods")
+        return _named(workload, f"{above} || {annotated}", f"annotation {QUEUE_ANNOTATION} of the object or its pods")
     return _named(workload, annotated, on_pods)
 
 
@@ -87,7 +87,7 @@ def _named(workload: Workload, expression: str, place: str) -> Requirement:
     return Requirement(
         workload.name,
         f"{OWNED['expression']} || {expression}",
-        f"set the queue with {place}: Volcano runs workloads without a queue in its queue {SHARED_QUEUE}",
+        f"set the queue with {place}: Volcano runs workloads without a queue in its {SHARED_QUEUE} queue",
     )
 
 

@@ -41,7 +41,7 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
             "AP516",
             cluster,
             program.source,
-            "spreading of GPU work before 1.13: nodes cannot be scored by their free GPUs",
+            "spreading of GPU workloads before 1.13: nodes cannot be scored by their free GPUs",
             "run Volcano 1.13 or later, or set `placement` of GPUs to BINPACK",
         )
 

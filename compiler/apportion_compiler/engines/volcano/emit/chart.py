@@ -34,13 +34,13 @@ def _chart_values(program: Program) -> Artifact:
     if topology_types(program):
         custom["controller_config_override"] = yaml.safe_load(controller_configuration(program))
     notes = [
-        "Values of Volcano's Helm chart that this cluster's policy requires; merge them into your own.",
+        "Values for Volcano's Helm chart, required by this cluster's policy; merge them into your own values.",
         f"With them, the chart writes the same {SCHEDULER_CONFIG_MAP} as this tree, so an upgrade does not revert it.",
-        "The release must be named volcano in the namespace volcano-system: the ConfigMap name depends on it.",
+        "Name the release volcano and install it in the namespace volcano-system: the name of the ConfigMap depends on it.",
     ]
     return Artifact(VALUES_FILE, yaml_document(notes, {"custom": custom}))
 
 
 def _kuberay_values(program: Program) -> Artifact:
-    notes = ["Value of KubeRay's Helm chart. One batch scheduler serves a whole KubeRay operator."]
+    notes = ["Value for KubeRay's Helm chart. A KubeRay operator supports only one batch scheduler."]
     return Artifact(KUBERAY_VALUES_FILE, yaml_document(notes, {"batchScheduler": {"name": SCHEDULER}}))

@@ -51,7 +51,7 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
                 index,
                 f"{at}.selector",
                 "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified",
-                f"leave {', '.join(given[1:])} out",
+                f"remove {', '.join(given[1:])}",
             )
         pattern = text(selector, "regexMatch", "pattern")
         if pattern is not None and not _compiles(pattern):

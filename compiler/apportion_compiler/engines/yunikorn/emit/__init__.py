@@ -64,7 +64,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.RECLAIM_MIN_RUNTIME: _NO_RUNTIME,
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in nvidia.com/gpu",
-        "the sum does not distinguish models, for guarantees or for limits: node partitions would, but YuniKorn on "
+        "guarantees and limits do not distinguish models: node partitions would, but YuniKorn on "
         "Kubernetes has only one partition",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
@@ -76,7 +76,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.USER_LIMITS: Lowered(
         "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which sets a pod's user",
-        "`max_jobs` counts applications, where all pods with the same application id are one; pods that an operator "
+        "`max_jobs` counts applications, and all pods with the same application id count as one; pods that an operator "
         "such as KubeRay creates belong to the operator, which counts as one user",
     ),
     Feature.PRIORITY_CLASSES: Lowered(
@@ -115,7 +115,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pending pods scale up a pool one at a time; nothing requests nodes for the whole workload",
+        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
         "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
         "nodes at once",
     ),

@@ -30,19 +30,19 @@ def _chart_values(program: Program) -> Artifact:
         "yunikornDefaults": {PROCESS_NAMESPACES_KEY: NO_NAMESPACE},
     }
     notes = [
-        "Values of YuniKorn's Helm chart that this cluster's policy requires; merge them into your own.",
+        "Values for YuniKorn's Helm chart, required by this cluster's policy; merge them into your own values.",
         (
             f"Install the chart in the namespace {SYSTEM_NAMESPACE}: YuniKorn reads the ConfigMap {CONFIG_MAP} in its "
             "own namespace."
         ),
-        "Remove queues.yaml from yunikornDefaults: the ConfigMap here takes precedence.",
+        "Remove queues.yaml from yunikornDefaults: the ConfigMap of this tree takes precedence.",
     ]
     return Artifact(VALUES_FILE, yaml_document(notes, values))
 
 
 def _kuberay_values(program: Program) -> Artifact:
     notes = [
-        "Value of KubeRay's Helm chart. One batch scheduler serves a whole KubeRay operator.",
+        "Value for KubeRay's Helm chart. A KubeRay operator supports only one batch scheduler.",
         "KubeRay copies the labels yunikorn.apache.org/queue and yunikorn.apache.org/app-id from its objects to pods.",
     ]
     return Artifact(KUBERAY_VALUES_FILE, yaml_document(notes, {"batchScheduler": {"name": SCHEDULER}}))

@@ -94,7 +94,7 @@ def _acl(acl: str, path: str) -> Iterator[Ignored]:
     for names, pattern, who in zip(fields, (_ACL_USER, _ACL_GROUP), ("user", "group"), strict=False):
         for name in names.split(","):
             if name and name != WILDCARD and not pattern.fullmatch(name):
-                yield Ignored(path, f"{name} is not a valid {who} name and is ignored", f"leave {name} out")
+                yield Ignored(path, f"{name} is not a valid {who} name and is ignored", f"remove {name}")
 
 
 def _one_of(*words: str) -> Callable[[str], bool]:
@@ -139,7 +139,7 @@ def _property(key: str, value: str, path: str, partition: Partition) -> Iterator
     elif key == "quota.preemption.delay" and not partition.quota_preemption:
         yield Ignored(
             at,
-            "a lowered maximum evicts nothing while quotapreemptionenabled of the partition is off",
+            "lowering the maximum evicts no workloads unless quotapreemptionenabled is true for the partition",
             "set preemption.quotapreemptionenabled of the partition to true",
         )
 
