@@ -8,20 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import cast
 
 Manifest = Mapping[str, object]
 Written = str | int | float
-"""A quantity as it is written; `apportion_api.quantity` says its amount."""
+"""A quantity as it is written."""
+
+
+Steps = tuple[str | int, ...]
+"""Where a value stands: keys of mappings, and numbers of items in lists."""
+
+
+def dotted(steps: Steps) -> str:
+    """Return a path as text: `spec.levels[0].nodeLabel`, `metadata.labels[example.com/team]`."""
+    made = ""
+    for step in map(str, steps):
+        made += step if not made else f"[{step}]" if step.isdecimal() or "." in step else f".{step}"
+    return made
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A value of the wrong type."""
 
-    path: str
+    steps: Steps
     expected: str
     found: object
+
+    @property
+    def path(self) -> str:
+        """Where the value stands, as text."""
+        return dotted(self.steps)
 
     def __str__(self) -> str:
         return f"{self.path}: `{self.found}` is not {self.expected}"
@@ -30,12 +48,18 @@ class Fault:
 class Fields:
     """A mapping in an object, as it is written, and its path; the mappings below it share its faults."""
 
-    __slots__ = ("_faults", "path", "written")
+    __slots__ = ("_below", "_faults", "steps", "written")
 
-    def __init__(self, written: Manifest, path: str = "", faults: list[Fault] | None = None) -> None:
+    def __init__(self, written: Manifest, steps: Steps = (), faults: list[Fault] | None = None) -> None:
         self.written = written
-        self.path = path
+        self.steps = steps
         self._faults: list[Fault] = [] if faults is None else faults
+        self._below: dict[str, Fields] = {}
+
+    @property
+    def path(self) -> str:
+        """Where the mapping stands, as text."""
+        return dotted(self.steps)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -49,14 +73,22 @@ class Fields:
     def text(self, key: str) -> str | None:
         """Return a text; None where it is missing or empty."""
         found = self.written.get(key)
-        return found or None if isinstance(found, str) else self._malformed(key, found, "text")
+        return found or None if isinstance(found, str) else self._malformed("text", found, key)
 
     def integer(self, key: str) -> int | None:
-        """Return a integer; None where it is missing or not one."""
+        """Return an integer; None where it is missing or not one."""
         found = self.written.get(key)
         if isinstance(found, int) and not isinstance(found, bool):
             return found
-        self._malformed(key, found, "an integer")
+        self._malformed("an integer", found, key)
+        return None
+
+    def number(self, key: str) -> float | None:
+        """Return a finite number; None where it is missing or not one."""
+        found = self.written.get(key)
+        if isinstance(found, int | float) and not isinstance(found, bool) and isfinite(found):
+            return found
+        self._malformed("a finite number", found, key)
         return None
 
     def flag(self, key: str) -> bool | None:
@@ -64,7 +96,7 @@ class Fields:
         found = self.written.get(key)
         if isinstance(found, bool):
             return found
-        self._malformed(key, found, "true or false")
+        self._malformed("true or false", found, key)
         return None
 
     def quantity(self, key: str) -> Written | None:
@@ -72,7 +104,7 @@ class Fields:
         found = self.written.get(key)
         if isinstance(found, str | int | float) and not isinstance(found, bool):
             return found
-        return self._malformed(key, found, "a quantity")
+        return self._malformed("a quantity", found, key)
 
     def quantities(self, key: str) -> dict[str, Written]:
         """Return a mapping of quantities; null is not one."""
@@ -80,10 +112,16 @@ class Fields:
         found = {str(name): held.quantity(name) for name in held.written}
         return {name: "null" if value is None else value for name, value in found.items()}
 
+    def integers(self, key: str) -> dict[str, int]:
+        """Return a mapping of integers, without those that are none."""
+        held = self.at(key)
+        found = {str(name): held.integer(name) for name in held.written}
+        return {name: value for name, value in found.items() if value is not None}
+
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
         return tuple(
-            item if isinstance(item, str) else self._malformed(f"{key}[{number}]", item, "text") or ""
+            item if isinstance(item, str) else self._malformed("text", item, key, number) or ""
             for number, item in enumerate(self._list(key))
         )
 
@@ -94,12 +132,24 @@ class Fields:
 
     def at(self, *keys: str) -> Fields:
         """Return the mapping at a path; empty where it is missing."""
-        return self._mapping(keys[0], self.written.get(keys[0])).at(*keys[1:]) if keys else self
+        found = self
+        for key in keys:
+            below = found._below.get(key)
+            if below is None:
+                below = found._below[key] = found._mapping(found.written.get(key), key)
+            found = below
+        return found
 
     def each(self, key: str) -> Iterator[Fields]:
         """Yield the mappings of a list."""
         for number, item in enumerate(self._list(key)):
-            yield self._mapping(f"{key}[{number}]", item)
+            yield self._mapping(item, key, number)
+
+    def named(self, key: str) -> Iterator[tuple[str, Fields]]:
+        """Yield the mappings of a mapping, each with its key."""
+        held = self.at(key)
+        for name in held.written:
+            yield str(name), held.at(name)
 
     def mappings(self, key: str) -> tuple[Manifest, ...]:
         """Return the mappings of a list as they are written."""
@@ -109,19 +159,19 @@ class Fields:
         found = self.written.get(key)
         if isinstance(found, list | tuple):
             return cast("Sequence[object]", found)
-        self._malformed(key, found, "a list")
+        self._malformed("a list", found, key)
         return ()
 
-    def _mapping(self, key: str, found: object) -> Fields:
-        path = f"{self.path}.{key}" if self.path else key
+    def _mapping(self, found: object, *steps: str | int) -> Fields:
+        path = (*self.steps, *steps)
         if isinstance(found, Mapping):
             return Fields(cast("Manifest", found), path, self._faults)
-        self._malformed(key, found, "a mapping")
+        self._malformed("a mapping", found, *steps)
         return Fields({}, path, self._faults)
 
-    def _malformed(self, key: str, found: object, expected: str) -> str | None:
+    def _malformed(self, expected: str, found: object, *steps: str | int) -> str | None:
         """Record a value of the wrong type, and return its text; None where the field is missing."""
         if found is None:
             return None
-        self._faults.append(Fault(f"{self.path}.{key}" if self.path else key, expected, found))
+        self._faults.append(Fault((*self.steps, *steps), expected, found))
         return str(found) if found else None

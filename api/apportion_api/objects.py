@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from apportion_api.fields import Fault, Fields
@@ -35,6 +36,11 @@ def flag(path: str) -> Any:
     return _field(lambda at, key: at.flag(key), path)
 
 
+def number(path: str) -> Any:
+    """Declare a finite number, whole or not."""
+    return _field(lambda at, key: at.number(key), path)
+
+
 def quantity(path: str) -> Any:
     """Declare a quantity, which stays as it is written."""
     return _field(lambda at, key: at.quantity(key), path)
@@ -48,6 +54,11 @@ def quantities(path: str) -> Any:
 def optional_quantities(path: str) -> Any:
     """Declare a mapping of quantities that is None where it is missing."""
     return _field(lambda at, key: at.quantities(key) if key in at else None, path)
+
+
+def integers(path: str) -> Any:
+    """Declare a mapping of whole numbers."""
+    return _field(lambda at, key: at.integers(key), path, default_factory=dict)
 
 
 def texts(path: str) -> Any:
@@ -65,6 +76,11 @@ def text_map(path: str) -> Any:
     return _field(lambda at, key: at.text_map(key), path, default_factory=dict)
 
 
+def optional_text_map(path: str) -> Any:
+    """Declare a mapping of texts that is None where it is missing."""
+    return _field(lambda at, key: at.text_map(key) if key in at else None, path)
+
+
 def mapping(path: str) -> Any:
     """Declare a mapping that stays as it is written."""
     return _field(lambda at, key: at.at(key).written, path, default_factory=dict)
@@ -78,6 +94,18 @@ def mappings(path: str) -> Any:
 def each(path: str, form: type[object]) -> Any:
     """Declare a list of objects of a form."""
     return _field(lambda at, key: tuple(read_fields(form, item) for item in at.each(key)), path, default=())
+
+
+def optional_each(path: str, form: type[object]) -> Any:
+    """Declare a list of objects of a form that is None where it is missing."""
+    return _field(lambda at, key: tuple(read_fields(form, item) for item in at.each(key)) if key in at else None, path)
+
+
+def named(path: str, form: type[object]) -> Any:
+    """Declare a mapping of objects of a form, by their names."""
+    return _field(
+        lambda at, key: {name: read_fields(form, item) for name, item in at.named(key)}, path, default_factory=dict
+    )
 
 
 def part(path: str, form: type[object]) -> Any:
@@ -115,9 +143,14 @@ def is_a(form: type[ApiObject], manifest: Mapping[str, object]) -> bool:
 
 def read_fields(form: type[_Form], fields: Fields) -> _Form:
     """Return an object of a form from its fields."""
-    return form(
-        **{each.name: each.metadata["read"](fields) for each in dataclasses.fields(form) if "read" in each.metadata}  # type: ignore[arg-type]
-    )
+    return form(**{name: read_field(fields) for name, read_field in _readers(form)})  # type: ignore[arg-type]
+
+
+@cache
+def _readers(form: type[object]) -> tuple[tuple[str, Callable[[Fields], Any]], ...]:
+    """Return the names of a form's fields, and what reads each."""
+    declared = dataclasses.fields(form)  # type: ignore[arg-type]
+    return tuple((each.name, each.metadata["read"]) for each in declared if "read" in each.metadata)
 
 
 def _field(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import cast
 
 from apportion_policy.errors import QuantityError
@@ -72,31 +70,6 @@ def described(manifest: Manifest) -> str:
     namespace = text(manifest, "metadata", "namespace")
     name = name_of(manifest) or "without a name"
     return f"{manifest.get('kind')} {namespace}/{name}" if namespace else f"{manifest.get('kind')} {name}"
-
-
-_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
-_NANOSECONDS = {
-    "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000,
-    "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000,
-}  # fmt: skip
-
-
-def whole_seconds(duration: str) -> tuple[int, bool]:
-    """Return the seconds of a Go duration, rounded up, and whether they are exact.
-
-    Raises:
-        ValueError: If the text is none, or negative.
-
-    Source: Go's `time.ParseDuration`.
-    """
-    written = duration.removeprefix("+")
-    parts = _DURATION_PART.findall(written)
-    if written == "0":
-        return 0, True
-    if not parts or "".join(number + unit for number, unit in parts) != written:
-        raise ValueError(f'"{duration}" is not a duration such as "10m" or "1h30m"')
-    seconds = sum((Fraction(number) * _NANOSECONDS[unit] for number, unit in parts), Fraction()) / 1_000_000_000
-    return -(-seconds.numerator // seconds.denominator), seconds.denominator == 1
 
 
 def parents_first(parents: Mapping[str, str | None]) -> Iterator[str]:

@@ -5,6 +5,9 @@ Source: k8s.io/api/core/v1/well_known_labels.go, NVIDIA's device plugin and GPU 
 
 from __future__ import annotations
 
+SCHEDULING_GROUP = "scheduling.k8s.io"
+PRIORITY_CLASS_API = f"{SCHEDULING_GROUP}/v1"
+
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 """What `kubectl apply` keeps of what it applied."""
 HOSTNAME_LABEL = "kubernetes.io/hostname"

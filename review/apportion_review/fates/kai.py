@@ -7,14 +7,17 @@ and api/podgroup_info IsPreemptibleJob, which all of them ask.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, name_of, text
+from apportion_api.fields import Manifest
+from apportion_api.kai.objects import OwnerReference, PodGroup, Queue, SchedulingShard
+from apportion_api.objects import read_all
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_review.fates.kai_quotas import Excess, Quotas
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
-from apportion_review.fates.workloads import UNKNOWN_MODEL, models_of_nodes, of_group
+from apportion_review.fates.workloads import UNKNOWN_MODEL, models_of_nodes
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.rounds import rounds
 from apportion_runtime.core.session import Session
@@ -27,7 +30,6 @@ from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 
 SOURCE = "KAI Scheduler v0.17.0"
 _N_CYCLES, _INTERVAL_S = 5, 40.0
-_QUEUE_LABEL = "apportion.dev/queue-id"
 _ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
 _NOTES = (
     f"Evicted now is what {_N_CYCLES} cycles at intervals of {_INTERVAL_S:.0f} s evict for the snapshot's waiting work.",
@@ -72,7 +74,7 @@ class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
     def __init__(self, objects: Sequence[Manifest], now: float | None) -> None:
-        self.queue_ids = {name_of(q): labels_of(q).get(_QUEUE_LABEL, name_of(q)) for q in _queues(objects)}
+        self.queue_ids = {q.name: q.labels.get(QUEUE_ID_LABEL, q.name) for q in read_all(Queue, objects)}
         self._owners = _owners(objects)
         self.running: dict[str, Job] = {}
         self._evicted: dict[str, _Eviction] = {}
@@ -141,7 +143,7 @@ class _Side:
 def _shards(objects: Sequence[Manifest], now: float | None) -> Iterator[tuple[Snapshot, Settings]]:
     """Yield the part of the cluster of each SchedulingShard; all of it without shards."""
     located = [LocatedObject(_plain(each), ObjectLocation(0, 0)) for each in objects]
-    named = sorted(name_of(each) for each in objects if each.get("kind") == "SchedulingShard")
+    named = sorted(shard.name for shard in read_all(SchedulingShard, objects))
     shards: list[str | None] = [*named] if named else [None]
     for shard in shards:
         faults: list[Fault] = []
@@ -166,17 +168,12 @@ def _is_plain(value: object) -> bool:
     return all(map(_is_plain, value)) if type(value) is list else not isinstance(value, Mapping | tuple | list)
 
 
-def _queues(objects: Iterable[Manifest]) -> Iterator[Manifest]:
-    return of_group(objects, "scheduling.run.ai", "Queue")
-
-
 def _owners(objects: Sequence[Manifest]) -> Mapping[tuple[str, str], tuple[str, str]]:
     """Return kind and name of the owner of each pod group, by its namespace and name."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    for group in of_group(objects, "scheduling.run.ai", "PodGroup"):
-        owner = mapping(next(iter(items(group, "metadata", "ownerReferences")), {}))
-        kind, name = str(owner.get("kind") or "PodGroup"), str(owner.get("name") or name_of(group))
-        found[text(group, "metadata", "namespace") or "", name_of(group)] = (kind, name)
+    for group in read_all(PodGroup, objects):
+        owner = next(iter(group.owners), OwnerReference())
+        found[group.namespace, group.name] = owner.kind or "PodGroup", owner.name or group.name
     return found
 
 

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 
+from apportion_api import durations
+
 NANO = 10**9
 _MILLI = 10**6
 
@@ -25,8 +27,6 @@ _FACTORS = {
     **{letter: Fraction(1000 ** (i + 1)) for i, letter in enumerate("kMGTPE")},
     **{f"{letter}i": Fraction(1024 ** (i + 1)) for i, letter in enumerate("KMGTPE")},
 }
-_DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
@@ -81,14 +81,7 @@ def time_text(seconds: float) -> str:
 
 def parse_duration(text: str) -> float:
     """Return a Go duration (`1h30m`, `-1s`, `0`) in seconds. Raises `ValueError`."""
-    sign = -1.0 if text.startswith("-") else 1.0
-    rest = text.removeprefix("-").removeprefix("+")
-    if rest == "0":
-        return 0.0
-    parts = _DURATION.findall(rest)
-    if not parts or "".join(number + unit for number, unit in parts) != rest:
-        raise ValueError(f"`{text}` is not a duration such as 90s or 1h30m")
-    return sign * sum(float(number) * _UNITS[unit] for number, unit in parts)
+    return float(durations.parse_duration(text))
 
 
 def parse_integer(text: str) -> int:

@@ -12,7 +12,7 @@ from apportion_runtime.snapshots.codec import Malformed
 from apportion_runtime.snapshots.document import KIND, is_snapshot, read_document
 from apportion_runtime.snapshots.document_loader import LocatedObject, Source, load
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation, Path
-from apportion_runtime.snapshots.kubernetes.objects import SHAPES
+from apportion_runtime.snapshots.kubernetes.objects import KINDS
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.snapshot_checks import RecordLocations, check_snapshot
 from apportion_runtime.snapshots.source_lines import located
@@ -110,7 +110,7 @@ def _read_document(
 
 
 def _nothing(sources: Sequence[Source]) -> Fault:
-    kinds = ", ".join(sorted({kind for group, kind in SHAPES if group in ("", GROUP)}))
+    kinds = ", ".join(sorted({kind for group, kind in KINDS if group in ("", GROUP)}))
     name = sources[0].name if sources else "-"
     hint = f"pass objects of these kinds: {kinds}"
     return Fault(UNREADABLE, name, "there is no node, queue or pod in it", hint, None, name)

@@ -73,7 +73,7 @@ CASES = [
     (VISION, "metadata.labels", {"kai.scheduler/node-pool": "h100"}, Effect.IGNORED, "metadata.labels[kai.scheduler/node-pool]"),
     (VISION, "metadata.name", "v" * 64, Effect.PENDING, "metadata.name"),
     (SHARD, "spec.placementStrategy.gpu", "pack", Effect.IGNORED, "spec.placementStrategy.gpu"),
-    (SHARD, "spec.args.v", 4, Effect.REJECTED, "spec.args[v]"),
+    (SHARD, "spec.args.v", 4, Effect.REJECTED, "spec.args.v"),
     (SHARD, "spec.queueDepthPerAction", {"evict": 3}, Effect.IGNORED, "spec.queueDepthPerAction.evict"),
     (SHARD, "spec.minRuntime", {"reclaimMinRuntime": "soon"}, Effect.IGNORED, "spec.minRuntime.reclaimMinRuntime"),
     (SHARD, "spec.kValue", "1", Effect.REJECTED, "spec.kValue"),

@@ -8,10 +8,13 @@ Source: pkg/scheduler/cache/cluster_info/queue.go and pkg/admission/webhook/queu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from apportion_api.kai.names import SHARED_QUEUE
-from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, is_queue, number
-from apportion_compiler.plain_objects import Manifest, mapping, name_of, text
+from apportion_api.fields import Manifest
+from apportion_api.kai.names import CHART_QUEUES
+from apportion_api.kai.objects import Queue
+from apportion_api.objects import is_a, read
+from apportion_compiler.engines.kai.rules.queues import ACCOUNTED
 from apportion_compiler.rollout.queue_state import Counts, Model, QueueEntry, State
 
 _ROOT = ""
@@ -19,19 +22,14 @@ _UNLIMITED = 1 << 62
 
 
 def _read(manifest: Manifest) -> QueueEntry:
-    return QueueEntry(
-        manifest,
-        name_of(manifest),
-        text(manifest, "spec", "parentQueue") or _ROOT,
-        (_counts(manifest, "quota"),),
-        _counts(manifest, "limit"),
-    )
+    queue = read(Queue, manifest)
+    return QueueEntry(manifest, queue.name, queue.parent or _ROOT, (_counts(queue, "quota"),), _counts(queue, "limit"))
 
 
-def _counts(manifest: Manifest, field: str) -> Counts:
+def _counts(queue: Queue, field: Literal["quota", "limit"]) -> Counts:
     found: dict[str, int] = {}
     for resource in ACCOUNTED:
-        amount = number(mapping(manifest, "spec", "resources", resource).get(field))
+        amount = queue.counted(resource, field)
         if amount is not None:
             # Fractions of a device and of a millicore are whole in millionths.
             found[resource] = _UNLIMITED if amount < 0 else round(amount * 1_000_000)
@@ -61,8 +59,8 @@ def _holds(parent: QueueEntry, children: Sequence[QueueEntry]) -> bool:
 
 MODEL = Model(
     _ROOT,
-    frozenset({SHARED_QUEUE, "default-parent-queue"}),
-    is_queue,
+    frozenset(CHART_QUEUES),
+    lambda manifest: is_a(Queue, manifest),
     _read,
     _takes,
     at_root=lambda has, shall: has.manifest,

@@ -5,9 +5,9 @@ Source: pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go at d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
+from apportion_api.durations import parse_duration
 from apportion_api.kai.names import (
     DEFAULT_CLASS,
     NODE_POOL_LABEL,
@@ -41,8 +41,6 @@ Owners = Sequence[Manifest]
 """From the pod's own owner up to the top one; empty for a pod without an owner."""
 Grouper = Callable[[Manifest, Manifest, Owners, Objects], Grouping]
 """Takes the top owner (the pod itself where it has none), the pod, all owners, and the other objects."""
-
-_DURATION = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h))+|[+-]?0")
 
 
 def group_by_default(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
@@ -113,7 +111,11 @@ def _first_annotation(owners: Owners, pod: Manifest, key: str, holds: Callable[[
 
 
 def _is_duration(value: str) -> bool:
-    return _DURATION.fullmatch(value) is not None
+    try:
+        parse_duration(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_delay(value: str) -> bool:

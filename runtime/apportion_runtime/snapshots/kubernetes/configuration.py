@@ -10,14 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apportion_api.flags import parse_bool
 from apportion_api.kai.names import (
+    BINPACK,
     CPU_WORKER_LABEL,
     GPU_WORKER_LABEL,
     MIG_WORKER_LABEL,
     NODE_POOL_LABEL,
     QUEUE_LABEL,
     RESERVATION_APP,
+    SPREAD,
 )
+from apportion_api.kai.objects import SchedulingShard
 from apportion_runtime.core.snapshot import Settings
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, Fault
 from apportion_runtime.snapshots.kubernetes.objects import Object
@@ -28,7 +32,6 @@ _GENERATORS = {"sg-nodelocalgreedy": 360, "sg-multinodegang": 350}
 _OPT_IN = frozenset(("numa", "gpuspread"))
 _WITHOUT_EFFECT = frozenset(("snapshot",))
 """Plugins that decide nothing: it writes dumps."""
-_SPREAD, _BINPACK = "spread", "binpack"
 _PLACEMENT_HINT = "give the values that the engine's documentation lists"
 
 
@@ -76,76 +79,73 @@ def configured(objects: Mapping[str, Sequence[Object]], shard: str | None, fault
     if shard is not None:
         engine = _of_shard(engine, {each.name: each for each in shards}[shard], faults)
     elif shards:
-        engine = _of_shard(engine, min(shards, key=lambda s: (s.spec.get("partitionLabelValue") or "", s.name)), faults)
+        engine = _of_shard(engine, min(shards, key=lambda s: (s.read_as(SchedulingShard).partition, s.name)), faults)
     for dumped in objects["EngineConfiguration"]:
         engine = _of_dump(engine, dumped, faults)
     return engine
 
 
 def _of_shard(engine: Engine, shard: Object, faults: list[Fault]) -> Engine:
-    spec = shard.spec
-    strategy = spec.get("placementStrategy") or {}
-    gpu, cpu = strategy.get("gpu") or _BINPACK, strategy.get("cpu") or _BINPACK
-    packs = gpu == _BINPACK
+    read = shard.read_as(SchedulingShard)
+    gpu, cpu = (read.placement.get(resource) or BINPACK for resource in ("gpu", "cpu"))
+    packs = gpu == BINPACK
     defaults = Settings()
     by_packing = frozenset(("gpupack", "gpusharingorder"))
     left_out = frozenset(("gpuspread",)) if packs else by_packing
     plugins = set((defaults.plugins | {"gpuspread"}) - left_out)
     generators = dict(_GENERATORS)
-    runtime = spec.get("minRuntime") or {}
     arguments: dict[str, Mapping[str, str]] = {
         "nodeplacement": {"gpu": gpu, "cpu": cpu},
         "minruntime": {
-            key: runtime[name]
-            for key, name in (
-                ("defaultPreemptMinRuntime", "preemptMinRuntime"),
-                ("defaultReclaimMinRuntime", "reclaimMinRuntime"),
+            key: written
+            for key, written in (
+                ("defaultPreemptMinRuntime", read.preempt_min_runtime),
+                ("defaultReclaimMinRuntime", read.reclaim_min_runtime),
             )
-            if runtime.get(name)
+            if written is not None
         },
-        "proportion": {} if spec.get("kValue") is None else {"kValue": str(spec["kValue"])},
+        "proportion": {} if read.k_value is None else {"kValue": str(read.k_value)},
     }
-    for name, override in sorted((spec.get("plugins") or {}).items()):
-        on = override.get("enabled") is not False
+    for name, override in sorted(read.plugins.items()):
+        on = override.enabled is not False
         if name in _GENERATORS:
             if not on:
                 del generators[name]
-            elif override.get("priority") is not None:
-                generators[name] = override["priority"]
+            elif override.priority is not None:
+                generators[name] = override.priority
         elif not on:
             plugins.discard(name)
         elif name in defaults.plugins or name in _OPT_IN:
             # An entry that says nothing of `enabled` leaves the default as it is.
-            if override.get("enabled") or name not in left_out:
+            if override.enabled or name not in left_out:
                 plugins.add(name)
         elif name not in _WITHOUT_EFFECT:
             _ignored(faults, shard, ("spec", "plugins", name), f"there is no plugin `{name}` in the engine's own set")
-        if override.get("arguments") is not None:
-            arguments[name] = override["arguments"]
+        if override.arguments is not None:
+            arguments[name] = override.arguments
     settings = replace(
         engine.settings,
         plugins=frozenset(plugins),
         generators=tuple(sorted(generators, key=lambda n: -generators[n])),
-        actions=_actions(shard, spreads=_SPREAD in (gpu, cpu), faults=faults),
-        queue_depth=dict(spec.get("queueDepthPerAction") or {}),
+        actions=_actions(shard, read, spreads=SPREAD in (gpu, cpu), faults=faults),
+        queue_depth=dict(read.queue_depth),
     )
     settings = _with_arguments(settings, arguments, shard, ("spec", "plugins"), faults)
-    engine = replace(engine, settings=settings, node_pool=spec.get("partitionLabelValue") or "")
-    return _with_flags(engine, shard, spec.get("args") or {}, faults)
+    engine = replace(engine, settings=settings, node_pool=read.partition)
+    return _with_flags(engine, shard, read.arguments, faults)
 
 
-def _actions(shard: Object, *, spreads: bool, faults: list[Fault]) -> tuple[str, ...]:
+def _actions(shard: Object, read: SchedulingShard, *, spreads: bool, faults: list[Fault]) -> tuple[str, ...]:
     ranks = dict(_ACTIONS)
     if spreads:
         del ranks["consolidation"]
-    for name, override in sorted((shard.spec.get("actions") or {}).items()):
+    for name, override in sorted(read.actions.items()):
         if name not in _ACTIONS:
             _ignored(faults, shard, ("spec", "actions", name), f"there is no action `{name}`")
-        elif override.get("enabled") is False:
+        elif override.enabled is False:
             ranks.pop(name, None)
-        elif name in ranks or override.get("enabled"):
-            rank = override.get("priority")
-            ranks[name] = ranks.get(name, _ACTIONS[name]) if rank is None else rank
+        elif name in ranks or override.enabled:
+            ranks[name] = ranks.get(name, _ACTIONS[name]) if override.priority is None else override.priority
     return tuple(sorted(ranks, key=lambda name: (-ranks[name], name)))
 
 
@@ -171,8 +171,8 @@ def _with_arguments(
 
     return replace(
         settings,
-        gpu_placement=placement.get("gpu") or _BINPACK,
-        cpu_placement=placement.get("cpu") or _BINPACK,
+        gpu_placement=placement.get("gpu") or BINPACK,
+        cpu_placement=placement.get("cpu") or BINPACK,
         k_value=read("proportion", "kValue", float, settings.k_value),
         # The misspelt key is the engine's.
         saturation_multiplier=max(1.0, read("proportion", "relcaimerSaturationMultiplier", float, 1.0)),
@@ -180,15 +180,6 @@ def _with_arguments(
         default_preempt_min_runtime=read("minruntime", "defaultPreemptMinRuntime", parse_duration, 0.0),
         default_reclaim_min_runtime=read("minruntime", "defaultReclaimMinRuntime", parse_duration, 0.0),
     )
-
-
-def parse_bool(text: str) -> bool:
-    """Return what Go's `strconv.ParseBool` makes of a text. Raises `ValueError`."""
-    if text in ("1", "t", "T", "true", "TRUE", "True"):
-        return True
-    if text in ("0", "f", "F", "false", "FALSE", "False"):
-        return False
-    raise ValueError(f"`{text}` is neither true nor false")
 
 
 _OF_SETTINGS: Mapping[str, tuple[str, Callable[[str], Any]]] = {

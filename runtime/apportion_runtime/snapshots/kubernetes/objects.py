@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from apportion_api.fields import dotted
 from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
+from apportion_api.kai.objects import PodGroup, Queue, SchedulingShard, Topology
+from apportion_api.kubernetes.objects import PriorityClass
+from apportion_api.objects import ApiObject, read
+from apportion_runtime.snapshots.codec import described_value
 from apportion_runtime.snapshots.document_loader import ENGINE_CONFIGURATION, LocatedObject
 from apportion_runtime.snapshots.faults import DUPLICATE, UNREADABLE, Fault, ObjectLocation
 from apportion_runtime.snapshots.shapes import Amount, MappingOf, shape_mismatch
@@ -16,6 +21,7 @@ _META: dict[str, Any] = {
     "name": str, "namespace": str, "uid": str, "labels": _TEXTS, "annotations": _TEXTS, "creationTimestamp": str,
     "deletionTimestamp": str, "ownerReferences": [{"kind": str, "uid": str}],
 }  # fmt: skip
+_METADATA = {"metadata": _META}
 _REQUIREMENTS = [{"key": str, "operator": str, "values": [str]}]
 _LABEL_SELECTOR = {"matchLabels": _TEXTS, "matchExpressions": _REQUIREMENTS}
 _NODE_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": _REQUIREMENTS, "matchFields": _REQUIREMENTS}]}
@@ -43,8 +49,6 @@ _EXACTLY = {
     "deviceClassName": str, "count": int, "allocationMode": str, "adminAccess": bool,
     "selectors": [{"cel": {"expression": str}}],
 }  # fmt: skip
-_CONSTRAINT = {"topology": str, "requiredTopologyLevel": str, "preferredTopologyLevel": str}
-_QUEUE_RESOURCE = {"quota": float, "limit": float, "overQuotaWeight": float}
 _CONDITIONS = [{"type": str, "status": str, "lastTransitionTime": str, "lastHeartbeatTime": str}]
 _ATTRIBUTES = MappingOf({"string": str, "int": int, "bool": bool, "version": str})
 _DEVICES = [
@@ -88,25 +92,6 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
             "resourceClaimStatuses": [{"name": str, "resourceClaimName": str}],
         },
     },
-    (GROUP, QUEUE): {
-        "metadata": _META,
-        "spec": {
-            "parentQueue": str, "priority": int, "preemptMinRuntime": str, "reclaimMinRuntime": str,
-            "resources": {"cpu": _QUEUE_RESOURCE, "memory": _QUEUE_RESOURCE, "gpu": _QUEUE_RESOURCE},
-        },
-    },
-    (GROUP, POD_GROUP): {
-        "metadata": _META,
-        "spec": {
-            "minMember": int, "minSubGroup": int, "queue": str, "priorityClassName": str, "preemptibility": str,
-            "topologyConstraint": _CONSTRAINT, "schedulingBackoff": int, "preemptionDelay": str,
-            "stalenessGracePeriod": str,
-            "subGroups": [
-                {"name": str, "minMember": int, "minSubGroup": int, "parent": str, "topologyConstraint": _CONSTRAINT}
-            ],
-        },
-        "status": {"schedulingConditions": [{"nodePool": str, "transitionID": str}]},
-    },
     (GROUP, "BindRequest"): {
         "metadata": _META,
         "spec": {
@@ -115,20 +100,6 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
             "predictedNUMAZones": [{"zone": str, "amount": _AMOUNTS}],
         },
         "status": {"phase": str, "failedAttempts": int},
-    },
-    ("scheduling.k8s.io", "PriorityClass"): {"metadata": _META, "value": int, "globalDefault": bool},
-    (CONFIGURATION_GROUP, "Topology"): {
-        "metadata": _META, "spec": {"levels": [{"nodeLabel": str, "alias": str}]},
-    },
-    (CONFIGURATION_GROUP, "SchedulingShard"): {
-        "metadata": _META,
-        "spec": {
-            "args": _TEXTS, "partitionLabelValue": str, "kValue": float, "queueDepthPerAction": MappingOf(int),
-            "placementStrategy": {"gpu": str, "cpu": str},
-            "minRuntime": {"preemptMinRuntime": str, "reclaimMinRuntime": str},
-            "plugins": MappingOf({"enabled": bool, "priority": int, "arguments": _TEXTS}),
-            "actions": MappingOf({"enabled": bool, "priority": int}),
-        },
     },
     (CONFIGURATION_GROUP, "Config"): {
         "metadata": _META,
@@ -178,12 +149,23 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
         },
     },
 }  # fmt: skip
-"""Kinds that are read, by API group, and the part of each that a cycle depends on."""
+"""Kinds that this package alone reads, by API group, and the part of each that a cycle depends on."""
+
+FORMS: Mapping[tuple[str, str], type[ApiObject]] = {
+    (form.group, form.__name__): form for form in (Queue, PodGroup, PriorityClass, SchedulingShard, Topology)
+}
+"""Kinds whose typed reading is shared with the compiler."""
+
+KINDS = frozenset((*SHAPES, *FORMS))
+"""Kinds that are read, by API group."""
 
 _CLUSTER_WIDE = frozenset(
     (NODE, QUEUE, "PriorityClass", "Topology", "SchedulingShard", "Config", "NodeResourceTopology", "ResourceSlice",
      "DeviceClass", "Namespace", ENGINE_CONFIGURATION)
 )  # fmt: skip
+
+
+_Form = TypeVar("_Form", bound=ApiObject)
 
 
 class Object(NamedTuple):
@@ -194,6 +176,12 @@ class Object(NamedTuple):
     name: str
     data: Mapping[str, Any]
     place: ObjectLocation
+    typed: ApiObject | None = None
+
+    def read_as(self, form: type[_Form]) -> _Form:
+        """Return its typed reading."""
+        assert isinstance(self.typed, form)
+        return self.typed
 
     @property
     def address(self) -> str:
@@ -237,19 +225,23 @@ def address(kind: str, namespace: str, name: str) -> str:
 
 def objects_by_kind(found: Iterable[LocatedObject], faults: list[Fault]) -> dict[str, list[Object]]:
     """Return the objects that are read, by kind, in the order of their names; each once."""
-    by_kind: dict[str, list[Object]] = {kind: [] for _, kind in SHAPES}
+    by_kind: dict[str, list[Object]] = {kind: [] for _, kind in sorted(KINDS)}
     seen: dict[tuple[str, str, str], ObjectLocation] = {}
     for data, place in found:
         group = str(data.get("apiVersion") or "").rpartition("/")[0]
         kind = data["kind"]
-        shape = SHAPES.get((group, kind)) if isinstance(kind, str) else None
-        if shape is None:
+        if not isinstance(kind, str) or (group, kind) not in KINDS:
             continue
-        wrong = shape_mismatch(data, shape)
+        form = FORMS.get((group, kind))
+        wrong = shape_mismatch(data, _METADATA if form is not None else SHAPES[group, kind])
+        typed = read(form, data) if form is not None and wrong is None else None
+        if typed is not None and typed.faults:
+            first = typed.faults[0]
+            wrong = first.steps, f"{described_value(first.found)}, and must be {first.expected}"
         name, namespace = _identity(data)
         if wrong is not None:
             path, message = wrong
-            _refuse(faults, address(kind, namespace, name), place.at(*path), f"`{_dotted(path)}`: {message}")
+            _refuse(faults, address(kind, namespace, name), place.at(*path), f"`{dotted(path)}`: {message}")
             continue
         if not name:
             _refuse(faults, kind, place, "it has no `metadata.name`")
@@ -269,7 +261,7 @@ def objects_by_kind(found: Iterable[LocatedObject], faults: list[Fault]) -> dict
             )
             continue
         seen[key] = place
-        by_kind[kind].append(Object(kind, namespace, name, data, place))
+        by_kind[kind].append(Object(kind, namespace, name, data, place, typed))
     for objects in by_kind.values():
         objects.sort(key=lambda o: (o.namespace, o.name))
     return by_kind
@@ -285,10 +277,3 @@ def _identity(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def _refuse(faults: list[Fault], of: str, place: ObjectLocation, message: str) -> None:
     faults.append(Fault(UNREADABLE, of, message, "write it as the API server would accept it", place))
-
-
-def _dotted(path: tuple[str | int, ...]) -> str:
-    made = ""
-    for step in path:
-        made += f"[{step}]" if isinstance(step, int) else f".{step}" if made else step
-    return made

@@ -7,33 +7,34 @@ Source: pkg/scheduler/cache/cluster_info/cluster_info.go (snapshotPodGroups), ap
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
+from apportion_api.kai import objects
 from apportion_api.kai.names import (
     DEFAULT_PRIORITY,
     LAST_EVICTION_ANNOTATION,
     LAST_START_ANNOTATION,
     NON_PREEMPTIBLE_FROM,
+    PREEMPTIBILITIES,
+    PREEMPTIBLE,
     STALE_SINCE_ANNOTATION,
 )
+from apportion_api.kubernetes.objects import PriorityClass
 from apportion_runtime.core.snapshot import PodGroup, SubGroup, Topology, TopologyConstraint
-from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, UNKNOWN_CLASS, UNKNOWN_SUB_GROUP, Fault
+from apportion_runtime.snapshots.faults import IGNORED_VALUE, UNKNOWN_CLASS, UNKNOWN_SUB_GROUP, Fault
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.times import created, duration, stamp
 
 _DEFAULT = "default"
 _NO_BACKOFF = -1
-_PREEMPTIBLE, _NON_PREEMPTIBLE = "preemptible", "non-preemptible"
 
 
 def read_topologies(topologies: Sequence[Object]) -> tuple[tuple[Topology, ...], Mapping[str, Mapping[str, str]]]:
     """Return topologies, and by topology the node labels that aliases of its levels stand for."""
-    levels = {made.name: made.spec.get("levels") or () for made in topologies}
-    read = tuple(Topology(name, tuple(level.get("nodeLabel") or "" for level in of)) for name, of in levels.items())
+    levels = {made.name: made.read_as(objects.Topology).levels or () for made in topologies}
+    read = tuple(Topology(name, tuple(level.label or "" for level in of)) for name, of in levels.items())
     aliases = {
-        name: {level["alias"]: level.get("nodeLabel") or "" for level in of if level.get("alias")}
-        for name, of in levels.items()
+        name: {level.alias: level.label or "" for level in of if level.alias is not None} for name, of in levels.items()
     }
     return read, aliases
 
@@ -49,8 +50,9 @@ class PodGroupReader:
         engine: Engine,
         faults: list[Fault],
     ) -> None:
-        self._priorities = {made.name: made.data.get("value") or 0 for made in classes}
-        defaults = [made.data.get("value") or 0 for made in classes if made.data.get("globalDefault")]
+        read = [made.read_as(PriorityClass) for made in classes]
+        self._priorities = {cls.name: cls.value or 0 for cls in read}
+        defaults = [cls.value or 0 for cls in read if cls.is_default]
         self._default = defaults[0] if defaults else DEFAULT_PRIORITY
         self._queues = queues
         self._aliases = aliases
@@ -77,77 +79,66 @@ class PodGroupReader:
 
     def _backs_off(self, group: Object) -> bool:
         """Tell whether a group waits for its object to change, having been refused before."""
-        backoff = group.spec.get("schedulingBackoff")
-        if backoff is None or backoff == _NO_BACKOFF:
+        read = group.read_as(objects.PodGroup)
+        if read.backoff in (None, _NO_BACKOFF) or not read.conditions:
             return False
-        conditions = group.status.get("schedulingConditions") or ()
-        if not conditions:
-            return False
-        last = max(conditions, key=lambda condition: _number(condition.get("transitionID")))
-        pool = group.labels.get(self._engine.node_pool_key) or "default"
-        return bool((last.get("nodePool") or "") == pool)
+        last = max(read.conditions, key=lambda condition: _number(condition.transition))
+        return last.node_pool == (read.labels.get(self._engine.node_pool_key) or "default")
 
     def _group(self, group: Object) -> PodGroup:
-        spec, faults = group.spec, self._faults
+        read, faults = group.read_as(objects.PodGroup), self._faults
         # Of a group without a queue the engine reads neither.
         priority, preemptible = 0, False
-        if (spec.get("queue") or "") in self._queues:
-            priority = self._priority(group)
-            said = spec.get("preemptibility")
-            preemptible = (
-                said == _PREEMPTIBLE if said in (_PREEMPTIBLE, _NON_PREEMPTIBLE) else priority < NON_PREEMPTIBLE_FROM
-            )
+        if (read.queue or "") in self._queues:
+            priority = self._priority(group, read.priority_class)
+            said = read.preemptibility
+            preemptible = said == PREEMPTIBLE if said in PREEMPTIBILITIES else priority < NON_PREEMPTIBLE_FROM
         return PodGroup(
             uid=group.name,
             name=group.name,
             namespace=group.namespace,
-            queue=spec.get("queue") or "",
+            queue=read.queue or "",
             priority=priority,
             preemptible=preemptible,
             created=created(group, faults),
-            root=self._root(group),
+            root=self._root(group, read),
             last_start=stamp(group, LAST_START_ANNOTATION, faults),
             last_eviction=stamp(group, LAST_EVICTION_ANNOTATION, faults),
-            preemption_delay=duration(group, "preemptionDelay", QUANTITY, faults),
-            staleness_grace=duration(group, "stalenessGracePeriod", QUANTITY, faults),
+            preemption_delay=duration(group, "preemptionDelay", read.preemption_delay, faults),
+            staleness_grace=duration(group, "stalenessGracePeriod", read.staleness_grace, faults),
             stale_since=stamp(group, STALE_SINCE_ANNOTATION, faults),
         )
 
-    def _priority(self, group: Object) -> int:
-        name = group.spec.get("priorityClassName") or ""
+    def _priority(self, group: Object, name: str | None) -> int:
         if name in self._priorities:
-            return int(self._priorities[name])
-        if name:
+            return self._priorities[name]
+        if name is not None:
             message = f"its priority class `{name}` does not exist; it counts as {self._default}"
             hint = "include the priority classes: kubectl get priorityclasses -o json"
             place = group.place.at("spec", "priorityClassName")
             self._faults.append(Fault(UNKNOWN_CLASS, group.address, message, hint, place))
-        return int(self._default)
+        return self._default
 
-    def _root(self, group: Object) -> SubGroup:
-        spec = group.spec
-        constraint = None
-        if (spec.get("topologyConstraint") or {}).get("topology"):
-            constraint = self._constraint(spec["topologyConstraint"])
-        parts: dict[str, Mapping[str, Any]] = {}
+    def _root(self, group: Object, read: objects.PodGroup) -> SubGroup:
+        constraint = self._constraint(read.constraint) if read.constraint.topology else None
+        parts: dict[str, objects.SubGroup] = {}
         below: dict[str, list[str]] = {}
-        for number, part in enumerate(spec.get("subGroups") or ()):
-            name = part.get("name") or ""
+        for number, part in enumerate(read.sub_groups):
+            name = part.name or ""
             if name in parts:
                 return self._without_parts(group, number, f"there are two sub-groups `{name}`")
             parts[name] = part
-            below.setdefault((part.get("parent") or "").lower(), []).append(name)
+            below.setdefault((part.parent or "").lower(), []).append(name)
         for number, part in enumerate(parts.values()):
-            parent = (part.get("parent") or "").lower()
+            parent = (part.parent or "").lower()
             if parent and parent not in parts:
                 return self._without_parts(
-                    group, number, f"the sub-group `{part.get('name')}` is below `{parent}`, which does not exist"
+                    group, number, f"the sub-group `{part.name}` is below `{parent}`, which does not exist"
                 )
         children = self._children("", parts, below, frozenset())
         if not any(_holds_pods(child) for child in children):
-            least = spec.get("minMember")
-            children = (*children, SubGroup(_DEFAULT, 1 if least is None else least))
-        return SubGroup("", spec.get("minSubGroup"), children, constraint)
+            children = (*children, SubGroup(_DEFAULT, 1 if read.min_member is None else read.min_member))
+        return SubGroup("", read.min_sub_group, children, constraint)
 
     def _without_parts(self, group: Object, number: int, why: str) -> SubGroup:
         message = f"{why}; the engine treats the group as a single pod without sub-groups"
@@ -159,7 +150,7 @@ class PodGroupReader:
     def _children(
         self,
         parent: str,
-        parts: Mapping[str, Mapping[str, Any]],
+        parts: Mapping[str, objects.SubGroup],
         below: Mapping[str, Sequence[str]],
         above: frozenset[str],
     ) -> tuple[SubGroup, ...]:
@@ -168,20 +159,18 @@ class PodGroupReader:
             if name in above:
                 continue
             part = parts[name]
-            said = part.get("topologyConstraint")
-            constraint = None if said is None else self._constraint(said)
+            constraint = None if part.constraint is None else self._constraint(part.constraint)
             if name in below:
                 children = self._children(name, parts, below, above | {name})
-                made.append(SubGroup(name, part.get("minSubGroup"), children, constraint))
+                made.append(SubGroup(name, part.min_sub_group, children, constraint))
             else:
-                made.append(SubGroup(name, max(part.get("minMember") or 0, 0), (), constraint))
+                made.append(SubGroup(name, max(part.min_member or 0, 0), (), constraint))
         return tuple(made)
 
-    def _constraint(self, said: Mapping[str, Any]) -> TopologyConstraint:
-        topology = said.get("topology") or ""
-        labels = self._aliases.get(topology, {})
-        required, preferred = said.get("requiredTopologyLevel") or "", said.get("preferredTopologyLevel") or ""
-        return TopologyConstraint(topology, labels.get(required, required), labels.get(preferred, preferred))
+    def _constraint(self, said: objects.TopologyConstraint) -> TopologyConstraint:
+        labels = self._aliases.get(said.topology, {})
+        required, preferred = (labels.get(level, level) for level in (said.required, said.preferred))
+        return TopologyConstraint(said.topology, required, preferred)
 
 
 def _holds_pods(part: SubGroup) -> bool:

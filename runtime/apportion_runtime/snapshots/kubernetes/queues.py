@@ -6,12 +6,12 @@ Source: pkg/scheduler/api/queue_info/queue_info.go, cache/cluster_info/queue.go,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from apportion_api.kai import objects
 from apportion_api.kai.names import DEFAULT_QUEUE_PRIORITY
 from apportion_runtime.core.resources import UNLIMITED
 from apportion_runtime.core.snapshot import Queue, QueueResource
-from apportion_runtime.snapshots.faults import QUANTITY, Fault
+from apportion_runtime.snapshots.faults import Fault
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.times import created, duration
@@ -38,27 +38,22 @@ def read_queues(queues: Sequence[Object], engine: Engine, now: float, faults: li
 
 
 def _queue(queue: Object, faults: list[Fault]) -> Queue:
-    spec = queue.spec
-    resources = spec.get("resources") or {}
-    priority = spec.get("priority")
+    read = queue.read_as(objects.Queue)
     return Queue(
         name=queue.name,
-        parent=spec.get("parentQueue") or None,
-        cpu=_resource(resources.get("cpu"), float),
-        memory=_resource(resources.get("memory"), _bytes),
-        gpu=_resource(resources.get("gpu"), float),
-        priority=DEFAULT_QUEUE_PRIORITY if priority is None else priority,
+        parent=read.parent,
+        cpu=_resource(read.resource("cpu"), float),
+        memory=_resource(read.resource("memory"), _bytes),
+        gpu=_resource(read.resource("gpu"), float),
+        priority=DEFAULT_QUEUE_PRIORITY if read.priority is None else read.priority,
         created=created(queue, faults),
-        preempt_min_runtime=duration(queue, "preemptMinRuntime", QUANTITY, faults),
-        reclaim_min_runtime=duration(queue, "reclaimMinRuntime", QUANTITY, faults),
+        preempt_min_runtime=duration(queue, "preemptMinRuntime", read.preempt_min_runtime, faults),
+        reclaim_min_runtime=duration(queue, "reclaimMinRuntime", read.reclaim_min_runtime, faults),
     )
 
 
-def _resource(written: dict[str, Any] | None, unit: Callable[[float], float]) -> QueueResource:
-    said = written or {}
-    return QueueResource(
-        unit(said.get("quota") or 0.0), unit(said.get("limit") or 0.0), float(said.get("overQuotaWeight") or 0.0)
-    )
+def _resource(read: objects.QueueResource, unit: Callable[[float], float]) -> QueueResource:
+    return QueueResource(unit(read.quota or 0.0), unit(read.limit or 0.0), float(read.weight or 0.0))
 
 
 def _bytes(megabytes: float) -> float:

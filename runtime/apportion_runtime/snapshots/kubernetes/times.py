@@ -44,16 +44,15 @@ def stamp(of: Object, key: str, faults: list[Fault]) -> float | None:
         return None
 
 
-def duration(of: Object, key: str, kind: str, faults: list[Fault]) -> float | None:
-    """Return a duration of an object's spec, in seconds."""
-    text = of.spec.get(key)
-    if not text:
+def duration(of: Object, key: str, written: str | None, faults: list[Fault]) -> float | None:
+    """Return a duration that an object's spec has at a key, in seconds."""
+    if written is None:
         return None
     try:
-        return parse_duration(text)
+        return parse_duration(written)
     except ValueError as wrong:
         hint = "write a duration such as 90s or 1h30m"
-        faults.append(Fault(kind, of.address, f"`{key}`: {wrong}", hint, of.place.at("spec", key)))
+        faults.append(Fault(QUANTITY, of.address, f"`{key}`: {wrong}", hint, of.place.at("spec", key)))
         return None
 
 

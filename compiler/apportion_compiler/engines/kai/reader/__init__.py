@@ -13,22 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from apportion_api.kai.names import CONFIGURATION_GROUP, DEFAULT_SCHEDULER, GROUP, INSTALLED_CLASSES, NODE_POOL_LABEL
+from apportion_api.kai.names import DEFAULT_SCHEDULER, INSTALLED_CLASSES, NODE_POOL_LABEL
+from apportion_api.kai.objects import Queue, QueueResource, SchedulingShard, Topology
+from apportion_api.objects import is_a, read_all
+from apportion_api.objects import read as read_object
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.kai.reader.numbers import ACCOUNTED, amount_of, is_unlimited, weight_of
-from apportion_compiler.engines.kai.reader.shards import cluster_of, pools_of
-from apportion_compiler.plain_objects import (
-    described,
-    integer,
-    items,
-    labels_of,
-    mapping,
-    name_of,
-    of_kind,
-    parents_first,
-    text,
-    whole_seconds,
-)
+from apportion_compiler.engines.kai.reader.shards import cluster_of, min_runtime, pools_of
+from apportion_compiler.plain_objects import parents_first
 from apportion_compiler.readers.admission import AdmissionFacts, admission_facts
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
@@ -54,7 +46,7 @@ _DEFAULT = ""
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what KAI's objects among the manifests say. Raises `ValueError` for a duration that is none."""
-    objects = [m for m in of_kind(manifests, GROUP, "Queue") if name_of(m)]
+    objects = [held for held in _objects(manifests) if held.queue.name]
     shards = _shards(objects, manifests)
     notes: list[Note] = list(_notes(shards))
     queues = {id_: _queue(id_, shards, notes) for id_ in shards.groups}
@@ -88,6 +80,26 @@ READER = Reader("kai", read)
 
 
 @dataclass(frozen=True, slots=True)
+class _Object:
+    """A Queue as it is written, and as it is read."""
+
+    manifest: Manifest
+    queue: Queue
+
+    @property
+    def partition(self) -> str:
+        return self.queue.partition
+
+    @property
+    def label(self) -> str | None:
+        return self.queue.labels.get(QUEUE_ID_LABEL)
+
+
+def _objects(manifests: Sequence[Manifest]) -> list[_Object]:
+    return [_Object(manifest, read_object(Queue, manifest)) for manifest in manifests if is_a(Queue, manifest)]
+
+
+@dataclass(frozen=True, slots=True)
 class _Shards:
     """Objects by queue and by partition, and what the partitions are.
 
@@ -95,52 +107,43 @@ class _Shards:
     partitions, the default one's None first; of `unmanaged` resources no queue says anything.
     """
 
-    groups: Mapping[str, Mapping[str, Manifest]]
+    groups: Mapping[str, Mapping[str, _Object]]
     id_of: Mapping[tuple[str, str], str]
     models: Mapping[str, str | None]
     unmanaged: frozenset[str]
 
 
-def partition_of(manifest: Manifest) -> str:
-    """Return the shard that an object belongs to; empty for the default one."""
-    return labels_of(manifest).get(NODE_POOL_LABEL, _DEFAULT)
-
-
-def _shards(objects: Sequence[Manifest], manifests: Sequence[Manifest]) -> _Shards:
-    default = [m for m in objects if partition_of(m) == _DEFAULT]
-    names = {name_of(m) for m in default}
-    labelled = {labels_of(m)[QUEUE_ID_LABEL]: queue_id(m) for m in default if QUEUE_ID_LABEL in labels_of(m)}
-    groups: dict[str, dict[str, Manifest]] = {}
+def _shards(objects: Sequence[_Object], manifests: Sequence[Manifest]) -> _Shards:
+    default = [held for held in objects if held.partition == _DEFAULT]
+    names = {held.queue.name for held in default}
+    labelled = {held.label: queue_id(held.manifest) for held in default if held.label is not None}
+    groups: dict[str, dict[str, _Object]] = {}
     id_of: dict[tuple[str, str], str] = {}
-    for manifest in sorted(objects, key=partition_of):
-        partition = partition_of(manifest)
-        id_ = _identity(manifest, partition, names, labelled)
+    for held in sorted(objects, key=lambda held: held.partition):
+        partition, name = held.partition, held.queue.name
+        id_ = _identity(held, names, labelled)
         if partition in groups.get(id_, {}):
-            id_ = name_of(manifest)
-        groups.setdefault(id_, {})[partition] = manifest
-        id_of[partition, name_of(manifest)] = id_
+            id_ = name
+        groups.setdefault(id_, {})[partition] = held
+        id_of[partition, name] = id_
     models = _partitions(objects, manifests)
     return _Shards(groups, id_of, models, _unmanaged(objects, divided=len(models) > 1))
 
 
-def _identity(manifest: Manifest, partition: str, names: AbstractSet[str], labelled: Mapping[str, str]) -> str:
+def _identity(held: _Object, names: AbstractSet[str], labelled: Mapping[str, str]) -> str:
     """Return the id: of the queue of the default shard with the same label, or the name without the shard's."""
-    if partition == _DEFAULT:
-        return queue_id(manifest)
-    label, name = labels_of(manifest).get(QUEUE_ID_LABEL), name_of(manifest)
-    if label is not None:
-        return labelled.get(label, label)
-    bare = name.removesuffix(f"-{partition}")
-    return bare if bare in names else name
+    if held.partition == _DEFAULT:
+        return queue_id(held.manifest)
+    if held.label is not None:
+        return labelled.get(held.label, held.label)
+    bare = held.queue.name.removesuffix(f"-{held.partition}")
+    return bare if bare in names else held.queue.name
 
 
-def _partitions(objects: Sequence[Manifest], manifests: Sequence[Manifest]) -> Mapping[str, str | None]:
+def _partitions(objects: Sequence[_Object], manifests: Sequence[Manifest]) -> Mapping[str, str | None]:
     """Return the GPU model that each shard stands for, the default shard's None first."""
-    named = {partition_of(m) for m in objects}
-    named |= {
-        text(shard, "spec", "partitionLabelValue") or _DEFAULT
-        for shard in of_kind(manifests, CONFIGURATION_GROUP, "SchedulingShard")
-    }
+    named = {held.partition for held in objects}
+    named |= {shard.partition for shard in read_all(SchedulingShard, manifests)}
     return {_DEFAULT: None, **{p: _model(p) for p in sorted(named) if p != _DEFAULT}}
 
 
@@ -149,14 +152,10 @@ def _model(partition: str) -> str:
     return partition if _MODEL.fullmatch(partition) else cleaned
 
 
-def _unmanaged(objects: Sequence[Manifest], *, divided: bool) -> frozenset[str]:
+def _unmanaged(objects: Sequence[_Object], *, divided: bool) -> frozenset[str]:
     """Return the resources that no queue promises or bounds."""
-    told = [m for m in objects if not divided or partition_of(m) == _DEFAULT]
-    return (
-        frozenset(r for r in ACCOUNTED if all(is_unlimited(mapping(m, "spec"), r) for m in told))
-        if told
-        else frozenset()
-    )
+    told = [held.queue for held in objects if not divided or held.partition == _DEFAULT]
+    return frozenset(r for r in ACCOUNTED if all(is_unlimited(queue, r) for queue in told)) if told else frozenset()
 
 
 def _notes(shards: _Shards) -> Iterator[Note]:
@@ -164,52 +163,51 @@ def _notes(shards: _Shards) -> Iterator[Note]:
         if model is not None and model != partition:
             yield Note(f"SchedulingShard {partition}", f"imported as the GPU model {model}")
     for group in shards.groups.values():
-        for manifest in group.values():
-            yield from unknown_fields(manifest, _FIELDS, "spec")
+        for held in group.values():
+            yield from unknown_fields(held.manifest, _FIELDS, "spec")
 
 
 def _queue(id_: str, shards: _Shards, notes: list[Note]) -> QueueRecord:
     """Put the objects of a queue together: what is not counted by shard is taken from the first."""
     group = shards.groups[id_]
-    manifest = group[next(iter(group))]
-    spec = mapping(manifest, "spec")
+    first = group[next(iter(group))]
+    queue, name = first.queue, str(first.queue)
     guaranteed, limit = _amounts(group, shards, notes)
-    weights = {resource: weight_of(spec, resource) for resource in ACCOUNTED}
-    notes.extend(Note(described(manifest), w.note) for w in weights.values() if w.note is not None)
+    weights = {resource: weight_of(queue, resource) for resource in ACCOUNTED}
+    notes.extend(Note(name, w.note) for w in weights.values() if w.note is not None)
     return QueueRecord(
         id=id_,
-        object=described(manifest),
-        parent=_parent(manifest, group, shards, notes),
-        title=text(spec, "displayName"),
-        owner=owner_of(manifest),
+        object=name,
+        parent=_parent(name, group, shards, notes),
+        title=queue.title,
+        owner=owner_of(first.manifest),
         guaranteed=guaranteed,
         limit=limit,
         weight={resource: int(number.amount) for resource, number in weights.items()},
-        priority=integer(spec, "priority"),
-        preempt_min_runtime=_seconds(manifest, "preemptMinRuntime", notes),
-        reclaim_min_runtime=_seconds(manifest, "reclaimMinRuntime", notes),
+        priority=queue.priority,
+        preempt_min_runtime=min_runtime(queue, "spec.preemptMinRuntime", queue.preempt_min_runtime, notes),
+        reclaim_min_runtime=min_runtime(queue, "spec.reclaimMinRuntime", queue.reclaim_min_runtime, notes),
         pools=_usable(group, shards.models),
-        labels=own_labels(manifest, NODE_POOL_LABEL),
+        labels=own_labels(first.manifest, NODE_POOL_LABEL),
     )
 
 
 def _amounts(
-    group: Mapping[str, Manifest], shards: _Shards, notes: list[Note]
+    group: Mapping[str, _Object], shards: _Shards, notes: list[Note]
 ) -> tuple[Mapping[str, Amount], Mapping[str, Amount]]:
     """Return what a queue is guaranteed and limited to in all shards."""
     guaranteed: dict[str, Amount] = {}
     limit: dict[str, Amount] = {}
     for partition, held in group.items():
-        spec = mapping(held, "spec")
         for resource, key in _counted(partition, shards.models, group).items():
-            quota, bound = amount_of(spec, resource, "quota"), amount_of(spec, resource, "limit")
-            notes.extend(Note(described(held), n.note) for n in (quota, bound) if n.note is not None)
+            quota, bound = amount_of(held.queue, resource, "quota"), amount_of(held.queue, resource, "limit")
+            notes.extend(Note(str(held.queue), n.note) for n in (quota, bound) if n.note is not None)
             if key in shards.unmanaged:
                 continue
             guaranteed[key] = quota.amount
             if bound.amount is not UNLIMITED:
                 limit[key] = bound.amount
-        notes.extend(_uncounted(partition, shards.models, held))
+        notes.extend(_uncounted(partition, shards.models, held.queue))
     if len(shards.models) > 1:
         # A queue without an object in a shard has nothing of its model.
         guaranteed.update(
@@ -221,7 +219,7 @@ def _amounts(
     return guaranteed, limit
 
 
-def _counted(partition: str, partitions: Mapping[str, str | None], group: Mapping[str, Manifest]) -> Mapping[str, str]:
+def _counted(partition: str, partitions: Mapping[str, str | None], group: Mapping[str, _Object]) -> Mapping[str, str]:
     """Return the resources that an object counts for its queue, and under which name the policy keeps each."""
     if len(partitions) == 1:
         return {resource: resource for resource in ACCOUNTED}
@@ -233,20 +231,18 @@ def _counted(partition: str, partitions: Mapping[str, str | None], group: Mappin
     return own if _DEFAULT in group or next(iter(group)) != partition else {**own, CPU: CPU, MEMORY: MEMORY}
 
 
-def _uncounted(partition: str, partitions: Mapping[str, str | None], manifest: Manifest) -> Iterator[Note]:
+def _uncounted(partition: str, partitions: Mapping[str, str | None], queue: Queue) -> Iterator[Note]:
     """Yield a note for what a shard's object says of resources that the policy counts elsewhere."""
     if len(partitions) == 1:
         return
-    spec = mapping(manifest, "spec")
     if partition == _DEFAULT:
-        said = [f for f in ("quota", "limit") if amount_of(spec, GPU, f).amount not in (0, UNLIMITED)]
-        if said:
-            yield Note(described(manifest), "its GPUs have no model, but the policy counts GPUs by model: dropped")
+        if any(amount_of(queue, GPU, field).amount not in (0, UNLIMITED) for field in ("quota", "limit")):
+            yield Note(str(queue), "its GPUs have no model, but the policy counts GPUs by model: dropped")
         return
     for resource in (CPU, MEMORY):
-        if not is_unlimited(spec, resource) and mapping(spec, "resources", resource):
+        if not is_unlimited(queue, resource) and queue.resource(resource) != QueueResource():
             yield Note(
-                described(manifest),
+                str(queue),
                 f"spec.resources.{resource} of a shard: the policy counts {resource} across all shards",
             )
 
@@ -261,28 +257,28 @@ def _total(guaranteed: dict[str, Amount], limit: dict[str, Amount], models: Sequ
             amounts[GPU] = UNLIMITED
 
 
-def _parent(manifest: Manifest, group: Mapping[str, Manifest], shards: _Shards, notes: list[Note]) -> str | None:
+def _parent(name: str, group: Mapping[str, _Object], shards: _Shards, notes: list[Note]) -> str | None:
     parents = {
         shards.id_of.get((partition, parent), parent)
         for partition, held in group.items()
-        if (parent := text(held, "spec", "parentQueue")) is not None
+        if (parent := held.queue.parent) is not None
     }
     if not parents:
         return None
     parent = min(parents)
     if len(parents) > 1:
         named = ", ".join(sorted(parents))
-        notes.append(Note(described(manifest), f"has different parents in its shards ({named}): {parent} is kept"))
+        notes.append(Note(name, f"has different parents in its shards ({named}): {parent} is kept"))
     if parent not in shards.groups:
         message = (
             f"its parent {parent} is missing, so KAI drops it and every queue below it: imported as a top-level queue"
         )
-        notes.append(Note(described(manifest), message))
+        notes.append(Note(name, message))
         return None
     return parent
 
 
-def _usable(group: Mapping[str, Manifest], partitions: Mapping[str, str | None]) -> tuple[str, ...] | None:
+def _usable(group: Mapping[str, _Object], partitions: Mapping[str, str | None]) -> tuple[str, ...] | None:
     if all(partition in group for partition, model in partitions.items() if model is not None):
         return None
     return tuple(model or ORDINARY for partition, model in partitions.items() if model is None or partition in group)
@@ -290,19 +286,6 @@ def _usable(group: Mapping[str, Manifest], partitions: Mapping[str, str | None])
 
 ORDINARY = "ordinary"
 """The pool that stands for the machines of the default shard, where a queue's pools have to be named."""
-
-
-def _seconds(manifest: Manifest, field: str, notes: list[Note]) -> int | None:
-    duration = text(manifest, "spec", field)
-    if duration is None:
-        return None
-    try:
-        seconds, exact = whole_seconds(duration)
-    except ValueError as refused:
-        raise ValueError(f"{described(manifest)}: spec.{field}: {refused}") from None
-    if not exact:
-        notes.append(Note(described(manifest), f"spec.{field} is {duration}: rounded up to {seconds}s"))
-    return seconds
 
 
 def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Iterator[PriorityClassRecord]:
@@ -326,10 +309,10 @@ def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Ite
 
 
 def _topologies(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[TopologyRecord]:
-    for manifest in of_kind(manifests, CONFIGURATION_GROUP, "Topology"):
-        levels = items(manifest, "spec", "levels")
-        keys = [key for level in levels if (key := text(level, "nodeLabel")) is not None]
-        if any(text(level, "alias") for level in levels):
-            notes.append(Note(described(manifest), "aliases of levels are dropped"))
+    for topology in read_all(Topology, manifests):
+        levels = topology.levels or ()
+        keys = tuple(level.label for level in levels if level.label is not None)
+        if any(level.alias for level in levels):
+            notes.append(Note(str(topology), "aliases of levels are dropped"))
         if keys:
-            yield TopologyRecord(name_of(manifest), tuple(keys))
+            yield TopologyRecord(topology.name, keys)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from apportion_api.kai.objects import Queue
 from apportion_compiler.engines.kai.emit.numbers import UNLIMITED_NUMBER
-from apportion_compiler.plain_objects import mapping
 from apportion_policy.quantity import MAX_AMOUNT, UNLIMITED, Amount
 from apportion_policy.resources import CPU, GPU, MEMORY
 
@@ -29,10 +29,10 @@ class Number:
     note: str | None = None
 
 
-def amount_of(spec: object, resource: str, field: Field) -> Number:
+def amount_of(queue: Queue, resource: str, field: Field) -> Number:
     """Return the amount of `quota` or `limit`; what is missing is 0 to KAI."""
     path = f"spec.resources.{resource}.{field}"
-    number, fault = _number(spec, resource, field, path)
+    number, fault = _number(queue, resource, field, path)
     if fault is not None or number == 0:
         return Number(0, fault)
     if number == UNLIMITED_NUMBER or (resource == MEMORY and number < 0):
@@ -52,10 +52,10 @@ def amount_of(spec: object, resource: str, field: Field) -> Number:
     )
 
 
-def weight_of(spec: object, resource: str) -> Number:
+def weight_of(queue: Queue, resource: str) -> Number:
     """Return a weight in thousandths; what is missing is 0 to KAI."""
     path = f"spec.resources.{resource}.overQuotaWeight"
-    number, fault = _number(spec, resource, "overQuotaWeight", path)
+    number, fault = _number(queue, resource, "overQuotaWeight", path)
     if fault is not None:
         return Number(0, fault)
     if number < 0:
@@ -66,20 +66,19 @@ def weight_of(spec: object, resource: str) -> Number:
     return Number(min(int(scaled), MAX_AMOUNT))
 
 
-def is_unlimited(spec: object, resource: str) -> bool:
+def is_unlimited(queue: Queue, resource: str) -> bool:
     """Tell whether a resource is neither promised nor bounded."""
     return (
-        amount_of(spec, resource, "quota").amount is UNLIMITED
-        and amount_of(spec, resource, "limit").amount is UNLIMITED
+        amount_of(queue, resource, "quota").amount is UNLIMITED
+        and amount_of(queue, resource, "limit").amount is UNLIMITED
     )
 
 
-def _number(spec: object, resource: str, field: Field, path: str) -> tuple[Decimal, str | None]:
-    value = mapping(spec, "resources", resource).get(field)
+def _number(queue: Queue, resource: str, field: Field, path: str) -> tuple[Decimal, str | None]:
+    value = queue.counted(resource, field)
     if value is None:
-        return Decimal(0), f"{path} is missing, which KAI reads as 0" if field == "limit" else None
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return Decimal(0), f"{path} is not a number: imported as 0"
+    if field == "limit" and queue.resource(resource).limit is None:
+        return Decimal(0), f"{path} is missing, which KAI reads as 0"
     # A float carries the text that was written: repr gives it back.
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return (number, None) if number.is_finite() else (Decimal(0), f"{path} is not a finite number: imported as 0")
+    return Decimal(repr(value)), None

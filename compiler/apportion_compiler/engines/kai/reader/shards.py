@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from apportion_api.kai.names import CONFIGURATION_GROUP, DEFAULT_SCHEDULER
-from apportion_compiler.plain_objects import described, integer, mapping, of_kind, text, whole_seconds
+from apportion_api.durations import parse_duration, whole_seconds
+from apportion_api.flags import FALSE_TEXTS, TRUE_TEXTS
+from apportion_api.kai.names import DEFAULT_SCHEDULER, PLACEMENTS
+from apportion_api.kai.objects import Queue, SchedulingShard
+from apportion_api.objects import is_a, read_all
 from apportion_compiler.readers.objects import unknown_fields
 from apportion_compiler.readers.record import ClusterRecord, Manifest, Note, PoolRecord
 from apportion_policy.engine_settings import KaiSettings
@@ -15,7 +18,6 @@ from apportion_policy.quantity import weight_text
 
 _FIELDS = frozenset(("partitionLabelValue", "placementStrategy", "args", "kValue", "minRuntime", "queueDepthPerAction"))
 _ACTIONS = ("allocate", "consolidation", "reclaim", "preempt")
-_STRATEGIES = ("binpack", "spread")
 _FAIRNESS = "full-hierarchy-fairness"
 _PREEMPTEES = "max-consolidation-preemptees"
 
@@ -24,7 +26,7 @@ def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]
     """Yield a pool for each GPU model that has a shard, and one for the machines of none, where there is a choice."""
     if len(partitions) == 1:
         return
-    shards = {text(m, "spec", "partitionLabelValue") or "": m for m in _shards(manifests)}
+    shards = {shard.partition: shard for shard in read_all(SchedulingShard, manifests)}
     default = _placement(shards.get(""))
     for partition, model in partitions.items():
         gpu, cpu = _placement(shards.get(partition))
@@ -36,15 +38,17 @@ def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]
 
 def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[Note]) -> ClusterRecord:
     """Return what the default shard says, or the first; what the others say otherwise is noted."""
-    shards = sorted(_shards(manifests), key=lambda m: text(m, "spec", "partitionLabelValue") or "")
+    for manifest in manifests:
+        if is_a(SchedulingShard, manifest):
+            notes.extend(unknown_fields(manifest, _FIELDS, "spec"))
+    shards = sorted(read_all(SchedulingShard, manifests), key=lambda shard: shard.partition)
     settings: dict[str, Any] = _settings(shards[0], notes) if shards else {}
     for shard in shards:
-        notes.extend(unknown_fields(shard, _FIELDS, "spec"))
         if _settings(shard, []) != settings:
             notes.append(
                 Note(
-                    described(shard),
-                    f"has different settings than {described(shards[0])}, whose settings are used for all shards",
+                    str(shard),
+                    f"has different settings than {shards[0]}, whose settings are used for all shards",
                 )
             )
     if scheduler_name != DEFAULT_SCHEDULER:
@@ -53,45 +57,61 @@ def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[N
     return ClusterRecord(gpu, cpu, kai=KaiSettings(**settings) if settings else None)
 
 
-def _shards(manifests: Sequence[Manifest]) -> list[Manifest]:
-    return of_kind(manifests, CONFIGURATION_GROUP, "SchedulingShard")
+def _placement(shard: SchedulingShard | None) -> tuple[str | None, str | None]:
+    written = {} if shard is None else shard.placement
+    gpu, cpu = (written.get(resource) for resource in ("gpu", "cpu"))
+    return gpu if gpu in PLACEMENTS else None, cpu if cpu in PLACEMENTS else None
 
 
-def _placement(shard: Manifest | None) -> tuple[str | None, str | None]:
-    gpu, cpu = (text(shard, "spec", "placementStrategy", key) for key in ("gpu", "cpu"))
-    return gpu if gpu in _STRATEGIES else None, cpu if cpu in _STRATEGIES else None
-
-
-def _settings(shard: Manifest, notes: list[Note]) -> dict[str, Any]:
+def _settings(shard: SchedulingShard, notes: list[Note]) -> dict[str, Any]:
     """Return the fields of `KaiSettings` that a shard sets."""
     found: dict[str, Any] = {}
-    arguments = mapping(shard, "spec", "args")
-    if str(arguments.get(_FAIRNESS, "true")).lower() == "false":
+    arguments = shard.arguments
+    if arguments.get(_FAIRNESS) in FALSE_TEXTS:
         found["full_hierarchy_fairness"] = False
-    preemptees = str(arguments.get(_PREEMPTEES, ""))
+    preemptees = arguments.get(_PREEMPTEES, "")
     if preemptees.isascii() and preemptees.isdecimal() and int(preemptees) < 2**31:
         found["max_consolidation_preemptees"] = int(preemptees)
-    kept_arguments = {_FAIRNESS} | ({_PREEMPTEES} if "max_consolidation_preemptees" in found else set())
-    notes.extend(
-        Note(described(shard), f"`spec.args.{name}` is dropped") for name in arguments if name not in kept_arguments
-    )
-    k_value = mapping(shard, "spec").get("kValue")
-    if isinstance(k_value, int | float) and not isinstance(k_value, bool) and k_value >= 0:
-        exact = Decimal(repr(k_value)) * 1000
+    fairness = {_FAIRNESS} if arguments.get(_FAIRNESS) in {*TRUE_TEXTS, *FALSE_TEXTS} else set()
+    kept_arguments = fairness | ({_PREEMPTEES} if "max_consolidation_preemptees" in found else set())
+    notes.extend(Note(str(shard), f"`spec.args.{name}` is dropped") for name in arguments if name not in kept_arguments)
+    if shard.k_value is not None and shard.k_value >= 0:
+        exact = Decimal(repr(shard.k_value)) * 1000
         if exact != int(exact):
-            notes.append(Note(described(shard), f"spec.kValue is {k_value}, more than three decimals: rounded"))
+            notes.append(Note(str(shard), f"spec.kValue is {shard.k_value}, more than three decimals: rounded"))
         found["k_value"] = weight_text(round(exact))
-    for ours, theirs in (("preempt_min_runtime", "preemptMinRuntime"), ("reclaim_min_runtime", "reclaimMinRuntime")):
-        duration = text(shard, "spec", "minRuntime", theirs)
-        if duration is not None:
-            try:
-                found[ours] = f"{whole_seconds(duration)[0]}s"
-            except ValueError as refused:
-                raise ValueError(f"{described(shard)}: spec.minRuntime.{theirs}: {refused}") from None
-    depths = mapping(shard, "spec", "queueDepthPerAction")
-    kept = {a: n for a in _ACTIONS if (n := integer(depths, a)) is not None and n >= 1}
-    if len(kept) < len(depths):
-        notes.append(Note(described(shard), "spec.queueDepthPerAction: unknown actions and values below 1 are dropped"))
+    for ours, theirs, duration in (
+        ("preempt_min_runtime", "preemptMinRuntime", shard.preempt_min_runtime),
+        ("reclaim_min_runtime", "reclaimMinRuntime", shard.reclaim_min_runtime),
+    ):
+        seconds = min_runtime(shard, f"spec.minRuntime.{theirs}", duration, notes)
+        if seconds is not None:
+            found[ours] = f"{seconds}s"
+    kept = {action: n for action in _ACTIONS if (n := shard.queue_depth.get(action)) is not None and n >= 1}
+    is_malformed = any(fault.steps[:2] == ("spec", "queueDepthPerAction") for fault in shard.faults)
+    if len(kept) < len(shard.queue_depth) or is_malformed:
+        notes.append(Note(str(shard), "spec.queueDepthPerAction: unknown actions and values below 1 are dropped"))
     if kept:
         found["queue_depth_per_action"] = kept
     return found
+
+
+def min_runtime(of: Queue | SchedulingShard, field: str, written: str | None, notes: list[Note]) -> int | None:
+    """Return a minimum runtime in seconds; None where it is missing, or protects nothing because it is negative.
+
+    Raises:
+        ValueError: If it is not a duration.
+    """
+    if written is None:
+        return None
+    try:
+        exact = parse_duration(written)
+    except ValueError as refused:
+        raise ValueError(f"{of}: {field}: {refused}") from None
+    if exact < 0:
+        notes.append(Note(str(of), f"{field} is {written}, which is negative and protects nothing: dropped"))
+        return None
+    seconds, is_whole = whole_seconds(written)
+    if not is_whole:
+        notes.append(Note(str(of), f"{field} is {written}: rounded up to {seconds}s"))
+    return seconds

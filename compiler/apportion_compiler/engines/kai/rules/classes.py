@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_api.kai.names import INSTALLED_CLASSES, PREEMPTIBILITY_LABEL
+from apportion_api.kai.names import INSTALLED_CLASSES, NON_PREEMPTIBLE_FROM, PREEMPTIBILITY_LABEL
+from apportion_api.kubernetes.objects import PriorityClass
+from apportion_api.objects import is_a, read
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind
-from apportion_compiler.plain_objects import integer, labels_of, name_of
-from apportion_policy.priority import NON_PREEMPTIBLE_FROM
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts
 
 
 def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
@@ -21,18 +21,19 @@ def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
 
     Apportion's own say with which value work is preemptible, and its admission policies hold workloads to it.
     """
-    if not is_kind(manifest, "scheduling.k8s.io", "PriorityClass") or name_of(manifest).startswith("system-"):
+    if not is_a(PriorityClass, manifest):
         return
-    about, value = FieldVerdicts(index), integer(manifest, "value")
-    if labels_of(manifest).get(MANAGED_BY_LABEL) == MANAGER:
+    cls = read(PriorityClass, manifest)
+    about, value = FieldVerdicts(index), cls.value
+    if cls.name.startswith("system-") or cls.labels.get(MANAGED_BY_LABEL) == MANAGER:
         return
-    if value is not None and value >= NON_PREEMPTIBLE_FROM and name_of(manifest) not in INSTALLED_CLASSES:
+    if value is not None and value >= NON_PREEMPTIBLE_FROM and cls.name not in INSTALLED_CLASSES:
         yield about.ignored(
             "value", "Invalid",
             f"KAI never preempts workloads of priority {value}, and limits them to the quota of their queue",
             f"use a value below {NON_PREEMPTIBLE_FROM}, or label its workloads {PREEMPTIBILITY_LABEL}: preemptible",
         )  # fmt: skip
-    if manifest.get("preemptionPolicy") == "Never":
+    if cls.preemption_policy == "Never":
         yield about.ignored(
             "preemptionPolicy", "NotSupported", "KAI ignores it: workloads of this class preempt others anyway",
             "remove it, and lower the value of the class",

@@ -1,19 +1,24 @@
-"""Verdicts on single fields, and the kinds that KAI serves."""
+"""Verdicts on single fields, and the versions that KAI serves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.durations import parse_duration
 from apportion_compiler.engine_rules.verdict import Manifest, ManifestVerdicts, Verdict
-from apportion_compiler.plain_objects import group_of, whole_seconds
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "object": (Mapping,),
-    "array": (list, tuple),
+_TYPES: Mapping[str, tuple[str, str]] = {
+    "text": ("string", "text"),
+    "an integer": ("integer", "an integer without quotes"),
+    "a finite number": (
+        "number",
+        "a number without quotes or unit: cpu in millicores, memory in megabytes, gpu in devices",
+    ),
+    "true or false": ("boolean", "true or false without quotes"),
+    "a mapping": ("object", "a mapping"),
+    "a list": ("array", "a list"),
 }
+"""By what a typed field expects: the schema's type, and what to write."""
 
 
 class FieldVerdicts(ManifestVerdicts):
@@ -21,43 +26,30 @@ class FieldVerdicts(ManifestVerdicts):
 
     __slots__ = ()
 
-    def mistyped(self, value: object, field: str, wanted: str) -> Iterator[Verdict]:
-        """Yield a verdict where a value that is there has not the type of the schema."""
-        if value is not None and (not isinstance(value, _TYPES[wanted]) or isinstance(value, bool)):
+    def mistyped(self) -> Iterator[Verdict]:
+        """Yield a verdict for each value that has not the type of the schema."""
+        for fault in self.faults:
+            wanted, cure = _TYPES[fault.expected]
             yield self.rejected(
-                field, "Invalid", f"must be of type {wanted}, not {_shown(value)}", f"use {_ARTICLES[wanted]}"
+                fault.path, "Invalid", f"must be of type {wanted}, not {_shown(fault.found)}", f"use {cure}"
             )
 
-    def bad_duration(self, value: object, field: str) -> Iterator[Verdict]:
+    def bad_duration(self, value: str | None, field: str) -> Iterator[Verdict]:
         """Yield a verdict where a text is not a duration: the webhook cannot decode the object."""
-        if isinstance(value, str):
+        if value is not None and not self.is_malformed(field):
             try:
-                whole_seconds(value)
+                parse_duration(value)
             except ValueError as refused:
                 yield self.rejected(field, "Invalid", str(refused), "use hours, minutes and seconds, such as 1h30m")
 
 
-_ARTICLES = {
-    "string": "text",
-    "integer": "an integer without quotes",
-    "number": "a number without quotes or unit: cpu in millicores, memory in megabytes, gpu in devices",
-    "object": "a mapping",
-    "array": "a list",
-}
-
-
-def is_kind(manifest: Manifest, group: str, kind: str) -> bool:
-    """Tell whether a manifest is of a kind, in whatever version."""
-    return manifest.get("kind") == kind and group_of(manifest) == group
-
-
-def unserved(about: FieldVerdicts, manifest: Manifest, group: str, version: str) -> Iterator[Verdict]:
+def unserved(about: FieldVerdicts, manifest: Manifest, api: str) -> Iterator[Verdict]:
     """Yield a verdict where a kind of KAI's is written in a version that it does not serve."""
     written = str(manifest.get("apiVersion"))
-    if written != f"{group}/{version}":
+    if written != api:
         yield about.rejected(
             "apiVersion", "NotFound", f'no matches for kind "{manifest.get("kind")}" in version "{written}"',
-            f"use {group}/{version}",
+            f"use {api}",
         )  # fmt: skip
 
 

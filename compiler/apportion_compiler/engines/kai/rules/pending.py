@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_api.kai import names
-from apportion_api.kai.names import GROUP
+from apportion_api.kai.objects import Queue
+from apportion_api.objects import read
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,
@@ -29,10 +30,10 @@ def _labels(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _queues(context: WorkloadContext) -> Iterator[Verdict]:
-    queues = context.named(GROUP, "Queue")
+    queues = {name: read(Queue, found) for name, found in context.named(names.GROUP, "Queue").items()}
     if not queues:
         return
-    inner = {text(queue, "spec", "parentQueue") for queue in queues.values()}
+    inner = {queue.parent for queue in queues.values()}
     leaves = queues.keys() - inner
     for workload in context.workloads:
         for name in sorted(workload.values_of(names.QUEUE_LABEL)):
@@ -43,7 +44,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
                     f"use one of {listed(leaves)}",
                 )  # fmt: skip
             elif name in inner:
-                below = [child for child, queue in queues.items() if text(queue, "spec", "parentQueue") == name]
+                below = [child for child, queue in queues.items() if queue.parent == name]
                 yield workload.pending(
                     field, "Invalid", f"queue {name} has child queues, but only a leaf can run workloads",
                     f"use a leaf below it, such as {listed(below)}",

@@ -4,46 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_api.kai.names import GROUP
+from apportion_api.kai.names import POD_GROUP_API, PREEMPTIBILITIES
+from apportion_api.kai.objects import PodGroup, SubGroup
+from apportion_api.objects import is_a, read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
-from apportion_compiler.plain_objects import items, mapping, text
-
-_GROUP, _VERSION = GROUP, "v2alpha2"
-_PREEMPTIBILITY = ("preemptible", "non-preemptible")
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, unserved
 
 
 def pod_group_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     """Yield verdicts on a pod group."""
-    if not is_kind(manifest, _GROUP, "PodGroup"):
+    if not is_a(PodGroup, manifest):
         return
-    about = FieldVerdicts(index)
-    yield from unserved(about, manifest, _GROUP, _VERSION)
-    spec = mapping(manifest, "spec")
-    if text(spec, "queue") is None:
+    group = read(PodGroup, manifest)
+    about = FieldVerdicts(index, group.faults)
+    yield from unserved(about, manifest, POD_GROUP_API)
+    yield from about.mistyped()
+    if group.queue is None:
         yield about.pending(
             "spec.queue", "Required", "has no queue, so KAI never schedules it", "set it to a leaf queue"
         )
-    preemptibility = spec.get("preemptibility")
-    if preemptibility is not None and preemptibility not in _PREEMPTIBILITY:
+    if group.preemptibility is not None and group.preemptibility not in PREEMPTIBILITIES:
         yield about.rejected(
-            "spec.preemptibility", "NotSupported", f"`{preemptibility}` is not supported",
-            f"use {' or '.join(_PREEMPTIBILITY)}",
+            "spec.preemptibility", "NotSupported", f"`{group.preemptibility}` is not supported",
+            f"use {' or '.join(PREEMPTIBILITIES)}",
         )  # fmt: skip
-    groups = [mapping(group) for group in items(spec, "subGroups")]
-    if spec.get("minMember") and spec.get("minSubGroup") is not None:
+    if group.min_member and group.min_sub_group is not None:
         yield about.rejected(
             "spec.minSubGroup", "Invalid", "minMember and minSubGroup are mutually exclusive", "remove one of them"
         )
-    yield from _subgroups(about, groups)
+    yield from _subgroups(about, group.sub_groups)
 
 
-def _subgroups(about: FieldVerdicts, groups: Sequence[Mapping[str, object]]) -> Iterator[Verdict]:
-    parents = {name: text(group, "parent") for group in groups if (name := text(group, "name")) is not None}
+def _subgroups(about: FieldVerdicts, groups: Sequence[SubGroup]) -> Iterator[Verdict]:
+    parents = {group.name: group.parent for group in groups if group.name is not None}
     seen: set[str] = set()
     inner = set(parents.values())
     for number, group in enumerate(groups):
-        field, name, parent = f"spec.subGroups[{number}]", text(group, "name"), text(group, "parent")
+        field, name, parent = f"spec.subGroups[{number}]", group.name, group.parent
         if name is None:
             yield about.rejected(f"{field}.name", "Required", "a subgroup must have a name", "set a name")
             continue
@@ -60,14 +57,14 @@ def _subgroups(about: FieldVerdicts, groups: Sequence[Mapping[str, object]]) -> 
             yield about.rejected(
                 f"{field}.parent", "Invalid", f"`{name}` is its own ancestor", "use a different parent"
             )
-        if group.get("minMember") and group.get("minSubGroup") is not None:
+        if group.min_member and group.min_sub_group is not None:
             yield about.rejected(
                 f"{field}.minSubGroup",
                 "Invalid",
                 "minMember and minSubGroup are mutually exclusive",
                 "remove one of them",
             )
-        if group.get("minSubGroup") is not None and name not in inner:
+        if group.min_sub_group is not None and name not in inner:
             yield about.rejected(f"{field}.minSubGroup", "Invalid", f"`{name}` has no subgroups", "set minMember")
 
 

@@ -2,72 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import isfinite
+from collections.abc import Iterator
 
 from apportion_api.kai.names import QUEUE_API
+from apportion_api.kai.objects import Queue
+from apportion_api.objects import is_a, read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, unserved
 from apportion_compiler.kubernetes_names import is_label_value
-from apportion_compiler.plain_objects import mapping, name_of
 from apportion_policy.resources import CPU, GPU, MEMORY
 
-GROUP, _, VERSION = QUEUE_API.partition("/")
 ACCOUNTED = (CPU, MEMORY, GPU)
 UNITS = {CPU: "millicores", MEMORY: "megabytes", GPU: "GPUs"}
 UNLIMITED = -1
-_FIELDS = ("quota", "limit", "overQuotaWeight")
-_SPEC = {
-    "displayName": "string",
-    "parentQueue": "string",
-    "priority": "integer",
-    "preemptMinRuntime": "string",
-    "reclaimMinRuntime": "string",
-    "resources": "object",
-}
-
-
-def is_queue(manifest: Manifest) -> bool:
-    """Tell whether a manifest is a Queue of KAI's."""
-    return is_kind(manifest, GROUP, "Queue")
 
 
 def queue_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     """Yield verdicts on a queue's own fields."""
-    if not is_queue(manifest):
+    if not is_a(Queue, manifest):
         return
-    about = FieldVerdicts(index)
-    yield from unserved(about, manifest, GROUP, VERSION)
-    yield from about.mistyped(manifest.get("spec"), "spec", "object")
-    spec = mapping(manifest, "spec")
-    for field, wanted in _SPEC.items():
-        yield from about.mistyped(spec.get(field), f"spec.{field}", wanted)
-    for field in ("preemptMinRuntime", "reclaimMinRuntime"):
-        yield from about.bad_duration(spec.get(field), f"spec.{field}")
-    if not is_label_value(name_of(manifest)):
+    queue = read(Queue, manifest)
+    about = FieldVerdicts(index, queue.faults)
+    yield from unserved(about, manifest, QUEUE_API)
+    yield from about.mistyped()
+    yield from about.bad_duration(queue.preempt_min_runtime, "spec.preemptMinRuntime")
+    yield from about.bad_duration(queue.reclaim_min_runtime, "spec.reclaimMinRuntime")
+    if not is_label_value(queue.name):
         yield about.pending(
-            "metadata.name", "TooLong", f"`{name_of(manifest)}` is not a valid label value, so no workload can select "
+            "metadata.name", "TooLong", f"`{queue.name}` is not a valid label value, so no workload can select "
             "the queue",
             "use at most 63 letters, digits, dashes and dots",
         )  # fmt: skip
-    if spec.get("resources") is None:
+    if queue.resources is None:
         yield about.rejected(
             "spec.resources", "Required", "resources must be specified",
             "set quota, limit and overQuotaWeight for cpu, memory and gpu",
         )  # fmt: skip
-    elif isinstance(spec["resources"], Mapping):
+    elif not about.is_malformed("spec.resources"):
         for resource in ACCOUNTED:
-            yield from _numbers(about, resource, spec["resources"].get(resource))
+            yield from _numbers(about, queue, resource)
 
 
-def _numbers(about: FieldVerdicts, resource: str, numbers: object) -> Iterator[Verdict]:
-    path = f"spec.resources.{resource}"
-    yield from about.mistyped(numbers, path, "object")
-    held = mapping(numbers)
-    for field in _FIELDS:
-        yield from about.mistyped(held.get(field), f"{path}.{field}", "number")
-    quota, limit, weight = (number(held.get(field)) for field in _FIELDS)
-    if held.get("limit") is None:
+def _numbers(about: FieldVerdicts, queue: Queue, resource: str) -> Iterator[Verdict]:
+    path, held = f"spec.resources.{resource}", queue.resource(resource)
+    quota, limit, weight = (queue.counted(resource, field) for field in ("quota", "limit", "overQuotaWeight"))
+    if held.limit is None and limit is not None:
         yield about.pending(
             f"{path}.limit", "Required", "limit is missing, which KAI reads as 0: no workload that requests "
             f"{resource} starts",
@@ -91,7 +70,12 @@ def _numbers(about: FieldVerdicts, resource: str, numbers: object) -> Iterator[V
             f"overQuotaWeight {number_text(weight)} is negative",
             "use 0 or more",
         )
-    if held.get("overQuotaWeight") is None and limit is not None and (limit == UNLIMITED or limit > (quota or 0)):
+    if (
+        held.weight is None
+        and weight is not None
+        and limit is not None
+        and (limit == UNLIMITED or limit > (quota or 0))
+    ):
         yield about.ignored(
             f"{path}.overQuotaWeight", "Required",
             f"overQuotaWeight is missing, which KAI reads as 0: the queue gets no share of surplus {resource}",
@@ -118,15 +102,6 @@ def _negative(about: FieldVerdicts, path: str, field: str, value: float, resourc
         f"quota {number_text(value)} is negative",
         f"use 0, or {UNLIMITED} for unlimited",
     )
-
-
-def number(value: object) -> float | None:
-    """Return a JSON number; 0 for what is missing, as KAI reads it, and None for what is none."""
-    if value is None:
-        return 0
-    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-        return value
-    return None
 
 
 def number_text(value: float) -> str:

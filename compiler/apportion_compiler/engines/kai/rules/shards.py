@@ -4,73 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_api.kai.names import SHARD_API
+from apportion_api.durations import parse_duration
+from apportion_api.kai.names import ACTIONS, PLACEMENTS, SHARD_API
+from apportion_api.kai.objects import SchedulingShard
+from apportion_api.objects import is_a, read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, unserved
 from apportion_compiler.kubernetes_names import is_label, is_label_value
-from apportion_compiler.plain_objects import mapping, name_of, whole_seconds
-
-_GROUP, _, _VERSION = SHARD_API.partition("/")
-_STRATEGIES = ("binpack", "spread")
-_ACTIONS = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
-_TYPES = {
-    "partitionLabelValue": "string",
-    "placementStrategy": "object",
-    "args": "object",
-    "kValue": "number",
-    "minRuntime": "object",
-    "queueDepthPerAction": "object",
-}
 
 
 def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     """Yield verdicts on a shard."""
-    if not is_kind(manifest, _GROUP, "SchedulingShard"):
+    if not is_a(SchedulingShard, manifest):
         return
-    about = FieldVerdicts(index)
-    yield from unserved(about, manifest, _GROUP, _VERSION)
-    spec = mapping(manifest, "spec")
-    for field, wanted in _TYPES.items():
-        yield from about.mistyped(spec.get(field), f"spec.{field}", wanted)
-    if not is_label(name_of(manifest)):
+    shard = read(SchedulingShard, manifest)
+    about = FieldVerdicts(index, shard.faults)
+    yield from unserved(about, manifest, SHARD_API)
+    yield from about.mistyped()
+    if not is_label(shard.name):
         yield about.ignored(
-            "metadata.name", "Invalid", f"`{name_of(manifest)}` becomes part of a Service's name, which cannot have "
-            "dots",
+            "metadata.name", "Invalid", f"`{shard.name}` becomes part of a Service's name, which cannot have dots",
             "use lowercase letters, digits and dashes",
         )  # fmt: skip
-    partition = spec.get("partitionLabelValue")
-    if isinstance(partition, str) and not is_label_value(partition):
+    if not is_label_value(shard.partition) and not about.is_malformed("spec.partitionLabelValue"):
         yield about.ignored(
-            "spec.partitionLabelValue", "Invalid", f"`{partition}` is not a valid label value, so no node belongs to "
-            "the shard",
+            "spec.partitionLabelValue", "Invalid", f"`{shard.partition}` is not a valid label value, so no node belongs "
+            "to the shard",
             "use at most 63 letters, digits, dashes, dots and underscores",
         )  # fmt: skip
-    for resource, strategy in mapping(spec, "placementStrategy").items():
-        yield from about.mistyped(strategy, f"spec.placementStrategy.{resource}", "string")
-        if isinstance(strategy, str) and strategy not in _STRATEGIES:
+    for resource, strategy in shard.placement.items():
+        field = f"spec.placementStrategy.{resource}"
+        if strategy not in PLACEMENTS and not about.is_malformed(field):
             yield about.ignored(
-                f"spec.placementStrategy.{resource}", "NotSupported", f"`{strategy}` is not a strategy of KAI",
-                f"use {' or '.join(_STRATEGIES)}",
-            )  # fmt: skip
-    for name, value in mapping(spec, "args").items():
-        yield from about.mistyped(value, f"spec.args[{name}]", "string")
-    for action, depth in mapping(spec, "queueDepthPerAction").items():
-        yield from about.mistyped(depth, f"spec.queueDepthPerAction.{action}", "integer")
-        if action not in _ACTIONS:
+                field, "NotSupported", f"`{strategy}` is not a strategy of KAI", f"use {' or '.join(PLACEMENTS)}"
+            )
+    for action in shard.queue_depth:
+        if action not in ACTIONS:
             yield about.ignored(
                 f"spec.queueDepthPerAction.{action}", "NotSupported", f"`{action}` is not an action of KAI",
-                f"use one of {', '.join(_ACTIONS)}",
+                f"use one of {', '.join(ACTIONS)}",
             )  # fmt: skip
-    yield from _runtimes(about, manifest)
-
-
-def _runtimes(about: FieldVerdicts, manifest: Manifest) -> Iterator[Verdict]:
-    for field, value in mapping(manifest, "spec", "minRuntime").items():
-        yield from about.mistyped(value, f"spec.minRuntime.{field}", "string")
-        if isinstance(value, str):
+    for name, runtime in (
+        ("preemptMinRuntime", shard.preempt_min_runtime),
+        ("reclaimMinRuntime", shard.reclaim_min_runtime),
+    ):
+        field = f"spec.minRuntime.{name}"
+        if runtime is not None and not about.is_malformed(field):
             try:
-                whole_seconds(value)
+                parse_duration(runtime)
             except ValueError as refused:
-                yield about.ignored(
-                    f"spec.minRuntime.{field}", "Invalid", str(refused), "use hours, minutes and seconds, such as 1h30m"
-                )
+                yield about.ignored(field, "Invalid", str(refused), "use hours, minutes and seconds, such as 1h30m")

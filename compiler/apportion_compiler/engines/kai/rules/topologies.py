@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from apportion_api.kai.names import TOPOLOGY_API
+from apportion_api.kai.objects import Level, Topology
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
+from apportion_api.objects import is_a, read, read_all
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
-from apportion_compiler.plain_objects import items, mapping, name_of, text
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, unserved
 
-_GROUP, _, _VERSION = TOPOLOGY_API.partition("/")
 _MAX_LEVELS = 16
 _MAX_KEY = 316
 _KEY = re.compile(
@@ -21,36 +21,36 @@ _KEY = re.compile(
 
 def topology_verdicts(index: int, manifest: Manifest, existing: Sequence[Manifest]) -> Iterator[Verdict]:
     """Yield verdicts on a topology; where the cluster has it, on the change."""
-    if not is_kind(manifest, _GROUP, "Topology"):
+    if not is_a(Topology, manifest):
         return
-    about = FieldVerdicts(index)
-    yield from unserved(about, manifest, _GROUP, _VERSION)
-    levels = mapping(manifest, "spec").get("levels")
-    if levels is None:
+    topology = read(Topology, manifest)
+    about = FieldVerdicts(index, topology.faults)
+    yield from unserved(about, manifest, TOPOLOGY_API)
+    yield from about.mistyped()
+    if topology.levels is None:
         yield about.rejected(
             "spec.levels", "Required", "levels are missing", "list node label keys, widest level first"
         )
         return
-    yield from about.mistyped(levels, "spec.levels", "array")
-    keys = _keys(manifest)
-    if not 1 <= len(keys) <= _MAX_LEVELS and isinstance(levels, list | tuple):
+    keys = [level.label for level in topology.levels]
+    if not 1 <= len(keys) <= _MAX_LEVELS and not about.is_malformed("spec.levels"):
         yield about.rejected(
             "spec.levels",
             "TooMany" if keys else "Invalid",
             f"there are {len(keys)} levels",
             f"list 1 to {_MAX_LEVELS} levels",
         )
-    yield from _levels(about, manifest, keys)
-    former = next((m for m in existing if is_kind(m, _GROUP, "Topology") and name_of(m) == name_of(manifest)), None)
-    if former is not None and _keys(former) != keys:
+    yield from _levels(about, topology.levels)
+    former = next((one for one in read_all(Topology, existing) if one.name == topology.name), None)
+    if former is not None and [level.label for level in former.levels or ()] != keys:
         yield about.rejected(
             "spec.levels", "Invalid", "nodeLabel structure is immutable; only aliases may be edited",
             "create a topology with a different name",
         )  # fmt: skip
 
 
-def _levels(about: FieldVerdicts, manifest: Manifest, keys: Sequence[str | None]) -> Iterator[Verdict]:
-    aliases = [text(level, "alias") for level in items(manifest, "spec", "levels")]
+def _levels(about: FieldVerdicts, levels: Sequence[Level]) -> Iterator[Verdict]:
+    keys, aliases = [level.label for level in levels], [level.alias for level in levels]
     for number, (key, alias) in enumerate(zip(keys, aliases, strict=True)):
         field = f"spec.levels[{number}]"
         if key is None:
@@ -79,7 +79,3 @@ def _levels(about: FieldVerdicts, manifest: Manifest, keys: Sequence[str | None]
                 f"the alias `{alias}` is already used by another level",
                 "give it a unique name",
             )
-
-
-def _keys(manifest: Manifest) -> list[str | None]:
-    return [text(level, "nodeLabel") for level in items(manifest, "spec", "levels")]

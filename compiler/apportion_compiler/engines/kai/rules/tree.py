@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_api.kai.names import NODE_POOL_LABEL, SHARD_API, SHARED_QUEUE
+from apportion_api.kai.names import CHART_QUEUES, NODE_POOL_LABEL
+from apportion_api.kai.objects import Queue, SchedulingShard
+from apportion_api.objects import is_a, read, read_all
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind
-from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, UNITS, UNLIMITED, is_queue, number, number_text
-from apportion_compiler.plain_objects import labels_of, mapping, name_of, text
-
-_OF_CHART = ("default-parent-queue", SHARED_QUEUE)
-"""Queues that KAI's chart makes."""
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts
+from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, UNITS, UNLIMITED, number_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +23,25 @@ class _QueueEntry:
     """A queue, and which of the manifests it is; None where the cluster already has it."""
 
     index: int | None
-    manifest: Manifest
+    queue: Queue
 
     @property
     def parent(self) -> str | None:
-        return text(self.manifest, "spec", "parentQueue")
+        return self.queue.parent
 
     @property
     def partition(self) -> str:
-        return labels_of(self.manifest).get(NODE_POOL_LABEL, "")
+        return self.queue.partition
 
 
 def tree_verdicts(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
     """Yield verdicts on the tree that the manifests make with what the cluster has."""
-    queues = {name_of(m): _QueueEntry(None, m) for m in existing if is_queue(m)}
-    queues.update((name_of(m), _QueueEntry(i, m)) for i, m in enumerate(manifests) if is_queue(m))
+    entries = [_QueueEntry(None, queue) for queue in read_all(Queue, existing)]
+    entries += [_QueueEntry(index, read(Queue, m)) for index, m in enumerate(manifests) if is_a(Queue, m)]
+    queues = {entry.queue.name: entry for entry in entries}
     if not queues:
         return
-    partitions = {
-        text(m, "spec", "partitionLabelValue") or ""
-        for m in (*manifests, *existing)
-        if is_kind(m, SHARD_API.partition("/")[0], "SchedulingShard")
-    }
+    partitions = {shard.partition for shard in read_all(SchedulingShard, (*manifests, *existing))}
     children: dict[str, list[_QueueEntry]] = {}
     for held in queues.values():
         if held.parent is not None:
@@ -63,7 +58,7 @@ def _place(
 ) -> Iterator[Verdict]:
     assert held.index is not None
     about, parent = FieldVerdicts(held.index), held.parent
-    if parent is None or (parent in _OF_CHART and parent not in queues):
+    if parent is None or (parent in CHART_QUEUES and parent not in queues):
         return
     lost = _lost(name, children)
     if parent not in queues:
@@ -93,9 +88,9 @@ def _lost(name: str, children: Mapping[str, Sequence[_QueueEntry]]) -> str:
     stack = [name]
     while stack:
         for child in children.get(stack.pop(), ()):
-            if name_of(child.manifest) not in below:
-                below.add(name_of(child.manifest))
-                stack.append(name_of(child.manifest))
+            if child.queue.name not in below:
+                below.add(child.queue.name)
+                stack.append(child.queue.name)
     below.discard(name)
     return "the queue" if not below else f"the queue and the {len(below)} below it"
 
@@ -129,8 +124,8 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
     alike = [child for child in children if child.partition == held.partition]
     for resource in ACCOUNTED if alike else ():
         path = f"spec.resources.{resource}"
-        quota, limit = (_value(held.manifest, resource, field) for field in ("quota", "limit"))
-        promised = [_value(child.manifest, resource, "quota") for child in alike]
+        quota, limit = (held.queue.counted(resource, field) for field in ("quota", "limit"))
+        promised = [child.queue.counted(resource, "quota") for child in alike]
         if held.index is not None and quota is not None and _exceeds(promised, quota):
             total = (
                 "everything"
@@ -144,7 +139,7 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
                 "raise its quota, or lower the quotas of its children",
             )  # fmt: skip
         for child in alike:
-            theirs = _value(child.manifest, resource, "limit")
+            theirs = child.queue.counted(resource, "limit")
             if theirs is None or limit is None or child.index is None or theirs == UNLIMITED:
                 continue
             if _exceeds([theirs], limit):
@@ -154,10 +149,6 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
                     "which applies first",
                     f"lower it to {number_text(limit)}, or set it to {UNLIMITED}",
                 )  # fmt: skip
-
-
-def _value(manifest: Manifest, resource: str, field: str) -> float | None:
-    return number(mapping(manifest, "spec", "resources", resource).get(field))
 
 
 def _exceeds(parts: Sequence[float | None], whole: float) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from apportion_api.durations import whole_seconds
 from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_api.kueue.names import CONFIGURATION_GROUP, DEFAULT_QUEUE, GROUP, NEVER
 from apportion_api.kueue.objects import ClusterQueue, Cohort, LocalQueue, QuotaHolder, WorkloadPriorityClass
@@ -42,16 +43,7 @@ from apportion_compiler.engines.kueue.reader.quotas import (
     quotas_of,
     totals,
 )
-from apportion_compiler.plain_objects import (
-    annotations_of,
-    labels_of,
-    mapping,
-    name_of,
-    of_kind,
-    parents_first,
-    text,
-    whole_seconds,
-)
+from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind, parents_first, text
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id

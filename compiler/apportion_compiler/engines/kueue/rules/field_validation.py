@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
+from apportion_api.fields import dotted
 from apportion_compiler.engine_rules.verdict import ManifestVerdicts, Verdict
 from apportion_compiler.kubernetes_names import MAX_NAME, is_label_key, is_label_value
 from apportion_policy.errors import QuantityError
@@ -29,7 +30,7 @@ class FieldVerdicts(ManifestVerdicts):
                 yield self.rejected(
                     field, "Invalid", f'"{key}" is not a valid label key', "use prefix.example.com/name"
                 )
-            if self.is_malformed(f"{field}.{key}") or not is_label_value(value):
+            if self.is_malformed(dotted((field, key))) or not is_label_value(value):
                 yield self.rejected(
                     field,
                     "Invalid",

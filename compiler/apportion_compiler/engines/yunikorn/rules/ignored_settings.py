@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from apportion_api.durations import parse_duration
 from apportion_compiler.engines.yunikorn.rules.amounts import parse_amounts
 from apportion_compiler.engines.yunikorn.rules.config import DEFAULT_PARTITION
-from apportion_compiler.engines.yunikorn.rules.durations import is_positive_duration
 from apportion_compiler.engines.yunikorn.rules.limits import ROOT, WILDCARD
 from apportion_compiler.engines.yunikorn.rules.queues import QUEUE_NAME
 from apportion_compiler.engines.yunikorn.rules.records import Partition, PlacementRule, Queue
@@ -109,16 +110,23 @@ def _is_count(value: str) -> bool:
     return re.fullmatch(r"[0-9]{1,400}", value) is not None and int(value) < 2**64
 
 
+def _is_positive_duration(value: str) -> bool:
+    try:
+        return parse_duration(value) >= Fraction(1, 10**9)
+    except ValueError:
+        return False
+
+
 _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (lambda value: value in ("fifo", "fair", ""), "fifo", "fifo or fair"),
     "application.sort.priority": (_one_of("enabled", "disabled"), "enabled", "enabled or disabled"),
     "priority.policy": (_one_of("default", "fence", ""), "default", "default or fence"),
     "priority.offset": (_is_offset, "0", "a 32-bit integer"),
     "preemption.policy": (_one_of("default", "fence", "disabled", ""), "default", "default, fence or disabled"),
-    "preemption.delay": (is_positive_duration, "30s", "a duration above zero, such as 30s"),
-    "quota.preemption.delay": (is_positive_duration, "0s, which is off", "a duration above zero, such as 10m"),
+    "preemption.delay": (_is_positive_duration, "30s", "a duration above zero, such as 30s"),
+    "quota.preemption.delay": (_is_positive_duration, "0s, which is off", "a duration above zero, such as 10m"),
     "application.unschedasks.backoff": (_is_count, "0", "an integer"),
-    "application.unschedasks.backoff.delay": (is_positive_duration, "30s", "a duration above zero, such as 30s"),
+    "application.unschedasks.backoff.delay": (_is_positive_duration, "30s", "a duration above zero, such as 30s"),
 }
 """What each property takes, what it is otherwise, and how to say what it takes."""
 
