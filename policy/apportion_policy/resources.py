@@ -196,7 +196,8 @@ def amount_text(resource: str, amount: Amount) -> str:
     if resource.startswith(f"{GPU}/"):
         return f"{gpu_text(amount)} {resource.partition('/')[2].upper()}"
     if resource == GPU:
-        return f"{gpu_text(amount)} GPUs"
+        text = gpu_text(amount)
+        return f"{text} GPU" if text == "1" else f"{text} GPUs"
     if resource == CPU:
         return f"{decimal_text(amount)} cpu"
     if resource == MEMORY:
