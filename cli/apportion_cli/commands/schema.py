@@ -17,10 +17,11 @@ from apportion_cli.verbosity import console_options
 @click.option(
     "--for",
     "name",
-    type=click.Choice(["policy", "report", "snapshot"]),
+    type=click.Choice(["policy", "report", "diff", "review", "snapshot"]),
     default="policy",
     show_default=True,
-    help="Schema to print: a policy document, the report of `validate -o json`, or the snapshot of `simulate --cycle`.",
+    help="Schema to print: a policy document, the output of `validate`, `diff` or `review` with `-o json`, or the "
+    "snapshot of `simulate --cycle`.",
 )
 @console_options
 def schema(name: str) -> None:
@@ -34,6 +35,8 @@ def schema(name: str) -> None:
 
         current().out(json.dumps(snapshot_schema(), indent=2) + "\n")
         return
-    from apportion_compiler.schemas import schema_text
-
+    if name in ("diff", "review"):
+        from apportion_review.schemas import schema_text
+    else:
+        from apportion_compiler.schemas import schema_text
     current().out(schema_text(name))
