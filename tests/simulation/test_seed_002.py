@@ -127,8 +127,8 @@ def test_the_first_job_goes_and_the_second_waits_as_the_guide_shows(facts: Facts
 
 
 def test_a_job_jumps_the_queue_and_another_goes_before_by_its_priority(facts: Facts) -> None:
-    assert of(facts, "priority")[0]["why"].startswith("0 to 500, number 1 of 3; ")
-    assert of(facts, "jumped")[0]["why"].startswith("0 to 501, number 1 of 3; ")
+    assert of(facts, "priority")[0]["why"].startswith("from 0 to 500, rank 1 of 3; ")
+    assert of(facts, "jumped")[0]["why"].startswith("from 0 to 501, rank 1 of 3; ")
     names = [fact["workload"] for fact in of(facts, "dequeued") if fact["at_s"] < HOUR]
     assert names == [f"rayjob-video-{name}" for name in ("g2lvn", "urgent", "late", "h4x2q")]
 
@@ -166,7 +166,7 @@ def test_interns_who_are_promised_nothing_go_first(facts: Facts) -> None:
     assert sorted(fact["workload"] for fact in evicted) == ["intern-text", "intern-video"]
     assert {fact["by"] for fact in evicted} == {"video-now"}
     assert {fact["why"].partition(" uses more than its min, and ")[2] for fact in evicted} == {
-        "root/algorithm/video is within its own"
+        "root/algorithm/video uses no more than its own"
     }
     assert at(facts, "started", "video-now") == [3.5 * HOUR + 30.0], "when their grace is over"
     assert 4.5 * HOUR < at(facts, "started", "intern-text")[1] < 4.6 * HOUR, "they come back when it is done"

@@ -29,7 +29,7 @@ def checked(document: object) -> dict[str, Any]:
     case = {"actions": list(ACTIONS), **case}
     for action in case["actions"]:
         if action not in ACTIONS:
-            raise CaseError(f"the case has the action {action!r}, which is not one of {', '.join(ACTIONS)}")
+            raise CaseError(f"unknown action {action!r}; supported actions are {', '.join(ACTIONS)}")
     nodes = _named(case["nodes"], "node", _node)
     departments = _named(case.get("departments", ()), "department", _queue)
     queues = _named(case["queues"], "queue", _queue)
@@ -90,16 +90,16 @@ def _is_count_map(value: object) -> bool:
 
 _KINDS: Mapping[Callable[[object], bool], str] = {
     _is_number: "a number",
-    _is_integer: "a whole number",
-    _is_count: "a whole number of at least 0",
-    _is_amount: "a number of at least 0",
-    _is_text: "a text",
+    _is_integer: "an integer",
+    _is_count: "a non-negative integer",
+    _is_amount: "a non-negative number",
+    _is_text: "a string",
     _is_flag: "true or false",
     _is_list: "a list",
-    _is_texts: "a list of texts",
+    _is_texts: "a list of strings",
     _is_map: "an object",
-    _is_text_map: "an object of texts",
-    _is_count_map: "an object of whole numbers of at least 0",
+    _is_text_map: "an object with strings as values",
+    _is_count_map: "an object with non-negative integers as values",
 }
 
 _CASE: Fields = {
@@ -203,13 +203,13 @@ def _without_nulls(value: object) -> object:
 
 def _object(value: object, what: str, fields: Fields, *, needed: Iterable[str] = ()) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise CaseError(f"{what} is an object, not {_shown(value)}")
+        raise CaseError(f"{what} must be an object, not {_shown(value)}")
     for key in needed:
         if key not in value:
             raise CaseError(f"{what} has no {key}")
     for key, is_right in fields.items():
         if key in value and not is_right(value[key]):
-            raise CaseError(f"{key} of {what} is {_KINDS[is_right]}, not {_shown(value[key])}")
+            raise CaseError(f"{key} of {what} must be {_KINDS[is_right]}, not {_shown(value[key])}")
     return value
 
 
@@ -227,7 +227,7 @@ def _named(
         name = one["name"]
         if name in found:
             raise CaseError(f"two {kind}s are named {name}")
-        found[name] = check(one, f"the {kind} {name}")
+        found[name] = check(one, f"{kind} {name}")
     return list(found.values())
 
 
@@ -247,15 +247,15 @@ def _queue(queue: dict[str, Any], what: str) -> dict[str, Any]:
 def _job(job: dict[str, Any], what: str) -> dict[str, Any]:
     job = {"priority": 0, "gpus_per_task": 0, **_object(job, what, _JOB, needed=("queue", "tasks"))}
     if job.get("preemptibility", "") not in ("", "preemptible", "non-preemptible"):
-        raise CaseError(f"preemptibility of {what} is preemptible or non-preemptible, not {job['preemptibility']}")
+        raise CaseError(f"preemptibility of {what} must be preemptible or non-preemptible, not {job['preemptibility']}")
     pod_sets = {"default", *_pod_sets(job["sub_groups"], what)} if "sub_groups" in job else {"default"}
     for number, task in enumerate(job["tasks"]):
         one = f"task {number} of {what}"
         _object(task, one, _TASK, needed=("state",))
         if task["state"] not in BY_NAME:
-            raise CaseError(f"{one} is in the state {task['state']!r}, which is not one of {', '.join(BY_NAME)}")
+            raise CaseError(f"{one} has the unknown state {task['state']!r}; supported states are {', '.join(BY_NAME)}")
         if task.get("sub_group", "") not in pod_sets | {""}:
-            raise CaseError(f"{one} is in the sub-group {task['sub_group']}, which the job does not have")
+            raise CaseError(f"{one} belongs to sub-group {task['sub_group']}, which does not exist")
     return job
 
 
@@ -281,9 +281,7 @@ def _placed(jobs: Iterable[Mapping[str, Any]], nodes: set[str]) -> None:
         for number, task in enumerate(job["tasks"]):
             node = task.get("node", "")
             if node and node not in nodes:
-                raise CaseError(
-                    f"task {number} of the job {job['name']} is on the node {node}, which is not in the case"
-                )
+                raise CaseError(f"task {number} of job {job['name']} is on node {node}, which does not exist")
 
 
 def _queued(
@@ -295,9 +293,9 @@ def _queued(
     above = {queue["name"] for queue in queues} | {department["name"] for department in departments}
     for job in jobs:
         if job["queue"] not in above:
-            raise CaseError(f"the job {job['name']} is in the queue {job['queue']}, which is not in the case")
+            raise CaseError(f"job {job['name']} belongs to queue {job['queue']}, which does not exist")
     if not case.get("departments") and not case.get("disable_default_department"):
         return
     for queue in queues:
         if queue.get("parent") and queue["parent"] not in above:
-            raise CaseError(f"the queue {queue['name']} is below {queue['parent']}, which is not in the case")
+            raise CaseError(f"queue {queue['name']} has the parent {queue['parent']}, which does not exist")

@@ -24,7 +24,7 @@ def read_cases(text: str) -> list[dict[str, Any]]:
     """
     cases = [case for line, document in _documents(text) for case in _cases(document, line)]
     if not cases:
-        raise Malformed("it contains no case")
+        raise Malformed("the file contains no cases")
     return cases
 
 
@@ -32,10 +32,10 @@ def _documents(text: str) -> list[tuple[int | None, object]]:
     try:
         return [(None, _parsed(text))]
     except json.JSONDecodeError as wrong:
-        whole = Malformed(f"this is not JSON: {_said(wrong)}", wrong.lineno)
+        whole = Malformed(f"invalid JSON: {_said(wrong)}", wrong.lineno)
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
-        raise Malformed("it is empty")
+        raise Malformed("the file is empty")
     found: list[tuple[int | None, object]] = []
     for number, line in lines:
         try:
@@ -43,7 +43,7 @@ def _documents(text: str) -> list[tuple[int | None, object]]:
         except json.JSONDecodeError as wrong:
             if not found:
                 raise whole from None
-            raise Malformed(f"this is not JSON: {_said(wrong)}", number) from None
+            raise Malformed(f"invalid JSON: {_said(wrong)}", number) from None
         except Malformed as wrong:
             raise Malformed(wrong.message, number) from None
     return found
@@ -57,23 +57,23 @@ def _parsed(text: str) -> object:
     try:
         return json.loads(text, parse_constant=_refuse)
     except RecursionError:
-        raise Malformed("it is nested too deeply") from None
+        raise Malformed("too many levels of nesting") from None
     except json.JSONDecodeError:
         raise
     except ValueError:
         # A number of more digits than the interpreter converts.
-        raise Malformed("it contains a number that is too long") from None
+        raise Malformed("a number has too many digits") from None
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise Malformed(f"{constant} is not a number of JSON")
+    raise Malformed(f"{constant} is not a valid JSON number")
 
 
 def _cases(document: object, line: int | None) -> list[dict[str, Any]]:
     if isinstance(document, dict) and "cases" in document:
         document = document["cases"]
         if not isinstance(document, list):
-            raise Malformed("`cases` is a list of cases", line)
+            raise Malformed("`cases` must be a list", line)
     given = document if isinstance(document, list) else [document]
     found = []
     for number, case in enumerate(given):
@@ -83,5 +83,5 @@ def _cases(document: object, line: int | None) -> list[dict[str, Any]]:
             where = f"case {number}: " if isinstance(document, list) else ""
             raise Malformed(f"{where}{wrong}", line) from None
         except RecursionError:
-            raise Malformed("it is nested too deeply", line) from None
+            raise Malformed("too many levels of nesting", line) from None
     return found

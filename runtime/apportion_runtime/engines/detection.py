@@ -57,16 +57,16 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
     if asked is not None:
         model = named(asked)
         if model is not _NATIVE and model not in present:
-            raise NoModelError(f"there is no object of {model.title} among these")
+            raise NoModelError(f"none of these objects belongs to {model.title}")
         if model is _NATIVE and present:
             others = " and ".join(each.title for each in present)
-            raise NoModelError(f"these objects belong to {others}, and plain Kubernetes would not read them")
+            raise NoModelError(f"these objects belong to {others}, which plain Kubernetes ignores")
         return model
     if len(present) > 1:
         titles = " and ".join(model.title for model in present)
         names = " or ".join(model.name for model in present if model.made_by is not None)
         raise NoModelError(
-            f"these objects belong to {titles}; pass those of one cluster, or choose one with --engine {names}"
+            f"these objects belong to {titles}; pass the objects of one cluster, or choose an engine with --engine {names}"
         )
     if present and present[0].made_by is None:
         raise NoModelError(f"these objects belong to {present[0].title}, which cannot be simulated")

@@ -40,7 +40,7 @@ def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
     is_in_pod = named is None and (_ACCOUNT / "token").is_file()
     files = str(_ACCOUNT) if is_in_pod else named or str(Path.home() / ".kube" / "config")
     if not any(Path(file).exists() for file in files.split(os.pathsep)):
-        raise Unreachable(f"there is no {files}, which specifies how to reach a cluster; pass --kubeconfig FILE")
+        raise Unreachable(f"kubeconfig {files} does not exist; pass --kubeconfig FILE")
     try:
         if is_in_pod:
             load_incluster_config(client_configuration=configuration)
@@ -50,7 +50,7 @@ def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
         raise Unreachable(f"{refused.filename or files} cannot be read: {refused.strerror}") from None
     except (ConfigException, KeyError, TypeError, ValueError, AttributeError, yaml.YAMLError) as wrong:
         told = " ".join(str(wrong).split())
-        raise Unreachable(f"{files} does not specify how to reach a cluster: {told}") from None
+        raise Unreachable(f"invalid kubeconfig {files}: {told}") from None
     return Connection(configuration)
 
 
@@ -112,7 +112,7 @@ class Connection:
             raise Refused(refused.status, _said(refused)) from None
 
     def _unreachable(self, failed: Exception) -> Unreachable:
-        return Unreachable(f"{self._server} does not answer: {failed}")
+        return Unreachable(f"cannot reach {self._server}: {failed}")
 
 
 def _said(refused: DynamicApiError | ApiException) -> str:

@@ -46,19 +46,19 @@ class Counters(Collector):
 
     def collect(self) -> Iterator[Metric]:
         counted = (
-            ("cycles", "Scheduling cycles run", self.cycles),
-            ("pods_bound", "Pods bound to a node", self.bound),
-            ("pods_evicted", "Pods evicted", self.evicted),
-            ("writes_refused", "Writes that the API server rejected", self.refused),
-            ("cycle_seconds", "Time spent in scheduling cycles", self.seconds),
+            ("cycles", "Number of scheduling cycles", self.cycles),
+            ("pods_bound", "Number of pods bound to a node", self.bound),
+            ("pods_evicted", "Number of pods evicted", self.evicted),
+            ("writes_refused", "Number of writes that the API server rejected", self.refused),
+            ("cycle_seconds", "Total time spent in scheduling cycles", self.seconds),
         )
         for name, meaning, value in counted:
             yield CounterMetricFamily(f"apportion_scheduler_{name}", meaning, value)
         yield GaugeMetricFamily(
-            "apportion_scheduler_pods_waiting", "Pods that the last cycle left pending", self.waiting
+            "apportion_scheduler_pods_waiting", "Number of pods left pending by the last cycle", self.waiting
         )
         yield GaugeMetricFamily(
-            "apportion_scheduler_leader", "Whether this replica holds the lease", int(self.is_leader)
+            "apportion_scheduler_leader", "1 if this replica is the leader, 0 otherwise", int(self.is_leader)
         )
 
 
@@ -108,11 +108,11 @@ def served(port: int, counters: Counters) -> Iterator[int]:
             if self.path == "/metrics":
                 text = generate_latest(registry).decode()
             elif self.path == "/readyz" and not counters.is_ready:
-                status, text = HTTPStatus.SERVICE_UNAVAILABLE, "not listed yet\n"
+                status, text = HTTPStatus.SERVICE_UNAVAILABLE, "the initial list of the cluster is not complete\n"
             elif self.path == "/healthz" and time.monotonic() - counters.alive_at >= STUCK_S:
-                status, text = HTTPStatus.SERVICE_UNAVAILABLE, f"no cycle has ended for {STUCK_S:g} s\n"
+                status, text = HTTPStatus.SERVICE_UNAVAILABLE, f"no cycle has completed in the last {STUCK_S:g} s\n"
             elif self.path not in ("/healthz", "/readyz"):
-                status, text = HTTPStatus.NOT_FOUND, "there are /healthz, /readyz and /metrics\n"
+                status, text = HTTPStatus.NOT_FOUND, "not found; available paths are /healthz, /readyz and /metrics\n"
             body = text.encode()
             self.send_response(status)
             self.send_header("Content-Type", CONTENT_TYPE_LATEST if self.path == "/metrics" else "text/plain")

@@ -47,7 +47,7 @@ class Mirror:
         for kind, listed in self._listed.items():
             if not listed.wait(timeout_s):
                 raise Unreachable(
-                    self.faults.get(kind, f"{WATCHED[kind].plural} could not be listed in {timeout_s:g} s")
+                    self.faults.get(kind, f"timed out listing {WATCHED[kind].plural} after {timeout_s:g} s")
                 )
 
     def stop(self) -> None:
@@ -181,7 +181,7 @@ class Mirror:
         for event in self._connection.lines(path, _WATCH_S):
             one: dict[str, Any] = event["object"]
             if event["type"] == "ERROR":
-                raise Refused(int(one.get("code", 0)), str(one.get("message", "the watch ended")))
+                raise Refused(int(one.get("code", 0)), str(one.get("message", "watch closed")))
             version = str(one["metadata"]["resourceVersion"])
             if event["type"] == "BOOKMARK":
                 continue

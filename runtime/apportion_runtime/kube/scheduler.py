@@ -32,8 +32,8 @@ from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.quantities import time_text
 
-_SHARED = "shares a GPU, which this scheduler does not allocate: that requires the engine's own binder"
-_CLAIMS = "requests devices through resource claims, which this scheduler does not allocate"
+_SHARED = "the pod requests a shared GPU, which this scheduler does not allocate: sharing requires KAI's binder"
+_CLAIMS = "the pod uses resource claims, which this scheduler does not allocate"
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ def run(
     mirror = Mirror(connection)
     mirror.start(_LISTED_S)
     counters.is_ready = True
-    say("the cluster is listed")
+    say("initial list of the cluster complete")
     try:
         _run_cycles(mirror, options, leadership, counters, say=say, ended=ended)
     finally:
@@ -95,7 +95,7 @@ def _run_cycles(
         try:
             result = run_cycle(mirror, now, scheduler=options.scheduler, shard=options.shard)
         except (Refused, Unreachable) as failed:
-            say(f"the cycle was not finished: {failed}")
+            say(f"cycle failed: {failed}")
             continue
         counters.cycles += 1
         counters.bound += len(result.bound)
@@ -103,7 +103,7 @@ def _run_cycles(
         counters.refused += len(result.refused)
         counters.waiting = len(set(result.waiting))
         counters.seconds += time.monotonic() - began
-        for word, done in (("bound", result.bound), ("evicted", result.evicted), ("refused", result.refused)):
+        for word, done in (("bound", result.bound), ("evicted", result.evicted), ("write rejected:", result.refused)):
             if done:
                 say(f"{word} {', '.join(done)}")
 
@@ -115,6 +115,6 @@ def _lead(leadership: Leadership | None, counters: Counters, say: Callable[[str]
     except (Refused, Unreachable) as failed:
         # Who cannot renew must not decide: another may.
         counters.is_leader = False
-        say(f"the lease is not available: {failed}")
+        say(f"cannot acquire or renew the lease: {failed}")
     if counters.is_leader != was:
-        say("leads" if counters.is_leader else "follows")
+        say("became the leader" if counters.is_leader else "lost leadership")

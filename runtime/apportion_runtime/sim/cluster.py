@@ -307,4 +307,4 @@ def _event_of(incident: Incident) -> Event:
         case "priority":
             _, namespace, name = incident.object
             return JobChanged(namespace, name, incident.priority)
-    raise ValueError(f"there is no incident `{incident.what}`")
+    raise ValueError(f"unknown event `{incident.what}`")

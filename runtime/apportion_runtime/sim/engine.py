@@ -43,7 +43,7 @@ def reading(what: str) -> Generator[None]:
     except UnreadableError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as wrong:
-        raise UnreadableError(f"{what} does not have the form of its API: {wrong}") from None
+        raise UnreadableError(f"invalid {what}: {wrong}") from None
 
 
 class Engine(Protocol):

@@ -69,11 +69,11 @@ def _objects(cluster_state: ClusterState) -> Iterator[str]:
     """Each pod is one object, and stands where the object says."""
     stored = {made["metadata"]["uid"]: made for made in cluster_state.store.list("Pod")}
     for uid in stored.keys() ^ cluster_state.pods.keys():
-        yield f"pod {uid} is known on one side only"
+        yield f"pod {uid} exists only in the object store or only in the scheduler"
     for uid in stored.keys() & cluster_state.pods.keys():
         said, known = stored[uid]["spec"].get("nodeName"), cluster_state.pods[uid].record.node
         if said != known:
-            yield f"pod {cluster_state.pods[uid].name} is on {said}, but the scheduler has it on {known}"
+            yield f"pod {cluster_state.pods[uid].name} is on {said}, but the scheduler records {known}"
 
 
 def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
         node = cluster_state.records.nodes.get(name)
         if node is None:
             if pods:
-                yield f"pods are on {name}, which does not exist"
+                yield f"pods are on node {name}, which does not exist"
             continue
         used: Counter[str] = Counter()
         devices = 0
@@ -97,11 +97,13 @@ def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
                 devices += pod.record.gpu.count
         for resource, amount in used.items():
             if amount > node.allocatable.get(resource, 0.0) + _TOLERANCE:
-                yield f"{name} holds {amount:g} of {resource} and has {node.allocatable.get(resource, 0.0):g}"
+                yield f"pods on {name} use {amount:g} of {resource}; allocatable is {node.allocatable.get(resource, 0.0):g}"
         if devices + len(shared) > node.allocatable.get("gpu", 0.0):
-            yield f"{name} promises {devices} devices and {len(shared)} shared ones of {node.allocatable.get('gpu', 0.0):g}"
+            yield f"{devices} whole and {len(shared)} shared devices are allocated on {name}, which has {node.allocatable.get('gpu', 0.0):g}"
         memory = (node.gpu_memory or 100) // 100 * 100
-        yield from (f"{name} promises {mib} MiB of device {group}" for group, mib in shared.items() if mib > memory)
+        yield from (
+            f"{mib} MiB of device {group} are allocated on {name}" for group, mib in shared.items() if mib > memory
+        )
 
 
 def _mib(pod: PodState, node: Node) -> int:
@@ -118,7 +120,7 @@ def _half_started(gangs: Iterable[Running], cluster_state: ClusterState) -> Iter
             if record is None or group.has_lost or not sum(group.placed.values()):
                 continue
             if not is_satisfied(record.root, group.placed):
-                yield f"{group.name} has {sum(group.placed.values())} pods placed, less than its minimum"
+                yield f"{group.name} has {sum(group.placed.values())} pods placed, fewer than its minimum"
 
 
 def over_limit(cluster_state: ClusterState) -> Iterator[str]:
@@ -140,4 +142,4 @@ def over_limit(cluster_state: ClusterState) -> Iterator[str]:
         queue = queues[name]
         bound = (queue.cpu, queue.memory, queue.gpu)[resource].limit
         if bound >= 0 and amount > bound * (100 if resource == 2 else 1) + _TOLERANCE:
-            yield f"queue {name} holds {amount} of resource {resource}, over its limit {bound:g}"
+            yield f"queue {name} uses {amount} of resource {resource}, more than its limit of {bound:g}"

@@ -153,7 +153,7 @@ def _without_none(arguments: tuple[Any, ...]) -> Any:
 def _list_decoder(each: Decode, made: Callable[[list[Any]], Any]) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not list:
-            raise Malformed(f"{described_value(value)}, and must be a list")
+            raise Malformed(f"expected a list, found {described_value(value)}")
         items: list[Any] = []
         for number, item in enumerate(value):
             try:
@@ -168,7 +168,7 @@ def _list_decoder(each: Decode, made: Callable[[list[Any]], Any]) -> Decode:
 def _row_decoder(parts: list[Decode]) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not list or len(value) != len(parts):
-            raise Malformed(f"{described_value(value)}, and must be a list of {len(parts)}")
+            raise Malformed(f"expected a list of {len(parts)} items, found {described_value(value)}")
         items: list[Any] = []
         for number, (part, item) in enumerate(zip(parts, value, strict=True)):
             try:
@@ -183,11 +183,11 @@ def _row_decoder(parts: list[Decode]) -> Decode:
 def _mapping_decoder(each: Decode) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not dict:
-            raise Malformed(f"{described_value(value)}, and must be a mapping")
+            raise Malformed(f"expected a mapping, found {described_value(value)}")
         made: dict[str, Any] = {}
         for key, item in value.items():
             if type(key) is not str:
-                raise Malformed(f"the key {key!r} is not text")
+                raise Malformed(f"the key {key!r} is not a string")
             try:
                 made[key] = each(item)
             except Malformed as wrong:
@@ -207,13 +207,13 @@ def _record_decoder(cls: type) -> Decode:
                 one = _status if is_status(cls, f.name) else _decoder(hints(cls)[f.name])
                 decoders[key_of(cls, f.name)] = (f.name, one)
         if type(value) is not dict:
-            raise Malformed(f"{described_value(value)}, and must be a mapping")
+            raise Malformed(f"expected a mapping, found {described_value(value)}")
         made: dict[str, Any] = {}
         for key, item in value.items():
             found = decoders.get(key)
             if found is None:
                 near = get_close_matches(str(key), decoders, n=1)
-                raise Malformed(f"there is no field `{key}`" + (f"; did you mean `{near[0]}`?" if near else ""), (key,))
+                raise Malformed(f"unknown field `{key}`" + (f"; did you mean `{near[0]}`?" if near else ""), (key,))
             try:
                 made[found[0]] = found[1](item)
             except Malformed as wrong:
@@ -234,7 +234,7 @@ def _float(value: Any) -> float:
         except OverflowError:
             raise Malformed("the number is too large") from None
     if kind is not float:
-        raise Malformed(f"{described_value(value)}, and must be a number")
+        raise Malformed(f"expected a number, found {described_value(value)}")
     if not math.isfinite(value):
         raise Malformed(f"{value} is not a finite number")
     return cast("float", value)
@@ -242,48 +242,48 @@ def _float(value: Any) -> float:
 
 def _int(value: Any) -> int:
     if type(value) is not int:
-        raise Malformed(f"{described_value(value)}, and must be a whole number")
+        raise Malformed(f"expected an integer, found {described_value(value)}")
     return value
 
 
 def _str(value: Any) -> str:
     if type(value) is not str:
-        raise Malformed(f"{described_value(value)}, and must be text")
+        raise Malformed(f"expected a string, found {described_value(value)}")
     return value
 
 
 def _bool(value: Any) -> bool:
     if type(value) is not bool:
-        raise Malformed(f"{described_value(value)}, and must be true or false")
+        raise Malformed(f"expected a boolean, found {described_value(value)}")
     return value
 
 
 def _scalar(value: Any) -> Any:
     if type(value) not in _SCALARS:
-        raise Malformed(f"{described_value(value)}, and must be text, a number, true or false")
+        raise Malformed(f"expected a string, a number or a boolean, found {described_value(value)}")
     return value
 
 
 def _status(value: Any) -> int:
     if type(value) is not str or value not in BY_NAME:
-        raise Malformed(f"{described_value(value)}, and must be one of {', '.join(BY_NAME)}")
+        raise Malformed(f"expected one of {', '.join(BY_NAME)}, found {described_value(value)}")
     return BY_NAME[value]
 
 
 def described_value(value: object) -> str:
-    """Return what a wrong value is, in words."""
+    """Return a description of a value for an error message."""
     match value:
         case None:
-            return "it is empty"
+            return "no value"
         case bool():
-            return f"`{str(value).lower()}` is a truth value"
+            return f"the boolean `{str(value).lower()}`"
         case int() | float():
-            return f"`{value}` is a number"
+            return f"the number `{value}`"
         case str():
-            return f"`{value if len(value) <= 40 else value[:39] + '…'}` is text"
+            return f"the string `{value if len(value) <= 40 else value[:39] + '…'}`"
         case list():
-            return "it is a list"
+            return "a list"
         case dict():
-            return "it is a mapping"
+            return "a mapping"
         case _:
-            return f"it is a {type(value).__name__}"
+            return f"a value of type {type(value).__name__}"

@@ -40,9 +40,7 @@ def read_document(data: Mapping[str, Any]) -> tuple[Snapshot, Settings]:
     rest = dict(data)
     version = rest.pop("apiVersion", None)
     if version != API_VERSION:
-        raise Malformed(
-            f"`{version}` is not a version that this program reads, which is {API_VERSION}", ("apiVersion",)
-        )
+        raise Malformed(f"unsupported version `{version}`; the supported version is {API_VERSION}", ("apiVersion",))
     rest.pop("kind", None)
     try:
         settings = from_plain(Settings, rest.pop("settings", None) or {})

@@ -17,7 +17,7 @@ from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 _LIST = "List"
 ENGINE_CONFIGURATION = "EngineConfiguration"
 """Kind of what the engine's own dump says of its configuration."""
-_RENDER = "pass what `kubectl get -o json` or `-o yaml` prints, or a document of kind Snapshot"
+_RENDER = "pass the output of `kubectl get -o json` or `-o yaml`, or a document of kind Snapshot"
 _DUMPED = {
     "pods": ("v1", "Pod"),
     "nodes": ("v1", "Node"),
@@ -96,12 +96,12 @@ def documents_of(text: str) -> Iterator[Any]:
             try:
                 documents = list(_yaml_documents(text))
             except NotText:
-                raise NotText(f"this is not JSON: {wrong.msg.lower()}", wrong.lineno) from None
+                raise NotText(f"invalid JSON: {wrong.msg.lower()}", wrong.lineno) from None
             yield from documents
         except RecursionError:
-            raise NotText("this is not JSON: it is nested too deeply", 0) from None
+            raise NotText("invalid JSON: too many levels of nesting", 0) from None
         except ValueError:
-            raise NotText("this cannot be read: a number has too many digits", 0) from None
+            raise NotText("invalid JSON: a number has too many digits", 0) from None
         return
     yield from _yaml_documents(text)
 
@@ -130,12 +130,12 @@ def _yaml_documents(text: str) -> Iterator[Any]:
         check_bounds(text)
         yield from yaml.load_all(text, Loader=Loader)
     except BoundsError as wrong:
-        raise NotText(f"this cannot be read: {wrong.message}", wrong.line) from None
+        raise NotText(f"invalid YAML: {wrong.message}", wrong.line) from None
     except yaml.MarkedYAMLError as wrong:
         mark = wrong.problem_mark or wrong.context_mark
-        raise NotText(f"this is not YAML: {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
+        raise NotText(f"invalid YAML:  {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:
-        raise NotText(f"this is not YAML: {str(wrong).splitlines()[0]}", 0) from None
+        raise NotText(f"invalid YAML:  {str(wrong).splitlines()[0]}", 0) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class _ObjectCollector:
         if isinstance(document, list):
             self._items(document, place, (), ("", ""))
         elif not isinstance(document, dict):
-            self._refuse(f"{described_value(document)}, and must be an object", place)
+            self._refuse(f"expected an object, found {described_value(document)}", place)
         elif isinstance(raw := document.get("rawObjects"), dict):
             self._dump(document, raw, place)
         else:
@@ -178,7 +178,7 @@ class _ObjectCollector:
         for number, item in enumerate(items):
             at = ObjectLocation(place.source, place.document, (*path, number))
             if not isinstance(item, dict):
-                self._refuse(f"{described_value(item)}, and must be an object", at)
+                self._refuse(f"expected an object, found {described_value(item)}", at)
             elif item.get("kind"):
                 self.objects.append(LocatedObject(item, at))
             elif kind:

@@ -87,5 +87,5 @@ def parse_duration(text: str) -> float:
 def parse_integer(text: str) -> int:
     """Return a decimal whole number. Raises `ValueError`."""
     if not _INTEGER.fullmatch(text):
-        raise ValueError(f"`{text}` is not a whole number")
+        raise ValueError(f"`{text}` is not an integer")
     return int(text)

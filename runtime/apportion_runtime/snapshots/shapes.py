@@ -13,7 +13,7 @@ from typing import Any
 from apportion_runtime.snapshots.codec import described_value
 
 Path = tuple[str | int, ...]
-_WORDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+_WORDS: Mapping[type, str] = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def shape_mismatch(value: Any, shape: Any) -> tuple[Path, str] | None:
     kind = type(shape)
     if kind is dict:
         if type(value) is not dict:
-            return (), f"{described_value(value)}, and must be a mapping"
+            return (), f"expected a mapping, found {described_value(value)}"
         for key, held in value.items():
             # What is not in the shape is not read.
             below = shape.get(key, object)
@@ -48,7 +48,7 @@ def shape_mismatch(value: Any, shape: Any) -> tuple[Path, str] | None:
 
 def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:
     if type(value) is not list:
-        return (), f"{described_value(value)}, and must be a list"
+        return (), f"expected a list, found {described_value(value)}"
     for number, item in enumerate(value):
         found = shape_mismatch(item, shape)
         if found is not None:
@@ -58,10 +58,10 @@ def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:
 
 def _misshapen_each(value: Any, shape: Any) -> tuple[Path, str] | None:
     if type(value) is not dict:
-        return (), f"{described_value(value)}, and must be a mapping"
+        return (), f"expected a mapping, found {described_value(value)}"
     for key, item in value.items():
         if type(key) is not str:
-            return (), f"the key `{key}` is not text: quote it"
+            return (), f"the key `{key}` is not a string; quote it"
         if type(item) is not shape:
             found = shape_mismatch(item, shape)
             if found is not None:
@@ -72,8 +72,8 @@ def _misshapen_each(value: Any, shape: Any) -> tuple[Path, str] | None:
 def _misfit(value: Any, shape: type) -> tuple[Path, str] | None:
     if shape is Amount:
         fits = isinstance(value, str | int | float) and not isinstance(value, bool)
-        return None if fits else ((), f"{described_value(value)}, and must be a quantity such as 500m or 16Gi")
+        return None if fits else ((), f"expected a quantity such as 500m or 16Gi, found {described_value(value)}")
     if shape is object or type(value) is shape or (shape is float and type(value) is int):
         return None
-    quote = ": quote it" if shape is str and not isinstance(value, dict | list) else ""
-    return (), f"{described_value(value)}, and must be {_WORDS[shape]}{quote}"
+    quote = "; quote it" if shape is str and not isinstance(value, dict | list) else ""
+    return (), f"expected {_WORDS[shape]}, found {described_value(value)}{quote}"

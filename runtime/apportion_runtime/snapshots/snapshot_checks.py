@@ -83,33 +83,33 @@ def _duplicates(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
 
 
 def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
-    hint = "write an amount of 0 or more"
+    hint = "use a non-negative amount"
     for node in snapshot.nodes:
         for name, amount in node.allocatable.items():
             if amount < 0:
                 message = f"it has {amount:g} of {name}, which is negative"
                 yield Fault(NEGATIVE, f"node {node.name}", message, hint, places.at("Node", node.name, "allocatable"))
         if node.gpu_memory is not None and node.gpu_memory < LEAST_DEVICE_MEMORY:
-            message = f"its GPUs have {node.gpu_memory} MiB, and the engine counts hundreds"
-            hint_of_memory = "write MiB, or leave the memory out"
+            message = f"its GPUs have {node.gpu_memory} MiB of memory, but the engine counts in units of 100 MiB"
+            hint_of_memory = "specify the memory in MiB, or omit it"
             yield Fault(
                 QUANTITY, f"node {node.name}", message, hint_of_memory, places.at("Node", node.name, "gpu_memory")
             )
     for pod in snapshot.pods:
         if min(pod.request.values(), default=0.0) < 0:
             name = min(pod.request, key=lambda name: pod.request[name])
-            message = f"it asks for {pod.request[name]:g} of {name}, which is negative"
+            message = f"it requests {pod.request[name]:g} of {name}, which is negative"
             yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "request"))
         gpu = pod.gpu
         if min(gpu.count, gpu.portion, gpu.memory, gpu.dra) < 0 or any(n < 0 for _, n in gpu.mig):
-            message = "it asks for a negative number of GPUs"
+            message = "it requests a negative number of GPUs"
             yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu"))
     for queue in snapshot.queues:
         for name, of in (("cpu", queue.cpu), ("memory", queue.memory), ("gpu", queue.gpu)):
             if min(of.quota, of.limit) < UNLIMITED or of.weight < 0:
-                message = f"its quota, limit or weight of {name} is negative; the engine accepts only -1, for unlimited"
+                message = f"its quota, limit or weight of {name} is invalid; the only negative value the engine accepts is -1, unlimited"
                 place = places.at("Queue", queue.name, "resources")
-                yield Fault(IGNORED_VALUE, f"queue {queue.name}", message, "write -1, or 0 or more", place)
+                yield Fault(IGNORED_VALUE, f"queue {queue.name}", message, "use -1 or a non-negative value", place)
 
 
 def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]:
@@ -117,14 +117,14 @@ def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]
     in_cycles: set[str] = set()
     for name, parent in parents.items():
         if parent is not None and parent not in parents:
-            message = f"its parent `{parent}` does not exist; the engine ignores the queue, with everything below it"
+            message = f"its parent `{parent}` does not exist; the engine ignores the queue and its descendants"
             yield Fault(
                 UNKNOWN_QUEUE, f"queue {name}", message, _instead(parent, parents), places.at("Queue", name, "parent")
             )
         cycle = _cycle(name, parents)
         if cycle and name not in in_cycles:
             in_cycles.update(cycle)
-            message = f"its parents lead back to it: {' → '.join((*cycle, cycle[0]))}"
+            message = f"its parents form a cycle:  {' → '.join((*cycle, cycle[0]))}"
             hint = "remove the parent of one of them"
             yield Fault(CYCLE, f"queue {name}", message, hint, places.at("Queue", name, "parent"))
 
@@ -148,15 +148,13 @@ def _groups(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for group in snapshot.pod_groups:
         address, place = f"pod group {group.namespace}/{group.name}", places.at("PodGroup", group.uid, "queue")
         if group.queue not in names:
-            said = f"its queue `{group.queue}` does not exist" if group.queue else "it names no queue"
-            message = f"{said}; it is left pending"
+            said = f"its queue `{group.queue}` does not exist" if group.queue else "it has no queue"
+            message = f"{said}; it stays pending"
             yield Fault(UNKNOWN_QUEUE, address, message, _instead(group.queue, names - inner), place)
         elif group.queue in inner:
-            message = f"its queue `{group.queue}` has queues below it; the engine schedules only jobs of leaf queues"
+            message = f"its queue `{group.queue}` has child queues; the engine schedules only jobs of leaf queues"
             below = sorted(queue.name for queue in snapshot.queues if queue.parent == group.queue)
-            yield Fault(
-                UNKNOWN_QUEUE, address, message, f"name one of the queues below it: {', '.join(below[:5])}", place
-            )
+            yield Fault(UNKNOWN_QUEUE, address, message, f"use one of its child queues: {', '.join(below[:5])}", place)
 
 
 def _pods(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str]) -> Iterator[Fault]:
@@ -166,14 +164,14 @@ def _pods(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str
     for pod in snapshot.pods:
         is_known = pod.node is None or pod.node in nodes or pod.node in elsewhere
         if not is_known and pod.status & ACTIVE_USED_STATUSES:
-            message = f"it runs on the node `{pod.node}`, which does not exist; it occupies no node"
+            message = f"its node `{pod.node}` does not exist; it uses no resources of any node"
             place = places.at("Pod", pod.uid, "node")
             yield Fault(UNKNOWN_NODE, _pod(pod), message, _instead(pod.node or "", nodes), place)
         if pod.group is None:
             continue
         group = groups.get(pod.group)
         if group is None:
-            message = f"its pod group `{pod.group}` does not exist; nothing is decided about it"
+            message = f"its pod group `{pod.group}` does not exist; the pod is not scheduled"
             place = places.at("Pod", pod.uid, "group")
             yield Fault(UNKNOWN_GROUP, _pod(pod), message, _instead(pod.group, groups), place)
         elif (pod.sub_group or "default") not in parts[pod.group]:
@@ -183,9 +181,9 @@ def _pods(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str
 def _of_no_part(pod: Pod, group: PodGroup, parts: Collection[str], places: RecordLocations) -> Fault:
     whose = f"pod group {group.namespace}/{group.name}"
     message = (
-        f"{whose} has no sub-group `{pod.sub_group}`; the pod is left pending"
+        f"{whose} has no sub-group `{pod.sub_group}`; the pod stays pending"
         if pod.sub_group
-        else f"it names none of the sub-groups of {whose}; it is left pending"
+        else f"it has no sub-group of {whose}; it stays pending"
     )
     hint = _instead(pod.sub_group, parts)
     return Fault(UNKNOWN_SUB_GROUP, _pod(pod), message, hint, places.at("Pod", pod.uid, "sub_group"))
@@ -222,8 +220,8 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
         for group in pod.gpu_groups:
             parts[group] = parts.get(group, 0.0) + portion
         if not pod.gpu_groups and not pod.gpu.mig:
-            message = "it has a fraction of an unknown GPU; it counts as having none"
-            hint = "keep the label runai-gpu-group of pods that share a device"
+            message = "it uses a fraction of an unknown GPU; the fraction is not counted"
+            hint = "include the runai-gpu-group label of pods that share a device"
             yield Fault(IGNORED_VALUE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu_groups"))
     over = [
         f"{_amount(name, used[name])} of {_amount(name, had)} {name}"
@@ -234,13 +232,13 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
     if devices > 0 and gpus + len(parts) > devices:
         over.append(f"{gpus + len(parts):g} of {devices:g} GPUs")
     if over:
-        message = f"its pods use more than it has: {', '.join(over)}"
+        message = f"its pods use more than is allocatable:  {', '.join(over)}"
         hint = "export all objects at one point in time"
         yield Fault(OVERCOMMITTED, address, message, hint, place)
     for group, portion in sorted(parts.items()):
         if round(portion * _PARTS) > _PARTS:
-            message = f"pods hold {portion:.4g} of the GPU that `{group}` names"
-            hint = "let the fractions of pods with the same runai-gpu-group add up to at most 1"
+            message = f"pods use {portion:.4g} of the GPU of runai-gpu-group `{group}`"
+            hint = "reduce the fractions of pods with the same runai-gpu-group to a total of at most 1"
             yield Fault(OVERLAPPING, address, message, hint, place)
 
 
@@ -265,7 +263,7 @@ def _held_twice(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
             name = f"{claim.namespace}/{claim.name}"
             other = holders.setdefault(key, name)
             if other != name:
-                message = f"it has the device {'/'.join(key)}, which the claim {other} has, too"
+                message = f"device {'/'.join(key)} is also allocated to claim {other}"
                 hint = "export all objects at one point in time"
                 place = places.at("ResourceClaim", name, "allocation")
                 yield Fault(OVERLAPPING, f"resource claim {name}", message, hint, place)
@@ -280,4 +278,4 @@ def _instead(wrong: str, known: Iterable[str]) -> str:
     near = get_close_matches(wrong, names, n=1)
     if near:
         return f"did you mean `{near[0]}`?"
-    return f"name an existing one: {', '.join(sorted(names)[:5])}" if names else "include the objects that it names"
+    return f"use an existing name: {',  '.join(sorted(names)[:5])}" if names else "include the referenced objects"

@@ -95,8 +95,8 @@ def _read_document(
 ) -> SnapshotReading:
     data, place = documents[0]
     if len(found) > 1:
-        message = f"a document of kind {KIND} must be alone, but there are {len(found) - 1} other objects with it"
-        faults.append(Fault(UNREADABLE, KIND, message, "pass the document alone", documents[-1].place))
+        message = f"a document of kind {KIND} must be the only object, but there are {len(found) - 1} others"
+        faults.append(Fault(UNREADABLE, KIND, message, "pass only the document", documents[-1].place))
     try:
         snapshot, settings = read_document(data)
     except Malformed as wrong:
@@ -113,7 +113,7 @@ def _nothing(sources: Sequence[Source]) -> Fault:
     kinds = ", ".join(sorted({kind for group, kind in KINDS if group in ("", GROUP)}))
     name = sources[0].name if sources else "-"
     hint = f"pass objects of these kinds: {kinds}"
-    return Fault(UNREADABLE, name, "there is no node, queue or pod in it", hint, None, name)
+    return Fault(UNREADABLE, name, "it contains no nodes, queues or pods", hint, None, name)
 
 
 def _said(wrong: Malformed) -> str:

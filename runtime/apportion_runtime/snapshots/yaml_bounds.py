@@ -33,7 +33,7 @@ def check_bounds(text: str) -> None:
                 open_nodes.append((event.anchor, n_values))
                 n_values += 1
                 if len(open_nodes) > MAX_DEPTH:
-                    raise BoundsError(f"it is nested deeper than {MAX_DEPTH} levels", _line(event))
+                    raise BoundsError(f"more than {MAX_DEPTH} levels of nesting", _line(event))
             elif isinstance(event, yaml.CollectionEndEvent):
                 anchor, before = open_nodes.pop()
                 if anchor is not None:
@@ -44,10 +44,10 @@ def check_bounds(text: str) -> None:
                     sizes[event.anchor] = 1
             elif isinstance(event, yaml.AliasEvent):
                 if any(anchor == event.anchor for anchor, _ in open_nodes):
-                    raise BoundsError("an alias refers to what contains it", _line(event))
+                    raise BoundsError("an alias refers to its own parent", _line(event))
                 n_values += sizes.get(event.anchor or "", 1)
             if n_values > MAX_VALUES:
-                raise BoundsError(f"it expands to more than {MAX_VALUES} values", _line(event))
+                raise BoundsError(f"more than {MAX_VALUES} values after expanding aliases", _line(event))
     except yaml.YAMLError:
         return
 

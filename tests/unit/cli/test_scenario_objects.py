@@ -82,7 +82,7 @@ def test_objects_of_several_engines_are_of_none(run: Run, scenario: Path, tmp_pa
     result = run("simulate", mixed, "--scenario", scenario)
     assert result.code == 3
     assert "these objects belong to KAI Scheduler and Kueue" in result.err
-    assert "choose one with --engine kai or kueue" in result.err
+    assert "choose an engine with --engine kai or kueue" in result.err
 
 
 def test_plain_kubernetes_is_not_asked_to_read_another_engines_objects(
@@ -91,14 +91,14 @@ def test_plain_kubernetes_is_not_asked_to_read_another_engines_objects(
     tree = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue"))
     result = run("simulate", tree, "--scenario", scenario, "--engine", "native")
     assert result.code == 3
-    assert "these objects belong to Volcano, and plain Kubernetes would not read them" in result.err
+    assert "these objects belong to Volcano, which plain Kubernetes ignores" in result.err
 
 
 def test_an_engine_that_cannot_begin_says_why(run: Run, scenario: Path, tmp_path: Path) -> None:
     tree = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue"))
     result = run("simulate", tree, "--scenario", scenario)
     assert result.code == 3
-    assert "objects.yaml: there is no ConfigMap volcano-scheduler-configmap" in result.err
+    assert "objects.yaml: ConfigMap volcano-scheduler-configmap does not exist" in result.err
 
 
 def test_what_a_tree_holds_as_templates_is_not_applied(run: Run, scenario: Path, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_objects_that_are_no_yaml_have_their_line(run: Run, tmp_path: Path, scen
     result = run("simulate", file, "--scenario", scenario)
     assert (result.code, result.err) == (
         3,
-        f"apportion: error: {file}: line 3: this is not YAML: mapping values are not allowed in this context\n",
+        f"apportion: error: {file}: line 3: invalid YAML:  mapping values are not allowed in this context\n",
     )
 
 

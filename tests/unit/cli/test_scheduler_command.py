@@ -15,7 +15,7 @@ Run = Callable[..., Any]
 def test_without_a_kubeconfig_it_says_which_file_it_looked_for(run: Run, tmp_path: Path) -> None:
     told = run("scheduler", "--kubeconfig", tmp_path / "nothing")
     assert told.code == 3
-    assert f"there is no {tmp_path / 'nothing'}" in told.err
+    assert f"kubeconfig {tmp_path / 'nothing'} does not exist" in told.err
     assert "--kubeconfig" in told.err
 
 

@@ -42,16 +42,16 @@ def test_text_says_what_was_decided_and_why(run: Run) -> None:
 @pytest.mark.parametrize(
     ("job", "why"),
     [
-        ("over-limit", "queue search is at its limit"),
-        ("over-guarantee", "non-preemptible work must stay within quotas"),
-        ("over-fair-share", "may not reclaim from other queues"),
+        ("over-limit", "queue search would exceed its limit"),
+        ("over-guarantee", "non-preemptible jobs would exceed the quota"),
+        ("over-fair-share", "cannot reclaim from other queues"),
         ("too-large", "Max GPU resources available in a single node"),
         ("elsewhere", "3 do not match its node selector"),
-        ("incomplete", "the job needs 4 pods to start and has 2"),
-        ("gated", "held by scheduling gates"),
+        ("incomplete", "the job requires 4 pods to start but has 2"),
+        ("gated", "(1 gated)"),
         ("lost-queue", "queue speech does not exist"),
         ("delayed", "its preemption delay is 2h0m0s"),
-        ("lost-part", "1 pod of part workers, which the pod group does not have"),
+        ("lost-part", "1 pod in sub-group workers, which the pod group does not define"),
     ],
 )
 def test_a_job_is_pending_for_each_reason(run: Run, job: str, why: str) -> None:
@@ -65,7 +65,7 @@ def test_a_job_is_pending_for_each_reason(run: Run, job: str, why: str) -> None:
 def test_findings_stand_beside_the_result(run: Run) -> None:
     result = run("simulate", "--cycle", BUSY)
     assert "busy.yaml:" in result.err
-    assert "warning[AP806] its queue `speech` does not exist; it is left pending" in result.err
+    assert "warning[AP806] its queue `speech` does not exist; it stays pending" in result.err
     assert "2 warnings" in result.err
     assert run("simulate", "--cycle", BUSY, "--fail-on", "warning").code == 1
 
@@ -172,18 +172,18 @@ def test_a_job_needs_a_snapshot(run: Run) -> None:
 
 WRONG = {
     "no text": ("\x00{", 1, "AP801"),
-    "no object": ("just words", 1, "and must be an object"),
+    "no object": ("just words", 1, "expected an object"),
     "nothing in it": ("{}", 1, "an object has no kind"),
-    "no cluster": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", 1, "there is no node, queue or pod in it"),
+    "no cluster": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", 1, "it contains no nodes, queues or pods"),
     "another version": (
         "apiVersion: apportion.dev/v2\nkind: Snapshot\n",
         1,
-        "wrong.yaml:1: error[AP801] `apiVersion`: `apportion.dev/v2` is not a version that this program reads",
+        "wrong.yaml:1: error[AP801] `apiVersion`: unsupported version `apportion.dev/v2`",
     ),
     "an unknown field": (
         "apiVersion: apportion.dev/v1\nkind: Snapshot\nnodes:\n  - name: a\n    allocatable: {}\n    label: {}\n",
         1,
-        "wrong.yaml:6: error[AP801] `nodes[0].label`: there is no field `label`; did you mean `labels`?",
+        "wrong.yaml:6: error[AP801] `nodes[0].label`: unknown field `label`; did you mean `labels`?",
     ),
     "a record twice": (
         "apiVersion: apportion.dev/v1\nkind: Snapshot\nqueues:\n  - {name: a, parent: null}\n  - {name: a, parent: null}\n",
@@ -194,7 +194,7 @@ WRONG = {
         "apiVersion: apportion.dev/v1\nkind: Snapshot\nnodes: []\npods:\n"  # noqa: ISC004 - one text.
         "  - {uid: u, name: p, namespace: n, group: null,\n     status: Running, node: b}\n",
         0,
-        "wrong.yaml:6: warning[AP807] it runs on the node `b`",
+        "wrong.yaml:6: warning[AP807] its node `b`",
     ),
 }
 

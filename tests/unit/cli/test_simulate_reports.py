@@ -82,7 +82,7 @@ def test_the_story_tells_which_share_forbids_a_job_to_reclaim(run: Run, files: P
     (waits,) = (line for line in lines if " waits: " in line)
     assert waits.startswith("00:10:00  a2 (a) waits: ")
     assert waits.endswith(
-        "; may not reclaim from other queues: a uses 1 GPU, asks for 1 GPU, and its fair share is 1 GPU"
+        "; cannot reclaim from other queues: a uses 1 GPU and requests 1 GPU more; its fair share is 1 GPU"
     )
 
 
@@ -195,8 +195,11 @@ def test_a_scenario_takes_nodes_from_the_policy_s_pools(run: Run, tmp_path: Path
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("policy.yaml", "scenario.yaml:2: nodes[0].policy_pool: the cluster has no node pool l40; it has h100, l4"),
-        ("wide.yaml", "a rendered tree has no node pools: list the nodes here"),
+        (
+            "policy.yaml",
+            "scenario.yaml:2: nodes[0].policy_pool: the cluster has no node pool l40; its node pools are h100, l4",
+        ),
+        ("wide.yaml", "a rendered tree has no node pools: define the nodes in the scenario"),
     ],
 )
 def test_a_node_pool_that_the_policy_does_not_have(run: Run, files: Path, source: str, said: str) -> None:
@@ -222,7 +225,7 @@ def test_the_devices_of_each_pod_are_in_json(run: Run, files: Path) -> None:
     bound = [fact for fact in map(json.loads, (files / "e").read_text().splitlines()) if fact["what"] == "bound"]
     assert [(fact["gpus"], fact["gpu_groups"]) for fact in bound] == [(0.5, [shared])] * 2
     inner = next(found for found in report["workloads"] if found["name"] == "inner")
-    assert inner["why_waiting"] == "queue top has child queues, and only leaf queues run jobs"
+    assert inner["why_waiting"] == "queue top has child queues; only leaf queues run jobs"
 
 
 def test_a_cluster_in_shards_is_simulated_shard_by_shard(run: Run, files: Path) -> None:

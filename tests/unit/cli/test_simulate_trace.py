@@ -99,7 +99,7 @@ def test_a_row_with_a_fault_stops_the_run_in_one_sentence(run: Run, queues: Path
     pods.write_text(PODS.replace("p-3,1000", "p-3,many"))
     refused = run("simulate", queues, "--trace", openb)
     assert refused.code == 3
-    fault = f"{pods}:5: cpu_milli `many` is not a whole number of 0 or more; correct cpu_milli in this row"
+    fault = f"{pods}:5: cpu_milli `many` is not a non-negative integer; correct cpu_milli in this row"
     assert fault in refused.err
     assert "--trace-skip-faults skips" in refused.err
     assert "Traceback" not in refused.err
@@ -113,7 +113,7 @@ def test_a_row_with_a_fault_stops_the_run_in_one_sentence(run: Run, queues: Path
     [
         (
             "sn,cpu\n",
-            ":1: there is no column cpu_milli, memory_mib, gpu, model; use the lists of cluster-trace-gpu-v2",
+            ":1: missing column cpu_milli, memory_mib, gpu, model; use the unmodified files of cluster-trace-gpu-v2",
         ),
         ("\x00", ":1: "),
         (None, "openb_node_list_all_node.csv cannot be read: No such file or directory"),
@@ -149,4 +149,4 @@ def test_usage(run: Run, queues: Path, arguments: list[str], said: str) -> None:
 def test_a_load_that_cannot_be_made_is_said(run: Run, queues: Path, openb: str) -> None:
     refused = run("simulate", queues, "--trace", openb, "--trace-load", "50")
     assert refused.code == 3
-    assert "rescaling arrivals gives a load of" in refused.err
+    assert "rescaling arrivals can reach a load of" in refused.err

@@ -26,11 +26,11 @@ def test_reclaim_names_the_share_that_was_left() -> None:
             "pod team/r-0 (job r, queue b) on n: reclaim for job team/j of queue a",
             "  queue b uses 4 GPUs, more than its quota of 2 GPUs",
             "  queue b: 4 GPUs before, 2 GPUs after (quota 2 GPUs, fair share 2 GPUs)",
-            "  queue b: 2 cores before, 1 core after (quota no bound, fair share 2 cores)",
-            "  queue b: 2 GB before, 1 GB after (quota no bound, fair share 2 GB)",
+            "  queue b: 2 cores before, 1 core after (quota unlimited, fair share 2 cores)",
+            "  queue b: 2 GB before, 1 GB after (quota unlimited, fair share 2 GB)",
             "  queue a: 0 GPUs before, 2 GPUs after (quota 2 GPUs, fair share 2 GPUs)",
-            "  queue a: 0 cores before, 1 core after (quota no bound, fair share 1 core)",
-            "  queue a: 0 GB before, 1 GB after (quota no bound, fair share 1 GB)",
+            "  queue a: 0 cores before, 1 core after (quota unlimited, fair share 1 core)",
+            "  queue a: 0 GB before, 1 GB after (quota unlimited, fair share 1 GB)",
         )
     ]
 
@@ -61,7 +61,7 @@ def test_over_its_quota_but_within_its_fair_share() -> None:
     )
     (eviction,) = evictions(session)
     assert (eviction.rule, eviction.moved_to is not None) == ("over-quota", True)
-    assert eviction.because == "queue b uses 2 GPUs, more than its quota of 1 GPU, and queue a is within its own"
+    assert eviction.because == "queue b uses 2 GPUs, more than its quota of 1 GPU, and queue a is within its quota"
 
 
 def test_preemption_names_the_priorities() -> None:
@@ -82,8 +82,8 @@ def test_consolidation_says_where_the_pod_goes() -> None:
     )
     ((head, because, moved),) = told(session)
     assert head.endswith("consolidation for job team/j of queue q")
-    assert because == "  it is moved to make room, and its queue keeps its resources"
-    assert moved in ("  it waits for a new place on n0", "  it waits for a new place on n1")
+    assert because == "  it is moved to free space on its node; its queue loses no resources"
+    assert moved in ("  it will be rescheduled on n0", "  it will be rescheduled on n1")
 
 
 def test_a_stale_gang_is_told_what_it_lacks() -> None:
@@ -91,7 +91,7 @@ def test_a_stale_gang_is_told_what_it_lacks() -> None:
     assert told(session) == [
         (
             "pod team/r-0 (job r, queue q) on n: stalegangeviction",
-            "  its gang needs 2 pods and has been short for more than 60 s",
+            "  its gang has had fewer than the required 2 pods for more than 60 s",
         )
     ]
     assert Settings().staleness_grace == 60

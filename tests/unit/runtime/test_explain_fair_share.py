@@ -21,25 +21,25 @@ CASES = {
         {"q": 3},
         [
             "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
-            "    requests 3 GPUs; quota 4 GPUs, limit no bound",
-            "    3 GPUs within its quota",
+            "    requests 3 GPUs; quota 4 GPUs, limit unlimited",
+            "    3 GPUs from its quota",
         ],
     ),
     "nothing asked": (
         [queue("q", quota=4), queue("r", quota=4)],
         {"r": 3},
-        ["  GPUs: nothing, because it requests none"],
+        ["  GPUs: none, because none is requested"],
     ),
     "surplus by weight": (
         [queue("q", quota=2, weight=1), queue("r", quota=2, weight=3)],
         {"q": 8, "r": 8},
         [
             "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
-            "    requests 8 GPUs; quota 2 GPUs, limit no bound",
-            "    2 GPUs within its quota",
+            "    requests 8 GPUs; quota 2 GPUs, limit unlimited",
+            "    2 GPUs from its quota",
             "    1 GPU in surplus round 1: 25% of 4 GPUs",
             "      weight 1 of 4 at priority 100",
-            "    no more: nothing is left",
+            "    no more: nothing remains",
         ],
     ),
     "what others leave goes round again": (
@@ -47,12 +47,12 @@ CASES = {
         {"q": 8, "r": 2},
         [
             "  GPUs: fair share 6 GPUs of the 8 GPUs of the cluster",
-            "    requests 8 GPUs; quota 0 GPUs, limit no bound",
+            "    requests 8 GPUs; quota 0 GPUs, limit unlimited",
             "    4 GPUs in surplus round 1: 50% of 8 GPUs",
             "      weight 1 of 2 at priority 100",
             "    2 GPUs in surplus round 2: 100% of 2 GPUs",
             "      weight 1 of 2 at priority 100",
-            "    no more: nothing is left",
+            "    no more: nothing remains",
         ],
     ),
     "what rounding leaves": (
@@ -60,11 +60,11 @@ CASES = {
         {"q": 8, "r": 8, "s": 8},
         [
             "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
-            "    requests 8 GPUs; quota 0 GPUs, limit no bound",
+            "    requests 8 GPUs; quota 0 GPUs, limit unlimited",
             "    2 GPUs in surplus round 1: 33.333% of 8 GPUs",
             "      weight 1 of 3 at priority 100",
             "    1 GPU from rounding",
-            "    no more: nothing is left",
+            "    no more: nothing remains",
         ],
     ),
     "past use": (
@@ -72,10 +72,10 @@ CASES = {
         {"q": 8, "r": 8},
         [
             "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
-            "    requests 8 GPUs; quota 0 GPUs, limit no bound",
+            "    requests 8 GPUs; quota 0 GPUs, limit unlimited",
             "    3 GPUs in surplus round 1: 42.857% of 8 GPUs",
-            "      weight 1 of 2 at priority 100, past use 25% (k 1)",
-            "    no more: nothing is left",
+            "      weight 1 of 2 at priority 100, past usage 25% (k 1)",
+            "    no more: nothing remains",
         ],
     ),
     "limit": (
@@ -84,7 +84,7 @@ CASES = {
         [
             "  GPUs: fair share 2 GPUs of the 8 GPUs of the cluster",
             "    requests 8 GPUs; quota 1 GPU, limit 2 GPUs",
-            "    1 GPU within its quota",
+            "    1 GPU from its quota",
             "    1 GPU in surplus round 1: 100% of 7 GPUs",
             "      weight 1 of 1 at priority 100",
             "    no more: its limit is 2 GPUs",
@@ -95,9 +95,9 @@ CASES = {
         {"q": 8},
         [
             "  GPUs: fair share 1 GPU of the 8 GPUs of the cluster",
-            "    requests 8 GPUs; quota 1 GPU, limit no bound",
-            "    1 GPU within its quota",
-            "    no more, although 7 GPUs are left: its weight is 0",
+            "    requests 8 GPUs; quota 1 GPU, limit unlimited",
+            "    1 GPU from its quota",
+            "    no more, although 7 GPUs remain: its weight is 0",
         ],
     ),
     "a higher priority takes all": (
@@ -105,9 +105,9 @@ CASES = {
         {"q": 8, "r": 8},
         [
             "  GPUs: fair share 1 GPU of the 8 GPUs of the cluster",
-            "    requests 8 GPUs; quota 1 GPU, limit no bound",
-            "    1 GPU within its quota",
-            "    no more: nothing is left",
+            "    requests 8 GPUs; quota 1 GPU, limit unlimited",
+            "    1 GPU from its quota",
+            "    no more: nothing remains",
         ],
     ),
     "below a parent": (
@@ -115,11 +115,11 @@ CASES = {
         {"q": 8},
         [
             "  GPUs: fair share 4 GPUs of the 4 GPUs of queue org",
-            "    requests 8 GPUs; quota 2 GPUs, limit no bound",
-            "    2 GPUs within its quota",
+            "    requests 8 GPUs; quota 2 GPUs, limit unlimited",
+            "    2 GPUs from its quota",
             "    2 GPUs in surplus round 1: 100% of 2 GPUs",
             "      weight 1 of 1 at priority 100",
-            "    no more: nothing is left",
+            "    no more: nothing remains",
         ],
     ),
 }

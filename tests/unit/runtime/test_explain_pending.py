@@ -41,7 +41,7 @@ def reasons(session: Session, name: str = "j") -> list[str]:
     return [reason.text for reason in why_pending(session, session.jobs[name]).reasons]
 
 
-NO_LOWER = "nothing to preempt in queue q: no preemptible work of lower priority runs there"
+NO_LOWER = "nothing to preempt in queue q: no preemptible job of lower priority is running"
 CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     "queue missing": (lambda: run(hosts(1), [queue("q")], [job("j", "other")]), ["queue other does not exist"]),
     "parent missing": (
@@ -50,11 +50,11 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     ),
     "inner queue": (
         lambda: run(hosts(1), [queue("q"), queue("below", "q")], [job("j", "q")]),
-        ["queue q has child queues, and only leaf queues run jobs"],
+        ["queue q has child queues; only leaf queues run jobs"],
     ),
     "gates": (
         lambda: run(hosts(1), [queue("q")], [job("j", "q", 2, pod={"status": GATED})]),
-        ["the job needs 2 pods to start and has 0, 2 more held by scheduling gates"],
+        ["the job requires 2 pods to start but has 0 (2 gated)"],
     ),
     "too few pods of a part": (
         lambda: run(
@@ -62,17 +62,17 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [queue("q")],
             [job("j", "q", root=SubGroup("", None, (SubGroup("w", 2),)), pod={"sub_group": "w"})],
         ),
-        ["part w needs 2 pods to start and has 1"],
+        ["sub-group w requires 2 pods to start but has 1"],
     ),
     "limit above": (
         lambda: run(hosts(3), LIMITED, [job("r", "q", 2), job("j", "q", priority=40)]),
-        ["queue org is at its limit: 2 GPUs of 2 GPUs in use, 1 GPU more asked"],
+        ["queue org would exceed its limit of 2 GPUs: 2 GPUs in use, 1 GPU more requested"],
     ),
     "guarantee": (
         lambda: run(hosts(3), [queue("q", quota=1)], [job("j", "q", 2, priority=100)]),
         [
-            ("non-preemptible work must stay within quotas: queue q has 1 GPU, 0 GPUs held by such work, "
-            "2 GPUs more asked"),
+            ("non-preemptible jobs would exceed the quota of queue q, 1 GPU: 0 GPUs in use by such jobs, "
+            "2 GPUs more requested"),
         ],
     ),
     "fair share": (
@@ -82,17 +82,17 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r0", "a", on="n0"), job("wants", "a"), job("r1", "b", on="n1"), job("j", "b")],
         ),
         [
-            "may not reclaim from other queues: b uses 1 GPU, asks for 1 GPU, and its fair share is 1 GPU",
-            "nothing to preempt in queue b: no preemptible work of lower priority runs there",
-            "no node for pod j-0: of 2 nodes 2 lack GPUs",
+            "cannot reclaim from other queues: b uses 1 GPU and requests 1 GPU more; its fair share is 1 GPU",
+            "nothing to preempt in queue b: no preemptible job of lower priority is running",
+            "no node fits pod j-0: of 2 nodes, 2 lack GPUs",
         ],
     ),
-    "others within their share": (
+    "others within their fair share": (
         lambda: run(hosts(1), TWO, [job("r", "b", on="n0"), job("j", "a")]),
         [
-            "nothing to reclaim from other queues: b within their share",
-            "nothing to preempt in queue a: no preemptible work of lower priority runs there",
-            "no node for pod j-0: of 1 node 1 lacks GPUs",
+            "nothing to reclaim from other queues: b within their fair share",
+            "nothing to preempt in queue a: no preemptible job of lower priority is running",
+            "no node fits pod j-0: of 1 node, 1 lacks GPUs",
         ],
     ),
     "minimum runtime": (
@@ -102,9 +102,9 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r", "b", on="n0", last_start=NOW - 60), job("j", "a")],
         ),
         [
-            "nothing to reclaim from other queues: 1 job not yet for their minimum runtime",
-            "nothing to preempt in queue a: no preemptible work of lower priority runs there",
-            "no node for pod j-0: of 1 node 1 lacks GPUs",
+            "nothing to reclaim from other queues: 1 job still within the minimum runtime",
+            "nothing to preempt in queue a: no preemptible job of lower priority is running",
+            "no node fits pod j-0: of 1 node, 1 lacks GPUs",
         ],
     ),
     "preemption delay": (
@@ -114,8 +114,8 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r", "b", on="n0"), job("j", "a", preemption_delay=3600.0)],
         ),
         [
-            "may not evict others for 50m0s more: its preemption delay is 1h0m0s",
-            "no node for pod j-0: of 1 node 1 lacks GPUs",
+            "cannot evict other jobs for another 50m0s: its preemption delay is 1h0m0s",
+            "no node fits pod j-0: of 1 node, 1 lacks GPUs",
         ],
     ),
     "more than any node has": (
@@ -137,8 +137,8 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("j", "q", gpus=4, pod={"node_affinity": H100})],
         ),
         [
-            ("no node for pod j-0: of 1,224 nodes 1,200 lack GPUs (1,200 even when empty), 20 do not match its node "
-            "selector or affinity, 3 are not ready or cordoned, 1 has a taint that it does not tolerate")
+            ("no node fits pod j-0: of 1,224 nodes, 1,200 lack GPUs (1,200 even when empty), 20 do not match its node "
+            "selector or node affinity, 3 are not ready or cordoned, 1 has a taint that it does not tolerate")
         ],
     ),
     "other resources": (
@@ -148,14 +148,14 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [*(job(f"r{i}", "q", gpus=0, on=name) for i, name in enumerate("nmp")), job("j", "q", gpus=0)],
         ),
         [
-            "nothing to reclaim from other queues: no other queue runs anything",
+            "nothing to reclaim from other queues: no job is running in another queue",
             NO_LOWER,
-            "no node for pod j-0: of 3 nodes 1 lacks CPU, 1 lacks memory, 1 has no room for another pod",
+            "no node fits pod j-0: of 3 nodes, 1 lacks CPU, 1 lacks memory, 1 has the maximum number of pods",
             ],
     ),
     "gang": (
         lambda: run(hosts(3), [queue("q")], [job("j", "q", 4)], actions=("allocate",)),
-        ["no node for pod j-3 (3 of 4 pods found one): of 3 nodes 3 lack GPUs"],
+        ["no node fits pod j-3 (3 of 4 pods can be placed): of 3 nodes, 3 lack GPUs"],
     ),
     "pods beside it": (
         lambda: run(
@@ -164,7 +164,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("j", "q", 3, pod={"anti_affinity": ALONE, "labels": {"app": "x"}})],
             actions=("allocate",),
         ),
-        ["no node for pod j-2 (2 of 3 pods found one): of 2 nodes 2 do not match its pod anti-affinity"],
+        ["no node fits pod j-2 (2 of 3 pods can be placed): of 2 nodes, 2 do not match its pod anti-affinity"],
     ),
     "topology": (
         lambda: run(
@@ -186,15 +186,15 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r0", "q", on="n0", preemptible=False), job("r1", "q", on="n1", preemptible=False), job("j", "q", gpus=2)],
         ),
         [
-            "nothing to reclaim from other queues: no other queue runs anything",
+            "nothing to reclaim from other queues: no job is running in another queue",
             NO_LOWER,
-            "no node for pod j-0: of 2 nodes 2 lack GPUs",
-            "consolidation made no room, although in total 2 GPUs free would do for the 2 GPUs asked",
+            "no node fits pod j-0: of 2 nodes, 2 lack GPUs",
+            "consolidation found no solution: 2 GPUs requested, 2 GPUs free in total but fragmented across nodes",
         ],
     ),
     "waits for those who leave": (
         lambda: run(hosts(1), [queue("a", quota=1), queue("b", quota=0)], [job("r", "b", on="n0"), job("j", "a")]),
-        ["1 pod waits for what is being released on n0"],
+        ["1 pod waits for resources that are being released on n0"],
     ),
 }  # fmt: skip
 
@@ -209,7 +209,7 @@ def test_pods_of_a_part_that_is_not_there_are_named() -> None:
     group, pods = job("j", "q")
     lost = replace(pods[0], uid="lost", name="lost", sub_group="gone")
     session = run(hosts(1), [queue("q")], [(group, [*pods, lost])])
-    assert reasons(session) == ["1 pod of part gone, which the pod group does not have"]
+    assert reasons(session) == ["1 pod in sub-group gone, which the pod group does not define"]
 
 
 def test_jobs_that_have_their_places_are_left_out() -> None:
@@ -219,14 +219,14 @@ def test_jobs_that_have_their_places_are_left_out() -> None:
 
 
 def test_lines_number_the_reasons_and_fit_a_terminal() -> None:
-    session = CASES["others within their share"][0]()
+    session = CASES["others within their fair share"][0]()
     lines = list(wrapped(why_pending(session, session.jobs["j"]).lines))
     assert lines == [
         "job team/j in queue a: 1 pending",
-        "  1. nothing to reclaim from other queues: b within their share",
-        "  2. nothing to preempt in queue a: no preemptible work of lower priority runs",
-        "     there",
-        "  3. no node for pod j-0: of 1 node 1 lacks GPUs",
+        "  1. nothing to reclaim from other queues: b within their fair share",
+        "  2. nothing to preempt in queue a: no preemptible job of lower priority is",
+        "     running",
+        "  3. no node fits pod j-0: of 1 node, 1 lacks GPUs",
     ]
 
 
@@ -242,7 +242,7 @@ def test_a_document_has_kinds_texts_and_numbers() -> None:
     (reason,) = document(why_pending(session, session.jobs["j"]))["reasons"]
     assert reason == {
         "kind": "no-node",
-        "text": "no node for pod j-3 (3 of 4 pods found one): of 3 nodes 3 lack GPUs",
+        "text": "no node fits pod j-3 (3 of 4 pods can be placed): of 3 nodes, 3 lack GPUs",
         "pod": "j-3",
         "part": "default",
         "n_placed": 3,

@@ -59,30 +59,30 @@ def test_all_rows_are_accounted_for() -> None:
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("p,1,1,1,1000,,LS,Running,0,5", ("there are 10 fields where the heading has 11; "
-         "give every row one field for each column")),
-        ("p,x,1,1,1000,,LS,Running,0,5,0", ("cpu_milli `x` is not a whole number of 0 or more; "
+        ("p,1,1,1,1000,,LS,Running,0,5", ("the row has 10 fields, but the header has 11; "
+         "give every row one field per column")),
+        ("p,x,1,1,1000,,LS,Running,0,5,0", ("cpu_milli `x` is not a non-negative integer; "
          "correct cpu_milli in this row")),
-        ("p,1,-1,1,1000,,LS,Running,0,5,0", ("memory_mib `-1` is not a whole number of 0 or more; "
+        ("p,1,-1,1,1000,,LS,Running,0,5,0", ("memory_mib `-1` is not a non-negative integer; "
          "correct memory_mib in this row")),
         ("p,1,1,1,1001,,LS,Running,0,5,0", ("gpu_milli 1001 is not a fraction of a device; "
-         "write 1 to 1000, thousandths of each device")),
+         "use 1 to 1000, in thousandths of each device")),
         ("p,1,1,1,0,,LS,Running,0,5,0", ("gpu_milli 0 is not a fraction of a device; "
-         "write 1 to 1000, thousandths of each device")),
+         "use 1 to 1000, in thousandths of each device")),
         ("p,1,1,1,1000,,Gold,Running,0,5,0", ("the rules have no QoS `Gold`; "
-         "add it to the rules, or write one of BE, Burstable, Guaranteed, LS")),
+         "add it to the rules, or use one of BE, Burstable, Guaranteed, LS")),
         ("p,1,1,1,1000,,LS,Lost,0,5,0", ("`Lost` is not a pod phase; "
-         "write one of Running, Pending, Unknown, Succeeded, Failed")),
-        ("p,1,1,1,1000,,LS,Running,,5,0", "there is no creation_time; write the second at which the pod was created"),
-        ("p,1,1,1,1000,,LS,Running,nan,5,0", ("creation_time `nan` is not a number of seconds of 0 or more; "
+         "use one of Running, Pending, Unknown, Succeeded, Failed")),
+        ("p,1,1,1,1000,,LS,Running,,5,0", "creation_time is missing; set it to the time at which the pod was created, in seconds"),
+        ("p,1,1,1,1000,,LS,Running,nan,5,0", ("creation_time `nan` is not a non-negative number of seconds; "
          "correct creation_time in this row")),
-        ("p,1,1,1,1000,,LS,Running,3,5,2", ("its times are not in the order creation, scheduled, deletion; "
+        ("p,1,1,1,1000,,LS,Running,3,5,2", ("creation_time, scheduled_time and deletion_time are not in ascending order; "
          "correct the times of this row")),
-        ("p,1,1,1,1000,,LS,Running,0,5,6", ("its times are not in the order creation, scheduled, deletion; "
+        ("p,1,1,1,1000,,LS,Running,0,5,6", ("creation_time, scheduled_time and deletion_time are not in ascending order; "
          "correct the times of this row")),
-        ("pod-1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is listed twice; give every row another name"),
-        ("Pod_1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is listed twice; give every row another name"),
-        ("___,1,1,1,1000,,LS,Running,0,5,0", "`___` is not a name; give it one of letters and digits"),
+        ("pod-1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is listed twice; give every row a unique name"),
+        ("Pod_1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is listed twice; give every row a unique name"),
+        ("___,1,1,1,1000,,LS,Running,0,5,0", "`___` is not a valid name; use letters and digits"),
     ],
 )  # fmt: skip
 def test_bad_row_is_reported_with_line_and_cure_and_the_others_are_read(row: str, told: str) -> None:
@@ -94,9 +94,9 @@ def test_bad_row_is_reported_with_line_and_cure_and_the_others_are_read(row: str
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("node-c,1,1,2,", "a node of 2 GPUs has no model; set the model of nodes with GPUs, and of no others"),
-        ("node-c,1,1,0,G2", "a node of 0 GPUs has model `G2`; set the model of nodes with GPUs, and of no others"),
-        ("node-a,1,1,0,", "`node-a` is listed twice; give every row another name"),
+        ("node-c,1,1,2,", "a node with 2 GPUs has no model; set the model on nodes with GPUs, and on no others"),
+        ("node-c,1,1,0,G2", "a node with 0 GPUs has model `G2`; set the model on nodes with GPUs, and on no others"),
+        ("node-a,1,1,0,", "`node-a` is listed twice; give every row a unique name"),
     ],
 )
 def test_bad_node_is_reported_with_line_and_cure(row: str, told: str) -> None:
@@ -108,16 +108,16 @@ def test_bad_node_is_reported_with_line_and_cure(row: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("pods", "told"),
     [
-        ("", ("pods.csv:1: there is no column name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, "
+        ("", ("pods.csv:1: missing column name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, "
          "pod_phase, creation_time, deletion_time, scheduled_time; ")),
-        (PODS.replace("qos", "class"), "pods.csv:1: there is no column qos; "),
+        (PODS.replace("qos", "class"), "pods.csv:1: missing column qos; "),
         (_HEADING + ",qos\n", "pods.csv:1: the column `qos` occurs twice; "),
     ],
 )  # fmt: skip
 def test_what_is_no_pod_list_is_refused(pods: str, told: str) -> None:
     with pytest.raises(TraceError) as refused:
         _read(pods)
-    assert str(refused.value) == told + "use the lists of cluster-trace-gpu-v2023 unchanged, with their header"
+    assert str(refused.value) == told + "use the unmodified files of cluster-trace-gpu-v2023, with their header"
 
 
 @pytest.mark.parametrize("changed", ["\ufeff" + PODS, PODS.replace("\n", "\r\n"), PODS + "\n\n"])

@@ -63,7 +63,7 @@ def test_the_same_seed_packs_alike() -> None:
 
 @pytest.mark.parametrize("trace", [replace(PAIR, nodes=()), _trace(replace(_LIKE, n_pods=2))])
 def test_what_cannot_be_packed_is_refused(trace: Trace) -> None:
-    with pytest.raises(ValueError, match=r"GPU|one pod"):
+    with pytest.raises(ValueError, match=r"GPU|single pod"):
         pack(trace, Rule.BEST_FIT)
 
 

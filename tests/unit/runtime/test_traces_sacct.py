@@ -156,9 +156,9 @@ def test_runs_of_a_job_that_was_requeued_are_jobs_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"JobID": "7.batch"}, "7.batch is a step of a job that is listed itself"),
-        ({"JobID": "7_3.0"}, "7_3.0 is a step of a job that is listed itself"),
-        ({"State": "REVOKED"}, "the job runs on another cluster of the federation"),
+        ({"JobID": "7.batch"}, "7.batch is a step of a job that has its own row"),
+        ({"JobID": "7_3.0"}, "7_3.0 is a step of a job that has its own row"),
+        ({"State": "REVOKED"}, "the job ran on another cluster of the federation"),
     ],
 )
 def test_rows_that_are_no_jobs_are_reported_and_are_no_faults(changed: Mapping[str, str], told: str) -> None:
@@ -167,44 +167,43 @@ def test_rows_that_are_no_jobs_are_reported_and_are_no_faults(changed: Mapping[s
     assert (trace.n_rows, len(trace.jobs)) == (2, 1)
 
 
-_AS_LISTED = f"list with sacct -P -X --format={FORMAT}"
+_AS_LISTED = f"run sacct -P -X --format={FORMAT}"
 
 
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"JobID": "seven"}, "`seven` is not a job; list JobID as sacct does, such as 12, 12_3 or 12+1"),
+        ({"JobID": "seven"}, "`seven` is not a job ID; use sacct's format, such as 12, 12_3 or 12+1"),
         ({"JobID": "7_[1,3,...]"}, ("the tasks of `7_[1,3,...]` cannot be determined; "
-         "list with --array, which gives each task a row")),
+         "run sacct with --array, which prints one row per task")),
         ({"JobID": "7_[0-999999999]"}, ("`7_[0-999999999]` is not a list of 1 to 100000 tasks; "
-         "list with --array, which gives each task a row")),
-        ({"JobID": "6"}, "the job 6 submitted at 2026-11-02T08:00:00 is listed twice; list every job once"),
-        ({"State": "DONE"}, "`DONE` is not a job state; list State as sacct does, such as COMPLETED"),
-        ({"State": ""}, "`` is not a job state; list State as sacct does, such as COMPLETED"),
+         "run sacct with --array, which prints one row per task")),
+        ({"JobID": "6"}, "the job 6 submitted at 2026-11-02T08:00:00 is listed twice; keep one row per job"),
+        ({"State": "DONE"}, "`DONE` is not a job state; use sacct's format, such as COMPLETED"),
+        ({"State": ""}, "`` is not a job state; use sacct's format, such as COMPLETED"),
         ({"Submit": "Unknown"}, f"its submission time is missing; {_AS_LISTED}"),
         ({"Submit": "Mon 12:34:56"}, ("Submit `Mon 12:34:56` is not a time such as 2026-11-21T08:00:00; "
-         "list without SLURM_TIME_FORMAT")),
+         "run sacct without SLURM_TIME_FORMAT")),
         ({"Elapsed": "10m"}, "Elapsed `10m` is not a duration such as 1-02:03:04; correct Elapsed in this row"),
         ({"State": "CANCELLED", **_WAITED, "End": "Unknown"}, "it is CANCELLED but its end time is missing; "
          + _AS_LISTED),
         ({"State": "CANCELLED", **_WAITED, "End": "2026-11-01T00:00:00"}, ("it ended before it was submitted; "
          "correct Submit and End of this row")),
-        ({"AllocTRES": "", "ReqTRES": ""}, f"neither AllocTRES nor ReqTRES states what it requests; {_AS_LISTED}"),
-        ({"AllocTRES": "mem=4G,node=1"}, ("`mem=4G,node=1` names no cpu; "
-         "list with --noconvert, and AllocTRES and ReqTRES in full")),
-        ({"AllocTRES": "cpu=1.5K"}, ("cpu `1.5K` is not a whole number; "
-         "list with --noconvert, and AllocTRES and ReqTRES in full")),
+        ({"AllocTRES": "", "ReqTRES": ""}, f"AllocTRES and ReqTRES are both empty; {_AS_LISTED}"),
+        ({"AllocTRES": "mem=4G,node=1"}, ("`mem=4G,node=1` has no cpu entry; "
+         "run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
+        ({"AllocTRES": "cpu=1.5K"}, ("cpu `1.5K` is not an integer; "
+         "run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
         ({"AllocTRES": "cpu=1,mem=4X"}, ("mem `4X` is not an amount of memory; "
-         "list with --noconvert, and AllocTRES and ReqTRES in full")),
+         "run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
         ({"AllocTRES": "cpu=8,gres/gp"}, ("`cpu=8,gres/gp` is not a list of resources such as "
-         "cpu=8,gres/gpu=2,mem=64G,node=1; list with --noconvert, and AllocTRES and ReqTRES in full")),
-        ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("its GPUs are of 2 types, a100 and v100; "
-         "write a row for each type")),
-        ({"AllocTRES": "cpu=8,gres/shard=1"}, ("the rules do not say how many gres/shard are one GPU; state in the "
-         "rules how many shard are")),
+         "cpu=8,gres/gpu=2,mem=64G,node=1; run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
+        ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("it has GPUs of 2 types, a100 and v100; "
+         "use one row per type")),
+        ({"AllocTRES": "cpu=8,gres/shard=1"}, ("the rules do not define how many gres/shard make one GPU; set it in the rules")),
         ({"AllocTRES": "cpu=8,node=999999999"}, ("`cpu=8,node=999999999` is a job on 999999999 nodes; "
-         "correct it; at most 100000 are read")),
-        ({"Account": ""}, "it has no account; name a queue in the rules for the account that is empty"),
+         "correct the value; the maximum is 100000")),
+        ({"Account": ""}, "it has no account; map the empty account to a queue in the rules"),
     ],
 )  # fmt: skip
 def test_bad_row_is_reported_with_line_and_cure_and_the_others_are_read(changed: Mapping[str, str], told: str) -> None:
@@ -217,8 +216,8 @@ def test_row_with_a_delimiter_within_a_field_is_reported() -> None:
     trace = _read(_row(), _row(JobID="8") + "|x")
     assert [skip.text for skip in trace.faults] == [
         (
-            "jobs.txt:3: there are 13 fields where the heading has 12; "
-            "leave out columns of free text such as JobName, or list with another --delimiter"
+            "jobs.txt:3: the row has 13 fields, but the header has 12; "
+            "omit free-text columns such as JobName, or use another --delimiter"
         )
     ]
 
@@ -236,7 +235,7 @@ def test_another_delimiter_is_read() -> None:
 
 @pytest.mark.parametrize("text", ["", _row(), HEADING.replace("AllocTRES", "ReqGRES")])
 def test_what_is_no_such_listing_is_refused(text: str) -> None:
-    with pytest.raises(TraceError, match=r"^jobs\.txt:1: there is no column .*; list with sacct -P -X --format=JobID,"):
+    with pytest.raises(TraceError, match=r"^jobs\.txt:1: missing column .*; run sacct -P -X --format=JobID,"):
         read_sacct(Source("jobs.txt", text))
 
 

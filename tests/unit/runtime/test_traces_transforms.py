@@ -77,13 +77,13 @@ def test_compressed_on_nodes_takes_of_each_shape_its_part() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda: inflated(replace(TRACE, nodes=())), "nodes with GPUs and of jobs that ask for them"),
-        (lambda: inflated(replace(TRACE, jobs=_JOBS[1:2])), "nodes with GPUs and of jobs that ask for them"),
+        (lambda: inflated(replace(TRACE, nodes=())), "nodes with GPUs and jobs that request GPUs"),
+        (lambda: inflated(replace(TRACE, jobs=_JOBS[1:2])), "nodes with GPUs and jobs that request GPUs"),
         (lambda: compressed_on_nodes(TRACE, 0.0), "0 is not a fraction of the nodes"),
         (lambda: compressed_on_nodes(TRACE, 1.5), "1.5 is not a fraction of the nodes"),
-        (lambda: compressed_in_time(TRACE, 0.9), "and not 0.9; keep a fraction of the nodes first"),
-        (lambda: faster(TRACE, 0.0), "the speed factor must be more than 0, not 0"),
-        (lambda: faster(TRACE, float("inf")), "the speed factor must be more than 0, not inf"),
+        (lambda: compressed_in_time(TRACE, 0.9), "but not 0.9; reduce the number of nodes first"),
+        (lambda: faster(TRACE, 0.0), "the speed factor must be greater than 0, not 0"),
+        (lambda: faster(TRACE, float("inf")), "the speed factor must be greater than 0, not inf"),
     ],
 )
 def test_what_cannot_be_made_is_refused(change: Callable[[], Trace], told: str) -> None:

@@ -21,7 +21,7 @@ def decimals(value: float) -> str:
 
 
 def amount(value: float, unit: float = 1.0) -> str:
-    """Return an amount in a unit; -1 has no bound."""
+    """Return an amount in a unit; -1 is unlimited."""
     return "Unlimited" if value == UNLIMITED else decimals(value / unit)
 
 
@@ -31,8 +31,8 @@ def shortest(value: float) -> str:
 
 
 def quantity(value: float, r: int) -> str:
-    """Return an amount of cpu (0), memory (1) or gpu (2) with its unit; -1 is no bound."""
+    """Return an amount of cpu (0), memory (1) or gpu (2) with its unit; -1 is unlimited."""
     if value == UNLIMITED:
-        return "no bound"
+        return "unlimited"
     shown = decimals(value / UNITS[r])
     return f"{shown} {('core', 'GB', 'GPU')[r]}{'s' if r != 1 and shown != '1' else ''}"

@@ -89,7 +89,7 @@ class Eviction:
         asked = f" for job {self.for_job} of queue {self.for_queue}" if self.for_job else ""
         head = f"pod {self.name} (job {self.job}, queue {self.queue}) on {self.node}: {self.action}{asked}"
         sides = [line for side in (self.victim, self.beneficiary) if side is not None for line in side.lines]
-        moved = [f"it waits for a new place on {self.moved_to}"] if self.moved_to else []
+        moved = [f"it will be rescheduled on {self.moved_to}"] if self.moved_to else []
         return (head, *(f"  {line}" for line in (self.because, *moved, *sides)))
 
 
@@ -119,22 +119,25 @@ def _rule(session: Session, action: str, task: Task, by: Job | None, taking: Evi
     if by is None or taking is None:
         return STALE, _stale(session, task, job)
     if action == "preempt":
-        return LOWER_PRIORITY, f"priority {job.priority} is lower than {by.priority} in the same queue"
+        return (
+            LOWER_PRIORITY,
+            f"priority {job.priority} is lower than {by.priority} in the same queue",
+        )
     if action == "reclaim":
         found = _over(session, job.queue, by, taking)
         if found is not None:
             return found
     if task.status == PIPELINED or action == "consolidation":
-        return MOVED, "it is moved to make room, and its queue keeps its resources"
-    return ALLOWED, f"the rules of {action} allow it"
+        return MOVED, "it is moved to free space on its node; its queue loses no resources"
+    return ALLOWED, f"the {action} action allows it"
 
 
 def _stale(session: Session, task: Task, job: Job) -> str:
     pod_set = job.pod_sets[task.pod_set]
     needy = pod_set if pod_set.min_available > 1 else max(job.pod_sets.values(), key=lambda each: each.min_available)
-    part = f" of part {needy.name}" if len(job.pod_sets) > 1 else ""
+    part = f" in sub-group {needy.name}" if len(job.pod_sets) > 1 else ""
     grace = job.group.staleness_grace if job.group.staleness_grace is not None else session.settings.staleness_grace
-    return f"its gang needs {needy.min_available} pods{part} and has been short for more than {grace:g} s"
+    return f"its gang has had fewer than the required {needy.min_available} pods{part} for more than {grace:g} s"
 
 
 def _over(session: Session, queue: str, by: Job, taking: EvictionSet) -> tuple[str, str] | None:
@@ -148,7 +151,10 @@ def _over(session: Session, queue: str, by: Job, taking: EvictionSet) -> tuple[s
             word = "quota" if bounds[r] == theirs.deserved[r] else "fair share"
             said = f"uses {quantity(before[r], r)}, more than its {word} of {quantity(bounds[r], r)}"
             if rule == OVER_QUOTA:
-                return rule, f"queue {theirs.name} {said}, and queue {_own(session, by, queue).name} is within its own"
+                return (
+                    rule,
+                    f"queue {theirs.name} {said}, and queue {_own(session, by, queue).name} is within its quota",
+                )
             return rule, f"queue {theirs.name} {said}"
     return None
 

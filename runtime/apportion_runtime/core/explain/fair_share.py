@@ -95,7 +95,7 @@ class FairShare:
         found: list[str] = []
         for level in self.levels:
             above = f"queue {level.parent}" if level.parent else "the cluster"
-            found.append(f"queue {level.queue}, below {above}")
+            found.append(f"queue {level.queue}, a child of {above}")
             for division in level.divisions:
                 found += [f"  {line}" for line in _lines(division, above)]
         return tuple(found)
@@ -146,14 +146,14 @@ def _lines(division: Division, above: str) -> list[str]:
     r = RESOURCES.index(division.resource)
     name = ("CPU", "memory", "GPUs")[r]
     if division.request == 0:
-        return [f"{name}: nothing, because it requests none"]
+        return [f"{name}: none, because none is requested"]
     found = [f"{name}: fair share {quantity(division.fair, r)} of the {quantity(division.total, r)} of {above}"]
     bounds = f"quota {quantity(division.quota, r)}, limit {quantity(division.limit, r)}"
     found.append(f"  requests {quantity(division.request, r)}; {bounds}")
     for step in division.steps:
         given = quantity(step.amount, r)
         if step.phase == DESERVED:
-            found.append(f"  {given} within its quota")
+            found.append(f"  {given} from its quota")
         elif step.phase == SURPLUS:
             found.append(
                 f"  {given} in surplus round {step.round}: {decimals(step.part * 100)}% of {quantity(step.left, r)}"
@@ -169,7 +169,7 @@ def _lines(division: Division, above: str) -> list[str]:
 def _weight(division: Division) -> str:
     said = f"weight {decimals(division.weight)} of {decimals(division.siblings_weight)} at priority {division.priority}"
     if division.usage:
-        said += f", past use {decimals(division.usage * 100)}% (k {decimals(division.k_value)})"
+        said += f", past usage {decimals(division.usage * 100)}% (k {decimals(division.k_value)})"
     return said
 
 
@@ -178,7 +178,7 @@ def _why_no_more(division: Division, r: int) -> str:
         return f"no more: its limit is {quantity(division.limit, r)}"
     if division.left > 0:
         why = "its weight is 0" if division.weight == 0 else "past usage outweighs its weight"
-        return f"no more, although {quantity(division.left, r)} are left: {why}"
+        return f"no more, although {quantity(division.left, r)} remain: {why}"
     if division.weight == 0:
         return "no more: its over-quota weight is 0"
-    return "no more: nothing is left"
+    return "no more: nothing remains"

@@ -28,24 +28,24 @@ UNCHANGEABLE = frozenset((NOT_READY, TAINT, SELECTOR, KIND, MEMORY_UNKNOWN))
 _TEXTS = {
     NOT_READY: "are not ready or cordoned",
     TAINT: "have a taint that it does not tolerate",
-    SELECTOR: "do not match its node selector or affinity",
-    KIND: "have GPUs of another kind (MIG, shared or claimed)",
-    MEMORY_UNKNOWN: "do not report the memory of their GPUs",
+    SELECTOR: "do not match its node selector or node affinity",
+    KIND: "have a different kind of GPU (MIG, shared or claimed)",
+    MEMORY_UNKNOWN: "do not report GPU memory",
     GPUS: "lack GPUs",
     "cpu": "lack CPU",
     "memory": "lack memory",
-    "pods": "have no room for another pod",
+    "pods": "have the maximum number of pods",
     QUEUE: "would exceed a limit of its queue",
-    PORTS: "have no free host port for it",
+    PORTS: "do not have its host ports free",
     AFFINITY: "do not match its pod affinity",
     ANTI_AFFINITY: "do not match its pod anti-affinity",
-    EXISTING_ANTI_AFFINITY_UNMET: "have pods whose anti-affinity excludes it",
-    CLAIMS: "cannot meet its resource claims",
-    NUMA: "cannot align it to their NUMA zones",
-    DEVICE: "have no single GPU with enough room",
-    ROOM: "have room now",
+    EXISTING_ANTI_AFFINITY_UNMET: "run pods whose anti-affinity rules exclude it",
+    CLAIMS: "cannot satisfy its resource claims",
+    NUMA: "cannot NUMA-align its resources",
+    DEVICE: "have no GPU with enough free capacity",
+    ROOM: "have enough free resources",
 }
-_OF_ONE = {"are": "is", "have": "has", "do": "does", "lack": "lacks", "take": "takes"}
+_OF_ONE = {"are": "is", "have": "has", "do": "does", "lack": "lacks", "run": "runs"}
 _NOW = {
     node_reasons.PORTS_TAKEN: PORTS,
     node_reasons.POD_AFFINITY_UNMET: AFFINITY,
@@ -87,8 +87,8 @@ class NodeHistogram:
     def text(self) -> str:
         """One sentence."""
         if self.n_nodes == 0:
-            return "there are no nodes"
-        return f"of {self.n_nodes:,} node{'' if self.n_nodes == 1 else 's'} " + ", ".join(
+            return "the cluster has no nodes"
+        return f"of {self.n_nodes:,} node{'' if self.n_nodes == 1 else 's'}, " + ", ".join(
             count.text for count in self.counts
         )
 

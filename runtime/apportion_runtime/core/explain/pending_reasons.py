@@ -25,7 +25,7 @@ class UnusableQueue:
     def text(self) -> str:
         """A sentence."""
         if self.missing is None:
-            return f"queue {self.queue} has child queues, and only leaf queues run jobs"
+            return f"queue {self.queue} has child queues; only leaf queues run jobs"
         if self.missing == self.queue:
             return f"queue {self.queue} does not exist"
         return f"queue {self.queue} is ignored: its ancestor {self.missing} does not exist or is part of a cycle"
@@ -43,9 +43,9 @@ class IncompleteGang:
     @property
     def text(self) -> str:
         """A sentence."""
-        part = f"part {self.part}" if self.part not in ("", "default") else "the job"
-        gated = f", {self.n_gated} more held by scheduling gates" if self.n_gated else ""
-        return f"{part} needs {_count(self.n_needed, 'pod')} to start and has {self.n_ready}{gated}"
+        part = f"sub-group {self.part}" if self.part not in ("", "default") else "the job"
+        gated = f" ({self.n_gated} gated)" if self.n_gated else ""
+        return f"{part} requires {_count(self.n_needed, 'pod')} to start but has {self.n_ready}{gated}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class UnknownPart:
     @property
     def text(self) -> str:
         """A sentence."""
-        return f"{_count(self.n_pods, 'pod')} of part {self.part}, which the pod group does not have"
+        return f"{_count(self.n_pods, 'pod')} in sub-group {self.part}, which the pod group does not define"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ class Bound:
         r = RESOURCES.index(self.resource)
         bound, used, asked = (quantity(value, r) for value in (self.bound, self.used, self.asked))
         if self.reason == OVER_LIMIT:
-            return f"queue {self.queue} is at its limit: {used} of {bound} in use, {asked} more asked"
+            return f"queue {self.queue} would exceed its limit of {bound}: {used} in use, {asked} more requested"
         return (
-            f"non-preemptible work must stay within quotas: queue {self.queue} has {bound}, "
-            f"{used} held by such work, {asked} more asked"
+            f"non-preemptible jobs would exceed the quota of queue {self.queue}, {bound}: "
+            f"{used} in use by such jobs, {asked} more requested"
         )
 
 
@@ -98,9 +98,9 @@ class NoNode:
     @property
     def text(self) -> str:
         """A sentence."""
-        part = f" of part {self.part}" if self.part not in ("", "default") else ""
-        gang = f" ({self.n_placed} of {self.n_needed} pods{part} found one)" if self.n_needed > 1 else ""
-        return f"no node for pod {self.pod}{gang}: {self.nodes.text}"
+        part = f" of sub-group {self.part}" if self.part not in ("", "default") else ""
+        gang = f" ({self.n_placed} of {self.n_needed} pods{part} can be placed)" if self.n_needed > 1 else ""
+        return f"no node fits pod {self.pod}{gang}: {self.nodes.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,8 @@ class OverFairShare:
         """A sentence."""
         r = RESOURCES.index(self.resource)
         share, used, asked = (quantity(value, r) for value in (self.share, self.used, self.asked))
-        kind = "quota, for non-preemptible work" if self.is_quota else "fair share"
-        return (
-            f"may not reclaim from other queues: {self.queue} uses {used}, asks for {asked}, and its {kind} is {share}"
-        )
+        kind = "quota for non-preemptible jobs" if self.is_quota else "fair share"
+        return f"cannot reclaim from other queues: {self.queue} uses {used} and requests {asked} more; its {kind} is {share}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +172,16 @@ class NoVictims:
         """A sentence."""
         if self.action == "reclaim":
             said = "nothing to reclaim from other queues"
-            found = [f"{_names(self.within_share)} within their share"] if self.within_share else []
+            found = [f"{_names(self.within_share)} within their fair share"] if self.within_share else []
         else:
             said = f"nothing to preempt in queue {self.queue}"
             found = []
             if not self.n_tried and not self.n_protected:
-                return f"{said}: no preemptible work of lower priority runs there"
-        found += [f"{_count(self.n_protected, 'job')} not yet for their minimum runtime"] if self.n_protected else []
-        found += [f"{_count(self.n_firm, 'job')} non-preemptible"] if self.n_firm else []
-        found += [f"{_count(self.n_tried, 'job')} whose resources would not suffice"] if self.n_tried else []
-        return f"{said}: {', '.join(found)}" if found else f"{said}: no other queue runs anything"
+                return f"{said}: no preemptible job of lower priority is running"
+        found += [f"{_count(self.n_protected, 'job')} still within the minimum runtime"] if self.n_protected else []
+        found += [f"{_count(self.n_firm, 'non-preemptible job')}"] if self.n_firm else []
+        found += [f"{_count(self.n_tried, 'job')} that would not free enough resources"] if self.n_tried else []
+        return f"{said}: {', '.join(found)}" if found else f"{said}: no job is running in another queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +194,9 @@ class Delayed:
     @property
     def text(self) -> str:
         """A sentence."""
-        return f"may not evict others for {duration(self.left)} more: its preemption delay is {duration(self.delay)}"
+        return (
+            f"cannot evict other jobs for another {duration(self.left)}: its preemption delay is {duration(self.delay)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Scattered:
     def text(self) -> str:
         """A sentence."""
         free, asked = quantity(self.free, 2), quantity(self.asked, 2)
-        return f"consolidation made no room, although in total {free} free would do for the {asked} asked"
+        return f"consolidation found no solution: {asked} requested, {free} free in total but fragmented across nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class WaitsForRelease:
     def text(self) -> str:
         """A sentence."""
         wait = "waits" if self.n_pods == 1 else "wait"
-        return f"{_count(self.n_pods, 'pod')} {wait} for what is being released on {_names(self.nodes)}"
+        return f"{_count(self.n_pods, 'pod')} {wait} for resources that are being released on {_names(self.nodes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +236,8 @@ class RoomNow:
     @property
     def text(self) -> str:
         """A sentence."""
-        then = f"; when it was tried: {' '.join(self.noted.split())}" if self.noted else ""
-        return f"there is room now, for the next cycle to give{then}"
+        then = f"; the last attempt failed: {' '.join(self.noted.split())}" if self.noted else ""
+        return f"enough resources are free for the next cycle{then}"
 
 
 PendingReason = (

@@ -118,7 +118,7 @@ class Ack(PlainEngine):
             self.explain(each.pod, each.why)
         for pod in waiting:
             if not self.scheduler.is_mine(pod.record):
-                self.explain(pod, f"there is no scheduler named {pod.record.scheduler}")
+                self.explain(pod, f"scheduler {pod.record.scheduler} does not exist")
         self.grow(each.pod for each in unplaced if not each.is_held)
         self._sample()
 
@@ -153,7 +153,7 @@ def _tree_of(cluster_state: ClusterState) -> Tree:
     ]
     if len(found) != 1:
         how_many = "no ElasticQuotaTree" if not found else f"{len(found)} ElasticQuotaTrees"
-        raise UnreadableError(f"there is {how_many} in {names.TREE_NAMESPACE}; ACK reads exactly one")
+        raise UnreadableError(f"found {how_many} in namespace {names.TREE_NAMESPACE}; ACK requires exactly one")
     try:
         return read_tree(found[0])
     except TreeError as wrong:

@@ -249,7 +249,7 @@ def _backoff(written: str, name: str) -> Backoff:
         assert 0 < first <= longest
     except (yaml.YAMLError, ValueError, TypeError, AssertionError):
         raise ValueError(
-            f"Queue {name}: {names.QUEUE_ARGS_ANNOTATION} is `{written}`; write {names.FIRST_BACKOFF} and "
-            f"{names.LONGEST_BACKOFF} as YAML, in seconds, the first at most the second"
+            f"Queue {name}: {names.QUEUE_ARGS_ANNOTATION} is `{written}`; set {names.FIRST_BACKOFF} and "
+            f"{names.LONGEST_BACKOFF} in YAML, in seconds, the second not less than the first"
         ) from None
     return Backoff(first, longest)

@@ -76,7 +76,7 @@ class KubeQueue:
         path = self._tree.quota_of(job)
         if not jobs.is_known(job):
             self._never(
-                running, f"kube-queue does not support {'/'.join(filter(None, kind_of(job)))}: it stays suspended"
+                running, f"kube-queue does not support {'/'.join(filter(None, kind_of(job)))}: the job stays suspended"
             )
             return
         if path is None:
@@ -162,7 +162,7 @@ class KubeQueue:
         self._let_go[unit.job] = (unit, queue, cluster_state.now)
         self._set_phase(unit, "Dequeued", "Dequeued because schedule successfully")
         cluster_state.history.workloads[unit.job].end_waiting()
-        cluster_state.note("dequeued", workload=unit.job, why=f"from {queue.settings.name}")
+        cluster_state.note("dequeued", workload=unit.job, why=f"from queue {queue.settings.name}")
         running = self._workloads.running[unit.job]
         self._workloads.change(unit.job, jobs.resumed(running.manifest, self._stamp()))
 
@@ -221,7 +221,7 @@ class KubeQueue:
             None,
         )
         if number is None:
-            why = f"{event.namespace}/{event.name} is not in a queue; a dequeued job cannot be changed"
+            why = f"{event.namespace}/{event.name} is not queued; the priority of a dequeued job cannot be changed"
             cluster_state.note("priority-refused", why=why)
             return
         queue = self._queue_of[number]
@@ -235,7 +235,7 @@ class KubeQueue:
         self._note_change(queue)
         what = "jumped" if event.priority is None else "priority"
         rank = sorted(each.rank for each in queue.units.values()).index(unit.rank) + 1
-        said = f"{before.priority} to {unit.priority}, number {rank} of {len(queue.units)}; {self._place(unit)}"
+        said = f"from {before.priority} to {unit.priority}, rank {rank} of {len(queue.units)}; {self._place(unit)}"
         cluster_state.note(what, workload=number, why=said)
         made = cluster_state.store.get(_UNIT, unit.namespace, unit.name)
         assert made is not None
@@ -275,10 +275,10 @@ class KubeQueue:
         queue = self._queue_of[unit.job]
         if unit.silent_until is None:
             position = [each.job for each in queue.active()].index(unit.job) + 1
-            return f"position {position} of {queue.settings.name}"
+            return f"position {position} in queue {queue.settings.name}"
         position = [each.job for each in queue.silent()].index(unit.job) + 1
         wait = unit.silent_until - self._cluster_state.now
-        return f"position {position} in backoff of {queue.settings.name} for {wait:g}s"
+        return f"position {position} in the backoff of queue {queue.settings.name} for {wait:g}s"
 
     def _stamp(self) -> str:
         return stamp(self._cluster_state.clock.start, self._cluster_state.elapsed_s)

@@ -318,7 +318,7 @@ class AckScheduler(KubeScheduler):
         for held in going:
             pod = cluster_state.pods[held.uid]
             if right == RECLAIM:
-                because = f"{held.quota} uses more than its min, and {quota} is within its own"
+                because = f"{held.quota} uses more than its min, and {quota} uses no more than its own"
             else:
                 because = f"priority {held.priority} is lower than that of {by.name} in {quota}"
             evict(

@@ -114,7 +114,7 @@ def read_tree(made: Manifest) -> Tree:
     """
     tree = read(ElasticQuotaTree, made)
     if tree.root is None:
-        raise TreeError("spec.root: an ElasticQuotaTree has a root")
+        raise TreeError("spec.root: an ElasticQuotaTree must have a root")
     if tree.faults:
         raise TreeError(str(tree.faults[0]))
     quotas: dict[str, Quota] = {}

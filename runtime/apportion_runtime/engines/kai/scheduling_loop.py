@@ -23,7 +23,7 @@ _SAMPLE_S = 300.0
 """How old the numbers of queues may be while nobody waits, in seconds."""
 _MOST_FRUITLESS = 10
 """Consecutive cycles whose decisions the cluster refused, after which the scheduler waits for something to happen."""
-_PROMISED_TWICE = "the node has no device left for it: the engine allocated one twice"
+_PROMISED_TWICE = "the node has no free device: the engine allocated the same device twice"
 
 
 class Scheduler:

@@ -83,7 +83,7 @@ def known_profiles(objects: Iterable[Manifest]) -> dict[str, Profile]:
     profiles, unknown = read_profiles(objects)
     if unknown:
         raise UnreadableError(
-            f"KubeSchedulerConfiguration: kube-scheduler has no plugin {', '.join(unknown)}, and does not start"
+            f"KubeSchedulerConfiguration: unknown plugin {', '.join(unknown)}; kube-scheduler does not start with it"
         )
     return profiles
 

@@ -109,7 +109,7 @@ class KubeScheduler:
             best = max(range(len(fitting)), key=lambda i: (found[i], -i))
             if self.bind(pod, fitting[best]):
                 return None
-            return f"0/{len(self.nodes.all)} nodes are available: the node is not there any more."
+            return f"0/{len(self.nodes.all)} nodes are available: the selected node no longer exists."
         afterwards = self._preempt(pod, profile, misfits)
         return explained(list(misfits.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
 

@@ -96,11 +96,11 @@ class Jobs:
             if kind_of(made) in kinds:
                 cure = "has a managedJobsNamespaceSelector that the namespace does not match; label the namespace"
             raise Denied(
-                f"{made['kind']} {namespace_of(made)}/{name_of(made)} names a queue, but Kueue does not manage it: "
+                f"{made['kind']} {namespace_of(made)}/{name_of(made)} has a queue label, but Kueue does not manage it:  "
                 f"the manager's configuration {cure}"
             )
         kinds_known = ", ".join(sorted(kind for _, kind in kinds))
-        raise Denied(f"how Kueue manages a {made.get('kind')} is not simulated; simulated kinds are {kinds_known}")
+        raise Denied(f"the Kueue integration of {made.get('kind')} is not simulated; simulated kinds are {kinds_known}")
 
     def _holds(self, pod: Manifest) -> bool:
         """Tell whether a pod is held back itself, and not the job that it belongs to."""
@@ -138,13 +138,11 @@ class Jobs:
             asked = next((key for key in _annotations(place.template) if key.startswith(TOPOLOGY_PREFIX)), None)
             if asked is not None:
                 raise Denied(
-                    f"the annotation {asked} of pod set {place.name} requests nodes close to each other, which is not "
+                    f"the annotation {asked} of pod set {place.name} requests topology-aware scheduling, which is not "
                     "simulated under Kueue; remove it"
                 )
             if nested(place.template, "spec", "resourceClaims"):
-                raise Denied(
-                    f"pod set {place.name} claims devices (resourceClaims), which is not simulated under Kueue"
-                )
+                raise Denied(f"pod set {place.name} uses resourceClaims, which are not simulated under Kueue")
 
     @staticmethod
     def _longest_s(job: Manifest) -> float | None:

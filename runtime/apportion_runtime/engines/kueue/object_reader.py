@@ -238,24 +238,31 @@ def unmodelled(objects: List) -> Iterator[Fault]:
     """Yield what the objects say and nothing here heeds."""
     for made in objects("ResourceFlavor"):
         if nested(made, "spec", "topologyName"):
-            yield _passed_over(made, "its topology is ignored: pods are placed as if it had none")
+            yield _passed_over(made, "spec.topologyName is not simulated: pods are placed without topology awareness")
     for made in objects("AdmissionCheck"):
         said = nested(made, "spec", "controllerName")
         if said != PROVISIONING_CONTROLLER:
-            yield _passed_over(made, f"its controller {said} is not simulated: work that needs it stays pending")
+            yield _passed_over(
+                made, f"its controller {said} is not simulated: workloads that require this check stay pending"
+            )
     for made in objects(CONFIGURATION):
         if nested(made, "waitForPodsReady", "blockAdmission"):
-            yield _passed_over(made, "waitForPodsReady.blockAdmission is ignored: work is admitted side by side")
+            yield _passed_over(
+                made,
+                "waitForPodsReady.blockAdmission is not simulated: workloads are admitted without waiting for the pods of others",
+            )
         if nested(made, "admissionFairSharing"):
-            yield _passed_over(made, "admissionFairSharing is ignored: past usage does not count")
+            yield _passed_over(made, "admissionFairSharing is not simulated: past usage has no effect")
         if nested(made, "featureGates"):
             gates = ", ".join(sorted(nested(made, "featureGates")))
-            yield _passed_over(made, f"featureGates are ignored: {gates}")
+            yield _passed_over(made, f"featureGates are not simulated: {gates}")
     for made in objects("ClusterQueue"):
         if nested(made, "spec", "admissionScope"):
-            yield _passed_over(made, "admissionScope is ignored: past usage does not count")
+            yield _passed_over(made, "admissionScope is not simulated: past usage has no effect")
         if nested(made, "spec", "concurrentAdmissionPolicy"):
-            yield _passed_over(made, "concurrentAdmissionPolicy is ignored: work is tried on one flavor at a time")
+            yield _passed_over(
+                made, "concurrentAdmissionPolicy is not simulated: a workload is tried on one flavor at a time"
+            )
 
 
 def _passed_over(made: Manifest, message: str) -> Fault:

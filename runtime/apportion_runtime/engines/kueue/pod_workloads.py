@@ -47,8 +47,8 @@ class PodWorkloads:
         there = [made for made in self._pods_of(namespace_of(pod), group) if is_alive(made)]
         if len(there) >= size:
             raise Denied(
-                f"pod group {namespace_of(pod)}/{group} has the {size} pods of its {POD_GROUP_COUNT_ANNOTATION} "
-                "already, and Kueue deletes any others"
+                f"pod group {namespace_of(pod)}/{group} already has the {size} pods of its {POD_GROUP_COUNT_ANNOTATION}; "
+                "Kueue deletes excess pods"
             )
 
     def _pods_of(self, namespace: str, group: str) -> list[Manifest]:

@@ -58,7 +58,9 @@ class QuotaRelease:
         wait = backoff_s(retries, base_s, most_s)
         unit.not_before, unit.ordered_at = cluster_state.now + wait, cluster_state.now
         cluster_state.note(
-            "retried", workload=unit.number, why=f"{check}: {message}; not before {wait:.0f}s have gone by"
+            "retried",
+            workload=unit.number,
+            why=f"{check}: {message}; the next attempt is in {wait:.0f}s at the earliest",
         )
         self.leave(unit, "AdmissionCheck", f"Evicted due to {check} requesting Retry: {message}")
 

@@ -57,7 +57,7 @@ class Native(PlainEngine):
             self.explain(each.pod, each.why)
         for pod in waiting:
             if not self._scheduler.is_mine(pod.record):
-                self.explain(pod, f"there is no scheduler named {pod.record.scheduler}")
+                self.explain(pod, f"scheduler {pod.record.scheduler} does not exist")
         self.grow(each.pod for each in unplaced)
         self._sample()
 

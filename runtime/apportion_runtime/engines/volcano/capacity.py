@@ -136,7 +136,7 @@ class Capacity:
         at = queue.spec.parent
         while self.hierarchy and at:
             if at not in self.queues or at in (*ancestors, queue.name):
-                self.fault = f"the queue {queue.name} is not below {ROOT}"
+                self.fault = f"the queue {queue.name} is not a descendant of {ROOT}"
                 return
             ancestors.insert(0, at)
             at = self.queues[at].spec.parent

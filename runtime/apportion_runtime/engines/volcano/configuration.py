@@ -36,7 +36,7 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConfigu
     found = written_configuration(objects)
     if found is None:
         raise ConfigurationError(
-            f"there is no ConfigMap {SCHEDULER_CONFIG_MAP}: without it Volcano divides resources by the plugin proportion, "
+            f"ConfigMap {SCHEDULER_CONFIG_MAP} does not exist: without it, Volcano divides resources with the proportion plugin, "
             "which is not simulated"
         )
     return _checked(found)
@@ -71,14 +71,16 @@ def written_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConf
 def _checked(made: SchedulerConfiguration) -> SchedulerConfiguration:
     for action in made.actions:
         if action not in _ACTIONS:
-            raise ConfigurationError(f"Volcano's action {action} is not simulated; choose one of {', '.join(_ACTIONS)}")
+            raise ConfigurationError(
+                f"Volcano's {action} action is not simulated; simulated actions are  {', '.join(_ACTIONS)}"
+            )
     for plugin in made.plugins:
         if plugin.name not in _PLUGINS:
             known = ", ".join(sorted(_PLUGINS))
-            raise ConfigurationError(f"Volcano's plugin {plugin.name} is not simulated; choose one of {known}")
+            raise ConfigurationError(f"Volcano's {plugin.name} plugin is not simulated; simulated plugins are {known}")
     if made.plugin("capacity") is None:
-        raise ConfigurationError("Volcano without its plugin capacity is not simulated")
+        raise ConfigurationError("Volcano without the capacity plugin is not simulated")
     capacity = made.plugin("capacity")
     if capacity is not None and capacity.arguments.get("ancestorReclaimLevel"):
-        raise ConfigurationError("the argument ancestorReclaimLevel of Volcano's plugin capacity is not simulated")
+        raise ConfigurationError("ancestorReclaimLevel of Volcano's capacity plugin is not simulated")
     return made

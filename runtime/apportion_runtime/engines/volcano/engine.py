@@ -225,11 +225,11 @@ class Volcano(PlainEngine):
             unplaced.append(each.pod)
         for pod in others:
             if not self._beside.is_mine(pod.record):
-                self.explain(pod, f"there is no scheduler named {pod.record.scheduler}")
+                self.explain(pod, f"scheduler {pod.record.scheduler} does not exist")
         return unplaced
 
     def _not_considered(self, job: Job) -> str:
-        return "" if job.queue in self.parents else f"there is no queue {job.queue}"
+        return "" if job.queue in self.parents else f"queue {job.queue} does not exist"
 
     def _is_bound(self, job: Job, task: Task) -> bool:
         return job.reasons[task.uid].startswith("queue ")
@@ -250,7 +250,7 @@ def _spec(made: Manifest) -> QueueSpec:
 
 def _because(victim: Task, by: Task, action: str) -> str:
     if action == eviction_actions.RECLAIM:
-        return f"queue {victim.queue} has more than it deserves, and queue {by.queue} reclaims"
+        return f"queue {victim.queue} uses more than its deserved resources, and queue {by.queue} reclaims them"
     return f"priority {victim.job.group.priority} is lower than {by.job.group.priority} in queue {by.queue}"
 
 

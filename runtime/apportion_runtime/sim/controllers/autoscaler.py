@@ -185,8 +185,8 @@ def _read(made: Manifest) -> _Autoscaler:
 def _unfollowed(made: Manifest) -> str:
     kind, name = kind_of(made)[1], name_of(made)
     if kind in _SCALED:
-        return f"no HorizontalPodAutoscaler among the objects scales {kind} {name}: add one, or set `load`"
-    return f"nothing scales a {kind} by demand: set `load`, the number of replicas from a point in time"
+        return f"no HorizontalPodAutoscaler targets {kind} {name}: add one to `objects`, or set `load`"
+    return f"a {kind} cannot be scaled by demand: set `load`, the number of replicas over time"
 
 
 def demand_at(work: Work, elapsed_s: float) -> float:
@@ -214,5 +214,5 @@ def _name(metric: Mapping[str, Any]) -> str:
 def _number(written: Any) -> float:
     value = parse_quantity(written if written is not None else 0) / NANO
     if value <= 0:
-        raise _NoMetricError("its target has no amount")
+        raise _NoMetricError("its target must be greater than 0")
     return value

@@ -25,7 +25,7 @@ def due_times(schedule: str, after: float, zone: str = "UTC") -> Iterator[float]
         raise ValueError(f"`{zone}` is not a known time zone") from None
     fields = _ALIASES.get(schedule, schedule).split()
     if len(fields) != len(_RANGES):
-        raise ValueError(f"`{schedule}` is not a schedule of five fields")
+        raise ValueError(f"`{schedule}` is not a cron schedule with five fields")
     minutes, hours, days, months, weekdays = (_values(f, *r) for f, r in zip(fields, _RANGES, strict=True))
     at = datetime.fromtimestamp(after, local).replace(second=0, microsecond=0)
     at += timedelta(minutes=1) if at.timestamp() < after else timedelta()
@@ -56,6 +56,6 @@ def _values(field: str, least: int, most: int) -> frozenset[int]:
             low = int(first)
             high = int(second) if dash else most if step else low
         if not least <= low <= high <= (7 if most == 6 else most):
-            raise ValueError(f"`{field}` is not within {least} to {most}")
+            raise ValueError(f"`{field}` is not in the range {least} to {most}")
         found.update(range(low, high + 1, int(step or 1)))
     return frozenset(value % 7 for value in found) if most == 6 else frozenset(found)

@@ -33,7 +33,7 @@ class PodGrouper:
             return made
         if grouping is None:
             scheduler = made["spec"].get("schedulerName") or "default-scheduler"
-            cluster_state.note_wait(running.number, f"schedulerName is {scheduler}; no pod group is made")
+            cluster_state.note_wait(running.number, f"schedulerName is {scheduler}; no pod group is created")
             return made
         self._put_group(running, grouping)
         annotations = {**annotations_of(made), POD_GROUP_ANNOTATION: grouping.name}

@@ -56,7 +56,7 @@ def autoscaling_of(service: Manifest, target: float | None) -> Autoscaling:
     """
     groups = nested(service, "spec", "rayClusterConfig", "workerGroupSpecs") or ()
     if not groups:
-        raise ValueError("only a RayService with a worker group scales with its requests")
+        raise ValueError("only a RayService with a worker group can be scaled by its requests")
     least, most = groups[0].get("minReplicas") or 0, groups[0].get("maxReplicas") or groups[0].get("replicas") or 0
     configs = list(_configs(_serve_config(service)))
     if target is not None and len(configs) != 1:
@@ -64,7 +64,9 @@ def autoscaling_of(service: Manifest, target: float | None) -> Autoscaling:
     if not configs:
         raise ValueError("its serveConfigV2 has no autoscaling_config: set `target_ongoing_requests`, or `load`")
     if len(configs) > 1:
-        raise ValueError(f"{len(configs)} of its deployments scale: set `target_ongoing_requests` for all of them")
+        raise ValueError(
+            f"{len(configs)} of its deployments have an autoscaling_config: set `target_ongoing_requests` for all of them"
+        )
     return _read(configs[0], target, least, most)
 
 
@@ -73,7 +75,7 @@ def _serve_config(service: Manifest) -> object:
     try:
         return yaml.safe_load(written) if isinstance(written, str) else None
     except yaml.YAMLError as wrong:
-        raise ValueError(f"its serveConfigV2 is not YAML: {' '.join(str(wrong).split())}") from None
+        raise ValueError(f"invalid YAML in its serveConfigV2: {' '.join(str(wrong).split())}") from None
 
 
 def _configs(value: object) -> Iterator[Mapping[str, Any]]:
@@ -105,10 +107,10 @@ def _read(config: Mapping[str, Any], target: float | None, least: int, most: int
             float(config.get("downscale_delay_s", DOWNSCALE_DELAY_S)),
         )
     except (TypeError, ValueError):
-        raise ValueError("a field of its autoscaling_config is not a number") from None
+        raise ValueError("a field of its autoscaling_config must be a number") from None
     if made.target <= 0 or made.least > made.most:
         raise ValueError(
-            f"its autoscaling_config allows {made.least} to {made.most} workers with {made.target:g} requests each"
+            f"invalid autoscaling_config: min_replicas {made.least}, max_replicas {made.most}, target_ongoing_requests {made.target:g}"
         )
     return made
 

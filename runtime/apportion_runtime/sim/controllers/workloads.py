@@ -73,9 +73,7 @@ class Workloads:
                 return
             expansion = expand(made)
         except (Conflict, GroupingError, KeyError, ValueError) as refused:
-            self._refuse(
-                number, f"simulation does not support {refused}" if isinstance(refused, KeyError) else str(refused)
-            )
+            self._refuse(number, f"{refused} is not simulated" if isinstance(refused, KeyError) else str(refused))
             return
         facts.queue = labels_of(made).get(QUEUE_LABEL, "")
         cluster_state.note("arrived", workload=number)
@@ -357,7 +355,7 @@ class Workloads:
             running.progress.clear()
             for key in [key for key in running.pods if key in running.slots and running.slots[key].comes_last]:
                 self._end_pod(running, key)
-            cluster_state.note("done", workload=running.number, why=f"{outcome}; its cluster stays for {stays:g}s")
+            cluster_state.note("done", workload=running.number, why=f"{outcome}; its cluster is kept for {stays:g}s")
             cluster_state.events.plan(cluster_state.now + stays, ClusterExpires(running.number))
             return
         running.outcome = outcome

@@ -255,7 +255,7 @@ class Autoscaler:
             return
         is_used = any(self._cluster_state.pods_on.get(name) for name in standing.nodes)
         if not is_used:
-            self._note("booking-expired", made, f"no pod was scheduled to its {_nodes(len(standing.nodes))}")
+            self._note("booking-expired", made, f"no pod was scheduled on its {_nodes(len(standing.nodes))}")
         made = self._with(
             made, "BookingExpired", "True", "CapacityReservationTimeExpired", "Capacity reservation time is expired"
         )
@@ -271,7 +271,9 @@ class Autoscaler:
             return
         made = self._request(standing, uid)
         if made is not None and any(self._cluster_state.pods_on.get(name) for name in standing.nodes):
-            message = f"the maximum runtime of {standing.asked.run_s:.0f} seconds is over for its {_nodes(len(standing.nodes))}"
+            message = (
+                f"its {_nodes(len(standing.nodes))} reached the maximum runtime of {standing.asked.run_s:.0f} seconds"
+            )
             self._note("capacity-revoked", made, message)
             # Whoever made the request knows before its pods are lost, and does not make them anew.
             self._told(self._with(made, "CapacityRevoked", "True", "MaxRunDurationExceeded", message))

@@ -57,19 +57,19 @@ def check_request(
     pod_sets: Sequence[Mapping[str, Any]] = nested(request, "spec", "podSets") or ()
     if len(pod_sets) != 1:
         return UnmetRequest(
-            INVALID, f"class {GKE_CLASS} supports one pod set per request, and this one has {len(pod_sets)}"
+            INVALID, f"class {GKE_CLASS} supports one pod set per request; this request has {len(pod_sets)}"
         )
     name = str((pod_sets[0].get("podTemplateRef") or {}).get("name"))
     count = pod_sets[0].get("count")
     if name not in templates:
-        return UnmetRequest(INVALID, f"there is no PodTemplate {name} in its namespace")
+        return UnmetRequest(INVALID, f"PodTemplate {name} does not exist in its namespace")
     if not isinstance(count, int) or count < 1:
-        return UnmetRequest(INVALID, f"count `{count}` is not a number of 1 or more")
+        return UnmetRequest(INVALID, f"count `{count}` is not a positive integer")
     spec = nested(templates[name], "template", "spec") or {}
     wants = pod_requests(spec)
     gpus = sum(wants.get(resource, 0) for resource in GPUS)
     if not gpus:
-        return UnmetRequest(INVALID, "its pods request no GPU, and queued provisioning provides only GPU nodes")
+        return UnmetRequest(INVALID, "its pods request no GPUs, but queued provisioning provides only GPU nodes")
     fitting = [pool for pool in pools if _is_for(spec, pool)]
     sized = [(pool, each) for pool in fitting if (each := _pods_each(wants, pool))]
     if not sized:
@@ -86,14 +86,14 @@ def _sized(request: Manifest, pool: Pool, nodes: int) -> RequestDemand | UnmetRe
         said = (nested(request, "spec", "parameters") or {}).get(MAX_RUN)
         return UnmetRequest(
             INVALID,
-            f"{MAX_RUN} `{said}` is not a number of seconds from {queued.shortest_s:.0f} to {queued.longest_s:.0f}",
+            f"{MAX_RUN} `{said}` is not between {queued.shortest_s:.0f} and {queued.longest_s:.0f} seconds",
         )
     if nodes > queued.nodes_per_request:
         return UnmetRequest(
-            INVALID, f"it needs {nodes} nodes, and a request provides at most {queued.nodes_per_request} of them"
+            INVALID, f"it requires {nodes} nodes, but a request provides at most {queued.nodes_per_request}"
         )
     if nodes > pool.most:
-        return UnmetRequest(NOT_FOUND, f"it needs {nodes} nodes, and node pool {pool.name} has at most {pool.most}")
+        return UnmetRequest(NOT_FOUND, f"it requires {nodes} nodes, but node pool {pool.name} has at most {pool.most}")
     return RequestDemand(pool.name, nodes, nodes * pool.shape.gpus, run)
 
 
@@ -143,9 +143,9 @@ def _pods_each(wants: Mapping[str, int], pool: Pool) -> int:
 
 def _no_pool(fitting: Sequence[Pool], pools: Sequence[Pool]) -> str:
     if fitting:
-        return f"one of its pods is larger than a node of {', '.join(pool.name for pool in fitting)}"
+        return f"at least one of its pods does not fit on a node of {', '.join(pool.name for pool in fitting)}"
     known = " or ".join(pool.name for pool in pools)
-    return f"its pods select no node pool with queued provisioning; {f'choose {known}' if known else 'there is none'}"
+    return f"its pods select no node pool with queued provisioning; {f'select {known}' if known else 'no such pool exists'}"
 
 
 def request_name(made: Manifest) -> str:

@@ -25,7 +25,7 @@ def comparison_page(comparison: Comparison) -> str:
     until = max(comparison.before.summary.duration_s, comparison.after.summary.duration_s)
     template = environment().get_template("comparison.html.j2")
     return template.render(
-        title=f"{comparison.after.name}: what differs",
+        title=f"{comparison.after.name}: differences",
         subtitle=f"{number_format.counted(comparison.after.summary.n_workloads, 'workload')}, "
         f"{len(comparison.workloads):,} of which changed; before → after",
         tiles=[(change, named(change.field), both(change)) for change in comparison.cluster],

@@ -77,7 +77,7 @@ def _inputs(inputs: Inputs) -> Iterator[tuple[str, str]]:
     named = (("scenario", inputs.scenario), ("policy", inputs.policy), ("cluster", place), ("engine", inputs.engine))
     yield from ((label, text) for label, text in named if text)
     if inputs.digest:
-        yield "digest of the objects", inputs.digest[:12]
+        yield "object digest", inputs.digest[:12]
 
 
 def environment() -> Environment:
@@ -107,7 +107,7 @@ def tiles(report: Report) -> list[Tile]:
     found = report.summary
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in found.outcomes.items())
     return [
-        Tile("utilisation", "utilisation", found.utilisation, number_format.percent(found.utilisation), "of the GPUs' time"),
+        Tile("utilisation", "utilisation", found.utilisation, number_format.percent(found.utilisation), "of GPU time"),
         Tile(
             "gpu_hours", "GPU-hours", found.gpu_hours, number_format.amount(found.gpu_hours),
             f"of {number_format.amount(found.capacity_gpu_hours)}",
@@ -145,7 +145,7 @@ def _queue_rows(report: Report, series: Mapping[str, QueueSeries], widest: float
         own = series[queue.name]
         mean, fair = (value / hours if hours else 0.0 for value in (queue.gpu_hours, queue.fair_gpu_hours))
         quota = own.quota[-1][1] if own.quota else -1.0
-        most, text = highest(own.allocated), number_format.devices(quota) if quota >= 0 else "no bound"
+        most, text = highest(own.allocated), number_format.devices(quota) if quota >= 0 else "unlimited"
         said = (
             f"{number_format.devices(mean)} GPUs in use on average, {number_format.devices(most)} at most, "
             f"fair share {number_format.devices(fair)}, quota {text}"

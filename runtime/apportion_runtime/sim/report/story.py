@@ -17,12 +17,12 @@ _TOLD = {
 }  # fmt: skip
 """What is told, and how readily it is left out where there is too much to tell: the greater, the sooner."""
 _WORDS = {
-    "arrived": "arrives", "started": "starts", "waiting": "waits", "finished": "finished", "refused": "is refused",
-    "scaled": "is scaled", "denied": "is denied pods", "node-failed": "fails", "node-drained": "drains",
+    "arrived": "arrives", "started": "starts", "waiting": "waits", "finished": "finished", "refused": "is rejected",
+    "scaled": "is scaled", "denied": "has pods rejected", "node-failed": "fails", "node-drained": "drains",
     "node-joined": "joins", "node-left": "leaves", "node-asked": "is requested", "deleted": "is deleted",
-    "request-provisioned": "gets its nodes", "request-failed": "gets no nodes", "booking-expired": "expires",
+    "request-provisioned": "gets its nodes", "request-failed": "fails", "booking-expired": "loses its booking",
     "capacity-revoked": "loses its nodes", "retried": "is retried",
-    "jumped": "jumps the queue", "priority": "changes priority", "backoff": "backs off in its queue",
+    "jumped": "moves to the head of the queue", "priority": "changes priority", "backoff": "backs off",
     "requeued": "returns to its queue",
 }  # fmt: skip
 
@@ -45,7 +45,7 @@ def story(history: History, most: int = MOST_LINES) -> list[str]:
         told = [entries[number] for number in sorted(ranked[: most - 1])]
     lines = [f"{elapsed(entry.first.at_s)}  {_line(entry)}" for entry in told]
     if len(told) < len(entries):
-        lines.append(f"… and {counted(len(entries) - len(told), 'more event')}: -o jsonl has every event")
+        lines.append(f"… and {counted(len(entries) - len(told), 'more event')}; -o jsonl lists all events")
     return lines
 
 

@@ -57,7 +57,7 @@ class Fields:
         if found is None:
             return default
         if isinstance(found, bool) or not isinstance(found, str | int | float):
-            raise self.fault(key, f"`{found}` is not a text")
+            raise self.fault(key, f"`{found}` is not a string")
         return str(found)
 
     def object_name(self, key: str, default: str = "") -> str:
@@ -66,7 +66,7 @@ class Fields:
         if found and (len(found) > _LONGEST_NAME or not _NAME.fullmatch(found)):
             raise self.fault(
                 key,
-                f"`{found}` is not a name of Kubernetes: lower-case letters, digits, `-` and `.`, {_LONGEST_NAME} at most",
+                f"`{found}` is not a valid Kubernetes name: use at most {_LONGEST_NAME} lower-case letters, digits, `-` and `.`",
             )
         return found
 
@@ -76,14 +76,14 @@ class Fields:
         if found is None:
             return default
         if isinstance(found, bool) or not isinstance(found, int | float) or found < 0:
-            raise self.fault(key, f"`{found}` is not a number of 0 or more")
+            raise self.fault(key, f"`{found}` is not a non-negative number")
         return float(found)
 
     def whole(self, key: str, default: int = 0) -> int:
         """Return a whole number that is not negative."""
         found = self.number(key, float(default))
         if found != int(found):
-            raise self.fault(key, f"`{found:g}` is not a whole number")
+            raise self.fault(key, f"`{found:g}` is not an integer")
         return int(found)
 
     def maybe_whole(self, key: str) -> int | None:
@@ -96,7 +96,7 @@ class Fields:
         if found is None:
             return False
         if not isinstance(found, bool):
-            raise self.fault(key, f"`{found}` is neither true nor false")
+            raise self.fault(key, f"`{found}` is not true or false")
         return found
 
     def seconds(self, key: str, default: float = 0.0) -> float:
@@ -128,7 +128,7 @@ class Fields:
         """Return a mapping of texts."""
         found = self.raw(key) or {}
         if not isinstance(found, Mapping):
-            raise self.fault(key, "it is not a mapping")
+            raise self.fault(key, "must be a mapping")
         return {str(name): str(value) for name, value in found.items()}
 
     def maybe(self, key: str) -> Fields | None:
@@ -142,7 +142,7 @@ class Fields:
         """Yield the fields of each item of a list."""
         found = self.raw(key) or []
         if not isinstance(found, list):
-            raise self.fault(key, "it is not a list")
+            raise self.fault(key, "must be a list")
         for number, item in enumerate(found):
             path = f"{self.path}.{key}[{number}]" if self.path else f"{key}[{number}]"
             yield Fields(_mapping(item, path), path)
@@ -156,7 +156,7 @@ class Fields:
 
 def _mapping(found: object, path: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
-        raise ScenarioError(f"{path}: it is not a mapping")
+        raise ScenarioError(f"{path}: must be a mapping")
     return found
 
 

@@ -18,20 +18,20 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
     of_policy = fields.text("policy_pool")
     name = fields.object_name("pool", of_policy)
     if not name:
-        raise fields.fault("pool", "a pool needs a name")
+        raise fields.fault("pool", "a pool must have a name")
     base: NodeShape | None = None
     if of_policy:
         if policy_nodes is None:
-            raise fields.fault("policy_pool", "a rendered tree has no node pools: list the nodes here")
+            raise fields.fault("policy_pool", "a rendered tree has no node pools: define the nodes in the scenario")
         base = policy_nodes.get(of_policy)
         if base is None:
             known = ", ".join(sorted(policy_nodes)) or "none"
-            raise fields.fault("policy_pool", f"the cluster has no node pool {of_policy}; it has {known}")
+            raise fields.fault("policy_pool", f"the cluster has no node pool {of_policy}; its node pools are {known}")
     count = fields.whole("count", 1)
     least = count if (said := fields.maybe_whole("min")) is None else said
     most = count if (said := fields.maybe_whole("max")) is None else said
     if not least <= count <= most:
-        raise fields.fault("count", f"{count} is not between min {least} and max {most}")
+        raise fields.fault("count", f"{count} is not in the range from min {least} to max {most}")
     made = Pool(
         name,
         _shape(fields, base or NodeShape({}, {})),
@@ -43,7 +43,7 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
         None if (queued := fields.maybe("queued")) is None else _queued(queued),
     )
     if made.queued is not None and made.size:
-        raise fields.fault("count", "a pool with queued provisioning starts with 0 nodes")
+        raise fields.fault("count", "must be 0 for a pool with queued provisioning")
     fields.done()
     return made
 

@@ -58,9 +58,9 @@ def read_scenario(
     except yaml.YAMLError as wrong:
         problem, mark = getattr(wrong, "problem", None), getattr(wrong, "problem_mark", None)
         line = None if mark is None else mark.line + 1
-        raise ScenarioError(f"it is not YAML: {problem or ' '.join(str(wrong).split())}", line) from None
+        raise ScenarioError(f"invalid YAML:  {problem or ' '.join(str(wrong).split())}", line) from None
     except (ValueError, RecursionError) as wrong:
-        raise ScenarioError(f"it is not YAML: {wrong}", None) from None
+        raise ScenarioError(f"invalid YAML:  {wrong}", None) from None
     try:
         return _scenario(document, read, workload_labels, policy_nodes)
     except ScenarioError as wrong:
@@ -71,7 +71,7 @@ def _scenario(
     document: object, read: Reader, workload_labels: WorkloadLabels, policy_nodes: Mapping[str, NodeShape] | None
 ) -> Scenario:
     if not isinstance(document, Mapping):
-        raise ScenarioError("a scenario is a mapping with nodes and workloads")
+        raise ScenarioError("a scenario must be a mapping with `nodes` and `workloads`")
     fields = Fields(document, "")
     made = Scenario(
         name=fields.text("name"),
@@ -89,7 +89,7 @@ def _scenario(
     if made.until_s is None and any(work.manifest.get("kind") == "CronJob" for work in made.works):
         raise ScenarioError("until: a scenario with a CronJob requires `until`")
     if made.until_s is None and any(work.demand and work.lifetime_s is None for work in made.works):
-        raise ScenarioError("until: a scenario with a demand requires `until`, or a lifetime of its workload")
+        raise ScenarioError("until: a scenario with `demand` requires `until`, or `lifetime` on the workload")
     return made
 
 
@@ -115,7 +115,7 @@ def _timing(fields: Fields | None) -> Timing:
         requeue_s=fields.maybe_seconds("requeue"),
     )
     if made.period_s <= 0:
-        raise fields.fault("period", "the scheduler's period must be more than 0")
+        raise fields.fault("period", "must be greater than 0")
     fields.done()
     return made
 
@@ -156,12 +156,12 @@ def _serving(fields: Fields, manifests: Sequence[Manifest], like: Work) -> Work:
         target = fields.number("target_ongoing_requests")
         if not target or not like.demand or len(services) < len(manifests):
             raise fields.fault(
-                "target_ongoing_requests", "it must be more than 0, and belongs to a RayService with a `demand`"
+                "target_ongoing_requests", "must be greater than 0, and is valid only for a RayService with `demand`"
             )
     if not like.demand or not services:
         return like
     if len(manifests) > 1:
-        raise fields.fault("demand", "it applies to one workload: name it")
+        raise fields.fault("demand", "must apply to a single workload: set `name` to select it")
     try:
         how = autoscaling_of(services[0], target)
     except ValueError as wrong:
@@ -189,13 +189,13 @@ def _manifests(fields: Fields, read: Reader, workload_labels: WorkloadLabels) ->
     inline, file = fields.raw("manifest"), fields.text("file")
     if inline is not None:
         if not isinstance(inline, Mapping) or not inline.get("kind") or not name_of(inline):
-            raise fields.fault("manifest", "it must be an object with a kind and a name")
+            raise fields.fault("manifest", "must be an object with a kind and a name")
         return [inline]
     if file:
         wanted = fields.text("name")
         found = [made for made in _read(fields, "file", file, read) if not wanted or name_of(made) == wanted]
         if not found:
-            raise fields.fault("file", f"there is no workload {wanted} in {file}" if wanted else f"{file} is empty")
+            raise fields.fault("file", f"{file} has no workload {wanted}" if wanted else f"{file} is empty")
         return found
     return [_short(fields, workload_labels)]
 
@@ -206,7 +206,7 @@ def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
         raise fields.fault("kind", f"`{kind}` has no short form; supported kinds are {', '.join(KINDS)}")
     name = fields.object_name("name")
     if not name:
-        raise fields.fault("name", "a workload needs a name")
+        raise fields.fault("name", "a workload must have a name")
     head = fields.maybe("head")
     short = WorkloadFields(
         kind=kind,
@@ -227,23 +227,23 @@ def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
         workload_labels=workload_labels,
     )
     if short.least is not None and short.least > short.pods:
-        raise fields.fault("min", f"{short.least} is more than the pods that it requests: {short.pods}")
+        raise fields.fault("min", f"{short.least} is greater than `pods`, {short.pods}")
     if short.queue and not workload_labels.has_queues:
-        raise fields.fault("queue", "this engine has no queues; name the namespace whose quota applies")
+        raise fields.fault("queue", "this engine has no queues; set the `namespace` whose quota applies")
     sizes = (short.size, short.head)
     if not workload_labels.shares_gpus and any(size and (size.gpu_memory or 0 < size.gpus < 1) for size in sizes):
-        raise fields.fault("gpus", "this engine does not support fractions of a device")
+        raise fields.fault("gpus", "this engine does not support fractional GPUs")
     if head is not None:
         head.done()
     if (kind == "CronJob") != bool(short.schedule):
-        raise fields.fault("schedule", "only a CronJob has one")
+        raise fields.fault("schedule", "required for a CronJob, and invalid for other kinds")
     return manifest_of(short)
 
 
 def _size(fields: Fields) -> Size:
     gpus = fields.number("gpus")
     if gpus > 1 and gpus != int(gpus):
-        raise fields.fault("gpus", f"`{gpus:g}` is neither whole devices nor a fraction of one")
+        raise fields.fault("gpus", f"`{gpus:g}` is neither a whole number of devices nor a fraction of one device")
     return Size(fields.quantity("cpu", "1"), fields.quantity("memory", "4Gi"), gpus, fields.whole("gpu_memory"))
 
 
@@ -257,7 +257,7 @@ def _objects(fields: Fields, read: Reader, key: str = "objects") -> Iterator[Man
         elif isinstance(item, Mapping) and item.get("kind"):
             yield item
         else:
-            raise fields.fault(key, "each must be an object or the name of a file")
+            raise fields.fault(key, "each item must be an object or a file name")
 
 
 def _read(fields: Fields, key: str, file: str, read: Reader) -> Sequence[Manifest]:
@@ -282,13 +282,13 @@ def _incident(fields: Fields, read: Reader) -> Incident:
         made = Incident(at, "deleted", object=(deleted.text("kind"), deleted.text("namespace"), deleted.text("name")))
         deleted.done()
         if not (made.object[0] and made.object[2]):
-            raise deleted.fault("name", "an object needs a `kind` and a `name`")
+            raise deleted.fault("name", "an object must have a `kind` and a `name`")
     else:
         what = fields.text("what")
         if what not in ("fails", "drains", "joins") or not node:
             raise fields.fault(
                 "what",
-                "write a node that `fails`, `drains` or `joins`, an object that is `made` or `deleted`, or a `job` that jumps its queue",
+                "set `node` and `what` (fails, drains or joins), `made`, `deleted`, or `job`",
             )
         made = Incident(at, what, node)
     fields.done()
@@ -299,12 +299,12 @@ def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
     """Return the change of a queued job's place: another priority, or the first place."""
     named = ("", job.text("namespace", "default"), job.text("name"))
     if not named[2]:
-        raise job.fault("name", "name the job")
+        raise job.fault("name", "must be set to the name of the job")
     job.done()
     said, jumps = fields.raw("priority"), fields.truth("jump")
     if (said is not None) == jumps:
-        raise fields.fault("job", "set `priority` or `jump`")
+        raise fields.fault("job", "set either `priority` or `jump`")
     if said is not None and (isinstance(said, bool) or not isinstance(said, int)):
-        raise fields.fault("priority", f"`{said}` is not a whole number")
+        raise fields.fault("priority", f"`{said}` is not an integer")
     fields.done()
     return Incident(at, "priority", object=named, priority=said)

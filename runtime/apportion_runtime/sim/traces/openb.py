@@ -29,8 +29,8 @@ POD_COLUMNS = (
     "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase", "creation_time",
     "deletion_time", "scheduled_time",
 )  # fmt: skip
-_CURE = "use the lists of cluster-trace-gpu-v2023 unchanged, with their header"
-_MISFIT = "give every row one field for each column"
+_CURE = "use the unmodified files of cluster-trace-gpu-v2023, with their header"
+_MISFIT = "give every row one field per column"
 _DEVICE = 1000
 
 _ENDS: Mapping[str, JobEnd] = {
@@ -103,21 +103,19 @@ def _lines(source: Source) -> Iterator[tuple[int, Sequence[str]]]:
                 yield line, fields
             line = reader.line_num + 1
     except csv.Error as wrong:
-        raise TraceError(
-            source.file, line, f"the CSV cannot be read ({wrong})", "check for a stray quotation mark"
-        ) from None
+        raise TraceError(source.file, line, f"invalid CSV ({wrong})", "check for a stray quotation mark") from None
 
 
 def _check_new(name: str, known: Container[str]) -> None:
     if name in known:
-        raise BadRow(f"`{name}` is listed twice", "give every row another name")
+        raise BadRow(f"`{name}` is listed twice", "give every row a unique name")
 
 
 def _node(row: Row) -> TraceNode:
     gpus, model = row.whole("gpu"), row.text("model")
     if (gpus > 0) != bool(model):
         said = f"model `{model}`" if model else "no model"
-        raise BadRow(f"a node of {gpus} GPUs has {said}", "set the model of nodes with GPUs, and of no others")
+        raise BadRow(f"a node with {gpus} GPUs has {said}", "set the model on nodes with GPUs, and on no others")
     return TraceNode(kubernetes_name(row.text("sn")), row.whole("cpu_milli"), row.whole("memory_mib"), gpus, model)
 
 
@@ -126,7 +124,7 @@ def _job(row: Row, rules: OpenbRules) -> TraceJob:
     priority, queues = rules.priorities.get(qos), rules.queues.get(qos)
     if priority is None or not queues:
         known = ", ".join(sorted(qos for qos in rules.priorities if rules.queues.get(qos)))
-        raise BadRow(f"the rules have no QoS `{qos}`", f"add it to the rules, or write one of {known}")
+        raise BadRow(f"the rules have no QoS `{qos}`", f"add it to the rules, or use one of {known}")
     gpus, gpu_milli = _gpus(row)
     arrives_s, stays_s, end = _life(row)
     return TraceJob(
@@ -153,7 +151,7 @@ def _gpus(row: Row) -> tuple[int, int]:
         return 0, _DEVICE
     each = row.whole("gpu_milli")
     if not 0 < each <= _DEVICE:
-        raise BadRow(f"gpu_milli {each} is not a fraction of a device", "write 1 to 1000, thousandths of each device")
+        raise BadRow(f"gpu_milli {each} is not a fraction of a device", "use 1 to 1000, in thousandths of each device")
     return gpus, each
 
 
@@ -162,13 +160,16 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
     phase = row.text("pod_phase")
     end = _ENDS.get(phase)
     if end is None:
-        raise BadRow(f"`{phase}` is not a pod phase", f"write one of {', '.join(_ENDS)}")
+        raise BadRow(f"`{phase}` is not a pod phase", f"use one of {', '.join(_ENDS)}")
     created, scheduled, deleted = (row.seconds(f"{what}_time") for what in ("creation", "scheduled", "deletion"))
     if created is None:
-        raise BadRow("there is no creation_time", "write the second at which the pod was created")
+        raise BadRow("creation_time is missing", "set it to the time at which the pod was created, in seconds")
     began = created if scheduled is None else scheduled
     if began < created or (deleted is not None and deleted < began):
-        raise BadRow("its times are not in the order creation, scheduled, deletion", "correct the times of this row")
+        raise BadRow(
+            "creation_time, scheduled_time and deletion_time are not in ascending order",
+            "correct the times of this row",
+        )
     if deleted is None:
         return created, None, JobEnd.OPEN
     return created, deleted - began, JobEnd.NEVER_RAN if scheduled is None else end

@@ -64,9 +64,9 @@ def pack(trace: Trace, rule: Rule, *, seed: int = 0) -> Packing:
         ValueError: If there is no GPU, or a job has several pods.
     """
     if not trace.gpu_milli:
-        raise ValueError("only a cluster with GPUs can be filled with them")
+        raise ValueError("packing requires a cluster with GPUs")
     if any(job.n_pods != 1 for job in trace.jobs):
-        raise ValueError("only jobs of one pod can be packed one by one")
+        raise ValueError("packing supports only jobs with a single pod")
     nodes = _Nodes(trace)
     chance = random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
     choose: Callable[[_Vector, npt.NDArray[np.intp]], int] = {

@@ -48,7 +48,7 @@ class Row:
         except ValueError:
             number = -1
         if not 0 <= number <= _LARGEST:
-            raise BadRow(f"{column} `{text}` is not a whole number of 0 or more", f"correct {column} in this row")
+            raise BadRow(f"{column} `{text}` is not a non-negative integer", f"correct {column} in this row")
         return number
 
     def seconds(self, column: str) -> float | None:
@@ -61,7 +61,7 @@ class Row:
         except ValueError:
             number = -1.0
         if not (math.isfinite(number) and 0 <= number <= _LARGEST):
-            raise BadRow(f"{column} `{text}` is not a number of seconds of 0 or more", f"correct {column} in this row")
+            raise BadRow(f"{column} `{text}` is not a non-negative number of seconds", f"correct {column} in this row")
         return number
 
 
@@ -88,7 +88,7 @@ def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table)
     names = [name.strip() for name in heading]
     missing = [name for name in table.needed if name not in names]
     if missing:
-        raise TraceError(file, line, f"there is no column {', '.join(missing)}", table.cure)
+        raise TraceError(file, line, f"missing column {', '.join(missing)}", table.cure)
     twice = [name for number, name in enumerate(names) if name in names[:number]]
     if twice:
         raise TraceError(file, line, f"the column `{twice[0]}` occurs twice", table.cure)
@@ -108,7 +108,7 @@ def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[Skip
         n_rows += 1
         n_fields, n_columns = len(row.fields), len(row.columns)
         if n_fields != n_columns:
-            reason = f"there are {n_fields} fields where the heading has {n_columns}"
+            reason = f"the row has {n_fields} fields, but the header has {n_columns}"
             skips.append(SkippedRow(row.file, row.line, reason, misfit))
             continue
         try:
@@ -124,5 +124,5 @@ def kubernetes_name(text: str) -> str:
         return text
     made = _UNFIT.sub("-", text.lower())[:_LONGEST_NAME].strip("-")
     if not made:
-        raise BadRow(f"`{text}` is not a name", "give it one of letters and digits")
+        raise BadRow(f"`{text}` is not a valid name", "use letters and digits")
     return made

@@ -16,9 +16,9 @@ FORMAT = "JobID,Account,QOS,State,Submit,Eligible,Start,End,Elapsed,Timelimit,Al
 """Columns to list. QOS, Eligible and Timelimit say more where they are there; the others are needed."""
 _TABLE = Table(
     ("JobID", "Account", "State", "Submit", "Start", "End", "Elapsed", "AllocTRES", "ReqTRES"),
-    f"list with sacct -P -X --format={FORMAT}",
+    f"run sacct -P -X --format={FORMAT}",
 )
-_MISFIT = "leave out columns of free text such as JobName, or list with another --delimiter"
+_MISFIT = "omit free-text columns such as JobName, or use another --delimiter"
 _NOTHING = frozenset({"", "unknown", "none", "n/a", "(null)"})
 
 _ENDS: Mapping[str, JobEnd] = {
@@ -76,7 +76,7 @@ def read_sacct(listing: Source, rules: SlurmRules | None = None, *, delimiter: s
         submit = row.text("Submit")
         again = [made for made in ids if (made, submit) in seen]
         if again:
-            raise BadRow(f"the job {row.text('JobID')} submitted at {submit} is listed twice", "list every job once")
+            raise BadRow(f"the job {row.text('JobID')} submitted at {submit} is listed twice", "keep one row per job")
         like = _job(row, rules)
         for made in ids:
             seen.add((made, submit))
@@ -103,10 +103,10 @@ def _ids(row: Row) -> list[str]:
     """Return the names of the jobs of a row: several where array tasks that wait are listed together."""
     text = row.text("JobID")
     if "." in text.replace("...", ""):
-        raise BadRow(f"{text} is a step of a job that is listed itself")
+        raise BadRow(f"{text} is a step of a job that has its own row")
     match = _JOB.fullmatch(text)
     if match is None:
-        raise BadRow(f"`{text}` is not a job", "list JobID as sacct does, such as 12, 12_3 or 12+1")
+        raise BadRow(f"`{text}` is not a job ID", "use sacct's format, such as 12, 12_3 or 12+1")
     job, task, part, tasks = match.groups()
     if tasks is not None:
         return [f"job-{job}-{number}" for number in _tasks(text, tasks)]
@@ -115,7 +115,7 @@ def _ids(row: Row) -> list[str]:
 
 def _tasks(job: str, text: str) -> list[int]:
     found: dict[int, None] = {}
-    cure = "list with --array, which gives each task a row"
+    cure = "run sacct with --array, which prints one row per task"
     for part in text.partition("%")[0].split(","):
         match = _TASKS.fullmatch(part)
         if match is None:
@@ -131,12 +131,12 @@ def _job(row: Row, rules: SlurmRules) -> TraceJob:
     arrives_s, stays_s, end = _life(row)
     resources = row.text("AllocTRES") or row.text("ReqTRES")
     if not resources:
-        raise BadRow("neither AllocTRES nor ReqTRES states what it requests", _TABLE.cure)
+        raise BadRow("AllocTRES and ReqTRES are both empty", _TABLE.cure)
     shape = shape_of(resources, rules.shares_per_gpu)
     account = row.text("Account")
     queue = rules.queues.get(account)
     if queue is None and not account:
-        raise BadRow("it has no account", "name a queue in the rules for the account that is empty")
+        raise BadRow("it has no account", "map the empty account to a queue in the rules")
     return TraceJob(
         name="",
         file=row.file,
@@ -159,10 +159,10 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
     """Return when a job arrives (seconds since 1970), how long it works or waits, and how it ends."""
     state = (row.text("State").split() or [""])[0].rstrip("+")
     if state == _REVOKED:
-        raise BadRow("the job runs on another cluster of the federation")
+        raise BadRow("the job ran on another cluster of the federation")
     end = _ENDS.get(state)
     if end is None:
-        raise BadRow(f"`{state}` is not a job state", "list State as sacct does, such as COMPLETED")
+        raise BadRow(f"`{state}` is not a job state", "use sacct's format, such as COMPLETED")
     submit, start, ended = (_moment(row, column) for column in ("Submit", "Start", "End"))
     if submit is None:
         raise BadRow("its submission time is missing", _TABLE.cure)
@@ -197,7 +197,7 @@ def _moment(row: Row, column: str) -> float | None:
 
 
 def _no_time(column: str, text: str) -> float:
-    raise BadRow(f"{column} `{text}` is not a time such as 2026-11-21T08:00:00", "list without SLURM_TIME_FORMAT")
+    raise BadRow(f"{column} `{text}` is not a time such as 2026-11-21T08:00:00", "run sacct without SLURM_TIME_FORMAT")
 
 
 def _span(row: Row, column: str) -> float | None:

@@ -53,7 +53,7 @@ def scenario_of(
             raise TraceError(
                 sharing.file,
                 sharing.line,
-                "it requests a fraction of a device, which this engine does not support",
+                "it requests a fractional GPU, which this engine does not support",
                 _WHOLE,
             )
     return Scenario(

@@ -34,7 +34,7 @@ def inflated(trace: Trace, *, load: float = 1.0, every_s: float = 1.0, seed: int
     asked = sum(job.all_gpu_milli for job in trace.jobs)
     wanted = load * trace.gpu_milli
     if not asked or not trace.gpu_milli:
-        raise ValueError("a trace of nodes with GPUs and of jobs that ask for them can be inflated, and no other")
+        raise ValueError("only a trace that has nodes with GPUs and jobs that request GPUs can be inflated")
     chance = None if seed is None else random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
     made: list[TraceJob] = []
     so_far, n_turns = 0, 0
@@ -65,7 +65,7 @@ def compressed_on_nodes(trace: Trace, share: float, *, seed: int = 0) -> Trace:
         ValueError: If the share is no share.
     """
     if not 0 < share <= 1:
-        raise ValueError(f"{share:g} is not a fraction of the nodes; it is more than 0 and at most 1")
+        raise ValueError(f"{share:g} is not a fraction of the nodes; use a value greater than 0 and at most 1")
     n_nodes = len(trace.nodes)
     n_left = min(n_nodes, max(1, round(n_nodes * share)))
     chance = random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
@@ -91,8 +91,8 @@ def compressed_in_time(trace: Trace, load: float) -> Trace:
     reach = [_load(demand, factor) for factor in (least, most)]
     if not reach[0] <= load <= reach[1]:
         raise ValueError(
-            f"rescaling arrivals gives a load of {reach[0]:.2g} to {reach[1]:.2g} and not {load:g}; keep a fraction "
-            "of the nodes first"
+            f"rescaling arrivals can reach a load of {reach[0]:.2g} to {reach[1]:.2g}, but not {load:g}; reduce the number "
+            "of nodes first"
         )
     for _ in range(_N_HALVINGS):
         middle = math.sqrt(least * most)
@@ -107,7 +107,7 @@ def faster(trace: Trace, factor: float) -> Trace:
         ValueError: If the factor is not more than 0.
     """
     if not (factor > 0 and math.isfinite(factor)):
-        raise ValueError(f"the speed factor must be more than 0, not {factor:g}")
+        raise ValueError(f"the speed factor must be greater than 0, not {factor:g}")
     first = trace.jobs[0].arrives_s if trace.jobs else 0.0
     jobs = (replace(job, arrives_s=first + (job.arrives_s - first) / factor) for job in trace.jobs)
     return replace(trace, jobs=tuple(jobs))

@@ -18,7 +18,7 @@ _GPU, _GRES = "gres/gpu", "gres/"
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
 _IN_MIB = {"K": Fraction(1, 1024), "": Fraction(1), "M": Fraction(1), "G": Fraction(1024), "T": Fraction(1024**2)}
 _IN_MIB["P"] = Fraction(1024**3)
-_AS_THEY_ARE = "list with --noconvert, and AllocTRES and ReqTRES in full"
+_AS_THEY_ARE = "run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def shape_of(text: str, shares_per_gpu: Mapping[str, int]) -> Shape:
     """
     amounts = _amounts(text)
     if "cpu" not in amounts:
-        raise BadRow(f"`{text}` names no cpu", _AS_THEY_ARE)
+        raise BadRow(f"`{text}` has no cpu entry", _AS_THEY_ARE)
     n_nodes = max(1, _whole(amounts, "node"))
     gpus, model = _gpus(amounts)
     gpu_milli = 1000
@@ -53,7 +53,7 @@ def shape_of(text: str, shares_per_gpu: Mapping[str, int]) -> Shape:
         gpus, gpu_milli = _shares(amounts, n_nodes, shares_per_gpu)
     n_pods = n_nodes if gpus % n_nodes == 0 else gpus
     if n_pods > MOST_AT_ONCE:
-        raise BadRow(f"`{text}` is a job on {n_pods} nodes", f"correct it; at most {MOST_AT_ONCE} are read")
+        raise BadRow(f"`{text}` is a job on {n_pods} nodes", f"correct the value; the maximum is {MOST_AT_ONCE}")
     cpu_milli, memory_mib = _whole(amounts, "cpu") * 1000, _memory_mib(amounts.get("mem", "0"))
     return Shape(n_pods, -(-cpu_milli // n_pods), -(-memory_mib // n_pods), gpus // n_pods, gpu_milli, model)
 
@@ -71,7 +71,7 @@ def _amounts(text: str) -> dict[str, str]:
 def _whole(amounts: Mapping[str, str], name: str) -> int:
     text = amounts.get(name, "0")
     if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
-        raise BadRow(f"{name} `{text}` is not a whole number", _AS_THEY_ARE)
+        raise BadRow(f"{name} `{text}` is not an integer", _AS_THEY_ARE)
     return int(text)
 
 
@@ -88,7 +88,7 @@ def _gpus(amounts: Mapping[str, str]) -> tuple[int, str]:
     typed = {name[len(_GPU) + 1 :]: _whole(amounts, name) for name in amounts if name.startswith(f"{_GPU}:")}
     types = [model for model, count in typed.items() if count]
     if len(types) > 1:
-        raise BadRow(f"its GPUs are of {len(types)} types, {' and '.join(types)}", "write a row for each type")
+        raise BadRow(f"it has GPUs of {len(types)} types, {' and '.join(types)}", "use one row per type")
     return max(_whole(amounts, _GPU), sum(typed.values())), types[0] if types else ""
 
 
@@ -100,9 +100,7 @@ def _shares(amounts: Mapping[str, str], n_nodes: int, shares_per_gpu: Mapping[st
             continue
         whole = shares_per_gpu.get(kind, 0)
         if whole <= 0:
-            raise BadRow(
-                f"the rules do not say how many {_GRES}{kind} are one GPU", f"state in the rules how many {kind} are"
-            )
+            raise BadRow(f"the rules do not define how many {_GRES}{kind} make one GPU", "set it in the rules")
         devices = -(-asked // whole)
         return devices * n_nodes, -(-asked * 1000 // (whole * devices))
     return 0, 1000

@@ -17,7 +17,7 @@ from apportion_runtime.snapshots.quantities import parse_quantity, thousandths, 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
 _STORAGE = ("ephemeral-storage", "storage")
 _GPU = "gpu"
-_HINT = "write a quantity such as 500m, 2 or 16Gi"
+_HINT = "use a quantity such as 500m, 2 or 16Gi"
 
 
 def parsed(
@@ -35,9 +35,7 @@ def parsed(
             continue
         if nanos < 0:
             message = f"`{name}: {text}` is negative"
-            faults.append(
-                Fault(NEGATIVE, of.address, message, "write an amount of 0 or more", of.place.at(*path, name))
-            )
+            faults.append(Fault(NEGATIVE, of.address, message, "use a non-negative amount", of.place.at(*path, name)))
             continue
         made[name] = nanos
     return made

@@ -32,7 +32,7 @@ _GENERATORS = {"sg-nodelocalgreedy": 360, "sg-multinodegang": 350}
 _OPT_IN = frozenset(("numa", "gpuspread"))
 _WITHOUT_EFFECT = frozenset(("snapshot",))
 """Plugins that decide nothing: it writes dumps."""
-_PLACEMENT_HINT = "give the values that the engine's documentation lists"
+_PLACEMENT_HINT = "use a value listed in the engine's documentation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _of_shard(engine: Engine, shard: Object, faults: list[Fault]) -> Engine:
             if override.enabled or name not in left_out:
                 plugins.add(name)
         elif name not in _WITHOUT_EFFECT:
-            _ignored(faults, shard, ("spec", "plugins", name), f"there is no plugin `{name}` in the engine's own set")
+            _ignored(faults, shard, ("spec", "plugins", name), f"the engine has no built-in plugin `{name}`")
         if override.arguments is not None:
             arguments[name] = override.arguments
     settings = replace(
@@ -141,7 +141,7 @@ def _actions(shard: Object, read: SchedulingShard, *, spreads: bool, faults: lis
         del ranks["consolidation"]
     for name, override in sorted(read.actions.items()):
         if name not in _ACTIONS:
-            _ignored(faults, shard, ("spec", "actions", name), f"there is no action `{name}`")
+            _ignored(faults, shard, ("spec", "actions", name), f"the engine has no action `{name}`")
         elif override.enabled is False:
             ranks.pop(name, None)
         elif name in ranks or override.enabled:
@@ -166,7 +166,7 @@ def _with_arguments(
         try:
             return parse(text)
         except ValueError as wrong:
-            _ignored(faults, of, (*path, plugin, "arguments", key), f"{wrong}; the default applies")
+            _ignored(faults, of, (*path, plugin, "arguments", key), f"{wrong}; using the default")
             return default
 
     return replace(
@@ -215,7 +215,7 @@ def _with_flags(engine: Engine, shard: Object, flags: Mapping[str, str], faults:
                     made[name] = parse(text)
                 except ValueError as wrong:
                     place = shard.place.at("spec", "args", flag)
-                    hint = "write a value that the flag accepts"
+                    hint = "use a value that the flag accepts"
                     faults.append(Fault(QUANTITY, shard.address, f"`{flag}`: {wrong}", hint, place))
     return replace(engine, settings=replace(engine.settings, **of_settings), **of_engine)
 

@@ -77,7 +77,7 @@ class Devices:
                 left = [known for known, is_fulfilled in zip(left, fulfilled, strict=True) if is_fulfilled]
             except UnknownSelector:
                 message = f"the selector `{_short(expression)}` is not supported; no device matches it"
-                hint = "write it with the subset of CEL that docs/snapshot.md lists"
+                hint = "use the subset of CEL listed in docs/snapshot.md"
                 place = of.place.at(*path, "selectors", number)
                 self._faults.append(Fault(UNKNOWN_SELECTOR, of.address, message, hint, place))
                 left = []
@@ -121,8 +121,8 @@ def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_DeviceFacts]:
                 "capacity": _by_domain({name: _amount(amount) for name, amount in capacity.items()}, driver),
             }
         except ValueError as wrong:
-            message = f"device `{written.get('name')}`: {wrong}; skipped"
-            hint = "pass the slice as its driver published it"
+            message = f"device `{written.get('name')}`: {wrong}; the device is ignored"
+            hint = "export the ResourceSlice as published by its driver"
             faults.append(Fault(IGNORED_VALUE, made.address, message, hint, made.place.at("spec", "devices", number)))
             continue
         terms = node_terms(where.get("nodeSelector"))

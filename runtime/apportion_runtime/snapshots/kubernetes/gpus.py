@@ -92,9 +92,11 @@ def _integer(pod: Object, key: str, faults: list[Fault]) -> int | None:
 
 
 def _ignored(pod: Object, key: str, why: str, faults: list[Fault]) -> None:
-    message = f"the annotation `{key}`: {why}; the engine ignores it"
+    message = f"annotation `{key}`: {why}; the engine ignores the annotation"
     place = pod.place.at("metadata", "annotations", key)
-    faults.append(Fault(IGNORED_VALUE, pod.address, message, "write a fraction such as 0.5, or whole MiB", place))
+    faults.append(
+        Fault(IGNORED_VALUE, pod.address, message, "use a fraction such as 0.5, or an integer number of MiB", place)
+    )
 
 
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:

@@ -88,8 +88,8 @@ def _label_number(node: Object, key: str, faults: list[Fault]) -> int | None:
             Fault(
                 IGNORED_VALUE,
                 node.address,
-                f"the label `{key}`: {wrong}; the node is treated as if it had none",
-                "let the GPU feature discovery write the label",
+                f"label `{key}`: {wrong}; the label is ignored",
+                "let GPU feature discovery set the label",
                 node.place.at("metadata", "labels", key),
             )
         )

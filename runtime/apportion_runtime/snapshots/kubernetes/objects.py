@@ -254,7 +254,7 @@ def objects_by_kind(found: Iterable[LocatedObject], faults: list[Fault]) -> dict
                 Fault(
                     DUPLICATE,
                     address(kind, namespace, name),
-                    "it occurs twice",
+                    "it is listed twice",
                     "remove one of them",
                     place.at("metadata", "name"),
                 )
@@ -276,4 +276,4 @@ def _identity(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _refuse(faults: list[Fault], of: str, place: ObjectLocation, message: str) -> None:
-    faults.append(Fault(UNREADABLE, of, message, "write it as the API server would accept it", place))
+    faults.append(Fault(UNREADABLE, of, message, "use a value that the API server accepts", place))

@@ -66,13 +66,9 @@ class PodGroupReader:
             if not self._engine.is_of_pool(group.labels) or self._backs_off(group):
                 continue
             if group.name in made:
-                message = (
-                    f"{made[group.name].namespace}/{group.name} has the same name, and the engine keeps one of them"
-                )
+                message = f"{made[group.name].namespace}/{group.name} has the same name, and the engine keeps only one of them"
                 place = group.place.at("metadata", "name")
-                self._faults.append(
-                    Fault(IGNORED_VALUE, group.address, message, "give one of them another name", place)
-                )
+                self._faults.append(Fault(IGNORED_VALUE, group.address, message, "rename one of them", place))
                 continue
             made[group.name] = self._group(group)
         return tuple(made.values())
@@ -113,7 +109,7 @@ class PodGroupReader:
         if name in self._priorities:
             return self._priorities[name]
         if name is not None:
-            message = f"its priority class `{name}` does not exist; it counts as {self._default}"
+            message = f"its priority class `{name}` does not exist; its priority defaults to {self._default}"
             hint = "include the priority classes: kubectl get priorityclasses -o json"
             place = group.place.at("spec", "priorityClassName")
             self._faults.append(Fault(UNKNOWN_CLASS, group.address, message, hint, place))
@@ -126,7 +122,7 @@ class PodGroupReader:
         for number, part in enumerate(read.sub_groups):
             name = part.name or ""
             if name in parts:
-                return self._without_parts(group, number, f"there are two sub-groups `{name}`")
+                return self._without_parts(group, number, f"sub-group `{name}` is defined twice")
             parts[name] = part
             below.setdefault((part.parent or "").lower(), []).append(name)
         for number, part in enumerate(parts.values()):
@@ -143,7 +139,7 @@ class PodGroupReader:
     def _without_parts(self, group: Object, number: int, why: str) -> SubGroup:
         message = f"{why}; the engine treats the group as a single pod without sub-groups"
         place = group.place.at("spec", "subGroups", number)
-        hint = "give each sub-group its own name, and name an existing parent"
+        hint = "give each sub-group a unique name and an existing parent"
         self._faults.append(Fault(UNKNOWN_SUB_GROUP, group.address, message, hint, place))
         return SubGroup("", None, (SubGroup(_DEFAULT, 1),))
 

@@ -155,7 +155,7 @@ class PodReader:
         if not name:
             return None
         if name not in self._groups:
-            message = f"its pod group `{name}` does not exist; nothing is decided about it"
+            message = f"its pod group `{name}` does not exist; the pod is not scheduled"
             hint = "include the pod groups: kubectl get podgroups.scheduling.run.ai -A -o json"
             place = pod.place.at("metadata", "annotations", POD_GROUP_ANNOTATION)
             self._faults.append(Fault(UNKNOWN_GROUP, pod.address, message, hint, place))
@@ -252,9 +252,9 @@ class PodReader:
         try:
             return self._zones_of(json.loads(text), pod)
         except (ValueError, TypeError, AttributeError):
-            message = f"the annotation `{key}` is not a list of zones; the engine ignores it"
+            message = f"annotation `{key}` is not a list of zones; the engine ignores it"
             place = pod.place.at("metadata", "annotations", key)
-            hint = "let the agent that owns the annotation write it"
+            hint = "let the agent that owns the annotation set it"
             self._faults.append(Fault(IGNORED_VALUE, pod.address, message, hint, place))
             return ()
 

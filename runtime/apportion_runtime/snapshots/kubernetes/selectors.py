@@ -137,7 +137,7 @@ def _other(value: Value) -> int:
 def _whole(amount: Value) -> int:
     whole, rest = divmod(_nanos(amount), NANO)
     if rest:
-        raise ValueError("the amount is not a whole number")
+        raise ValueError("the amount is not an integer")
     return whole
 
 

@@ -9,7 +9,7 @@ from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, Fault
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import parse_duration, parse_time
 
-_HINT = "write a time such as 2026-11-21T08:00:00Z"
+_HINT = "use a time such as 2026-11-21T08:00:00Z"
 _STAMPS = (STALE_SINCE_ANNOTATION, LAST_START_ANNOTATION, LAST_EVICTION_ANNOTATION)
 
 
@@ -38,7 +38,7 @@ def stamp(of: Object, key: str, faults: list[Fault]) -> float | None:
     try:
         return parse_time(text)
     except ValueError as wrong:
-        message = f"the annotation `{key}`: {wrong}; the engine ignores it"
+        message = f"annotation `{key}`: {wrong}; the engine ignores the annotation"
         place = of.place.at("metadata", "annotations", key)
         faults.append(Fault(IGNORED_VALUE, of.address, message, _HINT, place))
         return None
@@ -51,7 +51,7 @@ def duration(of: Object, key: str, written: str | None, faults: list[Fault]) -> 
     try:
         return parse_duration(written)
     except ValueError as wrong:
-        hint = "write a duration such as 90s or 1h30m"
+        hint = "use a duration such as 90s or 1h30m"
         faults.append(Fault(QUANTITY, of.address, f"`{key}`: {wrong}", hint, of.place.at("spec", key)))
         return None
 

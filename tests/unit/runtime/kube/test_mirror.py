@@ -40,7 +40,7 @@ class Server(Connection):
         if f"/{PODS}?" in path:
             while (event := self.events.get()) is not None:
                 yield event
-        raise Refused(410, "the watch ended")
+        raise Refused(410, "watch closed")
 
 
 @pytest.fixture

@@ -158,9 +158,12 @@ events:
         TREE,
         queue("root/a", "Priority"),
     )
-    assert of(history, "jumped")[0].why.startswith("0 to 1, number 1 of 3; position ")
-    assert of(history, "priority")[0].why.startswith("0 to 7, number 1 of 3; position ")
-    assert of(history, "priority-refused")[0].why == "a/one is not in a queue; a dequeued job cannot be changed"
+    assert of(history, "jumped")[0].why.startswith("from 0 to 1, rank 1 of 3; position ")
+    assert of(history, "priority")[0].why.startswith("from 0 to 7, rank 1 of 3; position ")
+    assert (
+        of(history, "priority-refused")[0].why
+        == "a/one is not queued; the priority of a dequeued job cannot be changed"
+    )
     assert [fact.workload for fact in of(history, "dequeued")] == ["one", "three", "four", "two"]
 
 
@@ -193,7 +196,7 @@ def test_a_job_whose_gang_finds_no_nodes_goes_back_into_its_queue() -> None:
     )  # fmt: skip
     assert at(history, "requeued", "ray")[:3] == [60.0, 121.0, 183.0], "silent for one second, then for two"
     assert of(history, "requeued")[1].why == (
-        "Backoff due to running timeout; position 1 in backoff of root-b-"
+        "Backoff due to running timeout; position 1 in the backoff of queue root-b-"
         + of(history, "enqueued")[0].why[-5:]
         + " for 2s"
     )
@@ -211,7 +214,7 @@ def test_what_is_lent_is_taken_back_from_those_who_are_promised_nothing_first() 
     )  # fmt: skip
     assert {fact.workload for fact in of(history, "evicted")} == {"intern"}
     assert {taken.action for taken in history.taken} == {"reclaim"}
-    assert of(history, "evicted")[0].why == "root/interns uses more than its min, and root/b is within its own"
+    assert of(history, "evicted")[0].why == "root/interns uses more than its min, and root/b uses no more than its own"
     assert history.workloads[2].started_s == pytest.approx(40.0), "after the grace of those who leave"
     assert history.workloads[0].outcome == "succeeded"
 
@@ -278,7 +281,7 @@ def test_a_ray_job_holds_its_quota_until_its_cluster_goes() -> None:
         ),
         (
             {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": {"suspend": True}},
-            "waiting", "kube-queue does not support jobset.x-k8s.io/JobSet: it stays suspended",
+            "waiting", "kube-queue does not support jobset.x-k8s.io/JobSet: the job stays suspended",
         ),
         (
             {"apiVersion": "batch/v1", "kind": "Job", "spec": {"suspend": True, "template": {"spec": {}}},
@@ -335,10 +338,10 @@ def test_a_node_pool_grows_for_what_its_quota_lets_run() -> None:
 @pytest.mark.parametrize(
     ("objects", "why"),
     [
-        ((queue("root/a", "Block"),), "there is no ElasticQuotaTree in kube-system; ACK reads exactly one"),
+        ((queue("root/a", "Block"),), "found no ElasticQuotaTree in namespace kube-system; ACK requires exactly one"),
         (
             (TREE, {**TREE, "metadata": {"name": "another", "namespace": "kube-system"}}),
-            "there is 2 ElasticQuotaTrees in kube-system; ACK reads exactly one",
+            "found 2 ElasticQuotaTrees in namespace kube-system; ACK requires exactly one",
         ),
         (
             (tree(quota("", 1, 1)),),
@@ -355,9 +358,9 @@ def test_objects_that_cannot_be_read_are_named(objects: tuple[Node, ...], why: s
 @pytest.mark.parametrize(
     ("event", "why"),
     [
-        ("{at: 1s, job: {namespace: a}, jump: true}", "events[0].job.name: name the job"),
-        ("{at: 1s, job: {name: x}}", "events[0].job: set `priority` or `jump`"),
-        ("{at: 1s, job: {name: x}, priority: high}", "events[0].priority: `high` is not a whole number"),
+        ("{at: 1s, job: {namespace: a}, jump: true}", "events[0].job.name: must be set to the name of the job"),
+        ("{at: 1s, job: {name: x}}", "events[0].job: set either `priority` or `jump`"),
+        ("{at: 1s, job: {name: x}, priority: high}", "events[0].priority: `high` is not an integer"),
         ("{at: 1s, job: {name: x, kind: Job}, jump: true}", "events[0].job.kind: unknown field"),
     ],
 )

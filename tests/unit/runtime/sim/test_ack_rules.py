@@ -86,7 +86,7 @@ def test_nodes_of_one_name_are_told_apart_by_their_paths_and_a_label_names_the_l
 @pytest.mark.parametrize(
     ("root", "why"),
     [
-        (None, "spec.root: an ElasticQuotaTree has a root"),
+        (None, "spec.root: an ElasticQuotaTree must have a root"),
         (node("root", {}, {}, "leaf"), "spec.root.children[0]: `leaf` is not a mapping"),
         ({"children": {"a": 1}}, "spec.root.children: `{'a': 1}` is not a list"),
         ({"namespaces": "a"}, "spec.root.namespaces: `a` is not a list"),

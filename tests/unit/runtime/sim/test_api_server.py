@@ -125,9 +125,7 @@ def test_objects_are_counted_by_their_resource() -> None:
 
 
 def test_an_amount_that_cannot_be_read_is_said_with_its_quota() -> None:
-    with pytest.raises(
-        UnreadableError, match=r"ResourceQuota ai/ai-quota does not have the form .*: `many` is not a quantity"
-    ):
+    with pytest.raises(UnreadableError, match=r"invalid ResourceQuota ai/ai-quota: `many` is not a quantity"):
         Quotas([quota({"pods": "many"})])
 
 

@@ -180,10 +180,10 @@ def test_pods_without_a_place_are_no_reason_for_more() -> None:
     "wrong", [{"behavior": ["fast"]}, {"maxReplicas": "many"}, {"scaleTargetRef": "serving"}, {"metrics": [3]}]
 )
 def test_an_autoscaler_that_cannot_be_read_is_named(wrong: Made) -> None:
-    with pytest.raises(UnreadableError, match="HorizontalPodAutoscaler ai/serving does not have the form"):
+    with pytest.raises(UnreadableError, match="invalid HorizontalPodAutoscaler ai/serving: "):
         run(scaler(BY_GPU_LOAD, **wrong))
 
 
 def test_a_demand_needs_an_end() -> None:
-    with pytest.raises(ScenarioError, match="until: a scenario with a demand requires"):
+    with pytest.raises(ScenarioError, match="until: a scenario with `demand` requires"):
         read_scenario("workloads: [{name: d, kind: Deployment, demand: [{at: 0, total: 1}]}]", lambda name: [])

@@ -67,7 +67,7 @@ workloads:
 
 @pytest.mark.parametrize("said", ["kind: Job, demand: [{at: 0, total: 1}]", "kind: RayService"])
 def test_requests_are_of_a_ray_service_with_a_demand(said: str) -> None:
-    with pytest.raises(ScenarioError, match="belongs to a RayService with a `demand`"):
+    with pytest.raises(ScenarioError, match="valid only for a RayService with `demand`"):
         run("until: 1h\nworkloads: [{name: s, queue: a, target_ongoing_requests: 1, " + said + "}]")
 
 
@@ -109,10 +109,10 @@ def test_replicas_that_ray_chooses_have_ray_s_bounds() -> None:
     [
         ("applications: []", "has no autoscaling_config: set `target_ongoing_requests`, or `load`"),
         (_SERVE % "upscaling_factor: 2", "upscaling_factor of its autoscaling_config is not simulated"),
-        (_SERVE % "max_replicas: x", "a field of its autoscaling_config is not a number"),
-        (_SERVE % "min_replicas: 9, max_replicas: 9", "allows 9 to 4 workers"),
-        ("{", "its serveConfigV2 is not YAML"),
-        ("a: [{autoscaling_config: {}}, {autoscaling_config: {}}]", "2 of its deployments scale"),
+        (_SERVE % "max_replicas: x", "a field of its autoscaling_config must be a number"),
+        (_SERVE % "min_replicas: 9, max_replicas: 9", "min_replicas 9, max_replicas 4"),
+        ("{", "invalid YAML in its serveConfigV2: while"),
+        ("a: [{autoscaling_config: {}}, {autoscaling_config: {}}]", "2 of its deployments have an autoscaling_config"),
     ],
 )
 def test_a_configuration_without_a_model_is_refused(config: str, said: str) -> None:
@@ -123,8 +123,8 @@ def test_a_configuration_without_a_model_is_refused(config: str, said: str) -> N
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("RayCluster", r"workloads\[0\].demand: nothing scales a RayCluster by demand: set `load`"),
-        ("Deployment", r"workloads\[0\].demand: no HorizontalPodAutoscaler among the objects scales Deployment w"),
+        ("RayCluster", r"workloads\[0\].demand: a RayCluster cannot be scaled by demand: set `load`"),
+        ("Deployment", r"workloads\[0\].demand: no HorizontalPodAutoscaler targets Deployment w"),
     ],
 )
 def test_a_demand_that_nothing_follows_is_refused(kind: str, said: str) -> None:

@@ -99,7 +99,7 @@ def test_a_kind_without_a_model_is_refused_in_words() -> None:
     history = cluster_of([job_of("serve", "a", "0s", 1, kind="RayService", lifetime="1h")], *queue_of("a", 2)).run()
     (refused,) = facts_of(history, "serve", "refused")
     assert refused.why.startswith(
-        "how Kueue manages a RayService is not simulated; simulated kinds are Deployment, JAXJob, Job"
+        "the Kueue integration of RayService is not simulated; simulated kinds are Deployment, JAXJob, Job"
     )
 
 
@@ -150,9 +150,9 @@ def test_what_the_objects_say_and_nothing_heeds_is_told() -> None:
     )
     said = {fault.address: fault.message for fault in cluster.cluster_state.records.faults}
     assert said == {
-        "resourceflavor racks": "its topology is ignored: pods are placed as if it had none",
-        "admissioncheck budget": "its controller acme.example/budget is not simulated: work that needs it stays pending",
-        "configuration configuration": "waitForPodsReady.blockAdmission is ignored: work is admitted side by side",
+        "resourceflavor racks": "spec.topologyName is not simulated: pods are placed without topology awareness",
+        "admissioncheck budget": "its controller acme.example/budget is not simulated: workloads that require this check stay pending",
+        "configuration configuration": "waitForPodsReady.blockAdmission is not simulated: workloads are admitted without waiting for the pods of others",
     }
 
 

@@ -149,9 +149,9 @@ def test_what_kueue_says_beside_and_nothing_heeds_is_told() -> None:
     )
     said = [fault.message for fault in cluster.cluster_state.records.faults]
     assert said == [
-        "admissionFairSharing is ignored: past usage does not count",
-        "featureGates are ignored: PartialAdmission",
-        "admissionScope is ignored: past usage does not count",
+        "admissionFairSharing is not simulated: past usage has no effect",
+        "featureGates are not simulated: PartialAdmission",
+        "admissionScope is not simulated: past usage has no effect",
     ]
 
 

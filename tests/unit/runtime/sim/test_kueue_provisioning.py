@@ -68,7 +68,7 @@ def test_a_booking_that_expires_before_other_checks_are_ready_is_tried_again() -
     assert moments_of(history, "w", "booking-expired") == [1320.0]
     (retried,) = facts_of(history, "w", "retried")
     assert retried.why == (
-        "dws: Retrying after booking expired: Capacity reservation time is expired; not before 60s have gone by"
+        "dws: Retrying after booking expired: Capacity reservation time is expired; the next attempt is in 60s at the earliest"
     )
     assert moments_of(history, "w", "requested") == [0.0, 1380.0]
     assert not facts_of(history, "w", "admitted")
@@ -111,7 +111,7 @@ def test_pod_sets_that_are_alike_are_one_of_the_request_and_two_are_too_many() -
     assert [each["count"] for each in request["spec"]["podSets"]] == [3]
     history = cluster.run()
     failed = facts_of(history, "unlike", "request-failed")
-    assert all("supports one pod set per request, and this one has 2" in fact.why for fact in failed)
+    assert all("supports one pod set per request; this request has 2" in fact.why for fact in failed)
     assert len(failed) == 4
     # Kueue 0.18 tells only the first of the pod sets that it put together which nodes to use.
     assert {fact.pod for fact in facts_of(history, "alike", "bound")} == {"alike-x-0-x-0-0"}

@@ -52,16 +52,16 @@ def test_pods_are_put_together_on_whole_nodes() -> None:
 @pytest.mark.parametrize(
     ("said", "reason", "words"),
     [
-        ({"spec": _spec(), "n_sets": 2}, "InvalidRequest", "supports one pod set per request, and this one has 2"),
+        ({"spec": _spec(), "n_sets": 2}, "InvalidRequest", "supports one pod set per request; this request has 2"),
         ({"spec": _spec(gpus=0)}, "InvalidRequest", "its pods request no GPU"),
-        ({"spec": _spec(), "max_run": "604801"}, "InvalidRequest", "is not a number of seconds from 600 to 604800"),
-        ({"spec": _spec(), "max_run": "1h"}, "InvalidRequest", "`1h` is not a number of seconds"),
+        ({"spec": _spec(), "max_run": "604801"}, "InvalidRequest", "is not between 600 and 604800 seconds"),
+        ({"spec": _spec(), "max_run": "1h"}, "InvalidRequest", "`1h` is not between 600"),
         (
             {"spec": _spec(), "count": 2001},
             "InvalidRequest",
-            "it needs 1001 nodes, and a request provides at most 1000",
+            "it requires 1001 nodes, but a request provides at most 1000",
         ),
-        ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "one of its pods is larger than a node of dws"),
+        ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "at least one of its pods does not fit on a node of dws"),
         ({"spec": _spec(tolerations=[])}, "CapacityIsNotFound", "its pods select no node pool"),
     ],
 )
@@ -75,7 +75,7 @@ def test_a_request_that_cannot_be_met_fails_with_its_reason(said: dict[str, Any]
 
 def test_a_request_for_more_nodes_than_its_pool_may_have_fails() -> None:
     found = _judge(_spec(gpus=2), _pool(most=4), 5)
-    assert found == UnmetRequest("CapacityIsNotFound", "it needs 5 nodes, and node pool dws has at most 4")
+    assert found == UnmetRequest("CapacityIsNotFound", "it requires 5 nodes, but node pool dws has at most 4")
 
 
 def test_all_machines_come_from_one_zone_or_none_does() -> None:

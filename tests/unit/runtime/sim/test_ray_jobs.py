@@ -132,9 +132,9 @@ def test_a_container_beside_the_head_submits_in_sidecar_mode() -> None:
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ({"submissionMode": "InteractiveMode"}, "InteractiveMode waits for a user to submit the work; write K8sJobMode,"),
-        ({"submissionMode": "Carrier"}, "Carrier is not one of KubeRay's; write K8sJobMode, HTTPMode or SidecarMode"),
-        ({"clusterSelector": {"ray.io/cluster": "c"}}, "write the cluster into spec.rayClusterSpec"),
+        ({"submissionMode": "InteractiveMode"}, "InteractiveMode waits for a user to submit the job; use K8sJobMode,"),
+        ({"submissionMode": "Carrier"}, "Carrier is not a submission mode of KubeRay; use K8sJobMode, HTTPMode or SidecarMode"),
+        ({"clusterSelector": {"ray.io/cluster": "c"}}, "define the cluster in spec.rayClusterSpec"),
     ],
 )  # fmt: skip
 def test_what_nobody_would_submit_is_refused_with_a_cure(spec: Made, why: str) -> None:

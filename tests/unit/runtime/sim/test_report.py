@@ -204,7 +204,7 @@ def test_a_story_is_no_longer_than_asked_and_keeps_what_matters() -> None:
     assert len(lines) == 5
     assert lines[-2:] == [
         "00:01:00  w1 (q) loses 3 pods for w9: over its share",
-        "… and 47 more events: -o jsonl has every event",
+        "… and 47 more events; -o jsonl lists all events",
     ]
 
 

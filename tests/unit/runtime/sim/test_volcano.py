@@ -124,7 +124,7 @@ def test_nothing_is_taken_below_a_guarantee() -> None:
 
 def test_a_tree_that_does_not_reach_its_root_schedules_nothing() -> None:
     capacity = tree(QueueSpec("lost", "nowhere"))
-    assert capacity.refused("lost", gpus(1)) == "the queue lost is not below root"
+    assert capacity.refused("lost", gpus(1)) == "the queue lost is not a descendant of root"
 
 
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
@@ -152,10 +152,10 @@ tiers:
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
-        ([], "there is no ConfigMap volcano-scheduler-configmap"),
-        ([config_map(plugins="  - {name: drf}")], "Volcano's plugin drf is not simulated"),
-        ([config_map(actions="allocate, shuffle")], "Volcano's action shuffle is not simulated"),
-        ([config_map(capacity="{name: nodeorder}")], "without its plugin capacity is not simulated"),
+        ([], "ConfigMap volcano-scheduler-configmap does not exist"),
+        ([config_map(plugins="  - {name: drf}")], "Volcano's drf plugin is not simulated"),
+        ([config_map(actions="allocate, shuffle")], "Volcano's shuffle action is not simulated"),
+        ([config_map(capacity="{name: nodeorder}")], "without the capacity plugin is not simulated"),
     ],
 )
 def test_what_has_no_model_is_refused(objects: list[Made], said: str) -> None:
@@ -265,7 +265,7 @@ def test_jobs_that_their_queue_cannot_hold_are_not_enqueued() -> None:
 
 def test_a_queue_that_is_not_there_is_said() -> None:
     history = run(ONE + "until: 1m\nworkloads: [{name: j, kind: Job, queue: nowhere, duration: 1m}]")
-    assert first(history, "waiting", "j").why == "there is no queue nowhere"
+    assert first(history, "waiting", "j").why == "queue nowhere does not exist"
 
 
 BORROWED = """
@@ -359,8 +359,8 @@ def test_pods_that_ask_for_nothing_are_filled_in() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (queue("a", capability={GPU: "many"}), "Queue a does not have the form .*: `many` is not a quantity"),
-        (queue("a", deserved=["gpus"]), "Queue a does not have the form"),
+        (queue("a", capability={GPU: "many"}), "invalid Queue a: `many` is not a quantity"),
+        (queue("a", deserved=["gpus"]), "invalid Queue a: "),
     ],
 )
 def test_a_queue_that_cannot_be_read_is_named(wrong: Made, said: str) -> None:
@@ -376,5 +376,5 @@ def test_a_configuration_that_cannot_be_read_is_named(text: str) -> None:
 
 
 def test_a_configuration_without_a_model_ends_the_simulation() -> None:
-    with pytest.raises(UnreadableError, match="plugin drf is not simulated"):
+    with pytest.raises(UnreadableError, match="drf plugin is not simulated"):
         run(ONE, config=config_map(plugins="  - {name: drf}"))

@@ -82,7 +82,7 @@
     bar.classList.add("chosen");
     const row = all[Number(bar.dataset.i)];
     const lines = [`${row.name} (${row.kind}${row.queue ? ` of ${row.queue}` : ""})`, `${row.gpus || "no"} GPUs, ${row.outcome}`];
-    lines.push(`came ${clock(row.arrived)}, started ${clock(row.started) || "never"}, ended ${clock(row.ended) || "not yet"}`);
+    lines.push(`arrived ${clock(row.arrived)}, started ${clock(row.started) || "never"}, ended ${clock(row.ended) || "not yet"}`);
     if (row.waited) lines.push(`waited ${lasting(row.waited)}`);
     if (row.evictions) lines.push(`evicted ${row.evictions} times, ${row.lost.toFixed(1)} GPU-hours lost`);
     if (row.why) lines.push(row.why);
