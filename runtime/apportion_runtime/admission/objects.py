@@ -20,7 +20,7 @@ class Objects(Protocol):
         ...
 
     def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether there is a pod with these labels that is not being deleted."""
+        """Tell whether a pod with these labels exists that is not being deleted."""
         ...
 
 

@@ -15,7 +15,7 @@ class Cluster(Protocol):
         """Return everything that a snapshot is read from."""
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """Return an object, None where there is none."""
+        """Return an object; None if it does not exist."""
 
     def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Tell whether any pod of a namespace has all of the labels."""

@@ -55,7 +55,7 @@ def run_cycle(
 
     Args:
         cluster: The cluster.
-        now: The moment, in seconds since 1970.
+        now: The current time, in seconds since 1970.
         scheduler: The name by which pods ask for it.
         shard: Which SchedulingShard's part of the cluster is meant, where there are several.
 

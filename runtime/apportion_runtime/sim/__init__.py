@@ -1,16 +1,16 @@
-"""The simulated cluster: a scheduler's own cycle against objects in memory and a clock that jumps to the next event.
+"""The simulated cluster: an engine's scheduling cycles run against objects in memory, with a clock that jumps to the next event.
 
 Entry point: `cluster.Cluster`. A simulation reaches no cluster and reads no clock; its only randomness is seeded.
 
-| folder | what it holds |
+| folder | content |
 |---|---|
-| `scenario/` | the format of scenarios, and how they are read |
+| `scenario/` | the scenario format and its reader |
 | `api/` | the API server: objects, admission, clock, event queue |
-| `controllers/` | workloads to pods, CronJobs, autoscaling, Ray |
-| `kubelet/` | nodes, GPUs, the pods that run there |
+| `controllers/` | pod creation, CronJobs, autoscaling, Ray |
+| `kubelet/` | nodes, GPUs, running pods |
 | `provisioning/` | node pools and ProvisioningRequests |
-| `report/` | what a simulation shows |
+| `report/` | the report of a simulation in its formats |
 | `traces/` | scenarios from recorded workloads |
 
-The engines are in `apportion_runtime.engines`; `engine.py` is what the simulation calls on each.
+The engines are in `apportion_runtime.engines`; `engine.py` defines the protocol between the simulation and an engine.
 """

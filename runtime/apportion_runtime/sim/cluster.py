@@ -1,4 +1,4 @@
-"""A simulation from end to end: what the compiler emitted, a scenario, and the loop that lets things happen.
+"""A simulation from end to end: the compiled objects, a scenario, and the event loop.
 
 Events are handled in order; after any change the scheduler runs its next cycle.
 """
@@ -48,32 +48,32 @@ from apportion_runtime.sim.scenario.fields import ScenarioError
 from apportion_runtime.sim.scenario.format import Incident, Manifest, Scenario
 
 _ANSWERED = ("PodTemplate", "ProvisioningRequest")
-"""Kinds that are no workloads, and whose deletion the autoscaler sees for itself."""
+"""Kinds other than workloads whose deletion is handled by watching the object store."""
 
 
 _CHECKED_EVERY = 5_000
-"""Events after which a run looks whether everything holds that has to; tests look after each."""
+"""The number of events between two checks of the invariants; tests check after each."""
 
 
 class InvariantError(RuntimeError):
-    """Something does not hold that must: a fault of the simulation itself."""
+    """An invariant is violated: a bug of the simulation itself."""
 
 
 class Cluster:
-    """A cluster that is simulated.
+    """A simulated cluster.
 
     Args:
-        objects: What was compiled for the engine, and whatever else it reads.
-        scenario: Nodes, workloads, and what happens.
-        model: The engine that the objects are of.
-        may_evict: Asked before each eviction, as a disruption budget would be.
-        keeps_facts: Whether every single fact is kept, or only what reports reckon with.
-        admit: Raises `ValueError` where the API server or a webhook refuses the pods of a workload.
+        objects: The objects compiled for the engine, and any others that it reads.
+        scenario: Nodes, workloads and events.
+        model: The engine of the objects.
+        may_evict: Called before each eviction, like a disruption budget.
+        keeps_facts: Whether every fact is kept, or only those that reports use.
+        admit: Raises `ValueError` if the API server or a webhook rejects the pods of a workload.
 
     Attributes:
-        engine: What decides.
-        cluster_state: Everything that is there.
-        history: Everything that happened.
+        engine: The simulated engine.
+        cluster_state: The shared state of the simulation.
+        history: The recorded facts.
     """
 
     def __init__(
@@ -145,14 +145,14 @@ class Cluster:
 
     @property
     def ends_at(self) -> float | None:
-        """When the scenario ends; None where it ends by itself."""
+        """The end time of the scenario; None if it ends by itself."""
         until = self.scenario.until_s
         return None if until is None else self.scenario.start + until
 
     def step(self) -> bool:
-        """Let the next event happen; tell whether there was one before the end.
+        """Handle the next event; return whether there was one before the end.
 
-        Where the clock was moved past it, it happens late: now.
+        If the clock is already past its time, it is handled now.
         """
         at = self.cluster_state.events.next_at()
         if at is None or (self.ends_at is not None and at > self.ends_at):
@@ -172,7 +172,7 @@ class Cluster:
             self._retried.clear()
 
     def _is_denied_for_good(self) -> bool:
-        """Whether all that is left are retries of pods that were denied again since anything last changed.
+        """Whether only retries remain of pods that were denied again since the last change.
 
         Such a controller never stops, and without other events its next attempt is denied for the same reason.
         """
@@ -180,7 +180,7 @@ class Cluster:
         return 0 < len(events) <= len(self._retried) and events.kinds() == {FillDue}
 
     def run(self, told: Callable[[float], None] | None = None) -> History:
-        """Let everything happen, and return what did; `told` is told the seconds gone by after each event."""
+        """Run to the end and return the history; `told` is called with the elapsed seconds after each event."""
         n_events = 0
         while self.step():
             n_events += 1
@@ -198,7 +198,7 @@ class Cluster:
             raise InvariantError(f"after {self.cluster_state.elapsed_s:g} s: {found[0]}")
 
     def finish(self) -> History:
-        """Close the history where the simulation stands, and return it."""
+        """Close the history at the current time, and return it."""
         self.history.end(self.cluster_state.elapsed_s)
         return self.history
 
@@ -230,24 +230,24 @@ class Cluster:
                 self.workloads.kubelet.stop(self.cluster_state.pods[uid], ENDED_BY_EVICTION)
 
     def _has_node(self, node: str, what: str) -> bool:
-        """Tell whether a node of an event is there, and note where it is not."""
+        """Tell whether the node of an event exists; record it as missed if not."""
         if self.cluster_state.store.get("Node", "", node) is not None:
             return True
         self._miss(f"node {node} {what}, but there is no such node at that time")
         return False
 
     def _miss(self, why: str) -> None:
-        """Note an event of the scenario that nothing came of."""
+        """Record an event of the scenario that had no effect."""
         self.history.missed_events.append(f"{self.cluster_state.elapsed_s:g} s: {why}")
         self.cluster_state.note("event-without-effect", why=why)
 
     def _make(self, manifests: Iterable[Manifest]) -> None:
-        """Somebody made objects; what is there already is passed over."""
+        """Create objects; existing ones are skipped."""
         for made in _made(self.cluster_state.store, manifests):
             self.cluster_state.note("made", why=f"{made['kind']} {namespace_of(made)}/{name_of(made)}")
 
     def _deleted(self, kind: str, namespace: str, name: str) -> None:
-        """Somebody deleted an object; what is not there any more is passed over."""
+        """Delete an object; a missing one is recorded and skipped."""
         cluster_state = self.cluster_state
         made = cluster_state.store.get(kind, namespace, name)
         if made is None:
@@ -270,7 +270,7 @@ class Cluster:
 
 
 def _made(store: ObjectStore, objects: Iterable[Manifest]) -> list[Manifest]:
-    """Make objects, each once: what two trees have alike is one object."""
+    """Create objects, each once: an object that occurs in two trees is created once."""
     made: list[Manifest] = []
     for manifest in objects:
         try:

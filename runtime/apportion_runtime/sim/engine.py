@@ -1,6 +1,6 @@
 """The protocol between the simulated cluster and an engine.
 
-The cluster calls the engine to admit each object, reports what becomes of workloads, and runs its scheduling cycles; the
+The cluster calls the engine to admit each object, notifies it of workload changes, and runs its scheduling cycles; the
 engine binds and evicts pods, and suspends and releases workloads.
 """
 
@@ -24,19 +24,19 @@ Handlers = Mapping[type[EngineEvent], Callable[[Any], None]]
 
 
 class Denied(ValueError):
-    """An object that is not admitted, in the words of whoever refused it."""
+    """An object is denied, with the message of the webhook or admission plugin."""
 
 
 class UnreadableError(ValueError):
-    """An engine's own objects, from which it cannot begin, in words that name the object and the place in it."""
+    """An object of the engine is invalid and the engine cannot start; the message names the object and field."""
 
 
 @contextmanager
 def reading(what: str) -> Generator[None]:
-    """Have what goes wrong while an object is read be said with the object's name.
+    """Add the object's name to errors raised while it is read.
 
     Raises:
-        UnreadableError: If anything does.
+        UnreadableError: For any such error.
     """
     try:
         yield
@@ -47,11 +47,11 @@ def reading(what: str) -> Generator[None]:
 
 
 class Engine(Protocol):
-    """What decides about pods and workloads."""
+    """An engine: decides about pods and workloads."""
 
     @property
     def name(self) -> str:
-        """The target that it is of, as the compiler names it."""
+        """The name of its target in the compiler."""
         ...
 
     @property
@@ -60,11 +60,11 @@ class Engine(Protocol):
         ...
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
-        """Take in what it acts upon, once, before anything happens."""
+        """Start the engine; called once, before the first event."""
         ...
 
     def handlers(self) -> Handlers:
-        """Return what is done at each kind of its own events."""
+        """Return the handlers of its own event kinds."""
         ...
 
     def run_cycle(self) -> None:
@@ -72,15 +72,15 @@ class Engine(Protocol):
         ...
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return an object that is about to be made (a workload, or a pod) as it is kept.
+        """Return a new object (a workload or a pod) as it is stored.
 
         Raises:
-            Denied: If it is refused. Whoever makes a pod for a workload tries again later.
+            Denied: If it is rejected. The controller of a workload retries its pods later.
         """
         ...
 
     def made(self, running: Running) -> None:
-        """A workload was made; of one that is suspended there are no pods until `Workloads.change` releases it."""
+        """A workload was created; a suspended one has no pods until `Workloads.change` releases it."""
         ...
 
     def changed(self, running: Running) -> None:
@@ -88,19 +88,19 @@ class Engine(Protocol):
         ...
 
     def finished(self, running: Running) -> None:
-        """A workload is over: its outcome stands, its pods are gone, its object goes next."""
+        """A workload has finished: its outcome is set, its pods are gone, its object is deleted next."""
         ...
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Have a pod that was just made belong to its group, and return its record, which is among the records."""
+        """Assign a new pod to its group, add its record, and return it."""
         ...
 
     def starts_together(self, running: Running) -> bool:
-        """Tell whether it gives places to the minimum of each of a workload's groups at once, or to none of it."""
+        """Tell whether it places the minimum of each of a workload's groups at once, or nothing."""
         ...
 
     def regroup(self, running: Running, made: Manifest) -> None:
-        """Have the group of a pod that was there already be as the workload wants it by now."""
+        """Update the group of an existing pod to the current state of its workload."""
         ...
 
     def left(self, pod: PodState) -> None:

@@ -1,6 +1,6 @@
-"""What happened, as facts in the order of time, and what reports reckon with, kept as it happens.
+"""The history of a simulation: facts in order of time, and the aggregates for reports.
 
-Times are seconds since the simulation began; GPUs are devices, parts of shared ones count.
+Times are seconds since the start of the simulation; GPUs are devices, including fractions of shared ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ENDED_BY_DELETION = "deleted"
 
 
 class Fact(NamedTuple):
-    """One thing that happened; what does not apply is empty."""
+    """A fact; fields that do not apply are empty."""
 
     at_s: float
     what: str
@@ -28,10 +28,10 @@ class Fact(NamedTuple):
     why: str = ""
     gpus: float = 0.0
     gpu_groups: tuple[str, ...] = ()
-    """Shared devices that a pod got a part of, by the names of their groups."""
+    """Shared devices allocated to a pod, by the names of their groups."""
 
     def document(self) -> dict[str, Any]:
-        """Return it for JSON, without what is empty."""
+        """Return it for JSON, without empty fields."""
         return {key: value for key, value in zip(self._fields, self, strict=True) if value or key == "at_s"}
 
 
@@ -47,13 +47,13 @@ class PodStay(NamedTuple):
     since_s: float
     until_s: float
     ended_by: str
-    """One of the constants above; empty where the simulation ended first."""
+    """One of the constants above; empty if the simulation ended first."""
     devices: tuple[str, ...] = ()
-    """Devices of which it has a part; empty where it has whole ones, or none."""
+    """Devices of which it has a fraction; empty if it has whole devices or none."""
 
 
 class GroupWait(NamedTuple):
-    """A pod group's time from wanting to run until its minimum had places; `until_s` None where it still waits."""
+    """The wait of a pod group until its minimum was placed; `until_s` is None while it waits."""
 
     group: str
     workload: int
@@ -63,7 +63,7 @@ class GroupWait(NamedTuple):
 
 
 class EvictionFact(NamedTuple):
-    """An eviction: whose pod, by which action, for whom, and by which rule of the engine."""
+    """An eviction: the workload, the action, the beneficiary, and the rule of the engine."""
 
     at_s: float
     pod: str
@@ -74,14 +74,14 @@ class EvictionFact(NamedTuple):
     action: str
     for_group: str
     for_workload: int
-    """-1 where nobody gets the place."""
+    """-1 without a beneficiary."""
     for_queue: str
     rule: str
     message: str
 
 
 class Sample(NamedTuple):
-    """A queue's GPUs after a cycle; -1 is no bound."""
+    """A queue's GPUs after a cycle; -1 is unlimited."""
 
     at_s: float
     allocated: float
@@ -101,19 +101,19 @@ class WorkloadFacts:
     arrived_s: float
     queue: str = ""
     gpus: float = 0.0
-    """What its pods asked for together when it came."""
+    """The total GPUs requested by its pods on arrival."""
     started_s: float | None = None
     finished_s: float | None = None
     outcome: str = ""
-    """succeeded, failed, deleted, lost, refused; empty while it is there."""
+    """succeeded, failed, deleted, lost, refused; empty while it exists."""
     n_evictions: int = 0
     lost_gpu_s: float = 0.0
     why_waiting: str = ""
     why_waited: str = ""
-    """What it waited for last before it got its places."""
+    """The last reason for waiting before it was placed."""
 
     def end_waiting(self) -> None:
-        """Keep the reason for which it waited until now, if there was one."""
+        """Keep the current reason for waiting, if any."""
         self.why_waited = self.why_waiting or self.why_waited
         self.why_waiting = ""
 
@@ -131,7 +131,7 @@ class _Open:
 
 @dataclass(slots=True)
 class History:
-    """Everything that reports reckon with."""
+    """Everything that reports are computed from."""
 
     keeps_facts: bool = True
     facts: list[Fact] = field(default_factory=list)
@@ -141,22 +141,22 @@ class History:
     taken: list[EvictionFact] = field(default_factory=list)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     capacity: list[tuple[float, float]] = field(default_factory=list)
-    """GPUs of the nodes that are ready, whenever that changes."""
+    """Total GPUs of ready nodes over time."""
     machines: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    """The same of each node that has any."""
+    """The same for each node with GPUs."""
     models: dict[str, str] = field(default_factory=dict)
-    """The GPU model of each node that names one."""
+    """The GPU model of each node with a model label."""
     parents: dict[str, str | None] = field(default_factory=dict)
-    """The queues there are, and of each the one above."""
+    """The parent of each queue."""
     missed_events: list[str] = field(default_factory=list)
-    """Events of the scenario that named nothing that was there, with their moments."""
+    """Events of the scenario whose object did not exist, with their times."""
     n_cycles: int = 0
     ended_s: float = 0.0
     _open: dict[str, _Open] = field(default_factory=dict)
     _waiting: dict[str, tuple[int, str, float]] = field(default_factory=dict)
 
     def note(self, fact: Fact) -> None:
-        """Note a fact."""
+        """Record a fact."""
         if self.keeps_facts:
             self.facts.append(fact)
 
@@ -171,11 +171,11 @@ class History:
         at_s: float,
         devices: tuple[str, ...] = (),
     ) -> None:
-        """A pod was given a place."""
+        """A pod was placed."""
         self._open[pod] = _Open(workload, self.workloads[workload].queue, node, gpus, cpu, at_s, devices)
 
     def end_stay(self, pod: str, at_s: float, ended_by: str) -> None:
-        """A pod left its place; one that had none is passed over."""
+        """A pod left its node; a pod without a node is ignored."""
         begun = self._open.pop(pod, None)
         if begun is not None:
             self.stays.append(
@@ -186,11 +186,11 @@ class History:
             )  # fmt: skip
 
     def begin_wait(self, group: str, workload: int, queue: str, at_s: float) -> None:
-        """A pod group wants to run; one that waits already goes on waiting."""
+        """A pod group starts to wait, unless it is waiting already."""
         self._waiting.setdefault(group, (workload, queue, at_s))
 
     def end_wait(self, group: str, at_s: float) -> bool:
-        """A pod group has its minimum, or is gone; tell whether it had waited."""
+        """End the wait of a pod group; return whether it was waiting."""
         waited = self._waiting.pop(group, None)
         if waited is None:
             return False
@@ -199,31 +199,31 @@ class History:
         return True
 
     def drop_wait(self, group: str) -> None:
-        """A pod group that waited is gone without having run."""
+        """Remove the wait of a pod group that is gone without having run."""
         waited = self._waiting.pop(group, None)
         if waited is not None:
             workload, queue, since = waited
             self.waits.append(GroupWait(group, workload, queue, since, None))
 
     def sample(self, queue: str, sample: Sample) -> None:
-        """Note a queue's numbers, where they changed."""
+        """Record a queue's sample if it changed."""
         known = self.samples.setdefault(queue, [])
         if not known or known[-1][1:] != sample[1:]:
             known.append(sample)
 
     def set_capacity(self, gpus: float, at_s: float) -> None:
-        """Note the GPUs of the cluster, where they changed."""
+        """Record the GPUs of the cluster if they changed."""
         if not self.capacity or self.capacity[-1][1] != gpus:
             self.capacity.append((at_s, gpus))
 
     def set_machine(self, node: str, gpus: float, at_s: float) -> None:
-        """Note the GPUs of a node that takes pods, where they changed."""
+        """Record the GPUs of a schedulable node if they changed."""
         known = self.machines.get(node)
         if (known[-1][1] if known else 0.0) != gpus:
             self.machines.setdefault(node, []).append((at_s, gpus))
 
     def end(self, at_s: float) -> None:
-        """Close what is open."""
+        """Close open intervals."""
         self.ended_s = at_s
         for pod in list(self._open):
             self.end_stay(pod, at_s, "")

@@ -1,6 +1,6 @@
-"""What holds after every event, whatever happens: reckoned from the objects, not from what the scheduler believes.
+"""Invariants that hold after every event, computed from the objects, not from the scheduler's state.
 
-A run may check it now and then (`broken(cluster_state, …)` is a pass over all pods); tests check it after every event.
+A run checks them periodically (`broken(cluster_state, …)` is a pass over all pods); tests check them after every event.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def broken(
     running: Mapping[int, Running],
     starts_together: Callable[[Running], bool] = lambda running: True,
 ) -> list[str]:
-    """Return what does not hold, in words; empty where everything does.
+    """Return the violated invariants as messages.
 
     Args:
         cluster_state: What is simulated.
-        running: The workloads that are there, by number.
-        starts_together: Tells of which of them the engine keeps the gang together.
+        running: The existing workloads, by number.
+        starts_together: Whether the engine starts the gang of a workload together.
     """
     gangs = [workload for workload in running.values() if starts_together(workload)]
     return [
@@ -40,7 +40,7 @@ def broken(
 
 
 def _lost_pods(cluster_state: ClusterState, running: Mapping[int, Running]) -> Iterator[str]:
-    """Every slot that is wanted has a pod, or waits for its last one to go; every pod belongs to a workload."""
+    """Every required slot has a pod, possibly one that is terminating; every pod belongs to a workload."""
     by_workload: dict[int, Counter[str]] = {}
     for pod in cluster_state.pods.values():
         by_workload.setdefault(pod.workload, Counter())[pod.slot] += 1
@@ -66,7 +66,7 @@ def _lost_pods(cluster_state: ClusterState, running: Mapping[int, Running]) -> I
 
 
 def _objects(cluster_state: ClusterState) -> Iterator[str]:
-    """Each pod is one object, and stands where the object says."""
+    """Each pod has one object, and is on the node that the object specifies."""
     stored = {made["metadata"]["uid"]: made for made in cluster_state.store.list("Pod")}
     for uid in stored.keys() ^ cluster_state.pods.keys():
         yield f"pod {uid} exists only in the object store or only in the scheduler"
@@ -77,7 +77,7 @@ def _objects(cluster_state: ClusterState) -> Iterator[str]:
 
 
 def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
-    """No node holds more than it has, and no device is promised twice."""
+    """No node is overcommitted, and no device is allocated twice."""
     for name, uids in cluster_state.pods_on.items():
         pods = [cluster_state.pods[uid] for uid in uids]
         node = cluster_state.records.nodes.get(name)
@@ -112,7 +112,7 @@ def _mib(pod: PodState, node: Node) -> int:
 
 
 def _half_started(gangs: Iterable[Running], cluster_state: ClusterState) -> Iterator[str]:
-    """A pod group that never lost a pod has none of its pods placed, or its minimum."""
+    """A pod group that never lost a pod has either no pods placed, or at least its minimum."""
     groups = cluster_state.records.session_cache.groups()
     for workload in gangs:
         for group in workload.groups.values():
@@ -124,7 +124,7 @@ def _half_started(gangs: Iterable[Running], cluster_state: ClusterState) -> Iter
 
 
 def over_limit(cluster_state: ClusterState) -> Iterator[str]:
-    """Yield queues whose pods hold more than their limit; what is leaving does not count, as in the engine."""
+    """Yield queues whose pods use more than their limit; terminating pods do not count, as in the engine."""
     held: Counter[tuple[str, int]] = Counter()
     queues = {queue.name: queue for queue in cluster_state.records.session_cache.cluster_info.queues}
     groups = cluster_state.records.session_cache.groups()

@@ -173,7 +173,7 @@ class KubeScheduler:
                 node.remove(other)
 
     def bind(self, pod: PodFacts, node: NodeState) -> bool:
-        """Give a pod its place; tell whether the cluster let it have that."""
+        """Bind a pod; return whether the cluster allowed it."""
         self._nominated.pop(pod.uid, None)
         cpu = float(pod.request.get(CPU, 0))
         if not self._workloads.kubelet.bind(pod.uid, node.name, cpu=cpu, gpus=pod.gpus):

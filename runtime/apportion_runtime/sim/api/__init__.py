@@ -1,1 +1,1 @@
-"""The API server of a simulated cluster: its objects, admission, time and events, and the state that its parts share."""
+"""The API server of a simulated cluster: objects, admission, time, events, and the shared cluster state."""

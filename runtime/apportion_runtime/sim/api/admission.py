@@ -1,4 +1,4 @@
-"""Admission by the API server: the plugins that every cluster has.
+"""The admission plugins of the API server that every cluster enables.
 
 ValidatingAdmissionPolicies are not evaluated.
 """
@@ -20,7 +20,7 @@ _POD = ("", "Pod")
 
 
 class Admission:
-    """The admission of one cluster: LimitRanger, Priority, and ResourceQuota, which is asked last."""
+    """The admission plugins of one cluster: LimitRanger, Priority, and, last, ResourceQuota."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
@@ -30,7 +30,7 @@ class Admission:
             self._ranges.setdefault(namespace_of(made), []).append(made)
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return an object as it is kept. Raises `Denied`."""
+        """Return an object as it is stored. Raises `Denied`."""
         if kind_of(made) != _POD:
             self.quotas.charge(made)
             return made
@@ -51,11 +51,11 @@ class Admission:
         return made
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone, and what it was charged is free."""
+        """Release the quota of a deleted pod."""
         self.quotas.release("Pod", pod.namespace, pod.name)
 
     def finished(self, running: Running) -> None:
-        """A workload is gone, and what its object was charged is free."""
+        """Release the quota of a deleted workload object."""
         made = running.manifest
         if kind_of(made) != _POD:
             self.quotas.release(str(made.get("kind")), namespace_of(made), name_of(made))

@@ -1,4 +1,4 @@
-"""The virtual clock: seconds since the simulation began, and the moment that stands for its beginning."""
+"""The virtual clock: seconds since the start of the simulation, and its start time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apportion_runtime.snapshots.quantities import parse_time, time_text
 
 DEFAULT_START = parse_time("2026-01-05T00:00:00Z")
-"""A Monday, so that week ends fall where people expect them."""
+"""A Monday, so that weekends fall where people expect them."""
 
 
 @dataclass(slots=True)
@@ -19,16 +19,16 @@ class Clock:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return self.now - self.start
 
     def advance(self, to: float) -> None:
-        """Jump forward. Raises `ValueError` for a moment that is past."""
+        """Move the clock forward. Raises `ValueError` for a time in the past."""
         if to < self.now:
             raise ValueError(f"the clock is at {self.now} and cannot go back to {to}")
         self.now = to
 
     @property
     def text(self) -> str:
-        """The moment as objects write it: whole seconds, as in Kubernetes."""
+        """The current time as Kubernetes objects store it, in whole seconds."""
         return time_text(float(int(self.now)))

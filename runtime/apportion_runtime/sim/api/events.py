@@ -1,7 +1,7 @@
-"""What is going to happen, in order: by time, at one time by kind, and of one kind as it was planned.
+"""The event queue: ordered by time, then by kind, then by the order of scheduling.
 
-The kinds in the order in which they take place at one moment: what ends, then what changes of nodes, then what arrives,
-then the scheduler, which sees all of it.
+Events at the same time are handled by kind: completions first, then node changes, then arrivals, then the scheduler,
+which sees all of them.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class PodGone:
-    """A pod that was deleted is gone, its grace being over."""
+    """The grace period of a deleted pod ends."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class PodRuns:
-    """The containers of a pod that was bound run."""
+    """The containers of a bound pod start."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class PodReady:
-    """A pod has loaded what it needs and begins to work."""
+    """A pod has finished its startup and begins to work."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """The work of a pod, or of a whole workload, is done, unless its pace changed since (`generation` tells)."""
+    """The work of a pod, or of a whole workload, completes, unless its rate changed since (see `generation`)."""
 
     workload: int
     slot: str
@@ -44,21 +44,21 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True)
 class NodeFails:
-    """A node stops; its pods are deleted when their toleration is over."""
+    """A node fails; its pods are deleted when their toleration expires."""
 
     node: str
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDrains:
-    """A node takes no more pods, and those it has are evicted."""
+    """A node is cordoned, and its pods are evicted."""
 
     node: str
 
 
 @dataclass(frozen=True, slots=True)
 class NodeJoins:
-    """A node comes, or comes back; of a pool where it is named."""
+    """A node joins or rejoins; `pool` is its node pool, if any."""
 
     node: str
     pool: str = ""
@@ -66,19 +66,19 @@ class NodeJoins:
 
 @dataclass(frozen=True, slots=True)
 class PoolCheck:
-    """The pools look for nodes that are idle for long enough."""
+    """The node pools check for nodes that have been idle long enough to be removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectsMade:
-    """Somebody makes objects that are no workloads."""
+    """Objects other than workloads are created."""
 
     manifests: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectDeleted:
-    """Somebody deletes an object."""
+    """An object is deleted."""
 
     kind: str
     namespace: str
@@ -87,7 +87,7 @@ class ObjectDeleted:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadScaled:
-    """A workload wants another number of replicas."""
+    """A workload is scaled."""
 
     workload: int
     replicas: int
@@ -96,21 +96,21 @@ class WorkloadScaled:
 
 @dataclass(frozen=True, slots=True)
 class FillDue:
-    """A workload's controller tries again to make the pods that it was refused."""
+    """A workload's controller retries the creation of denied pods."""
 
     workload: int
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscaleDue:
-    """A HorizontalPodAutoscaler looks at its target."""
+    """A HorizontalPodAutoscaler evaluates its target."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadLeaves:
-    """A workload is deleted by whoever made it; or only if it has not run by then."""
+    """A workload is deleted by its owner, or only if it has not started by then."""
 
     workload: int
     only_if_unstarted: bool = False
@@ -118,7 +118,7 @@ class WorkloadLeaves:
 
 @dataclass(frozen=True, slots=True)
 class CronDue:
-    """A CronJob makes a Job."""
+    """A CronJob creates a Job."""
 
     workload: int
     number: int
@@ -126,20 +126,20 @@ class CronDue:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadArrives:
-    """A workload is made."""
+    """A workload is created."""
 
     workload: int
 
 
 class EngineEvent:
-    """What the controllers of an engine do; each has its own kinds, and handles them itself."""
+    """An event of an engine's controllers, which define and handle their own kinds."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CycleDue:
-    """The scheduler looks at the cluster."""
+    """A scheduling cycle runs."""
 
 
 Event = (
@@ -162,7 +162,7 @@ _ORDER: dict[type[Event], int] = {
 
 @dataclass(slots=True)
 class EventQueue:
-    """Events to come."""
+    """Pending events."""
 
     _heap: list[tuple[float, int, int, Event]] = field(default_factory=list)
     _n_planned: int = 0
@@ -171,20 +171,20 @@ class EventQueue:
         return len(self._heap)
 
     def kinds(self) -> set[type[Event]]:
-        """Return the kinds of the events to come."""
+        """Return the kinds of the pending events."""
         return {type(event) for *_, event in self._heap}
 
     def plan(self, at: float, event: Event) -> None:
-        """Have an event happen at a moment (seconds since 1970)."""
+        """Schedule an event at a time (seconds since 1970)."""
         self._n_planned += 1
         rank = _ORDER.get(type(event), _ORDER[EngineEvent])
         heapq.heappush(self._heap, (at, rank, self._n_planned, event))
 
     def next_at(self) -> float | None:
-        """Return when the next one happens; None where nothing does."""
+        """Return the time of the next event; None if there is none."""
         return self._heap[0][0] if self._heap else None
 
     def take(self) -> tuple[float, Event]:
-        """Return the next one and when it happens. Raises `IndexError` if there is none."""
+        """Remove and return the next event and its time. Raises `IndexError` if there is none."""
         at, _, _, event = heapq.heappop(self._heap)
         return at, event

@@ -1,4 +1,4 @@
-"""The admission plugin LimitRanger: what containers ask for by default, and within which bounds.
+"""The LimitRanger admission plugin: default requests and limits of containers, and their bounds.
 
 Source: plugin/pkg/admission/limitranger/admission.go, pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem) at
 Kubernetes v1.36.3.
@@ -21,7 +21,7 @@ Written = Mapping[str, Any]
 
 
 def with_defaults(made: Manifest, ranges: Sequence[Manifest]) -> Manifest:
-    """Return a pod whose containers ask for the defaults of limit ranges where they say nothing."""
+    """Return a pod with the defaults of limit ranges for unset requests and limits."""
     for limit_range in ranges:
         limits: dict[str, Any] = {}
         requests: dict[str, Any] = {}
@@ -54,10 +54,10 @@ def _merged(container: Written, limits: Written, requests: Written) -> dict[str,
 
 
 def check_limits(made: Manifest, ranges: Sequence[Manifest]) -> None:
-    """Refuse a pod that is out of the bounds of limit ranges.
+    """Reject a pod that violates a limit range.
 
     Raises:
-        Denied: With what the API server says of the first range that is broken.
+        Denied: With the API server's message for the first violated range.
     """
     for limit_range in ranges:
         faults = list(_faults(made["spec"], limit_range["spec"].get("limits") or ()))

@@ -1,7 +1,7 @@
-"""The objects of a cluster as Kubernetes' API holds them: plain dictionaries by kind, namespace and name.
+"""The object store: Kubernetes objects as plain dictionaries by kind, namespace and name.
 
-`ClusterApi` is what the simulation asks of a cluster, and all that it asks; `ObjectStore` holds the objects itself. What it
-returns is its own: whoever wants another object writes one, and shares what stays the same.
+`ClusterApi` is the complete interface that the simulation uses; `ObjectStore` keeps the objects in memory. The objects it
+returns must not be modified: to change an object, write a new one, which may share unchanged parts.
 """
 
 from __future__ import annotations
@@ -21,70 +21,70 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happened to an object; of a deleted one, as it was last."""
+    """A change of an object; for a deletion, its last state."""
 
     what: Literal["added", "modified", "deleted"]
     made: Manifest
 
 
 class Conflict(ValueError):
-    """An object that is there already, or one that is not."""
+    """The object already exists, or does not exist."""
 
 
 class Unnamed(ValueError):
-    """An object that says neither its name nor what a generated one begins with."""
+    """An object with neither `name` nor `generateName`."""
 
 
 class Refused(RuntimeError):
-    """The cluster does not do what it was asked for."""
+    """The cluster rejects a request."""
 
 
 class ClusterApi(Protocol):
     """A cluster."""
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """Return an object, None where there is none."""
+        """Return an object; None if it does not exist."""
         ...
 
     def list(self, kind: str) -> Sequence[Manifest]:
-        """Return all objects of a kind, in the order in which they were made."""
+        """Return all objects of a kind, in order of creation."""
         ...
 
     def watch(self, kind: str, told: Callable[[Change], None]) -> None:
-        """Have every change of a kind's objects told from now on."""
+        """Subscribe to changes of a kind's objects."""
         ...
 
     def create(self, made: Manifest) -> Manifest:
-        """Make an object and return it with its uid. Raises `Conflict` if it is there."""
+        """Create an object and return it with its uid. Raises `Conflict` if it exists."""
         ...
 
     def update(self, made: Manifest) -> Manifest:
-        """Write another object in the place of one. Raises `Conflict` if there is none."""
+        """Replace an object. Raises `Conflict` if it does not exist."""
         ...
 
     def patch_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> Manifest:
-        """Write some fields of an object's status. Raises `Conflict` if there is none."""
+        """Patch the status of an object. Raises `Conflict` if it does not exist."""
         ...
 
     def delete(self, kind: str, namespace: str, name: str) -> Manifest:
-        """Take an object away at once and return it. Raises `Conflict` if there is none."""
+        """Delete an object immediately and return it. Raises `Conflict` if it does not exist."""
         ...
 
     def bind(self, namespace: str, pod: str, node: str, gpu_groups: Sequence[str]) -> Manifest:
-        """Give a pod its node, and the devices that it shares there. Raises `Conflict`, `Refused`."""
+        """Bind a pod to a node, and to the devices that it shares there. Raises `Conflict`, `Refused`."""
         ...
 
     def evict(self, namespace: str, pod: str) -> Manifest:
-        """Begin to delete a pod. Raises `Conflict` if there is none, `Refused` where that is not allowed."""
+        """Begin to delete a pod. Raises `Conflict` if it does not exist, `Refused` if a budget forbids it."""
         ...
 
 
 class ObjectStore:
-    """A cluster that is held in memory.
+    """A cluster in memory.
 
     Args:
-        clock: Gives the moments that are written.
-        may_evict: Asked before each eviction; a budget that is used up refuses.
+        clock: The source of timestamps.
+        may_evict: Called before each eviction; returns False if a disruption budget forbids it.
     """
 
     def __init__(self, clock: Clock, may_evict: Callable[[Manifest], bool] = lambda pod: True) -> None:
@@ -96,19 +96,19 @@ class ObjectStore:
         self._n_made = 0
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """Return an object, None where there is none."""
+        """Return an object; None if it does not exist."""
         return self._objects.get(kind, {}).get((namespace, name))
 
     def list(self, kind: str) -> Sequence[Manifest]:
-        """Return all objects of a kind, in the order in which they were made."""
+        """Return all objects of a kind, in order of creation."""
         return tuple(self._objects.get(kind, {}).values())
 
     def watch(self, kind: str, told: Callable[[Change], None]) -> None:
-        """Have every change of a kind's objects told from now on."""
+        """Subscribe to changes of a kind's objects."""
         self._watchers.setdefault(kind, []).append(told)
 
     def create(self, made: Manifest) -> Manifest:
-        """Make an object and return it with its uid. Raises `Conflict` if it is there, `Unnamed`."""
+        """Create an object and return it with its uid. Raises `Conflict` if it exists, `Unnamed`."""
         made = self._named(made)
         kind, key = str(made["kind"]), _key(made)
         of_kind = self._objects.setdefault(kind, {})
@@ -132,24 +132,24 @@ class ObjectStore:
         return {**made, "metadata": {**metadata, "name": generated_name(str(prefix), str(self._n_made))}}
 
     def update(self, made: Manifest) -> Manifest:
-        """Write another object in the place of one. Raises `Conflict` if there is none."""
+        """Replace an object. Raises `Conflict` if it does not exist."""
         self._there(str(made["kind"]), *_key(made))
         return self._write(made, "modified")
 
     def patch_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> Manifest:
-        """Write some fields of an object's status. Raises `Conflict` if there is none."""
+        """Patch the status of an object. Raises `Conflict` if it does not exist."""
         before = self._there(kind, namespace, name)
         return self._write({**before, "status": {**before.get("status", {}), **status}}, "modified")
 
     def delete(self, kind: str, namespace: str, name: str) -> Manifest:
-        """Take an object away at once and return it. Raises `Conflict` if there is none."""
+        """Delete an object immediately and return it. Raises `Conflict` if it does not exist."""
         before = self._there(kind, namespace, name)
         del self._objects[kind][namespace, name]
         self._tell(kind, Change("deleted", before))
         return before
 
     def bind(self, namespace: str, pod: str, node: str, gpu_groups: Sequence[str]) -> Manifest:
-        """Give a pod its node, and the devices that it shares there. Raises `Conflict`, `Refused`."""
+        """Bind a pod to a node, and to the devices that it shares there. Raises `Conflict`, `Refused`."""
         before = self._there("Pod", namespace, pod)
         if self.get("Node", "", node) is None:
             raise Refused(f"there is no node {node}")
@@ -163,7 +163,7 @@ class ObjectStore:
         return self._write({**before, "metadata": metadata, "spec": {**before["spec"], "nodeName": node}}, "modified")
 
     def evict(self, namespace: str, pod: str) -> Manifest:
-        """Begin to delete a pod. Raises `Conflict` if there is none, `Refused` where that is not allowed."""
+        """Begin to delete a pod. Raises `Conflict` if it does not exist, `Refused` if a budget forbids it."""
         before = self._there("Pod", namespace, pod)
         if before["metadata"].get("deletionTimestamp"):
             return before

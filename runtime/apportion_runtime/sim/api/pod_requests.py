@@ -1,4 +1,4 @@
-"""What pods ask for and nodes have, as kube-scheduler counts: whole millicores, bytes, and units of everything else.
+"""Requests of pods and capacity of nodes in kube-scheduler's units: millicores, bytes, and plain counts.
 
 Source: k8s.io/component-helpers/resource (PodRequests), pkg/scheduler/framework/types.go (Resource).
 """
@@ -13,7 +13,7 @@ from apportion_runtime.snapshots.quantities import parse_quantity, thousandths, 
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
 _NONZERO = {CPU: 100, MEMORY: 200 * 1024 * 1024}
-"""What a container counts for in scores that asks for none (pkg/scheduler/util/pod_resources.go)."""
+"""The default request of a container in scores (pkg/scheduler/util/pod_resources.go)."""
 GPUS = frozenset((GPU_RESOURCE, AMD_GPU_RESOURCE, "aliyun.com/gpu", "gpu.intel.com/i915"))
 
 Amounts = Mapping[str, int]
@@ -31,16 +31,16 @@ def amounts(written: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def is_scalar(name: str) -> bool:
-    """Tell whether a resource is one that scores pass over where a pod asks for none."""
+    """Tell whether scores ignore a resource that a pod does not request."""
     return "/" in name or name.startswith("hugepages-")
 
 
 def pod_requests(spec: Mapping[str, Any], *, nonzero: bool = False, side: str = "requests") -> dict[str, int]:
-    """Return what a pod asks for: its containers and sidecars, or its largest init container, and its overhead.
+    """Return the total request of a pod: its containers and sidecars, or its largest init container, plus its overhead.
 
     Args:
-        spec: The pod's.
-        nonzero: Whether a container that asks for no cpu or memory counts for a little of it, as in scores.
+        spec: The pod's spec.
+        nonzero: Whether a container without a cpu or memory request counts with a default, as in scores.
         side: `requests`, or `limits`.
 
     Raises:

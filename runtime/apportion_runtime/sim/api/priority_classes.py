@@ -1,4 +1,4 @@
-"""The admission plugin Priority: a pod gets the priority of its class.
+"""The Priority admission plugin: sets the priority of a pod from its class.
 
 Source: plugin/pkg/admission/priority/admission.go at Kubernetes v1.36.3.
 """
@@ -14,10 +14,10 @@ _LOWER = "PreemptLowerPriority"
 
 
 def with_priority(made: Manifest, store: ClusterApi) -> Manifest:
-    """Return a pod with the priority and the preemption policy of its class, or of the class for those that name none.
+    """Return a pod with the priority and preemption policy of its class, or of the global default class.
 
     Raises:
-        Denied: If there is no such class, or the pod says another priority than its class.
+        Denied: If the class does not exist, or the pod specifies a different priority.
     """
     spec = made["spec"]
     name = spec.get("priorityClassName") or ""

@@ -1,4 +1,4 @@
-"""The admission plugin ResourceQuota: what the pods and objects of a namespace may come to.
+"""The ResourceQuota admission plugin: limits the total of pods and objects in a namespace.
 
 Source: k8s.io/apiserver pkg/admission/plugin/resourcequota/controller.go, pkg/quota/v1/evaluator/core/pods.go at
 Kubernetes v1.36.3; k8s.io/apimachinery pkg/api/resource (Quantity.String).
@@ -23,12 +23,12 @@ _MUST_BE_SAID = ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu",
 _HUGE = "hugepages-"
 _BINARY = (MEMORY, _STORAGE, "storage", _HUGE)
 Usage = Mapping[str, int]
-"""Billionths by the name that a quota uses."""
+"""Amounts in billionths, by resource name of the quota."""
 
 
 @dataclass(slots=True)
 class Quota:
-    """A quota and what of it is used. Amounts are billionths."""
+    """A quota and its usage. Amounts are billionths."""
 
     name: str
     namespace: str
@@ -38,7 +38,7 @@ class Quota:
 
 
 def quota_of(made: Manifest) -> Quota:
-    """Return the quota that an object is. Raises `ValueError` for an amount that cannot be read."""
+    """Return the quota of a ResourceQuota object. Raises `ValueError` for an invalid amount."""
     spec = made.get("spec") or {}
     scopes: list[Mapping[str, Any]] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
@@ -47,7 +47,7 @@ def quota_of(made: Manifest) -> Quota:
 
 
 class Quotas:
-    """The quotas of a cluster, charged as objects are made and gone."""
+    """The quotas of a cluster, charged when objects are created and deleted."""
 
     def __init__(self, objects: Iterable[Manifest]) -> None:
         self._by_namespace: dict[str, list[Quota]] = {}
@@ -62,10 +62,10 @@ class Quotas:
         return self._by_namespace.get(namespace, ())
 
     def charge(self, made: Manifest) -> None:
-        """Charge an object that is about to be made to every quota that holds for it.
+        """Charge a new object to every quota that applies to it.
 
         Raises:
-            Denied: If one has not enough left, in the API server's own words; then nothing is charged.
+            Denied: If a quota would be exceeded, with the API server's message; then nothing is charged.
         """
         quotas = self.of(namespace_of(made))
         if not quotas:
@@ -93,7 +93,7 @@ class Quotas:
             self._charged[_key(made)] = charges
 
     def release(self, kind: str, namespace: str, name: str) -> bool:
-        """Give back what an object was charged; tell whether it was."""
+        """Release what an object was charged; return whether it was charged."""
         charges = self._charged.pop((kind, namespace, name), ())
         for quota, asked in charges:
             for resource, amount in asked.items():
@@ -115,7 +115,7 @@ def _is_of_pods(name: str) -> bool:
 
 
 def plural(kind: str) -> str:
-    """Return what the API calls objects of a kind."""
+    """Return the resource name of a kind in the API."""
     low = kind.lower()
     return f"{low}es" if low.endswith(("s", "x", "ch")) else f"{low[:-1]}ies" if low.endswith("y") else f"{low}s"
 
@@ -130,7 +130,7 @@ def _forbidden(made: Manifest) -> str:
 
 
 def usage_of(made: Manifest) -> dict[str, int]:
-    """Return what an object counts for. Raises `ValueError` for an amount that cannot be read."""
+    """Return the usage of an object. Raises `ValueError` for an invalid amount."""
     counted = {f"count/{_resource(made)}": NANO}
     if not _is_pod(made):
         return counted
@@ -149,7 +149,7 @@ def usage_of(made: Manifest) -> dict[str, int]:
 
 
 def _refuse_silence(made: Manifest, quota: Quota, names: Iterable[str]) -> None:
-    """A quota on cpu or memory wants every container to say what it asks for."""
+    """A quota on cpu or memory requires every container to specify a request or limit."""
     if (made["spec"].get("resources") or {}).get("requests") or (made["spec"].get("resources") or {}).get("limits"):
         return
     missing: dict[str, list[str]] = {}
@@ -206,7 +206,7 @@ def _text(amounts: Mapping[str, int], names: Iterable[str]) -> str:
 
 
 def quantity_text(name: str, nanos: int) -> str:
-    """Return an amount as Kubernetes writes it: with the largest suffix that leaves a whole number."""
+    """Return an amount in Kubernetes' canonical form: with the largest suffix that leaves an integer."""
     is_binary = any(part in name for part in _BINARY)
     if is_binary and nanos % NANO == 0 and nanos >= 1024 * NANO:
         return _shortened(nanos // NANO, 1024, ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))

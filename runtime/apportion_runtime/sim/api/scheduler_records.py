@@ -1,4 +1,4 @@
-"""The scheduler's own records beside the objects: each is read once when it comes, and changed as the object is."""
+"""The scheduler's records of the API objects: read once when an object is created, updated with the object."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NOWHERE = ObjectLocation(0, 0)
 
 
 class Records:
-    """The records of a cluster, standing ready for a cycle.
+    """The records of a cluster, ready for a cycle.
 
     Args:
-        objects: What the engine reads beside nodes, pods and pod groups.
-        now: The moment, in seconds since 1970.
+        objects: What the engine reads other than nodes, pods and pod groups.
+        now: The current time, in seconds since 1970.
 
     Attributes:
-        faults: What is wrong with the objects, as far as it was read.
+        faults: Problems of the objects read so far.
     """
 
     def __init__(self, objects: Iterable[Manifest], now: float) -> None:
@@ -78,11 +78,11 @@ class Records:
 
     @property
     def parents(self) -> dict[str, str | None]:
-        """The queues, and of each the one above."""
+        """The parent of each queue."""
         return {queue.name: queue.parent for queue in self.session_cache.cluster_info.queues}
 
     def open(self, now: float) -> Session:
-        """Return a session on the cluster as it is."""
+        """Return a session on the current state of the cluster."""
         if self._nodes_changed:
             nodes = tuple(self._nodes[name] for name in sorted(self._nodes))
             self.session_cache.set_cluster_info(replace(self.session_cache.cluster_info, nodes=nodes))
@@ -95,7 +95,7 @@ class Records:
         return self._nodes
 
     def read_node(self, made: Manifest) -> Node | None:
-        """Return what a node is to the scheduler; None where it is not of its part of the cluster."""
+        """Return the record of a node; None if the node is not part of the scheduler's shard."""
         read = read_nodes({"Node": [_object(made)], "NodeResourceTopology": []}, {}, self.engine, self.faults)
         return read[0] if read else None
 
@@ -112,7 +112,7 @@ class Records:
             self._nodes_changed = True
 
     def put_group(self, made: Manifest) -> PodGroup | None:
-        """Read a pod group; None where the engine passes it over. What the scheduler noted of it stays."""
+        """Read a pod group; None if the engine ignores it. The scheduler's annotations of it are kept."""
         name = made["metadata"]["name"]
         before = self.session_cache.groups().get(name)
         for read in self._groups.read([_object(made)]):
@@ -130,7 +130,7 @@ class Records:
         return None
 
     def set_group(self, group: PodGroup) -> None:
-        """Have a pod group's record other than it was."""
+        """Replace the record of a pod group."""
         self.session_cache.put_group(group)
 
     def drop_group(self, name: str) -> None:
@@ -146,7 +146,7 @@ class Records:
         return pod
 
     def set_pod(self, pod: Pod) -> Pod:
-        """Have a pod's record other than it was, and return it."""
+        """Replace the record of a pod, and return it."""
         self.session_cache.put_pod(pod)
         return pod
 

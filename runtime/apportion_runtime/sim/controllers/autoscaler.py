@@ -1,7 +1,7 @@
 """The controller of HorizontalPodAutoscalers: replicas follow the demand that a scenario gives a workload.
 
-A demand is a total, in the unit of the metric, that is shared by the replicas that are ready; one that runs and is not
-ready yet has none of it.
+A demand is a total in the unit of the metric, shared by the ready replicas; a replica that is running but not ready
+has none of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KIND = "HorizontalPodAutoscaler"
 _DEFAULT_NAMESPACE = "default"
 _SCALED = ("Deployment", "ReplicaSet", "StatefulSet", "LeaderWorkerSet")
 _MEASURED = ("cpu", "memory")
-"""Resources that the metrics API has; devices are none of them."""
+"""Resources in the metrics API, which has no devices."""
 
 
 @dataclass(slots=True)
@@ -44,13 +44,13 @@ class _Autoscaler:
     made: Manifest
     behavior: Behavior
     target: tuple[str, str, str]
-    """Kind, namespace and name of what it scales."""
+    """Kind, namespace and name of its target."""
     past: AutoscalerHistory = field(default_factory=AutoscalerHistory)
     said: str = ""
 
 
 class _NoMetricError(ValueError):
-    """A metric that nobody has."""
+    """A metric without a value."""
 
 
 class Autoscalers:
@@ -62,10 +62,10 @@ class Autoscalers:
         self._all = [_read(made) for made in cluster_state.store.list(KIND)]
 
     def begin(self) -> None:
-        """Plan the first look of each, when its target comes.
+        """Schedule the first evaluation of each, when its target arrives.
 
         Raises:
-            ScenarioError: If a workload has a demand that no autoscaler follows.
+            ScenarioError: If no autoscaler targets a workload with a demand.
         """
         for work in self._workloads.works:
             if work.demand and not any(_is_target(scaler, work.manifest) for scaler in self._all):
@@ -82,7 +82,7 @@ class Autoscalers:
         return next((r for r in self._workloads.running.values() if _is_target(scaler, r.manifest)), None)
 
     def look(self, number: int) -> None:
-        """Have one look at its target, scale it, and look again as long as it is there."""
+        """Evaluate and scale the target of an autoscaler, and schedule the next evaluation while the target exists."""
         scaler = self._all[number]
         running = self._target(scaler)
         if running is not None:
@@ -116,7 +116,7 @@ class Autoscalers:
             self._workloads.scale(running.number, wanted, "")
 
     def _wanted(self, scaler: _Autoscaler, running: Running, current: int) -> tuple[int, str] | None:
-        """Return the most that any metric wants, and which; None where a missing one forbids to scale."""
+        """Return the highest recommendation of the metrics, and its metric; None if a missing metric prevents scaling."""
         found: list[tuple[int, str]] = []
         n_missing = 0
         for metric in scaler.made["spec"].get("metrics") or ():
@@ -190,7 +190,7 @@ def _unfollowed(made: Manifest) -> str:
 
 
 def demand_at(work: Work, elapsed_s: float) -> float:
-    """Return the demand on a workload at a moment: what was said last."""
+    """Return the demand on a workload at a time: the latest value set."""
     total = 0.0
     for step in work.demand:
         if step.at_s <= elapsed_s:

@@ -1,7 +1,7 @@
-"""Retention of a RayJob's cluster after its work is done, with everything that its pods hold.
+"""Retention of a RayJob's cluster, with the resources of its pods, after the job finishes.
 
 A RayJob whose `shutdownAfterJobFinishes` is set keeps its cluster for `ttlSecondsAfterFinished`. A Job's pods end by
-themselves and hold nothing any more, however long the Job's object stays. Source: KubeRay 1.6,
+themselves and release their resources, however long the Job object is kept. Source: KubeRay 1.6,
 ray-operator/controllers/ray/rayjob_controller.go.
 """
 
@@ -15,13 +15,13 @@ from apportion_runtime.sim.api.events import EngineEvent
 
 @dataclass(frozen=True, slots=True)
 class ClusterExpires(EngineEvent):
-    """The cluster of a workload that is done goes."""
+    """The cluster of a finished workload is deleted."""
 
     workload: int
 
 
 def retention_s(workload: Manifest) -> float:
-    """Return how long a workload's pods stay when its work is done."""
+    """Return how long a workload's pods are kept after it finishes."""
     if kind_of(workload) != ("ray.io", "RayJob") or not nested(workload, "spec", "shutdownAfterJobFinishes"):
         return 0.0
     said = nested(workload, "spec", "ttlSecondsAfterFinished")

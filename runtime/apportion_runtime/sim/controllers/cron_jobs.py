@@ -1,4 +1,4 @@
-"""What the CronJob controller does: it makes Jobs when they are due, unless earlier ones stand in their way.
+"""The CronJob controller: creates Jobs when they are due, subject to the concurrency policy.
 
 Source: pkg/controller/cronjob/cronjob_controllerv2.go at Kubernetes v1.36.3.
 """
@@ -29,7 +29,7 @@ class CronJobs:
         self._made: dict[int, list[int]] = {}
 
     def begin(self, number: int, made: Manifest) -> None:
-        """Plan the first Job of a CronJob that was made. Raises `ValueError` for a schedule that cannot be read."""
+        """Schedule the first Job of a new CronJob. Raises `ValueError` for an invalid schedule."""
         at = self._next(made, self._cluster_state.now)
         self._cluster_state.note("arrived", workload=number)
         if at is not None:
@@ -40,7 +40,7 @@ class CronJobs:
         return next(due_times(spec.get("schedule") or "", after, spec.get("timeZone") or "UTC"), None)
 
     def make(self, number: int, count: int) -> None:
-        """Make the next Job of a CronJob, and have the one after it come in time."""
+        """Create the next Job of a CronJob, and schedule the one after it."""
         cluster_state, work = self._cluster_state, self._workloads.works[number]
         facts = cluster_state.history.workloads[number]
         cron_job = cluster_state.store.get("CronJob", facts.namespace, facts.name)
@@ -59,7 +59,7 @@ class CronJobs:
         self._workloads.arrive(job)
 
     def _has_way(self, number: int, cron_job: Manifest) -> bool:
-        """Tell whether a Job may be made now: earlier ones are over, or do not matter, or have to go for it."""
+        """Tell whether a Job may be created now under the concurrency policy; `Replace` deletes the running one."""
         policy = cron_job["spec"].get("concurrencyPolicy")
         active = [job for job in self._made.get(number, ()) if job in self._workloads.running]
         if active and policy == _FORBID:

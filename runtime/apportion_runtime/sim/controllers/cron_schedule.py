@@ -1,4 +1,4 @@
-"""When a CronJob is due."""
+"""The schedule of a CronJob."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from zoneinfo import ZoneInfo
 _RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _ALIASES = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *"}
 _UTC = ("UTC", "Etc/UTC")
-"""Known without a database of time zones."""
+"""Zones that need no time zone database."""
 _LONGEST = timedelta(days=366)
 
 
 def due_times(schedule: str, after: float, zone: str = "UTC") -> Iterator[float]:
-    """Yield the moments (seconds since 1970) at which a schedule is due in a time zone, from a moment on.
+    """Yield the times (seconds since 1970) at which a schedule is due in a time zone, starting at a given time.
 
-    It ends where a schedule is due at no time of a year. Raises `ValueError` for a schedule or zone that cannot be
-    read.
+    It ends if the schedule is not due within a year. Raises `ValueError` for an invalid schedule or zone.
     """
     try:
         local = UTC if zone in _UTC else ZoneInfo(zone)
@@ -32,7 +31,7 @@ def due_times(schedule: str, after: float, zone: str = "UTC") -> Iterator[float]
     last = at
     while at - last < _LONGEST:
         by_day, by_weekday = at.day in days, (at.weekday() + 1) % 7 in weekdays
-        # Where both are restricted, either will do.
+        # If both are restricted, either may match, as in cron.
         is_day = by_day or by_weekday if fields[2] != "*" and fields[4] != "*" else by_day and by_weekday
         if at.month not in months or not is_day:
             at = (at + timedelta(days=1)).replace(hour=0, minute=0)

@@ -11,7 +11,7 @@ _GPU = GPU_RESOURCE
 
 
 def gpus_of(expansion: Expansion) -> float:
-    """Return the GPUs that all its pods ask for that run at a time; memory of a device counts as none."""
+    """Return the GPUs requested by all pods that run concurrently; requests by GPU memory count as none."""
     asked = [_asked(slot) for slot in expansion.slots]
     return sum(asked if expansion.at_once is None else sorted(asked, reverse=True)[: expansion.at_once])
 

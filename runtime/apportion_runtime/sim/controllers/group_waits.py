@@ -8,7 +8,7 @@ from apportion_runtime.sim.controllers.running_workload import Group, Running
 
 
 def begin_wait(cluster_state: ClusterState, group: Group, pod: PodState) -> None:
-    """Record that a group waits, unless the pods that it has placed satisfy it."""
+    """Record that a group waits, unless its placed pods satisfy it."""
     record = cluster_state.records.session_cache.groups().get(group.name)
     if record is None or not is_satisfied(record.root, group.placed):
         queue = cluster_state.history.workloads[pod.workload].queue
@@ -16,7 +16,7 @@ def begin_wait(cluster_state: ClusterState, group: Group, pod: PodState) -> None
 
 
 def note_stop(group: Group | None, pod: PodState) -> None:
-    """Count a pod out of its group's ready and placed pods; it is not ready any more."""
+    """Remove a pod from its group's ready and placed pods."""
     was_ready, pod.is_ready = pod.is_ready, False
     if group is None:
         return

@@ -1,4 +1,4 @@
-"""What somebody does to a job that waits in an engine's queue; engines whose queues know nothing of it have no handler."""
+"""Changes of a job that waits in an engine's queue; engines that do not support them have no handler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apportion_runtime.sim.api.events import EngineEvent
 
 @dataclass(frozen=True, slots=True)
 class JobChanged(EngineEvent):
-    """Somebody changes the priority of a queued job; `priority` None is what puts it before all others."""
+    """The priority of a queued job changes; `priority` None moves it to the head of its queue."""
 
     namespace: str
     name: str

@@ -1,6 +1,6 @@
 """RayJob submission: the work starts once all pods of the cluster are ready.
 
-What was submitted stays so while pods come and go, until the workload is suspended. Source: KubeRay 1.7,
+A submitted job stays submitted when pods are replaced, until the workload is suspended. Source: KubeRay 1.7,
 ray-operator/controllers/ray/rayjob_controller.go, which waits for a cluster's state to become `ready`, and never asks again.
 """
 
@@ -13,7 +13,7 @@ from apportion_runtime.sim.controllers.running_workload import Running
 
 
 def wants_last(running: Running, pod: PodState, pods: Mapping[str, PodState]) -> bool:
-    """Note that a pod got ready; tell whether the one that submits the work is wanted by that.
+    """Record that a pod became ready; return whether the submitter pod is now needed.
 
     Args:
         running: The workload of the pod.

@@ -1,4 +1,4 @@
-"""What a scenario plans for a workload: scaling, its end after a lifetime, its cancellation while it waits."""
+"""Planned changes of a workload: scaling, deletion after its lifetime, cancellation while it waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine's pod grouper does in the simulated cluster: pod groups for the pods that come."""
+"""The engine's pod grouper in the simulated cluster: creates pod groups for new pods."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from apportion_runtime.sim.scenario.format import Manifest
 
 
 class PodGrouper:
-    """Makes pod groups, and has pods belong to them."""
+    """Creates pod groups, and assigns pods to them."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
 
     def grouped(self, running: Running, made: Manifest) -> Manifest:
-        """Have a pod belong to its group, which is made, or changed, if need be."""
+        """Assign a pod to its group, which is created or updated if necessary."""
         cluster_state = self._cluster_state
         try:
             grouping = group_of(
@@ -67,17 +67,17 @@ class PodGrouper:
 
 
 class Lookup:
-    """The store, as grouping asks it."""
+    """The object store, as the grouping reads it."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """Return an object, None where there is none."""
+        """Return an object; None if it does not exist."""
         return self._cluster_state.store.get(kind, namespace, name)
 
     def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether there is a pod with these labels that is not being deleted."""
+        """Tell whether a pod with these labels exists that is not being deleted."""
         return any(
             pod.namespace == namespace
             and not pod.leaving

@@ -1,6 +1,6 @@
-"""How far the work of a workload, or of one of its pods, has come.
+"""The progress of a workload, or of one of its pods.
 
-Work is counted in seconds of one worker; its pace is the number of workers that are at it.
+Work is counted in seconds of one worker; its rate is the number of active workers.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _DEFAULT_PART = "default"
 
 @dataclass(slots=True)
 class Progress:
-    """Work that is done at a pace, and lost back to the last checkpoint when it stops.
+    """Work that progresses at a rate; when it stops, progress since the last checkpoint is lost.
 
-    `checkpoint` is the work between two checkpoints: 0 keeps everything, None nothing. `generation` counts changes of pace.
+    `checkpoint` is the work between two checkpoints: 0 keeps everything, None nothing. `generation` counts changes of the rate.
     """
 
     total: float
@@ -29,13 +29,13 @@ class Progress:
     generation: int = 0
 
     def change_pace(self, now: float, pace: float) -> None:
-        """Go on with another number of workers."""
+        """Continue with a different number of workers."""
         self.done = min(self.total, self.done + self.pace * (now - self.at))
         self.at, self.pace = now, pace
         self.generation += 1
 
     def stop(self, now: float) -> float:
-        """Stop, and return the GPU seconds that have to be spent again."""
+        """Stop, and return the lost GPU-seconds."""
         self.change_pace(now, 0.0)
         if self.checkpoint is None:
             kept = 0.0
@@ -48,12 +48,12 @@ class Progress:
 
     @property
     def ends_at(self) -> float | None:
-        """When it is done at this pace; None where it stands."""
+        """The completion time at the current rate; None if it is stopped."""
         return self.at + (self.total - self.done) / self.pace if self.pace > 0 else None
 
 
 def is_satisfied(part: SubGroup, counts: Mapping[str, int]) -> bool:
-    """Tell whether a part of a pod group has its minimum, given the pods of each of its pod sets."""
+    """Tell whether a sub-group has its minimum, given the number of pods of each pod set."""
     if not part.children:
         return counts.get(part.name, 0) >= (part.min_members or 0)
     satisfied = sum(is_satisfied(child, counts) for child in part.children)

@@ -1,4 +1,4 @@
-"""Scaling a workload: the replicas of its objects, in the field that each kind has for them."""
+"""Replica counts of workload kinds: the field of each kind, and how scaling changes it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def scale_objects(cluster_state: ClusterState, running: Running, replicas: int, 
 
 
 def _scaled(workload: Manifest, replicas: int, group: str, objects: Objects) -> Iterator[dict[str, Any]]:
-    """Yield the objects that change where a workload, or one of its groups of workers, gets other replicas.
+    """Yield the objects that change when a workload, or one of its worker groups, is scaled.
 
     Raises:
-        GroupingError: If there is no such group.
+        GroupingError: If the group does not exist.
     """
     kind = str(workload.get("kind"))
     if kind not in CLUSTER_PATHS:
@@ -52,7 +52,7 @@ def _with_workers(spec: Mapping[str, Any], replicas: int, group: str) -> dict[st
     groups = list(nested(spec, "workerGroupSpecs") or ())
     for number, made in enumerate(groups):
         if group in ("", made.get("groupName") or f"worker-group-{number}"):
-            # KubeRay refuses fewer replicas than the minimum; its autoscaler lowers neither below it.
+            # KubeRay rejects fewer replicas than the minimum; its autoscaler does not go below it.
             groups[number] = {**made, "replicas": max(replicas, made.get("minReplicas") or 0)}
             return {**spec, "workerGroupSpecs": groups}
     raise GroupingError(f"there is no worker group {group}")

@@ -1,4 +1,4 @@
-"""How many replicas a HorizontalPodAutoscaler wants: its formula, its tolerance, its windows and its rates.
+"""The replica recommendation of a HorizontalPodAutoscaler: formula, tolerance, stabilization windows and scaling policies.
 
 Source: pkg/controller/podautoscaler (horizontal.go, replica_calculator.go), pkg/apis/autoscaling/v2/defaults.go at
 Kubernetes v1.36.3.
@@ -20,7 +20,7 @@ _LEAST_UP_LIMIT = 4
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How much the number of replicas may change in a period: by pods, or by percent."""
+    """A scaling policy: the maximum change in a period, in pods or percent."""
 
     is_percent: bool
     value: int
@@ -29,7 +29,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How one direction is scaled."""
+    """The scaling rules of one direction."""
 
     window_s: float
     policies: tuple[Policy, ...]
@@ -43,7 +43,7 @@ _DOWN = Rules(_DOWN_WINDOW_S, (Policy(is_percent=True, value=100, period_s=15.0)
 
 @dataclass(frozen=True, slots=True)
 class Behavior:
-    """How both directions are scaled; `is_said` is whether the object says anything of it."""
+    """The scaling rules of both directions; `is_said` is whether the object specifies any."""
 
     up: Rules = _UP
     down: Rules = _DOWN
@@ -51,7 +51,7 @@ class Behavior:
 
 
 def read_behavior(written: Mapping[str, Any] | None) -> Behavior:
-    """Return the behavior that an object says, with the defaults for what it does not say."""
+    """Return the behavior of an object, with defaults for unset fields."""
     if written is None:
         return Behavior()
     return Behavior(_rules(written.get("scaleUp"), _UP), _rules(written.get("scaleDown"), _DOWN), is_said=True)
@@ -74,7 +74,7 @@ def _rules(written: Mapping[str, Any] | None, default: Rules) -> Rules:
 
 @dataclass(slots=True)
 class AutoscalerHistory:
-    """What an autoscaler remembers: what it wanted when, and by how much it scaled up and down."""
+    """The history of an autoscaler: its recommendations, and its scale-up and scale-down events."""
 
     wanted: list[tuple[float, int]] = field(default_factory=list)
     ups: list[tuple[float, int]] = field(default_factory=list)
@@ -84,14 +84,14 @@ class AutoscalerHistory:
 def replicas_by_average(
     values: Sequence[float], n_pending: int, target: float, current: int, behavior: Behavior
 ) -> int | None:
-    """Return the replicas for an average over pods to be a target; None where no pod says anything.
+    """Return the replicas for which the average over pods meets the target; None without any value.
 
     Args:
-        values: What the pods say that run.
-        n_pending: Pods that do not run yet; they count as idle where more are wanted.
-        target: The average that is wanted.
-        current: Replicas that are asked for now.
-        behavior: The object's.
+        values: The values of running pods.
+        n_pending: Pods that are not running yet; they count as idle when scaling up.
+        target: The target average.
+        current: The current number of replicas.
+        behavior: The behavior of the object.
     """
     if not values:
         return None
@@ -106,18 +106,18 @@ def replicas_by_average(
 
 
 def replicas_by_total(total: float, target: float, current: int, behavior: Behavior) -> int:
-    """Return the replicas for each to have a part of a total."""
+    """Return the replicas for which a total per replica meets the target."""
     return current if current and is_within(total / (target * current), behavior) else math.ceil(total / target)
 
 
 def replicas_by_value(value: float, target: float, n_ready: int, current: int, behavior: Behavior) -> int:
-    """Return the replicas for one value, which more of them make smaller, to be a target."""
+    """Return the replicas for which a value that falls with their number meets the target."""
     ratio = value / target
     return current if is_within(ratio, behavior) else math.ceil(ratio * n_ready)
 
 
 def is_within(ratio: float, behavior: Behavior) -> bool:
-    """Tell whether a use is near enough to its target for nothing to change."""
+    """Tell whether a ratio is within the tolerance."""
     return 1.0 - behavior.down.tolerance <= ratio <= 1.0 + behavior.up.tolerance
 
 
@@ -126,7 +126,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def stabilised(past: AutoscalerHistory, behavior: Behavior, now: float, current: int, wanted: int) -> int:
-    """Return what is wanted in the light of what was wanted in the windows of both directions, and remember it."""
+    """Record a recommendation, and return it stabilized over the windows of both directions."""
     if behavior.is_said:
         up = min([wanted, *(n for at, n in past.wanted if at > now - behavior.up.window_s)])
         down = max([wanted, *(n for at, n in past.wanted if at > now - behavior.down.window_s)])
@@ -142,7 +142,7 @@ def stabilised(past: AutoscalerHistory, behavior: Behavior, now: float, current:
 def limited(
     past: AutoscalerHistory, behavior: Behavior, now: float, *, current: int, wanted: int, bounds: tuple[int, int]
 ) -> int:
-    """Return what is wanted within the bounds of the object, and as fast as it may change."""
+    """Return a recommendation limited to the bounds and scaling policies of the object."""
     least, most = bounds
     if not behavior.is_said:
         return max(least, min(wanted, most, max(2 * current, _LEAST_UP_LIMIT)))
@@ -172,5 +172,5 @@ def _limit(past: AutoscalerHistory, rules: Rules, now: float, current: int, *, g
 
 
 def remember(past: AutoscalerHistory, now: float, before: int, after: int) -> None:
-    """Remember that the number of replicas was changed."""
+    """Record a change of the number of replicas."""
     (past.ups if after > before else past.downs).append((now, abs(after - before)))

@@ -1,4 +1,4 @@
-"""A workload while it is there: its objects, the pod of each slot, and how far its work has come."""
+"""A workload while it exists: its objects, the pod of each slot, and its progress."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from apportion_runtime.sim.controllers.progress import Progress
 from apportion_runtime.sim.scenario.format import Manifest, Work
 
 ALL = ""
-"""The slot that stands for the whole of a workload whose pods work together."""
+"""The slot that represents all pods of a workload with a shared task."""
 
 
 @dataclass(slots=True)
 class Group:
-    """A pod group: its manifest, its pods, and of each pod set those that are ready and those that have a place."""
+    """A pod group: its manifest, its pods, and the ready and placed pods of each pod set."""
 
     name: str
     made: Manifest
@@ -24,12 +24,12 @@ class Group:
     placed: Counter[str] = field(default_factory=Counter)
     works: bool = False
     has_lost: bool = False
-    """Whether a pod that had a place left it before its work was done."""
+    """Whether a placed pod left before its work was done."""
 
 
 @dataclass(slots=True)
 class Running:
-    """A workload that was made and is not over."""
+    """A workload that was created and has not finished."""
 
     number: int
     work: Work
@@ -37,51 +37,51 @@ class Running:
     expansion: Expansion
     slots: dict[str, Slot] = field(default_factory=dict)
     pods: dict[str, str] = field(default_factory=dict)
-    """By slot the uid of its pod."""
+    """The uid of the pod of each slot."""
     n_made: Counter[str] = field(default_factory=Counter)
     over: set[str] = field(default_factory=set)
-    """Slots that want no pod any more: their work is done, their pod was lost for good, or they were scaled away."""
+    """Slots that need no pod any more: completed, lost for good, or scaled down."""
     done: set[str] = field(default_factory=set)
-    """Those of them that no scaling brings back."""
+    """Those of them that scaling up does not restore."""
     progress: dict[str, Progress] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
     children: list[tuple[str, str]] = field(default_factory=list)
-    """Kinds and names of the objects between it and its pods."""
+    """Kinds and names of the objects between the workload and its pods."""
     outcome: str = ""
-    """Why it is being deleted, once it is."""
+    """The reason of its deletion, if it is being deleted."""
     ended: str = ""
-    """How its work ended, while its pods stay."""
+    """The outcome of its work while its pods are kept."""
     is_suspended: bool = False
     has_begun: bool = False
-    """Whether the objects between it and its pods were made."""
+    """Whether the objects between the workload and its pods were created."""
     n_denied: int = 0
-    """How often in a row its pods were not admitted."""
+    """The number of consecutive denials of its pods."""
     was_whole: bool = False
-    """Whether all its pods but the last have been ready together since it was released."""
+    """Whether all its pods except the last were ready at the same time since it was released."""
     was_submitted: bool = False
-    """Whether its work was given to its pods since then."""
+    """Whether its work was submitted to its pods since then."""
 
     @property
     def works(self) -> bool:
-        """Whether its pods have got their work, if that has to be submitted to them."""
+        """Whether its pods have work, if that requires a submission."""
         return self.was_submitted or not self.expansion.submitted
 
     def is_worker(self, slot: str) -> bool:
-        """Tell whether the work goes faster with a slot's pod; one that is wanted no more was a worker's."""
+        """Tell whether a slot's pod contributes to the work rate; a removed slot was a worker's."""
         made = self.slots.get(slot)
         return made is None or made.is_worker
 
     def group_of(self, name: str | None) -> Group | None:
-        """Return a pod group of it by name."""
+        """Return one of its pod groups by name."""
         return self.groups.get(name or "")
 
     @property
     def ends_together(self) -> bool:
-        """Whether all its pods have one work to do."""
+        """Whether all its pods share one task."""
         return self.expansion.ending is not Ending.EACH
 
     def progress_of(self, slot: str, gpus: float) -> Progress | None:
-        """Return the work that a slot takes part in; None where it has no end."""
+        """Return the progress of a slot; None if its work has no end."""
         work = self.work
         if work.work_s is None or self.ended:
             return None

@@ -1,4 +1,4 @@
-"""How many replicas Ray Serve wants of a service, by the requests that are under way.
+"""Ray Serve's replica autoscaling by ongoing requests.
 
 Source: ray.serve `autoscaling_policy.py` and `config.py` (AutoscalingConfig) at 2.5x: the requests divided by
 `target_ongoing_requests`, rounded up, within the bounds; more when that was so for `upscale_delay_s`, fewer when it was for
@@ -30,12 +30,12 @@ _READ = (
     "downscale_delay_s",
 )
 _WITHOUT_EFFECT = ("metrics_interval_s", "look_back_period_s")
-"""How requests are measured; the scenario says what they are."""
+"""Fields about measuring requests, which the scenario provides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Autoscaling:
-    """How a deployment of Ray Serve scales: `target` requests a replica, from `least` to `most` replicas."""
+    """The autoscaling of a Ray Serve deployment: `target` ongoing requests per replica, `least` to `most` replicas."""
 
     target: float
     least: int
@@ -45,14 +45,14 @@ class Autoscaling:
 
 
 def autoscaling_of(service: Manifest, target: float | None) -> Autoscaling:
-    """Return how a RayService scales: by its `serveConfigV2`, within the workers of its first group.
+    """Return the autoscaling of a RayService: its `serveConfigV2`, limited to the workers of its first group.
 
     Args:
         service: The RayService.
-        target: Requests that one replica is to have, in place of what the service says.
+        target: Ongoing requests per replica; overrides the value of the service.
 
     Raises:
-        ValueError: If it does not scale, or in a way that is not simulated.
+        ValueError: If it does not autoscale, or uses a setting that is not simulated.
     """
     groups = nested(service, "spec", "rayClusterConfig", "workerGroupSpecs") or ()
     if not groups:
@@ -116,7 +116,7 @@ def _read(config: Mapping[str, Any], target: float | None, least: int, most: int
 
 
 def scalings_of(demand: Sequence[Demand], how: Autoscaling) -> Iterator[Scaling]:
-    """Yield when a service gets other replicas, from the least on; `demand` is requests under way, in order of time."""
+    """Yield the scalings of a service, starting from its minimum; `demand` is ongoing requests, in order of time."""
     current = how.least
     since: float | None = None
     was_more = False

@@ -9,13 +9,13 @@ from apportion_runtime.sim.controllers.running_workload import ALL, Running
 
 
 class WorkRate:
-    """Reckons the pace anew whenever a pod begins or stops to work."""
+    """Recomputes the rate whenever a pod begins or stops working."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
 
     def update(self, running: Running, pod: PodState) -> None:
-        """Reckon how fast the work goes on with the pods that are ready now."""
+        """Recompute the rate from the pods that are ready now."""
         cluster_state = self._cluster_state
         group = running.group_of(pod.record.group)
         if group is not None:

@@ -1,4 +1,4 @@
-"""What the operators of workloads do: make pods and what stands between, replace lost ones, scale, and clean up."""
+"""The workload controllers: create pods and their owners, replace lost pods, scale, and clean up."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Workloads:
         self.kubelet = Kubelet(cluster_state, startup_s=self._startup_s, ready=self._ready, stops=self._stops)
 
     def add(self, work: Work) -> int:
-        """Take in a workload that is to come, and return its number."""
+        """Add a workload that will arrive, and return its number."""
         manifest, number = work.manifest, len(self.works)
         self.works.append(work)
         namespace = namespace_of(manifest) or _DEFAULT_NAMESPACE
@@ -61,7 +61,7 @@ class Workloads:
         return number
 
     def arrive(self, number: int) -> None:
-        """Make a workload with its objects and pods."""
+        """Create a workload with its objects and pods."""
         cluster_state, work = self._cluster_state, self.works[number]
         facts = cluster_state.history.workloads[number]
         metadata = {**work.manifest["metadata"], "namespace": facts.namespace}
@@ -94,7 +94,7 @@ class Workloads:
         self._cluster_state.note("refused", workload=number, why=why)
 
     def _start(self, running: Running) -> None:
-        """Make what a workload consists of: the objects between it and its pods, and the pods."""
+        """Create the pods of a workload, and the objects between it and them."""
         if not running.has_begun:
             running.has_begun = True
             create_children(self._cluster_state, running, running.expansion.children)
@@ -106,7 +106,7 @@ class Workloads:
         self._fill(running)
 
     def _fill(self, running: Running) -> None:
-        """Make the pods that are wanted and not there, until one is not admitted; that is tried again later."""
+        """Create the missing pods until one is denied, which is retried later."""
         if running.is_suspended or running.outcome:
             return
         expansion = running.expansion
@@ -126,7 +126,7 @@ class Workloads:
                 room -= 1
 
     def try_again(self, number: int) -> None:
-        """Make the pods of a workload that were not admitted before, if they are by now."""
+        """Retry the creation of denied pods of a workload."""
         running = self.running.get(number)
         if running is not None and running.n_denied:
             self._fill(running)
@@ -157,12 +157,12 @@ class Workloads:
             note_placement(self._cluster_state, running, group, pod)
 
     def group_of(self, pod: PodState) -> Group | None:
-        """Return what there is to know of a pod's gang; None for one of a workload that is over, or without a gang."""
+        """Return a pod's gang; None if its workload has finished or has no gang."""
         running = self.running.get(pod.workload)
         return None if running is None else running.group_of(pod.record.group)
 
     def _startup_s(self, pod: PodState) -> float:
-        """Return how long a pod loads; one that only submits work to others loads nothing."""
+        """Return the startup time of a pod, which is 0 for one that only submits work."""
         running = self.running.get(pod.workload)
         slot = None if running is None else running.slots.get(pod.slot)
         return 0.0 if slot is not None and slot.comes_last else self.works[pod.workload].startup_s
@@ -196,7 +196,7 @@ class Workloads:
             self._fill(running)
 
     def work_done(self, number: int, slot: str, generation: int) -> None:
-        """The work of a workload, or of one of its pods, is done, unless its pace changed since that was planned."""
+        """Handle the completion of a workload or pod, unless its rate changed since the event was scheduled."""
         running = self.running.get(number)
         progress = None if running is None else running.progress.get(slot)
         if running is None or progress is None or progress.generation != generation or running.outcome:
@@ -210,7 +210,7 @@ class Workloads:
             self._finish(running, ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS)
 
     def _end_pod(self, running: Running, slot: str) -> None:
-        """A pod ends by itself; the engine knows it as one that succeeded until the workload is over."""
+        """A pod ends by itself; the engine sees it as succeeded until the workload finishes."""
         cluster_state, uid = self._cluster_state, running.pods.pop(slot)
         pod = cluster_state.pods[uid]
         running.over.add(slot)
@@ -226,7 +226,7 @@ class Workloads:
             cluster_state.records.set_pod(succeeded(pod))
 
     def scale(self, number: int, replicas: int, group: str) -> None:
-        """Have a workload want another number of replicas."""
+        """Scale a workload."""
         running = self.running.get(number)
         if running is None or running.outcome:
             return
@@ -234,7 +234,7 @@ class Workloads:
         self._follow(running)
 
     def change(self, number: int, manifest: Manifest) -> None:
-        """Have a workload's object other than it was: suspended, released, or with another template for new pods."""
+        """Replace a workload's object: suspended, released, or with a different template for new pods."""
         running = self.running.get(number)
         if running is None or running.outcome:
             return
@@ -247,7 +247,7 @@ class Workloads:
         self._follow(running)
 
     def _follow(self, running: Running) -> None:
-        """Have the pods of a workload be as its object wants them."""
+        """Reconcile the pods of a workload with its object."""
         running.expansion = expand(running.manifest)
         running.slots = {slot.key: slot for slot in running.expansion.slots}
         for key, uid in list(running.pods.items()):
@@ -277,14 +277,14 @@ class Workloads:
         self._delete(running, DELETED)
 
     def deleted(self, kind: str, namespace: str, name: str) -> None:
-        """Somebody deleted a workload."""
+        """Handle the deletion of a workload."""
         for running in list(self.running.values()):
             made = running.manifest
             if (made["kind"], namespace_of(made), name_of(made)) == (kind, namespace, name):
                 self.leave(running.number)
 
     def group_deleted(self, namespace: str, name: str) -> None:
-        """Somebody deleted a pod group; its pods are grouped anew."""
+        """Handle the deletion of a pod group: its pods are grouped again."""
         cluster_state = self._cluster_state
         cluster_state.store.delete("PodGroup", namespace, name)
         cluster_state.records.drop_group(name)
@@ -304,7 +304,7 @@ class Workloads:
         self._clean_up(running)
 
     def pod_gone(self, uid: str) -> None:
-        """A pod that was being deleted is gone."""
+        """Handle the end of a pod's deletion."""
         pod = self._cluster_state.pods.get(uid)
         if pod is not None:
             self._cluster_state.note(
@@ -313,7 +313,7 @@ class Workloads:
             self.remove_pod(uid)
 
     def remove_pod(self, uid: str, ended_by: str = "") -> None:
-        """Take a pod away at once, and make the one that takes its place."""
+        """Delete a pod immediately, and create its replacement."""
         pod = self._cluster_state.pods.get(uid)
         running = None if pod is None else self.running.get(pod.workload)
         group = None if pod is None else self.group_of(pod)
@@ -340,7 +340,7 @@ class Workloads:
             drop_group(self._cluster_state, running, group.name)
 
     def expire(self, number: int) -> None:
-        """What stayed of a workload whose work is done goes."""
+        """Delete what was kept of a finished workload."""
         running = self.running.get(number)
         if running is not None and not running.outcome:
             self._finish(running, running.ended)
@@ -368,7 +368,7 @@ class Workloads:
         self._clean_up(running)
 
     def _clean_up(self, running: Running) -> None:
-        """Once the last pod is gone, take away the workload's groups and objects."""
+        """Delete the workload's groups and objects once its last pod is gone."""
         cluster_state = self._cluster_state
         if has_pods(cluster_state, running):
             return

@@ -1,1 +1,1 @@
-"""The nodes of a simulated cluster: their objects and GPUs, starting and deleting pods there, and eviction."""
+"""The nodes of a simulated cluster: their objects and GPUs, pod startup and deletion, and eviction."""

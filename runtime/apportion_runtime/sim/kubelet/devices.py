@@ -1,4 +1,4 @@
-"""The GPUs of a node as its kubelet counts them: each is held by one pod, or shared by some, and there are no more."""
+"""The GPUs of a node as its kubelet counts them: each is allocated to one pod or shared by several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from apportion_runtime.sim.api.cluster_state import ClusterState
 
 
 class Devices:
-    """What is left on a node.
+    """The free devices of a node.
 
     Args:
         cluster_state: What is simulated.
@@ -22,7 +22,7 @@ class Devices:
             self.take(pod.gpu.count, pod.gpu_groups)
 
     def take(self, n_whole: int, gpu_groups: tuple[str, ...]) -> bool:
-        """Hold whole devices, or the shared ones that groups name; tell whether they were there."""
+        """Allocate whole devices, or the shared ones of some groups; return whether they were available."""
         if gpu_groups:
             begun = set(gpu_groups) - self._shared
             self._shared |= begun

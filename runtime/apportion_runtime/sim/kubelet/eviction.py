@@ -1,4 +1,4 @@
-"""Evictions: carried out and recorded in the history, whichever engine decided them."""
+"""Eviction of pods, recorded in the history, for every engine."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def evict(
     for_workload: int = -1,
     because: str = "",
 ) -> bool:
-    """Have a pod leave its node; tell whether the cluster let it go.
+    """Evict a pod; return whether the cluster allowed it.
 
     Args:
-        cluster_state: Where it happens.
+        cluster_state: The state of the simulation.
         kubelet: Stops the pod.
         pod: It.
-        action: Which part of the engine decided it.
-        rule: By which rule.
-        message: What the engine says about it.
-        by: The pod that gets the place; None where it goes for another reason.
-        for_workload: The workload that gets the place, where none of its pods is there yet.
-        because: What is noted beside the fact; the message where nothing else is said.
+        action: The action of the engine that decided it.
+        rule: The rule of the engine.
+        message: The engine's message.
+        by: The beneficiary pod; None if there is none.
+        for_workload: The beneficiary workload, if it has no pods yet.
+        because: The explanation recorded with the fact; by default the message.
     """
     if pod.leaving:
         return False

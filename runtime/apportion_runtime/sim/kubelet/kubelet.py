@@ -1,4 +1,4 @@
-"""What the nodes do with pods: start them, let them load, and give them their grace when they have to go."""
+"""The kubelets: start pods, wait for their startup, and terminate them with their grace period."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from apportion_runtime.sim.history import ENDED_BY_NODE
 
 
 class Kubelet:
-    """The life of pods from their bind to their end.
+    """The lifecycle of pods from binding to termination.
 
     Args:
         cluster_state: What is simulated.
-        startup_s: How long a pod loads before it works.
-        ready: Told of a pod that begins to work.
-        stops: Told of a pod that worked, or waited, and will not any more.
+        startup_s: The startup time of a pod.
+        ready: Called when a pod becomes ready.
+        stops: Called when a pod that was working or waiting stops.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class Kubelet:
     def bind(
         self, uid: str, node: str, *, cpu: float = 0.0, gpus: float = 0.0, gpu_groups: tuple[str, ...] = ()
     ) -> bool:
-        """Give a pod its place; tell whether the cluster let it have that.
+        """Bind a pod; return whether the cluster allowed it.
 
         Args:
             uid: The pod.
-            node: Where it shall run.
-            cpu: Millicores that it holds there.
-            gpus: Devices that it holds there; parts of shared ones count.
-            gpu_groups: The shared devices that it gets.
+            node: Its node.
+            cpu: Its millicores.
+            gpus: Its devices, including fractions of shared ones.
+            gpu_groups: Its shared devices.
         """
         cluster_state = self._cluster_state
         pod = cluster_state.pods.get(uid)
@@ -56,7 +56,7 @@ class Kubelet:
         except (Conflict, Refused) as refused:
             cluster_state.note("bind-refused", workload=pod.workload, pod=pod.name, node=node, why=str(refused))
             return False
-        # The engine counts a pod that is bound as one that runs.
+        # The engine counts a bound pod as running.
         pod.record = cluster_state.records.set_pod(
             replace(pod.record, status=RUNNING, node=node, gpu_groups=gpu_groups, nominated_node=None)
         )
@@ -72,7 +72,7 @@ class Kubelet:
         return True
 
     def run(self, uid: str) -> None:
-        """The containers of a pod run."""
+        """The containers of a pod start."""
         cluster_state = self._cluster_state
         pod = cluster_state.pods.get(uid)
         if pod is None or pod.leaving:
@@ -85,7 +85,7 @@ class Kubelet:
         cluster_state.events.plan(cluster_state.now + self._startup_s(pod), PodReady(uid))
 
     def make_ready(self, uid: str) -> None:
-        """A pod has loaded what it needs."""
+        """A pod has finished its startup."""
         cluster_state = self._cluster_state
         pod = cluster_state.pods.get(uid)
         if pod is None or pod.leaving:
@@ -96,7 +96,7 @@ class Kubelet:
         self._ready(pod)
 
     def stop(self, pod: PodState, why: str) -> bool:
-        """Delete a pod: at once if it has no place, otherwise with its grace. Tell whether the cluster let it go."""
+        """Delete a pod: immediately if it is not bound, otherwise with its grace period. Return whether the cluster allowed it."""
         cluster_state = self._cluster_state
         if pod.leaving:
             return True
@@ -112,7 +112,7 @@ class Kubelet:
         if pod.is_bound:
             said = made["spec"].get("terminationGracePeriodSeconds")
             grace = cluster_state.timing.grace_s if said is None else float(said)
-        # One without a place, too: until it is gone the scheduler would place it with its gang, and the node refuse it.
+        # This includes unbound pods: until they are gone, the scheduler would place them with their gang, and the node would reject them.
         pod.record = cluster_state.records.set_pod(replace(pod.record, status=RELEASING))
         self._stop_working(pod)
         cluster_state.events.plan(cluster_state.now + grace, PodGone(pod.uid))
@@ -120,7 +120,7 @@ class Kubelet:
         return True
 
     def node_failed(self, node: str) -> None:
-        """The pods of a node that failed do nothing any more, and are deleted when they are given up."""
+        """The pods of a failed node stop working, and are deleted when their toleration expires."""
         cluster_state = self._cluster_state
         for uid in list(cluster_state.pods_on.get(node, ())):
             pod = cluster_state.pods[uid]
@@ -134,7 +134,7 @@ class Kubelet:
         pod.is_ready = pod.runs = False
 
     def forget(self, uid: str, ended_by: str = "") -> PodState | None:
-        """Take a pod out of the cluster, and return it; None if it is gone already."""
+        """Remove a pod from the cluster, and return it; None if it is already gone."""
         cluster_state = self._cluster_state
         pod = cluster_state.pods.pop(uid, None)
         if pod is None:

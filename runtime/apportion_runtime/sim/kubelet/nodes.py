@@ -1,4 +1,4 @@
-"""Node objects of pools, and what happens to a node."""
+"""Node objects of pools, and changes of nodes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _MODEL_LABELS = (
     "aliyun.accelerator/nvidia_name",
     GPU_PRODUCT_LABEL,
 )
-"""Labels by which a node names the model of its GPUs: ours before those of providers and of NVIDIA's device plugin."""
+"""Labels with the GPU model of a node: ours take precedence over those of providers and of NVIDIA's device plugin."""
 
 
 def node_name(pool: Pool, number: int) -> str:
-    """Return the name of a node of a pool; numbers of equal width keep names in order."""
+    """Return the name of a node of a pool; zero-padded numbers keep names in order."""
     return f"{pool.name}-{number:04}"
 
 
 def node_manifest(pool: Pool, name: str) -> dict[str, Any]:
-    """Return a node of a pool, ready."""
+    """Return a ready node of a pool."""
     shape = pool.shape
     labels = {HOSTNAME_LABEL: name, POOL_LABEL: pool.name, **shape.labels}
     return {
@@ -42,7 +42,7 @@ def _conditions(*, ready: bool) -> list[dict[str, str]]:
 
 
 def add_node(cluster_state: ClusterState, made: Manifest) -> None:
-    """Have a node join."""
+    """Add a node."""
     cluster_state.records.put_node(cluster_state.store.create(made))
     labels = made["metadata"].get("labels") or {}
     cluster_state.history.models[made["metadata"]["name"]] = next((labels[k] for k in _MODEL_LABELS if k in labels), "")
@@ -52,7 +52,7 @@ def add_node(cluster_state: ClusterState, made: Manifest) -> None:
 
 
 def remove_node(cluster_state: ClusterState, name: str) -> None:
-    """Take a node away."""
+    """Remove a node."""
     cluster_state.store.delete("Node", "", name)
     cluster_state.records.drop_node(name)
     note_capacity(cluster_state, name)
@@ -61,7 +61,7 @@ def remove_node(cluster_state: ClusterState, name: str) -> None:
 
 
 def set_ready(cluster_state: ClusterState, name: str, *, ready: bool) -> None:
-    """Have a node fail, or come back; one that comes back takes pods again."""
+    """Mark a node as failed or recovered; a recovered node is schedulable again."""
     made = cluster_state.store.patch_status("Node", "", name, {"conditions": _conditions(ready=ready)})
     if ready and made["spec"].get("unschedulable"):
         made = cluster_state.store.update(
@@ -74,7 +74,7 @@ def set_ready(cluster_state: ClusterState, name: str, *, ready: bool) -> None:
 
 
 def cordon(cluster_state: ClusterState, name: str) -> None:
-    """Have a node take no more pods."""
+    """Mark a node as unschedulable."""
     made = cluster_state.store.get("Node", "", name)
     assert made is not None
     cluster_state.records.put_node(
@@ -86,7 +86,7 @@ def cordon(cluster_state: ClusterState, name: str) -> None:
 
 
 def note_capacity(cluster_state: ClusterState, name: str) -> None:
-    """Note the GPUs of the nodes that take pods, and of the one that changed."""
+    """Record the GPUs of schedulable nodes, and of the node that changed."""
     known = cluster_state.records.nodes
     gpus = sum(node.allocatable.get("gpu", 0.0) for node in known.values() if node.ready and not node.unschedulable)
     cluster_state.history.set_capacity(gpus, cluster_state.elapsed_s)
