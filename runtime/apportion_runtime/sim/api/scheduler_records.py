@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from apportion_api.objects import read
+from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup
@@ -14,7 +16,7 @@ from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
 from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices
 from apportion_runtime.snapshots.kubernetes.nodes import read_nodes
-from apportion_runtime.snapshots.kubernetes.objects import Object, objects_by_kind
+from apportion_runtime.snapshots.kubernetes.objects import FORMS, Object, objects_by_kind
 from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
 from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
@@ -115,11 +117,11 @@ class Records:
         """Read a pod group; None if the engine ignores it. The scheduler's annotations of it are kept."""
         name = made["metadata"]["name"]
         before = self.session_cache.groups().get(name)
-        for read in self._groups.read([_object(made)]):
-            group = read
+        for made_group in self._groups.read([_object(made)]):
+            group = made_group
             if before is not None:
                 group = replace(
-                    read,
+                    made_group,
                     last_start=before.last_start,
                     last_eviction=before.last_eviction,
                     stale_since=before.stale_since,
@@ -158,4 +160,6 @@ class Records:
 
 def _object(made: Manifest) -> Object:
     metadata = made["metadata"]
-    return Object(made["kind"], metadata.get("namespace") or "", metadata["name"], made, _NOWHERE)
+    form = FORMS.get(kind_of(made))
+    typed = None if form is None else read(form, made)
+    return Object(made["kind"], metadata.get("namespace") or "", metadata["name"], made, _NOWHERE, typed)
