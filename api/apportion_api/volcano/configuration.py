@@ -65,6 +65,13 @@ class SchedulerConfiguration:
         capacity = self.plugin("capacity")
         return capacity is not None and capacity.does("Hierarchy")
 
+    @property
+    def ancestor_level(self) -> int:
+        """How many levels above a queue reclaim asks too; 0 for what is no integer, as Volcano reads it."""
+        capacity = self.plugin("capacity")
+        written = None if capacity is None else capacity.arguments.get("ancestorReclaimLevel")
+        return max(written, 0) if type(written) is int else 0
+
     def plugin(self, name: str) -> Plugin | None:
         """Return a plugin; None where it is disabled."""
         return next((plugin for tier in self.tiers for plugin in tier.plugins if plugin.name == name), None)

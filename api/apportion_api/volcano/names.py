@@ -32,6 +32,8 @@ NODE_GROUP_LABEL = "volcano.sh/nodegroup-name"
 
 Source: pkg/scheduler/plugins/nodegroup/nodegroup.go, NodeGroupNameKey.
 """
+NODE_GROUP_LIMITS_ANNOTATION = "volcano.sh/nodegroup-resource-limits"
+"""On a Queue: what its work may use of each node group."""
 ROOT_QUEUE = "root"
 SHARED_QUEUE = "default"
 """Where work goes that names no queue."""

@@ -17,8 +17,12 @@ from apportion_api.objects import (
     quantities,
     text,
     text_map,
+    texts,
 )
 from apportion_api.volcano.names import GROUP
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class Queue(ApiObject):
     """A Queue; `former_state` is where older versions had the state."""
 
     group = GROUP
+    created: str | None = text("metadata.creationTimestamp")
     annotations: Mapping[str, str] = text_map("metadata.annotations")
     parent: str | None = text("spec.parent")
     weight: int | None = integer("spec.weight")
@@ -36,9 +41,10 @@ class Queue(ApiObject):
     deserved: Mapping[str, Written] = quantities("spec.deserved")
     guarantee: Mapping[str, Written] = quantities("spec.guarantee.resource")
     affinity: Manifest = mapping("spec.affinity")
-    node_groups: tuple[str, ...] | None = optional_texts(
-        "spec.affinity.nodeGroupAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-    )
+    node_groups: tuple[str, ...] | None = optional_texts(f"spec.affinity.nodeGroupAffinity.{_REQUIRED}")
+    preferred_groups: tuple[str, ...] = texts(f"spec.affinity.nodeGroupAffinity.{_PREFERRED}")
+    shunned_groups: tuple[str, ...] = texts(f"spec.affinity.nodeGroupAntiAffinity.{_REQUIRED}")
+    disliked_groups: tuple[str, ...] = texts(f"spec.affinity.nodeGroupAntiAffinity.{_PREFERRED}")
     state: str | None = text("status.state")
     former_state: str | None = text("spec.state")
     allocated: Mapping[str, Written] = quantities("status.allocated")

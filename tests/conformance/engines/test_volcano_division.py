@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.engines.volcano.capacity import Queue, QueueSpec
+from apportion_runtime.engines.volcano.capacity import share
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "volcano" / "capacity-share.json").read_text(encoding="utf-8")
@@ -30,5 +30,4 @@ def test_all_cases_are_here() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_share(case: dict[str, Any]) -> None:
-    queue = Queue(QueueSpec("vision"), deserved=_units(case["deserved"]), allocated=_units(case["allocated"]))
-    assert queue.share == case["wantShare"]
+    assert share(_units(case["allocated"]), _units(case["deserved"])) == case["wantShare"]

@@ -23,7 +23,7 @@ def enqueue(session: Session) -> None:
         if job.group.phase is Phase.PENDING and job.queue in capacity.queues:
             pending.setdefault(job.queue, []).append(job)
     while pending:
-        queue = capacity.in_order(pending)[0]
+        queue = capacity.first(pending)
         job = pending[queue].pop(0)
         if not pending[queue]:
             del pending[queue]
@@ -54,7 +54,7 @@ def allocate(session: Session) -> None:
     hopeless: dict[object, str] = {}
     waiting = {queue: session.in_order(jobs) for queue, jobs in waiting.items()}
     while waiting:
-        queue = capacity.in_order(waiting)[0]
+        queue = capacity.first(waiting)
         job = waiting[queue].pop(0)
         statement = _for_job(session, job, tasks[job.key], hopeless)
         if statement is not None and job.is_ready:
@@ -85,6 +85,7 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
         if why:
             job.reasons[task.uid] = why
             continue
+        session.prepared.add(task.uid)
         shape = _shape(session, task)
         if shape is not None and shape in hopeless:
             job.reasons[task.uid] = hopeless[shape]
@@ -110,10 +111,11 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
 
 
 def _shape(session: Session, task: Task) -> object | None:
-    """Return what pods have in common of which none has a place if one has not; None where company matters."""
+    """Return what pods of a queue have in common of which none has a place if one has not; None where company matters."""
     if session.nominated.get(task.uid) or session.nodes.has_anti_affinity:
         return None
-    return alike_on_nodes(task.pod)
+    shape = alike_on_nodes(task.pod)
+    return None if shape is None else (task.queue, shape)
 
 
 def _may_still_start(job: Job, tasks: list[Task]) -> bool:

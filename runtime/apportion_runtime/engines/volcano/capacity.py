@@ -1,4 +1,4 @@
-"""Volcano's queues: what each may hold, deserves, and may take back, by the plugin capacity.
+"""Volcano's queues: what each may hold and deserves, by the plugin capacity. What they may take back: `reclaim_rules.py`.
 
 Source: pkg/scheduler/plugins/capacity/capacity.go.
 """
@@ -8,23 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cmp_to_key
-from typing import Protocol
 
 from apportion_api.volcano import objects as api
 from apportion_runtime.engines.volcano.amounts import (
     UNBOUNDED,
     Amounts,
-    common,
     exceeding,
-    exceeds_somewhere,
-    fits,
-    has_room_somewhere,
     is_empty,
     largest,
     minus,
     over,
     plus,
 )
+from apportion_runtime.engines.volcano.node_groups import GroupAffinity, group_affinity
 from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, amounts, total
 
 ROOT, DEFAULT = "root", "default"
@@ -42,6 +38,8 @@ class QueueSpec:
     capability: Amounts = field(default_factory=dict)
     deserved: Amounts = field(default_factory=dict)
     guarantee: Amounts = field(default_factory=dict)
+    affinity: GroupAffinity | None = None
+    created: str = ""
 
 
 def queue_spec(queue: api.Queue) -> QueueSpec:
@@ -57,12 +55,26 @@ def queue_spec(queue: api.Queue) -> QueueSpec:
         capability=amounts(queue.capability),
         deserved=amounts(queue.deserved),
         guarantee=amounts(queue.guarantee),
+        affinity=group_affinity(queue),
+        created=queue.created or "",
     )
+
+
+def share(allocated: Amounts, deserved: Amounts) -> float:
+    """Return how much of what it deserves a queue has, of the resource of which that is most; 1 if it deserves nothing."""
+    if is_empty(deserved):
+        return 1.0
+    return max(allocated.get(name, 0) / value for name, value in deserved.items() if value > 0)
 
 
 @dataclass(slots=True)
 class Queue:
-    """A queue in a cycle. `real` is what it may hold: what the others are guaranteed, and its bound, left out."""
+    """A queue in a cycle.
+
+    Attributes:
+        real: What it may hold: what the others are guaranteed, and its bound, left out.
+        share: How much it has of what it deserves; a queue that deserves nothing counts as one that has all of it.
+    """
 
     spec: QueueSpec
     ancestors: tuple[str, ...] = ()
@@ -75,32 +87,16 @@ class Queue:
     requested: dict[str, int] = field(default_factory=dict)
     inqueue: dict[str, int] = field(default_factory=dict)
     elastic: dict[str, int] = field(default_factory=dict)
+    share: float = 0.0
 
     @property
     def name(self) -> str:
         """Its name."""
         return self.spec.name
 
-    @property
-    def share(self) -> float:
-        """How much it has of what it deserves; a queue that deserves nothing counts as one that has all of it."""
-        if is_empty(self.deserved):
-            return 1.0
-        return max(self.allocated.get(name, 0) / value for name, value in self.deserved.items() if value > 0)
-
-
-class Victim(Protocol):
-    """A pod that may have to leave."""
-
-    @property
-    def queue(self) -> str:
-        """Its queue."""
-        ...
-
-    @property
-    def request(self) -> Amounts:
-        """What it holds."""
-        ...
+    def update_share(self) -> None:
+        """Count the share anew."""
+        self.share = share(self.allocated, self.deserved)
 
 
 class Capacity:
@@ -110,14 +106,18 @@ class Capacity:
         specs: The queues; `root` and `default`, which Volcano makes itself, are added.
         resources: What all nodes have.
         hierarchy: Whether queues form a tree.
+        ancestor_level: How many levels above a queue reclaim asks too.
 
     Attributes:
         fault: Why nothing is scheduled, empty where the tree is sound.
     """
 
-    def __init__(self, specs: Iterable[QueueSpec], resources: Amounts, *, hierarchy: bool) -> None:
+    def __init__(
+        self, specs: Iterable[QueueSpec], resources: Amounts, *, hierarchy: bool, ancestor_level: int = 0
+    ) -> None:
         known = {ROOT: QueueSpec(ROOT, ""), DEFAULT: QueueSpec(DEFAULT), **{spec.name: spec for spec in specs}}
         self.hierarchy = hierarchy
+        self.ancestor_level = ancestor_level if hierarchy else 0
         self.fault = ""
         self.queues = {name: _queue(spec) for name, spec in known.items()}
         for queue in self.queues.values():
@@ -130,6 +130,7 @@ class Capacity:
             self._divide(root)
         else:
             self._divide_flat(resources)
+        self.update_shares()
 
     def _place(self, queue: Queue) -> None:
         ancestors: list[str] = []
@@ -176,10 +177,19 @@ class Capacity:
         """Tell whether work may be in a queue."""
         return not self.hierarchy or not self.queues[name].children
 
+    def update_shares(self) -> None:
+        """Count the shares of all queues, as at the start of a cycle."""
+        for queue in self.queues.values():
+            queue.update_share()
+
     def charge(self, name: str, request: Amounts, sign: int = 1) -> None:
-        """Have a queue and those above it hold more, or less."""
+        """Have a queue and those above it hold more, or less.
+
+        Within a cycle only the share of the queue itself follows (capacity.go, AllocateFunc and DeallocateFunc).
+        """
         for queue in self.path(name):
             queue.allocated = plus(queue.allocated, request) if sign > 0 else minus(queue.allocated, request)
+        self.queues[name].update_share()
 
     def count(self, name: str, *, requested: Amounts, inqueue: Amounts, elastic: Amounts) -> None:
         """Count what a job asks for, keeps for itself, and has beyond its minimum."""
@@ -219,35 +229,9 @@ class Capacity:
                 return _insufficient(short)
         return ""
 
-    def may_reclaim(self, name: str, request: Amounts) -> bool:
-        """Tell whether a queue may take back from others for a pod."""
-        queue = self.queues[name]
-        if self.fault or not queue.spec.is_open:
-            return False
-        used = plus(queue.allocated, request)
-        return not over(used, queue.real, request) and has_room_somewhere(used, queue.deserved, request)
-
-    def reclaimable(self, request: Amounts, candidates: Sequence[Victim]) -> list[int]:
-        """Return which of some pods, given in the order in which they would leave, other queues have to give back."""
-        if self.fault:
-            return []
-        held: dict[str, dict[str, int]] = {}
-        found: list[int] = []
-        for number, victim in enumerate(candidates):
-            queue = self.queues[victim.queue]
-            if not common(victim.request, request):
-                continue
-            allocated = held.setdefault(queue.name, dict(queue.allocated))
-            rest = minus(allocated, victim.request)
-            if not fits(queue.guarantee, rest):
-                continue
-            if common(victim.request, queue.deserved) and not exceeds_somewhere(
-                allocated, queue.deserved, victim.request
-            ):
-                continue
-            held[queue.name] = rest
-            found.append(number)
-        return found
+    def first(self, names: Iterable[str]) -> str:
+        """Return the queue that is served first."""
+        return min(names, key=cmp_to_key(self.compare))
 
     def in_order(self, names: Iterable[str]) -> list[str]:
         """Return queues in the order in which they are served."""
@@ -259,7 +243,7 @@ class Capacity:
         if one.spec.priority != other.spec.priority:
             return other.spec.priority - one.spec.priority
         if not self.hierarchy:
-            return _by_share(one, other) or _by_name(one, other)
+            return _by_share(one, other) or _by_age(one, other)
         if self.is_leaf(left) != self.is_leaf(right):
             return -1 if self.is_leaf(left) else 1
         if self.is_leaf(left):
@@ -268,8 +252,8 @@ class Capacity:
                 self.queues[queue.ancestors[level + 1]] if level + 1 < len(queue.ancestors) else queue
                 for queue in (one, other)
             ]
-            return _by_share(*above) or _by_name(one, other)
-        return _by_share(one, other) or _by_name(one, other)
+            return _by_share(*above) or _by_age(one, other)
+        return _by_share(one, other) or _by_age(one, other)
 
     def level(self, left: str, right: str) -> int:
         """Return how deep the last queue lies that two have above them."""
@@ -305,8 +289,9 @@ def _by_share(one: Queue, other: Queue) -> int:
     return int(is_empty(one.deserved)) - int(is_empty(other.deserved))
 
 
-def _by_name(one: Queue, other: Queue) -> int:
-    return (one.name > other.name) - (one.name < other.name)
+def _by_age(one: Queue, other: Queue) -> int:
+    first, second = (one.spec.created, one.name), (other.spec.created, other.name)
+    return (first > second) - (first < second)
 
 
 def _insufficient(names: Sequence[str]) -> str:

@@ -19,7 +19,17 @@ from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
 _ACTIONS = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
 _PLUGINS = frozenset(
-    ("priority", "gang", "conformance", "capacity", "predicates", "nodeorder", "resource-strategy-fit", "binpack")
+    (
+        "priority",
+        "gang",
+        "conformance",
+        "capacity",
+        "predicates",
+        "nodegroup",
+        "nodeorder",
+        "resource-strategy-fit",
+        "binpack",
+    )
 )
 
 
@@ -68,6 +78,46 @@ def written_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConf
     return made
 
 
+_SELECTING = {
+    "Preemptable": frozenset(("priority", "gang", "conformance")),
+    "Reclaimable": frozenset(("gang", "conformance", "capacity")),
+}
+_PASSIVE = frozenset(
+    ("predicates", "nodeorder", "binpack", "overcommit", "resource-strategy-fit", "nodegroup", "network-topology-aware")
+)
+"""Plugins that select no victims."""
+
+
+def is_decided_by(made: SchedulerConfiguration, plugin: str, function: str) -> bool:
+    """Tell whether no pod is evicted that a plugin does not let go, whatever the other plugins say.
+
+    A tier whose plugins let nobody go leaves the choice to the next one, so there must be a single tier that selects.
+    Upstream takes an empty intersection for none yet, so that the plugin after it decides anew
+    (framework/session_plugins.go, Preemptable and Reclaimable): the plugin must be the last, or the first of two.
+
+    Args:
+        made: The configuration. A plugin that is not known is taken for one that selects.
+        plugin: The plugin.
+        function: `Preemptable` or `Reclaimable`.
+    """
+    known = _SELECTING["Preemptable"] | _SELECTING["Reclaimable"]
+    tiers = [
+        [
+            each.name
+            for each in tier.plugins
+            if each.does(function)
+            and each.name not in _PASSIVE
+            and (each.name in _SELECTING[function] or each.name not in known)
+        ]
+        for tier in made.tiers
+    ]
+    deciding = [names for names in tiers if names]
+    if len(deciding) != 1 or plugin not in deciding[0]:
+        return False
+    names = deciding[0]
+    return names[-1] == plugin or (names[0] == plugin and len(names) == 2)
+
+
 def _checked(made: SchedulerConfiguration) -> SchedulerConfiguration:
     for action in made.actions:
         if action not in _ACTIONS:
@@ -80,7 +130,4 @@ def _checked(made: SchedulerConfiguration) -> SchedulerConfiguration:
             raise ConfigurationError(f"Volcano's {plugin.name} plugin is not simulated; simulated plugins are {known}")
     if made.plugin("capacity") is None:
         raise ConfigurationError("Volcano without the capacity plugin is not simulated")
-    capacity = made.plugin("capacity")
-    if capacity is not None and capacity.arguments.get("ancestorReclaimLevel"):
-        raise ConfigurationError("ancestorReclaimLevel of Volcano's capacity plugin is not simulated")
     return made

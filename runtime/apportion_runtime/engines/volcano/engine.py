@@ -17,11 +17,11 @@ from apportion_runtime.engines.kube_scheduler import KubeScheduler, read_profile
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
-from apportion_runtime.engines.volcano import allocation_actions as allocating
 from apportion_runtime.engines.volcano import eviction_actions
 from apportion_runtime.engines.volcano.amounts import Amounts
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
 from apportion_runtime.engines.volcano.configuration import read_configuration
+from apportion_runtime.engines.volcano.cycle import open_capacity, run_actions
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, is_preemptable
 from apportion_runtime.engines.volcano.session import Session, Statement
@@ -34,14 +34,6 @@ from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Sample
 from apportion_runtime.sim.kubelet.eviction import evict
 from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.scenario.format import Manifest
-
-_ACTIONS = {
-    "enqueue": allocating.enqueue,
-    "allocate": allocating.allocate,
-    "backfill": allocating.backfill,
-    eviction_actions.PREEMPT: eviction_actions.preempt,
-    eviction_actions.RECLAIM: eviction_actions.reclaim,
-}
 
 
 class Volcano(PlainEngine):
@@ -135,12 +127,11 @@ class Volcano(PlainEngine):
         cluster_state.history.n_cycles += 1
         self._nodes.refresh()
         resources = total(self._allocatable(name) for name in cluster_state.records.nodes)
-        capacity = Capacity(self._specs.values(), resources, hierarchy=self._configuration.has_hierarchy)
+        capacity = open_capacity(self._specs.values(), resources, self._configuration)
         session = Session(
             self._configuration, self._nodes, capacity, self._wanted(), self._tasks, nominated=self._nominated
         )
-        for action in self._configuration.actions:
-            _ACTIONS[action](session)
+        run_actions(session)
         for statement in session.committed:
             self._carry_out(statement)
         unplaced = self._close(session)

@@ -13,7 +13,9 @@ from apportion_api.volcano.configuration import Plugin
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.volcano.amounts import fits, plus
+from apportion_runtime.engines.volcano.configuration import is_decided_by
 from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task
+from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim, reclaimable
 from apportion_runtime.engines.volcano.session import Session, Statement, merge
 from apportion_runtime.sim.api.pod_requests import total
 
@@ -26,26 +28,28 @@ def preempt(session: Session) -> None:
     """Have important jobs take the place of less important ones in their queue, and pods that of others of their job."""
     starving = _starving(session)
     least = _least_priorities(session)
-    for queue in session.capacity.in_order(starving):
+    pending = set(starving)
+    while pending:
+        queue = session.capacity.first(pending)
+        pending.discard(queue)
         for job in session.in_order(starving[queue]):
-            if not _is_over(job.group.priority, least.get(queue), session):
-                continue
             statement, waiting = Statement(), job.waiting()
             kind = session.kind(job, waiting, PREEMPT)
             if kind in session.fruitless:
                 continue
+            evicts = _may_evict(session, job.group.priority, least.get(queue))
             for task in waiting:
                 if not session.is_starving(job):
                     break
-                _preempt(session, statement, task, in_job=False)
+                _preempt(session, statement, task, in_job=False, evicts=evicts)
             _settle(session, statement, kind, done=job.is_pipelined)
         for job in starving[queue]:
-            own = [task.pod.priority for task in job.tasks.values() if task.status in HOLDING]
+            own = [task.pod.priority for task in job.tasks.values() if task.status is Status.RUNNING]
             for task in job.waiting():
-                if not _is_over(task.pod.priority, min(own, default=None), session):
-                    break
                 statement = Statement()
-                found = _preempt(session, statement, task, in_job=True)
+                evicts = _may_evict(session, task.pod.priority, min(own, default=None))
+                # Without an eviction, a pod has the room that is free promised, although its gang cannot start.
+                found = _preempt(session, statement, task, in_job=True, evicts=evicts)
                 _settle(session, statement, None, done=found)
                 if not found:
                     break
@@ -60,12 +64,11 @@ def _least_priorities(session: Session) -> dict[str, int]:
     return found
 
 
-def _is_over(priority: int, least: int | None, session: Session) -> bool:
-    """Tell whether there is anybody who might leave: with the plugin priority, somebody less important."""
-    if least is None:
-        return False
-    plugin = session.configuration.plugin("priority")
-    return plugin is None or not plugin.does("Preemptable") or priority > least
+def _may_evict(session: Session, priority: int, least: int | None) -> bool:
+    """Tell whether there is anybody who might leave: if the plugin priority decides, somebody less important."""
+    if not is_decided_by(session.configuration, "priority", "Preemptable"):
+        return True
+    return least is not None and priority > least
 
 
 def _settle(session: Session, statement: Statement, kind: object | None, *, done: bool) -> None:
@@ -86,10 +89,14 @@ def _starving(session: Session) -> dict[str, list[Job]]:
     return found
 
 
-def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool) -> bool:
-    """Find a node where pods leave for one, of its own job or of others in its queue; tell whether there is one."""
-    if not task.pod.may_preempt or _waits_already(session, task):
+def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool, evicts: bool) -> bool:
+    """Find a node with room for a pod, or where pods leave for it, of its own job or of others in its queue.
+
+    Tell whether there is one.
+    """
+    if not task.pod.may_preempt or not _is_eligible(session, task):
         return False
+    session.prepared.add(task.uid)
     holding = task.job.key if task.job.n_holding else ""
     search = _search(session, statement, task, PREEMPT, task.queue, task.job.group.priority, holding, in_job)
     if search is not None and search in session.futile:
@@ -98,8 +105,9 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
     def may_leave(node: NodeState) -> list[Task]:
         return [
             other
-            for other in _on(session, node)
+            for other in (_on(session, node) if evicts else ())
             if other.preemptable
+            and other.status is Status.RUNNING
             and other.queue == task.queue
             and (other.job is task.job) is in_job
             and (not task.is_best_effort or other.is_best_effort)
@@ -133,13 +141,24 @@ def _search(session: Session, statement: Statement, task: Task, *what: object) -
     return None if shape is None else (shape, *what)
 
 
-def _waits_already(session: Session, task: Task) -> bool:
-    """Tell whether pods leave the node that a pod was promised."""
-    node = session.nodes.get(session.nominated.get(task.uid, ""))
-    return node is not None and any(
-        other.status is Status.RELEASING and other.pod.priority < task.pod.priority
-        for uid in node.pods
-        if (other := session.tasks.get(uid)) is not None
+def _is_eligible(session: Session, task: Task) -> bool:
+    """Tell whether a pod may look for another node than the one that it was promised.
+
+    Source: actions/preempt/preempt.go (taskEligibleToPreempt). A pod that fits its node is not eligible. Of a pod that no
+    action has looked at before, upstream cannot tell: its filters have no state yet and refuse every node.
+    """
+    name = session.nominated.get(task.uid)
+    if not name:
+        return True
+    node = session.nodes.get(name)
+    if node is None:
+        return False
+    misfit = session.predicates(task)[node.name]
+    if misfit is None and task.uid in session.prepared:
+        return False
+    is_hopeless = misfit is not None and misfit.for_good
+    return is_hopeless or not any(
+        node.pods[uid].priority < task.pod.priority for uid in session.leaving & node.pods.keys()
     )
 
 
@@ -150,7 +169,10 @@ def _has_room(session: Session, task: Task, node: NodeState) -> bool:
 def reclaim(session: Session) -> None:
     """Have queues take back what they deserve from those that hold more than they deserve."""
     starving = _starving(session)
-    for queue in session.capacity.in_order(starving):
+    pending = set(starving)
+    while pending:
+        queue = session.capacity.first(pending)
+        pending.discard(queue)
         for job in session.in_order(starving[queue]):
             statement, waiting = Statement(), job.waiting()
             kind = session.kind(job, waiting, RECLAIM)
@@ -159,7 +181,8 @@ def reclaim(session: Session) -> None:
             for task in waiting:
                 if not session.is_starving(job):
                     break
-                if task.pod.may_preempt and session.capacity.may_reclaim(queue, task.request):
+                if task.pod.may_preempt and may_reclaim(session.capacity, queue, task.request):
+                    session.prepared.add(task.uid)
                     _reclaim(session, statement, task)
             _settle(session, statement, kind, done=job.is_pipelined)
 
@@ -183,8 +206,9 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
             and other.queue in queues
             and queues[other.queue].spec.reclaimable
         ]
-        victims = _agreed(session, task, candidates, "Reclaimable") if candidates else []
-        if not victims or not fits(task.request, plus(session.future_idle(node), total(v.request for v in victims))):
+        # Somebody must be there who might give, though after an earlier eviction nobody else may have to.
+        victims = _agreed(session, task, candidates, "Reclaimable")
+        if not candidates or not fits(task.request, plus(session.future_idle(node), total(v.request for v in victims))):
             continue
         attempt = Statement()
         for victim in _leaving_first(session, victims, task):
@@ -222,18 +246,21 @@ def _is_enough(session: Session, task: Task, node: NodeState, leaving: Sequence[
 
 
 def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str) -> list[Task]:
-    """Return the pods that all plugins of the first tier that decides let go."""
+    """Return the pods that all plugins of the first tier that decides let go.
+
+    Where two plugins agree on nobody, the next one of the tier decides anew, as upstream takes an empty intersection
+    for none yet (framework/session_plugins.go, Preemptable and Reclaimable).
+    """
     for tier in session.configuration.tiers:
-        agreed: list[Task] | None = None
+        agreed: list[Task] = []
         for plugin in tier.plugins:
             said = _by_plugin(session, plugin, task, candidates, what)
             if said is None:
                 continue
+            agreed = [other for other in agreed if other in said] if agreed and said else said
             if not said:
-                agreed = None
                 break
-            agreed = said if agreed is None else [other for other in agreed if other in said]
-        if agreed is not None:
+        if agreed:
             return agreed
     return []
 
@@ -257,7 +284,7 @@ def _by_plugin(
             ]
         case "capacity" if what == "Reclaimable":
             ordered = _leaving_first(session, candidates, task)
-            return [ordered[i] for i in session.capacity.reclaimable(task.request, ordered)]
+            return [ordered[i] for i in reclaimable(session.capacity, task.queue, task.request, ordered)]
         case _:
             return None
 
@@ -287,8 +314,9 @@ def _leaving_first(session: Session, victims: Sequence[Task], task: Task) -> lis
     def compare(left: Task, right: Task) -> int:
         if left.queue != right.queue:
             return by_queue(left.queue, right.queue)
-        if left.job is not right.job:
-            return session.compare(right.job, left.job)
-        return (left.order < right.order) - (left.order > right.order)
+        one, other = session.rank(left.job), session.rank(right.job)
+        if one != other:
+            return 1 if one < other else -1
+        return left.is_before(right) - right.is_before(left)
 
     return sorted(victims, key=cmp_to_key(compare))

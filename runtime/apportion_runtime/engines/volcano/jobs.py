@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import cmp_to_key
 
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
@@ -91,10 +92,30 @@ class Task:
         """Whether it asks for nothing."""
         return not any(self.pod.request.values())
 
+    def is_before(self, other: Task) -> bool:
+        """Tell whether it goes first: by priority, the number in its name if both have one, age, and id.
+
+        Source: pkg/scheduler/plugins/priority (TaskOrderFn), pkg/controllers/job/helpers (CompareTask).
+        """
+        if self.pod.priority != other.pod.priority:
+            return self.pod.priority > other.pod.priority
+        own, its = self._index, other._index
+        if own is not None and its is not None and own != its:
+            return own < its
+        return (self.pod.record.created, self.uid) < (other.pod.record.created, other.uid)
+
     @property
-    def order(self) -> tuple[float, float, str]:
-        """Its place among the pods of its job."""
-        return -self.pod.priority, self.pod.record.created, self.pod.record.name
+    def _index(self) -> int | None:
+        parts = self.pod.record.name.split("-")
+        return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() else None
+
+
+def _compare(one: Task, other: Task) -> int:
+    return other.is_before(one) - one.is_before(other)
+
+
+in_task_order = cmp_to_key(_compare)
+"""Key that sorts the pods of a job."""
 
 
 @dataclass(slots=True, eq=False)
@@ -208,7 +229,7 @@ class Job:
         if not self.counts[Status.PENDING]:
             return []
         found = [task for task in self.tasks.values() if task.status is Status.PENDING]
-        return sorted(found, key=lambda task: task.order)
+        return sorted(found, key=in_task_order)
 
     def inqueue(self) -> Mapping[str, int]:
         """Return what is kept for it: of its minimum what it does not hold yet."""

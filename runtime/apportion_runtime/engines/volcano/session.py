@@ -1,7 +1,7 @@
 """One cycle of Volcano's scheduler: jobs, queues and nodes, and what is decided about them, which can be taken back.
 
 Source: pkg/scheduler/framework (session.go, session_plugins.go, statement.go), pkg/scheduler/plugins/nodeorder,
-resource-strategy-fit, binpack, predicates.
+predicates.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
 from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.node_groups import NodeGroups
+from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
 from apportion_runtime.sim.api.pod_requests import add
 
-_MOST_SCORE = 100
-_FIT_WEIGHT = 10
 _NODE_ORDER = {
     "leastrequested.weight": ("NodeResourcesFit", 1),
     "balancedresource.weight": ("NodeResourcesBalancedAllocation", 1),
@@ -61,6 +61,8 @@ class Session:
         wanting: The jobs of which pods wait.
         futile: Places that were looked for in vain, as long as nothing is decided.
         fruitless: Jobs for which nothing could be done, by what they have in common, and why of each of their pods.
+        prepared: Pods that an action has looked at.
+        leaving: Pods that were evicted before this cycle and are not gone.
     """
 
     def __init__(
@@ -81,10 +83,15 @@ class Session:
         self.tasks = tasks
         self.futile: set[object] = set()
         self.fruitless: dict[object, tuple[str, ...]] = {}
+        self.prepared: set[str] = set()
+        self.leaving: set[str] = set()
         self.committed: list[Statement] = []
         self._profile = _profile(configuration)
+        self._groups = _node_groups(configuration, capacity)
         self._coming: dict[str, dict[str, int]] = {}
         """By node what those leave there that go, less what those take that wait for it."""
+        self._seen: dict[str, NodeState] = {}
+        """Nodes as kube-scheduler's plugins see them: without pods that are evicted, with those that wait for a place."""
         self.wanting = [job for job in self.jobs.values() if job.counts[Status.PENDING]]
         self._orders = [
             plugin.name
@@ -102,8 +109,11 @@ class Session:
                 for task in job.tasks.values():
                     if task.status is Status.RELEASING and task.node is not None and task.uid in task.node.pods:
                         self._becomes_free(task.node, task.request, 1)
+                        self.leaving.add(task.uid)
             if job.queue not in capacity.queues:
                 continue
+            if not capacity.is_leaf(job.queue):
+                capacity.fault = capacity.fault or f"queue {job.queue} is not a leaf queue"
             held, requested, inqueue, elastic = sums.setdefault(job.queue, ({}, {}, {}, {}))
             if job.n_holding:
                 add(held, job.allocated)
@@ -116,6 +126,7 @@ class Session:
         for queue, (held, requested, inqueue, elastic) in sums.items():
             capacity.count(queue, requested=requested, inqueue=inqueue, elastic=elastic)
             capacity.charge(queue, held)
+        capacity.update_shares()
 
     def in_order(self, jobs: Iterable[Job]) -> list[Job]:
         """Return jobs in the order in which they are served."""
@@ -123,13 +134,11 @@ class Session:
 
     def order(self, job: Job) -> tuple[object, ...]:
         """Return a job's place among others: by the plugins in their order, then the older one."""
-        said = (-job.group.priority if plugin == "priority" else job.is_ready for plugin in self._orders)
-        return (*said, job.group.created, job.key)
+        return (*self.rank(job), job.group.created, job.key)
 
-    def compare(self, left: Job, right: Job) -> int:
-        """Tell which of two jobs is served first, as a comparison."""
-        one, other = self.order(left), self.order(right)
-        return -1 if one < other else int(one != other)
+    def rank(self, job: Job) -> tuple[int, ...]:
+        """Return a job's place among others by the plugins alone."""
+        return tuple(-job.group.priority if plugin == "priority" else job.is_ready for plugin in self._orders)
 
     def is_starving(self, job: Job) -> bool:
         """Tell whether a job wants more, by the first tier that has anything to say."""
@@ -153,6 +162,11 @@ class Session:
         """Tell whether pods are about to leave a node, or wait for it."""
         return node.name in self._coming
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether pods are about to leave any node, or wait for it."""
+        return bool(self._coming)
+
     def lacking_later(self, task: Task, node: NodeState) -> Iterator[str]:
         """Yield the resources of which a node has too little for a pod once others are gone."""
         coming, allocatable = self._coming.get(node.name, {}), node.allocatable
@@ -165,6 +179,18 @@ class Session:
         for name, value in request.items():
             coming[name] = coming.get(name, 0) + sign * value
 
+    def _seen_by_scores(self, node: NodeState) -> NodeState:
+        """Return a node for changes that only scores see.
+
+        Source: pkg/scheduler/plugins/predicates/predicates.go (AllocateFunc, DeallocateFunc).
+        """
+        known = self._seen.get(node.name)
+        if known is None:
+            known = self._seen[node.name] = NodeState(node.record, node.allocatable)
+            for pod in node.pods.values():
+                known.add(pod)
+        return known
+
     def predicates(self, task: Task) -> dict[str, Misfit | None]:
         """Return by node why a pod may not run there, whatever is free; None where it may."""
         filters = Filters(task.pod, self._profile, self.nodes)
@@ -173,6 +199,9 @@ class Session:
             misfit = filters.misfit(node)
             if misfit is None and not node.has_room:
                 misfit = Misfit(("Too many pods",))
+            if misfit is None and self._groups is not None:
+                why = self._groups.refused(task.queue, node.record.labels)
+                misfit = Misfit((why,), for_good=True) if why else None
             found[node.name] = misfit
         return found
 
@@ -186,20 +215,24 @@ class Session:
     def scored(self, task: Task, nodes: Sequence[NodeState]) -> dict[str, float]:
         """Return the score of each node."""
         total = dict.fromkeys((node.name for node in nodes), 0.0)
+        seen = [self._seen.get(node.name, node) for node in nodes]
         for plugin in self.configuration.plugins:
             if plugin.name == "nodeorder":
-                for node, score in zip(nodes, scores(task.pod, self._profile, nodes, self.nodes), strict=True):
+                for node, score in zip(seen, scores(task.pod, self._profile, seen, self.nodes), strict=True):
                     total[node.name] += score
                 most = int(plugin.arguments.get("mostrequested.weight") or 0)
                 packed = replace(self._profile, strategy=MOST)
-                for node in nodes if most else ():
+                for node in seen if most else ():
                     total[node.name] += most * fit_score(task.pod, node, packed)
             elif plugin.name == "resource-strategy-fit":
                 for node in nodes:
-                    total[node.name] += strategy_score(task, node, plugin.arguments)
+                    total[node.name] += strategy_score(task.request, node, plugin.arguments)
+            elif plugin.name == "nodegroup" and self._groups is not None:
+                for node in nodes:
+                    total[node.name] += self._groups.score(task.queue, node.record.labels)
             elif plugin.name == "binpack":
                 for node in nodes:
-                    total[node.name] += binpack_score(task, node, plugin.arguments)
+                    total[node.name] += binpack_score(task.request, node, plugin.arguments)
         return total
 
     def allocate(self, statement: Statement, task: Task, node: NodeState) -> None:
@@ -209,6 +242,8 @@ class Session:
         task.become(Status.ALLOCATED)
         task.node = node
         node.add(task.pod)
+        if node.name in self._seen:
+            self._seen[node.name].add(task.pod)
         self.capacity.charge(task.queue, task.request)
 
     def pipeline(self, statement: Statement, task: Task, node: NodeState, *, nominates: bool = False) -> None:
@@ -218,6 +253,7 @@ class Session:
             statement.nominated.append((task, node))
         task.become(Status.PIPELINED)
         task.node = node
+        self._seen_by_scores(node).add(task.pod)
         self._becomes_free(node, task.request, -1)
         self.capacity.charge(task.queue, task.request)
 
@@ -227,6 +263,7 @@ class Session:
         self.futile.clear()
         self.fruitless.clear()
         self._becomes_free(task.node, task.request, 1)
+        self._seen_by_scores(task.node).remove(task.pod)
         self.capacity.charge(task.queue, task.request, -1)
         task.become(Status.PENDING)
         task.node = None
@@ -237,6 +274,7 @@ class Session:
         statement.evicted.append((task, by, action))
         assert task.node is not None
         self._becomes_free(task.node, task.request, 1)
+        self._seen_by_scores(task.node).remove(task.pod)
         task.become(Status.RELEASING)
         self.capacity.charge(task.queue, task.request, -1)
 
@@ -245,11 +283,14 @@ class Session:
         for task, status, node in reversed(statement.done):
             if task.status is Status.ALLOCATED and task.node is not None:
                 task.node.remove(task.pod)
+                if task.node.name in self._seen:
+                    self._seen[task.node.name].remove(task.pod)
                 self.capacity.charge(task.queue, task.request, -1)
             elif task.status is Status.PIPELINED:
                 self.unpipeline(task)
             elif task.status is Status.RELEASING and task.node is not None:
                 self._becomes_free(task.node, task.request, -1)
+                self._seen_by_scores(task.node).add(task.pod)
                 self.capacity.charge(task.queue, task.request)
             task.become(status)
             task.node = node
@@ -325,41 +366,11 @@ def _profile(configuration: SchedulerConfiguration) -> Profile:
     )
 
 
-def strategy_score(task: Task, node: NodeState, arguments: Mapping[str, object]) -> float:
-    """Return the score of the plugin resource-strategy-fit."""
-    written = arguments.get("resources")
-    resources = written if isinstance(written, Mapping) and written else {"cpu": {}, "memory": {}}
-    total = weights = 0.0
-    for name, asked in task.request.items():
-        said = resources.get(name)
-        if said is None or not asked:
-            continue
-        weight = float(said.get("weight") or 1)
-        capacity = node.allocatable.get(name, 0)
-        used = node.requested.get(name, 0) + asked
-        if capacity == 0 or used > capacity:
-            return 0.0
-        part = used / capacity if said.get("type") == MOST else (capacity - used) / capacity
-        total += weight * part
-        weights += weight
-    overall = arguments.get("resourceStrategyFitWeight")
-    factor = _FIT_WEIGHT if overall is None else float(str(overall))
-    return total / weights * _MOST_SCORE * factor if weights else 0.0
-
-
-def binpack_score(task: Task, node: NodeState, arguments: Mapping[str, object]) -> float:
-    """Return the score of the plugin binpack."""
-    weight = int(str(arguments.get("binpack.weight", 1)))
-    extended = [name.strip() for name in str(arguments.get("binpack.resources") or "").split(",") if name.strip()]
-    total = weights = 0.0
-    for name in ("cpu", "memory", *extended):
-        own = int(str(arguments.get(f"binpack.{'resources.' if name in extended else ''}{name}", 1)))
-        asked = task.request.get(name, 0)
-        if not asked:
-            continue
-        capacity = node.allocatable.get(name, 0)
-        used = node.requested.get(name, 0) + asked
-        if capacity and own and used <= capacity:
-            total += used * own / capacity
-        weights += own
-    return total / weights * _MOST_SCORE * weight if weights else 0.0
+def _node_groups(configuration: SchedulerConfiguration, capacity: Capacity) -> NodeGroups | None:
+    plugin = configuration.plugin("nodegroup")
+    if plugin is None:
+        return None
+    queues = capacity.queues.items()
+    return NodeGroups(
+        plugin, {name: queue.spec.affinity for name, queue in queues}, {name: queue.ancestors for name, queue in queues}
+    )

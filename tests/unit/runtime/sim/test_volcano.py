@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from apportion_api.volcano.configuration import Plugin, SchedulerConfiguration, Tier
 from apportion_runtime.engines.volcano.amounts import Amounts
 from apportion_runtime.engines.volcano.capacity import Capacity, QueueSpec
-from apportion_runtime.engines.volcano.configuration import ConfigurationError, read_configuration
+from apportion_runtime.engines.volcano.configuration import ConfigurationError, is_decided_by, read_configuration
 from apportion_runtime.engines.volcano.model import MODEL as VOLCANO
+from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim, reclaimable
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import History
@@ -37,6 +39,7 @@ def tree(*specs: QueueSpec, **held: int) -> Capacity:
     capacity = Capacity(specs or TREE, CLUSTER, hierarchy=True)
     for name, count in held.items():
         capacity.charge(name, gpus(count))
+    capacity.update_shares()
     return capacity
 
 
@@ -95,7 +98,7 @@ def test_a_queue_takes_back_only_what_it_deserves(held: dict[str, int], asked: A
     capacity = Capacity((*TREE[1:2], QueueSpec("org", capability=gpus(12)), TREE[2]), CLUSTER, hierarchy=True)
     for name, count in held.items():
         capacity.charge(name, gpus(count))
-    assert capacity.may_reclaim("a", asked) is may
+    assert may_reclaim(capacity, "a", asked) is may
 
 
 @dataclass(frozen=True)
@@ -114,12 +117,84 @@ class Leaving:
     ],
 )
 def test_queues_give_back_what_is_more_than_they_deserve(victims: list[Leaving], found: list[int]) -> None:
-    assert tree(a=8, b=6, free=2).reclaimable(gpus(1), victims) == found
+    assert reclaimable(tree(a=8, b=6, free=2), "default", gpus(1), victims) == found
+
+
+DEPARTMENTS = (
+    QueueSpec("x", deserved=gpus(6)),
+    QueueSpec("x1", "x", deserved=gpus(2)),
+    QueueSpec("x2", "x"),
+    QueueSpec("y", deserved=gpus(6)),
+    QueueSpec("y1", "y", deserved=gpus(2)),
+    QueueSpec("y2", "y"),
+)
+
+
+def departments(level: int, **held: int) -> Capacity:
+    capacity = Capacity(DEPARTMENTS, CLUSTER, hierarchy=True, ancestor_level=level)
+    for name, count in held.items():
+        capacity.charge(name, gpus(count))
+    return capacity
+
+
+@pytest.mark.parametrize(("level", "may"), [(0, False), (1, True)])
+def test_a_queue_takes_back_what_the_queue_above_deserves(level: int, may: bool) -> None:
+    assert may_reclaim(departments(level, x1=3), "x1", gpus(1)) is may
+
+
+@pytest.mark.parametrize(
+    ("level", "giver", "found"),
+    [
+        (0, "y1", [0]),  # It holds three and deserves two.
+        (1, "y1", []),  # The queue above it deserves six.
+        (1, "x1", [0]),  # The queue above both is not asked.
+        (0, "x2", [0]),  # It deserves nothing.
+    ],
+)
+def test_the_queue_above_keeps_what_it_deserves(level: int, giver: str, found: list[int]) -> None:
+    capacity = departments(level, **{giver: 3})
+    assert reclaimable(capacity, "x2" if giver != "x2" else "y1", gpus(1), [Leaving(giver, gpus(1))]) == found
+
+
+def test_siblings_that_deserve_nothing_take_nothing_from_each_other() -> None:
+    specs = (QueueSpec("x"), QueueSpec("x1", "x"), QueueSpec("x2", "x"))
+    for level, found in ((0, [0]), (1, [])):
+        capacity = Capacity(specs, CLUSTER, hierarchy=True, ancestor_level=level)
+        capacity.charge("x1", gpus(3))
+        assert reclaimable(capacity, "x2", gpus(1), [Leaving("x1", gpus(1))]) == found
+
+
+def test_the_share_of_an_inner_queue_is_that_at_the_start_of_a_cycle() -> None:
+    capacity = departments(0, x1=1, y1=2)
+    capacity.update_shares()
+    assert capacity.in_order(["y1", "x1"]) == ["x1", "y1"]
+    capacity.charge("x1", gpus(4))
+    assert capacity.in_order(["y1", "x1"]) == ["x1", "y1"]
+
+
+@pytest.mark.parametrize(
+    ("tiers", "is_decided"),
+    [
+        ((("priority", "conformance"),), True),
+        ((("gang", "conformance", "priority"),), True),
+        (
+            (("priority", "gang", "conformance"),),
+            False,
+        ),  # Where priority and gang agree on nobody, conformance decides.
+        ((("priority",), ("conformance",)), False),  # Where priority lets nobody go, the next tier decides.
+        ((("priority", "unheard-of", "conformance"),), False),
+    ],
+)
+def test_a_plugin_decides_alone_where_no_other_decides_anew(
+    tiers: tuple[tuple[str, ...], ...], is_decided: bool
+) -> None:
+    made = SchedulerConfiguration(tiers=tuple(Tier(tuple(Plugin(name) for name in tier)) for tier in tiers))
+    assert is_decided_by(made, "priority", "Preemptable") is is_decided
 
 
 def test_nothing_is_taken_below_a_guarantee() -> None:
     specs = (QueueSpec("kept", guarantee=gpus(2)), QueueSpec("other", deserved=gpus(4)))
-    assert tree(*specs, kept=3).reclaimable(gpus(1), [Leaving("kept", gpus(1))] * 2) == [0]
+    assert reclaimable(tree(*specs, kept=3), "other", gpus(1), [Leaving("kept", gpus(1))] * 2) == [0]
 
 
 def test_a_tree_that_does_not_reach_its_root_schedules_nothing() -> None:
@@ -203,8 +278,10 @@ workloads:
     assert count(history, "bound", "three") == 3
     assert first(history, "bound", "two").at_s == 602.0
     why = first(history, "waiting", "two").why
-    # The one free device is no use to two pods, and given to neither.
-    assert why.startswith("2/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable; ")
+    # The one free device is no use to two pods: preempt has it promised to one, and given to neither.
+    assert why.startswith(
+        "2/2 tasks in gang unschedulable: pod group is not ready, 1 Pending, 1 Pipelined, 2 minAvailable; "
+    )
     assert "1 pods: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu." in why
 
 
@@ -378,3 +455,23 @@ def test_a_configuration_that_cannot_be_read_is_named(text: str) -> None:
 def test_a_configuration_without_a_model_ends_the_simulation() -> None:
     with pytest.raises(UnreadableError, match="drf plugin is not simulated"):
         run(ONE, config=config_map(plugins="  - {name: drf}"))
+
+
+GROUPS = "  - {name: nodegroup, arguments: {strict: false}}"
+
+
+def grouped(name: str, *groups: str) -> Made:
+    affinity = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(groups)}}
+    return queue(name, affinity=affinity)
+
+
+@pytest.mark.parametrize(("made", "n_bound"), [(grouped("a", "left"), 2), (grouped("a", "left", "right"), 4), (A, 0)])
+def test_work_runs_on_the_node_groups_of_its_queue(made: Made, n_bound: int) -> None:
+    text = """
+nodes:
+  - {pool: l, count: 1, gpus: 2, cpu: 32, memory: 128Gi, labels: {volcano.sh/nodegroup-name: left}}
+  - {pool: r, count: 1, gpus: 2, cpu: 32, memory: 128Gi, labels: {volcano.sh/nodegroup-name: right}}
+until: 1m
+workloads: [{name: four, kind: Job, queue: a, pods: 4, gpus: 1, duration: 10m}]
+"""
+    assert count(run(text, made, config=config_map(plugins=GROUPS)), "bound", "four") == n_bound

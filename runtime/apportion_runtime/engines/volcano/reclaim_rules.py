@@ -1,0 +1,109 @@
+"""What queues may take back from each other, and what they have to give back, by the plugin capacity.
+
+Source: pkg/scheduler/plugins/capacity/capacity.go at ed72c7c8 (AddPreemptiveFn, AddReclaimableFn,
+getReclaimeeAncestorToCheck, sharesAnyNonRootAncestorWithinLevel).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from apportion_runtime.engines.volcano.amounts import (
+    Amounts,
+    common,
+    exceeds_somewhere,
+    fits,
+    has_room_somewhere,
+    minus,
+    over,
+    plus,
+)
+from apportion_runtime.engines.volcano.capacity import ROOT, Capacity, Queue
+
+
+class Victim(Protocol):
+    """A pod that may have to leave."""
+
+    @property
+    def queue(self) -> str:
+        """Its queue."""
+        ...
+
+    @property
+    def request(self) -> Amounts:
+        """What it holds."""
+        ...
+
+
+def may_reclaim(capacity: Capacity, name: str, request: Amounts) -> bool:
+    """Tell whether a queue may take back from others for a pod, by what it deserves or one of those above it does."""
+    queue = capacity.queues[name]
+    if capacity.fault or not queue.spec.is_open:
+        return False
+    if over(plus(queue.allocated, request), queue.real, request):
+        return False
+    asked = [queue, *(above for above in _levels(capacity, queue) if above.name != ROOT)]
+    return any(has_room_somewhere(plus(each.allocated, request), each.deserved, request) for each in asked)
+
+
+def reclaimable(capacity: Capacity, reclaimer: str, request: Amounts, candidates: Sequence[Victim]) -> list[int]:
+    """Return which of some pods other queues have to give back.
+
+    Args:
+        capacity: The queues.
+        reclaimer: The one that takes.
+        request: What the pod asks for that it takes for.
+        candidates: Pods in the order in which they would leave.
+    """
+    if capacity.fault:
+        return []
+    taker = capacity.queues[reclaimer]
+    held: dict[str, Amounts] = {}
+    found: list[int] = []
+    for number, victim in enumerate(candidates):
+        queue = capacity.queues[victim.queue]
+        above = levels_to_ask(capacity, taker, queue)
+        for each in (queue, *above):
+            held.setdefault(each.name, each.allocated)
+        if not common(victim.request, request):
+            continue
+        if not fits(queue.guarantee, minus(held[queue.name], victim.request)):
+            continue
+        if is_spared(capacity, taker, queue, request, victim.request):
+            continue
+        if all(_gives(each, held[each.name], victim.request) for each in (queue, *above)):
+            held |= {each.name: minus(held[each.name], victim.request) for each in (queue, *above)}
+            found.append(number)
+    return found
+
+
+def _gives(queue: Queue, allocated: Amounts, request: Amounts) -> bool:
+    """Tell whether a queue holds more than it deserves, or deserves nothing of what a pod holds."""
+    return not common(request, queue.deserved) or exceeds_somewhere(allocated, queue.deserved, request)
+
+
+def is_spared(capacity: Capacity, taker: Queue, giver: Queue, request: Amounts, held: Amounts) -> bool:
+    """Tell whether neither leaf deserves anything of what is at stake, below one queue that reclaim asks for both."""
+    if common(held, giver.deserved) or common(request, taker.deserved):
+        return False
+    own = {above.name for above in _levels(capacity, taker)} - {ROOT}
+    return any(above.name in own for above in _levels(capacity, giver))
+
+
+def levels_to_ask(capacity: Capacity, taker: Queue, giver: Queue) -> list[Queue]:
+    """Return the queues above a giver that must hold more than they deserve too.
+
+    A queue that is above both, at the same distance, is not asked.
+    """
+    taking = dict(enumerate(above.name for above in _levels(capacity, taker)))
+    return [
+        above
+        for distance, above in enumerate(_levels(capacity, giver))
+        if above.name != ROOT and taking.get(distance) != above.name
+    ]
+
+
+def _levels(capacity: Capacity, queue: Queue) -> list[Queue]:
+    """Return the queues above one that reclaim asks, the nearest first."""
+    return [capacity.queues[name] for name in queue.ancestors[::-1][: capacity.ancestor_level]]
