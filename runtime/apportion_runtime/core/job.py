@@ -89,6 +89,8 @@ class Job:
         # Pods that hold a place and are not leaving; the second as the engine counts, see `Statement.evict`.
         self.n_active_allocated = self.n_counted = 0
         self.allocated: Vector = np.zeros(len(self.index))
+        # Kept here by `solver.failure_cache`.
+        self.constraints: object = None
         self.fit_errors: list[JobFitError] = []
         self.task_errors: dict[str, TaskFitErrors] = {}
         for task in tasks:
@@ -117,7 +119,6 @@ class Job:
         self._init_request: Quantities | None = None
         self._is_ready: bool | None = None
         # Kept here by `solver.failure_cache`.
-        self.constraints: object = None
         self.asked: list[tuple[float, ...]] | None = None
         self._order_key: JobKey | None = None
         self._allocated_quantities: Quantities | None = None

@@ -34,24 +34,25 @@ class FailureCache:
 
 
 def signature(job: Job) -> object:
-    """Return the signature that comparable jobs share; kept until a status changes."""
+    """Return the signature that comparable jobs share.
+
+    KAI computes it when it opens the session: pods that are placed since count as they were in the snapshot.
+    """
     if job.constraints is None:
         job.constraints = tuple(sorted(map(repr, (_of_set(pod_set) for pod_set in job.pod_sets.values()))))
     return job.constraints
 
 
 def _of_set(pod_set: PodSet) -> object:
-    if pod_set.n_allocated == len(pod_set.tasks):
+    waiting = [task.pod for task in pod_set.tasks.values() if not task.pod.status & ACTIVE_ALLOCATED_STATUSES]
+    if not waiting:
         return ""
     constraints: list[object] = [pod_set.constraint]
     above = pod_set.parent
     while above is not None:
         constraints.append(above.constraint)
         above = above.parent
-    pods = sorted(
-        repr(_of_pod(task.pod)) for task in pod_set.tasks.values() if not task.status & ACTIVE_ALLOCATED_STATUSES
-    )
-    return constraints, pods
+    return constraints, sorted(repr(_of_pod(pod)) for pod in waiting)
 
 
 def _of_pod(pod: Pod) -> object:
