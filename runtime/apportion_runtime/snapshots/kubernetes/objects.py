@@ -179,9 +179,8 @@ class Object(NamedTuple):
     typed: ApiObject | None = None
 
     def read_as(self, form: type[_Form]) -> _Form:
-        """Return its typed reading."""
-        assert isinstance(self.typed, form)
-        return self.typed
+        """Return its typed reading, which a simulation does not keep."""
+        return self.typed if isinstance(self.typed, form) else read(form, self.data)
 
     @property
     def address(self) -> str:
