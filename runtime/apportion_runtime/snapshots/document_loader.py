@@ -133,9 +133,9 @@ def _yaml_documents(text: str) -> Iterator[Any]:
         raise NotText(f"invalid YAML: {wrong.message}", wrong.line) from None
     except yaml.MarkedYAMLError as wrong:
         mark = wrong.problem_mark or wrong.context_mark
-        raise NotText(f"invalid YAML:  {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
+        raise NotText(f"invalid YAML: {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:
-        raise NotText(f"invalid YAML:  {str(wrong).splitlines()[0]}", 0) from None
+        raise NotText(f"invalid YAML: {str(wrong).splitlines()[0]}", 0) from None
 
 
 @dataclass(frozen=True, slots=True)

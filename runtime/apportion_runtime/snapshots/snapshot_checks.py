@@ -124,7 +124,7 @@ def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]
         cycle = _cycle(name, parents)
         if cycle and name not in in_cycles:
             in_cycles.update(cycle)
-            message = f"its parents form a cycle:  {' → '.join((*cycle, cycle[0]))}"
+            message = f"its parents form a cycle: {' → '.join((*cycle, cycle[0]))}"
             hint = "remove the parent of one of them"
             yield Fault(CYCLE, f"queue {name}", message, hint, places.at("Queue", name, "parent"))
 
@@ -232,7 +232,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
     if devices > 0 and gpus + len(parts) > devices:
         over.append(f"{gpus + len(parts):g} of {devices:g} GPUs")
     if over:
-        message = f"its pods use more than is allocatable:  {', '.join(over)}"
+        message = f"its pods use more than is allocatable: {', '.join(over)}"
         hint = "export all objects at one point in time"
         yield Fault(OVERCOMMITTED, address, message, hint, place)
     for group, portion in sorted(parts.items()):

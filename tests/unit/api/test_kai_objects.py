@@ -73,13 +73,13 @@ def test_a_negative_minimum_runtime_is_valid_and_protects_nothing() -> None:
 @pytest.mark.parametrize(
     ("spec", "field", "message"),
     [
-        ({"priority": "7"}, "spec.priority", "`spec.priority`: `7` is text, and must be an integer"),
+        ({"priority": "7"}, "spec.priority", "`spec.priority`: expected an integer, found the string `7`"),
         (
             {"resources": {"gpu": {"quota": float("inf"), "limit": -1, "overQuotaWeight": 1}}},
             "spec.resources.gpu.quota",
-            "`spec.resources.gpu.quota`: `inf` is a number, and must be a finite number",
+            "`spec.resources.gpu.quota`: expected a finite number, found the number `inf`",
         ),
-        ({"parentQueue": ["x"]}, "spec.parentQueue", "`spec.parentQueue`: it is a list, and must be text"),
+        ({"parentQueue": ["x"]}, "spec.parentQueue", "`spec.parentQueue`: expected a string, found a list"),
     ],
 )
 def test_what_the_rules_reject_the_scheduler_does_not_read(spec: dict[str, Any], field: str, message: str) -> None:

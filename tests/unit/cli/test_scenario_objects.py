@@ -133,7 +133,7 @@ def test_objects_that_are_no_yaml_have_their_line(run: Run, tmp_path: Path, scen
     result = run("simulate", file, "--scenario", scenario)
     assert (result.code, result.err) == (
         3,
-        f"apportion: error: {file}: line 3: invalid YAML:  mapping values are not allowed in this context\n",
+        f"apportion: error: {file}: line 3: invalid YAML: mapping values are not allowed in this context\n",
     )
 
 

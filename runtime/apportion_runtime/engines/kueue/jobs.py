@@ -96,7 +96,7 @@ class Jobs:
             if kind_of(made) in kinds:
                 cure = "has a managedJobsNamespaceSelector that the namespace does not match; label the namespace"
             raise Denied(
-                f"{made['kind']} {namespace_of(made)}/{name_of(made)} has a queue label, but Kueue does not manage it:  "
+                f"{made['kind']} {namespace_of(made)}/{name_of(made)} has a queue label, but Kueue does not manage it: "
                 f"the manager's configuration {cure}"
             )
         kinds_known = ", ".join(sorted(kind for _, kind in kinds))

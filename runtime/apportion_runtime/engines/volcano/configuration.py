@@ -122,7 +122,7 @@ def _checked(made: SchedulerConfiguration) -> SchedulerConfiguration:
     for action in made.actions:
         if action not in _ACTIONS:
             raise ConfigurationError(
-                f"Volcano's {action} action is not simulated; simulated actions are  {', '.join(_ACTIONS)}"
+                f"Volcano's {action} action is not simulated; simulated actions are {', '.join(_ACTIONS)}"
             )
     for plugin in made.plugins:
         if plugin.name not in _PLUGINS:

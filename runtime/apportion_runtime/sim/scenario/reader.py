@@ -58,9 +58,9 @@ def read_scenario(
     except yaml.YAMLError as wrong:
         problem, mark = getattr(wrong, "problem", None), getattr(wrong, "problem_mark", None)
         line = None if mark is None else mark.line + 1
-        raise ScenarioError(f"invalid YAML:  {problem or ' '.join(str(wrong).split())}", line) from None
+        raise ScenarioError(f"invalid YAML: {problem or ' '.join(str(wrong).split())}", line) from None
     except (ValueError, RecursionError) as wrong:
-        raise ScenarioError(f"invalid YAML:  {wrong}", None) from None
+        raise ScenarioError(f"invalid YAML: {wrong}", None) from None
     try:
         return _scenario(document, read, workload_labels, policy_nodes)
     except ScenarioError as wrong:

@@ -254,7 +254,7 @@ def test_a_date_that_never_comes_ends_a_schedule() -> None:
             "events: [{at: 1s, deleted: {kind: Pod}}]",
             r"events\[0\].deleted.name: an object must have a `kind` and a `name`",
         ),
-        ("a: [", "invalid YAML:  expected the node content"),
+        ("a: [", "invalid YAML: expected the node content"),
     ],
 )
 def test_a_scenario_that_cannot_be_read_names_the_place(text: str, expected: str) -> None:

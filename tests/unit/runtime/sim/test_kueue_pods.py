@@ -153,7 +153,7 @@ def test_without_its_integration_a_kind_that_names_a_queue_is_refused_with_the_c
     history = cluster_of([job_of("serve", "a", "0s", 1, kind=kind, lifetime="1h")], config, *queue_of("a", 2)).run()
     (refused,) = facts_of(history, "serve", "refused")
     assert refused.why == (
-        f"{kind} ns/serve has a queue label, but Kueue does not manage it:  the manager's configuration lacks "
+        f"{kind} ns/serve has a queue label, but Kueue does not manage it: the manager's configuration lacks "
         f"`{kind.lower()}` in integrations.frameworks; add it there"
     )
 
