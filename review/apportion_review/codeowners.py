@@ -41,7 +41,7 @@ def _lines(facts: Facts, path_of: Callable[[str], str]) -> Iterator[str]:
             yield f"{path} {' '.join(named)}"
         for owner in owners[file]:
             if owner not in named:
-                yield f"# {path}: {plain_text(owner)} is no handle"
+                yield f"# {path}: {plain_text(owner)} is not a handle"
 
 
 def _pattern(path: str) -> str:

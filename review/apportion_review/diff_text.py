@@ -55,12 +55,12 @@ def _blocks(report: DiffReport, style: Style, width: int) -> Iterator[list[str]]
         yield [style("heading", "Effects on other queues"), *_derived(derived, width)]
     if report.notes:
         notes = (line for note in report.notes for line in _wrapped(note, "  ", width))
-        yield [style("heading", "Not compared: a policy cannot express it"), *notes]
+        yield [style("heading", "Not compared, because a policy cannot express it"), *notes]
     yield _wrapped(_summary(report), "", width)
 
 
 def _deletions(objects: Sequence[TargetChanges], width: int) -> Iterator[str]:
-    for title, retained in (("Deletes", False), ("Leaves on the cluster, no longer managed", True)):
+    for title, retained in (("Deletes", False), ("Left on the cluster, no longer managed", True)):
         for target in objects:
             gone = [f"{c.identity.kind} {_name(c)}" for c in (target.retained if retained else target.deleted)]
             if gone:

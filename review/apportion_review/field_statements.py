@@ -91,7 +91,7 @@ def _direct(
         clusters = tuple(cluster for group in groups for cluster in group.clusters)
         return _phrase(family, declared, moved, place_text(clusters, every)), (), _partial(clusters, every)
     details = tuple(_phrase(family, g.changes, moved, place_text(g.clusters, every), g.clusters) for g in groups)
-    note = "" if details else "; no cluster's value changes"
+    note = "" if details else "; no value on a cluster changes"
     return _phrase(family, declared, moved, " as written") + note, details, ()
 
 
@@ -162,7 +162,7 @@ def _amounts(
     added = ", ".join(amount(r, after) for r, before, after in ends if before is None and after is not None)
     removed = ", ".join(amount(r, before) for r, before, after in ends if after is None and before is not None)
     if family == ("guaranteed",):
-        parts += [f"{added} guaranteed, formerly not managed"] if added else []
+        parts += [f"{added} guaranteed, previously unmanaged"] if added else []
         parts += [f"{removed} guaranteed, no longer managed"] if removed else []
     else:
         parts += [f"{label(family)} of {added} added"] if added else []

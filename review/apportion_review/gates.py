@@ -89,7 +89,7 @@ def gates(
     if thresholds.max_lost_gpu_s is not None:
         lost = [lost_gpu_s(cluster) for cluster in clusters]
         total = sum(amount for amount in lost if amount is not None)
-        text = gpu_hours_text(total) + (", and of workloads without a start time" if None in lost else "")
+        text = gpu_hours_text(total) + (", plus workloads without a start time" if None in lost else "")
         found.append(
             Gate(
                 "--max-lost-gpu-hours",

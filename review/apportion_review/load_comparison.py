@@ -10,8 +10,8 @@ from apportion_runtime.sim.report.summary import QueueSummary, percentile
 
 _GPU_HOUR = 3_600_000
 _ASSUMPTION = (
-    "Nodes stay as they are, jobs run as long as the load says, and an evicted job begins again from its start unless the "
-    "load gives it checkpoints."
+    "Nodes do not change, jobs run for the duration in the load, and an evicted job restarts from the beginning unless the "
+    "load specifies checkpoints."
 )
 
 

@@ -87,7 +87,7 @@ def _drains(fates: EngineFates | None) -> tuple[str, ...]:
             stuck[row.workload.queue] = stuck.get(row.workload.queue, 0) + 1
     return tuple(
         f"`{queue}`: wait until {n} {'workload' if n == 1 else 'workloads'} that cannot be evicted "
-        f"{'ends' if n == 1 else 'end'}"
+        f"{'finishes' if n == 1 else 'finish'}"
         for queue, n in stuck.items()
     )
 

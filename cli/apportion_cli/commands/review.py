@@ -1,4 +1,4 @@
-"""`apportion review`: what a change of a policy means for running work, and who must agree."""
+"""`apportion review`: what a change of a policy means for running work, and who must approve."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _WIDTH = 100
     default=10,
     show_default=True,
     metavar="PERCENT",
-    help="Loss of fair share from which the owner of a queue must agree.",
+    help="Loss of fair share from which the owner of a queue must approve.",
 )
 @click.option("--redact", is_flag=True, help="Replace names of workloads and their namespaces by hashes.")
 @output_option("text", "json", "markdown", "md", "html")
@@ -143,7 +143,7 @@ def review(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Review a change of a policy: what changes, which running work is evicted, and who must agree.
+    """Review a change of a policy: what changes, which running work is evicted, and who must approve.
 
     BASE and HEAD are git revisions or paths of a policy, as `apportion diff` takes them. A snapshot of a cluster tells
     which of its running workloads the change evicts; without one, this is unknown. Exit 10 if the policies differ, 11

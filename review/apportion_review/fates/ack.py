@@ -68,19 +68,19 @@ class _Side:
         """Return the fate of pods."""
         quota = self._quota(owned)
         if quota is None:
-            return Verdict(Fate.UNKNOWN, "it counts at no node of the ElasticQuotaTree")
+            return Verdict(Fate.UNKNOWN, "it does not count towards any node of the ElasticQuotaTree")
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         name = self._shown[quota.path]
         if self._classes.outranks(lowest):
             return Verdict(Fate.ON_DEMAND, f"pods of its own quota with a priority above {lowest} may preempt it", name)
         if not self._stays_within_min(quota):
-            return Verdict(Fate.ON_DEMAND, f"{name} may use more than its min, which a quota within its min takes back")
+            return Verdict(Fate.ON_DEMAND, f"{name} may use more than its min, which quotas within their min reclaim")
         if owned.owner in self._beyond:
             path, resource, limit = self._beyond[owned.owner]
             return Verdict(
                 Fate.STUCK, f"{self._shown[path]} is over its max of {limit} {resource}, and {name} is within its min"
             )
-        return Verdict(Fate.SAFE, f"{name} never uses more than its min, and no class ranks above it")
+        return Verdict(Fate.SAFE, f"{name} never uses more than its min, and no priority class ranks above it")
 
     def _stays_within_min(self, quota: Quota) -> bool:
         """Tell whether a quota uses no more than its min of anything, and its max keeps it there."""
@@ -97,7 +97,7 @@ _MODEL = EngineModel(
     SOURCE,
     _Side,
     (
-        "ACK's scheduler is not run on the snapshot: what waiting work evicts is reclaimable on demand.",
+        "ACK's scheduler is not simulated on the snapshot: workloads that pending work would evict count as reclaimable on demand.",
         "kube-queue's requeueing of dequeued jobs whose pods are pending is not modelled.",
     ),
 )

@@ -32,7 +32,7 @@ SOURCE = "KAI Scheduler v0.17.0"
 _N_CYCLES, _INTERVAL_S = 5, 40.0
 _ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
 _NOTES = (
-    f"Evicted now is what {_N_CYCLES} cycles at intervals of {_INTERVAL_S:.0f} s evict for the snapshot's waiting work.",
+    f"`evicted now` covers {_N_CYCLES} cycles, {_INTERVAL_S:.0f} s apart, for the snapshot's pending work.",
     "Evictions by failed and drained nodes, and pods of other schedulers, are not modelled.",
 )
 
@@ -99,11 +99,11 @@ class _Side:
         action, uid = why if isinstance(why, tuple) else ("", "")
         beneficiary = session.jobs.get(uid)
         if beneficiary is None:
-            eviction = _Eviction("fewer pods than its gang's minimum run (stalegangeviction)", "")
+            eviction = _Eviction("fewer pods are running than its gang's minimum (stalegangeviction)", "")
         else:
             queue = self.queue_ids.get(beneficiary.queue, beneficiary.queue)
             eviction = _Eviction(
-                f"{_ACTIONS.get(action, action)} for {self._name(beneficiary)}, which waits in {queue}", queue
+                f"{_ACTIONS.get(action, action)} for {self._name(beneficiary)}, which is pending in {queue}", queue
             )
         self._evicted.setdefault(task.job, eviction)
 
@@ -114,12 +114,14 @@ class _Side:
         """Return the fate of a job that runs in the snapshot."""
         job = self.running.get(uid)
         if job is None or uid in self._without_queue:
-            return Verdict(Fate.UNKNOWN, "its queue does not exist, and the scheduler leaves it out")
+            return Verdict(Fate.UNKNOWN, "its queue does not exist, so the scheduler ignores it")
         evicted = self._evicted.get(uid)
         if evicted is not None:
             return Verdict(Fate.EVICTED, evicted.rule, evicted.queue)
         if not job.is_gang_satisfied:
-            return Verdict(Fate.UNKNOWN, "fewer pods than its gang's minimum run: stalegangeviction may evict it")
+            return Verdict(
+                Fate.UNKNOWN, "fewer pods are running than its gang's minimum: stalegangeviction may evict it"
+            )
         excess = self._excess[uid]
         if not job.preemptible:
             if excess is not None:
@@ -131,13 +133,13 @@ class _Side:
             return Verdict(Fate.ON_DEMAND, f"preemptible, and {self._text(excess)}: other queues may reclaim it", taker)
         return Verdict(
             Fate.ON_DEMAND,
-            "preemptible: higher priorities of its own queue preempt it, and consolidation may move it",
+            "preemptible: higher priorities in its own queue can preempt it, and consolidation can move it",
             own,
         )
 
     def _text(self, excess: Excess) -> str:
         queue = self.queue_ids.get(excess.queue, excess.queue)
-        return f"beyond the quota of {excess.quota:g} {excess.unit} of {queue}"
+        return f"exceeds the quota of {excess.quota:g} {excess.unit} of {queue}"
 
 
 def _shards(objects: Sequence[Manifest], now: float | None) -> Iterator[tuple[Snapshot, Settings]]:

@@ -114,7 +114,7 @@ class _Side:
         """Yield what is assumed."""
         yield from self._classes.notes()
         if self._has_trees:
-            yield "Runtimes of several quota trees are not computed: what the revoke controller evicts is reclaimable on demand."
+            yield "Runtimes are not computed for more than one quota tree: workloads that the revoke controller would evict count as reclaimable on demand."
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods."""
@@ -136,11 +136,11 @@ class _Side:
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         if self._classes.outranks(lowest):
             return Verdict(
-                Fate.UNKNOWN, "not preemptible in its quota, but DefaultPreemption may evict it if it is not disabled"
+                Fate.UNKNOWN, "not preemptible in its quota, but DefaultPreemption may evict it unless it is disabled"
             )
         if _exceeds(self._fixed_use(name), _maximum(self._quotas[name])):
             return Verdict(Fate.STUCK, f"non-preemptible pods of {name} exceed its max, and nothing evicts them")
-        return Verdict(Fate.SAFE, "not preemptible, and no class ranks above it")
+        return Verdict(Fate.SAFE, "not preemptible, and no priority class ranks above it")
 
     def _fixed_use(self, name: str) -> dict[str, int]:
         return total(requests_of(pod) for pod in self._running if self._quota_of(pod) == name and _is_fixed(pod))
@@ -206,7 +206,7 @@ _MODEL = EngineModel(
     _Side,
     (
         "The revoke controller is assumed to watch all quotas (monitorAllQuotas).",
-        "The pods of the snapshot are assumed to run and wait for longer than delayEvictTime.",
+        "Pods of the snapshot are assumed to run or be pending for longer than delayEvictTime.",
         "Scaling of minima (scaleMinQuota), gangs, and the order of pods by deletion cost are not modelled.",
     ),
 )

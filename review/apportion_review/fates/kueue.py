@@ -35,11 +35,11 @@ SOURCE = "Kueue v0.18.3"
 _CHECKS_THAT_EVICT = ("Retry", "Rejected")
 _ASSUMED_PRIORITIES = (
     "Future workloads are assumed to have a priority of the listed priority classes; system-cluster-critical and "
-    "system-node-critical are not taken into account."
+    "system-node-critical are ignored."
 )
 _NOT_MODELLED = (
     "Evictions by failed nodes, failed pods (waitForPodsReady.recoveryTimeout) and maximumExecutionTimeSeconds, and of "
-    "single pods by kube-scheduler, are not modelled: no quota decides them."
+    "single pods by kube-scheduler, are not modelled, because quotas do not decide them."
 )
 
 
@@ -59,7 +59,8 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
             continue
         if not side.is_complete:
             notes.append(
-                f"The cycles of the {name} were not run to their end: what later ones evict is reclaimable on demand."
+                f"The simulation of the {name} stopped at its limit: workloads that later cycles would evict count as "
+                "reclaimable on demand."
             )
         sides.append(side.verdicts())
         running = {**cluster.admitted, **running}
@@ -67,7 +68,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
     rows, left = _rows(base, running, sides)
     if left:
         notes.append(
-            f"{left} running {'workload is' if left == 1 else 'workloads are'} not admitted by Kueue and left out."
+            f"{left} running {'workload is' if left == 1 else 'workloads are'} not admitted by Kueue and excluded."
         )
     return EngineFates(
         "kueue", SOURCE, is_verified=True, rows=rows, notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED)))
@@ -77,8 +78,8 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
 def _notes(cluster: KueueCluster) -> Iterator[str]:
     if not cluster.has_configuration:
         yield (
-            "The manager's Configuration is not among the objects: fair sharing may be on or off, and a workload is "
-            "safe only if it is safe in both cases."
+            "The manager's Configuration is not among the objects: fair sharing may be enabled or disabled, and a "
+            "workload is safe only if it is safe in both cases."
         )
     if cluster.highest_priority is None:
         yield "No priority class is among the objects: any priority is assumed to be possible."
@@ -191,9 +192,7 @@ class _Side:
         decided = not self._cluster.undecided
         first = next((each for each in found if each is not None), None)
         if first is not None and decided and all(found):
-            return Verdict(
-                Fate.EVICTED, f"preempted for work that waits in {first.queue} ({first.reason})", first.queue
-            )
+            return Verdict(Fate.EVICTED, f"preempted for pending work in {first.queue} ({first.reason})", first.queue)
         for prospect in self._prospects:
             evictor = prospect.bound.evictor(holder)
             if evictor is not None:
@@ -207,13 +206,15 @@ class _Side:
             )
         if key in self._excess:
             return Verdict(Fate.STUCK, _excess_rule(*self._excess[key]))
-        return self._undemanded(workload) or Verdict(Fate.SAFE, "no queue can preempt it, whatever is requested")
+        return self._undemanded(workload) or Verdict(
+            Fate.SAFE, "no queue can preempt it, regardless of what is requested"
+        )
 
     def _forced(self, workload: KueueWorkload) -> str:
         """Return why Kueue evicts a workload without anybody's demand; empty if it does not."""
         evicted = workload.condition("Evicted")
         if evicted is not None:
-            return f"its eviction has begun ({evicted.reason})"
+            return f"its eviction has started ({evicted.reason})"
         if workload.active is False or workload.condition("DeactivationTarget") is not None:
             return "the Workload is deactivated"
         assert workload.admission is not None
@@ -229,9 +230,11 @@ class _Side:
         assert workload.admission is not None
         name = workload.admission.cluster_queue
         if self._cluster.stopped.get(name, NOT_STOPPED) == NOT_STOPPED:
-            return Verdict(Fate.STUCK, f"ClusterQueue {name} is deleted: it stays, inactive, until its work has ended")
+            return Verdict(
+                Fate.STUCK, f"ClusterQueue {name} is deleted: it remains, inactive, until its workloads finish"
+            )
         return self._undemanded(workload) or Verdict(
-            Fate.SAFE, f"ClusterQueue {name} is stopped (Hold), and Kueue preempts no work of inactive queues"
+            Fate.SAFE, f"ClusterQueue {name} is stopped (Hold), and Kueue does not preempt workloads of inactive queues"
         )
 
     def _undemanded(self, workload: KueueWorkload) -> Verdict | None:

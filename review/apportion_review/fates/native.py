@@ -60,7 +60,7 @@ class _Side:
 
     def notes(self) -> tuple[str, ...]:
         """Return what is assumed."""
-        scoped = f"{self._n_scoped} ResourceQuotas with scopes are not compared with what runs."
+        scoped = f"{self._n_scoped} ResourceQuotas with scopes are not compared with running pods."
         return (*self._classes.notes(), *((scoped,) if self._n_scoped else ()))
 
     def verdict(self, owned: OwnedPods) -> Verdict:
@@ -72,9 +72,11 @@ class _Side:
             namespace, resource, limit = self._beyond[owned.owner]
             return Verdict(
                 Fate.STUCK,
-                f"namespace {namespace} is over its quota of {limit} {resource}, and a ResourceQuota evicts nothing",
+                f"namespace {namespace} is over its quota of {limit} {resource}, and a ResourceQuota does not evict pods",
             )
-        return Verdict(Fate.SAFE, "no class that preempts ranks above it, and a ResourceQuota evicts nothing")
+        return Verdict(
+            Fate.SAFE, "no preempting priority class ranks above it, and a ResourceQuota does not evict pods"
+        )
 
 
 def _limits(quotas: Sequence[Manifest]) -> Mapping[tuple[str, str], int]:
@@ -94,5 +96,7 @@ _MODEL = EngineModel(
     "native",
     SOURCE,
     _Side,
-    ("Preemption for the pods that wait in the snapshot is not simulated: it is reclaimable on demand.",),
+    (
+        "Preemption for the pending pods of the snapshot is not simulated: workloads that it would evict count as reclaimable on demand.",
+    ),
 )

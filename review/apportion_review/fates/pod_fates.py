@@ -19,7 +19,7 @@ NODES_NOTE = "Evictions by failed, drained and full nodes, and for pods of Daemo
 
 _ASSUMED_CLASSES = (
     "Future pods are assumed to have a priority of the listed classes; system-cluster-critical and "
-    "system-node-critical are not taken into account."
+    "system-node-critical are ignored."
 )
 
 
@@ -77,7 +77,7 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
         before, after = (_UNREAD if side is None else side.verdict(owned) for side in sides)
         rows.append(WorkloadFate(_workload(owned, known, nodes), before, after))
     if n_system:
-        notes.append(f"{n_system} workloads in Kubernetes' own namespaces are left out.")
+        notes.append(f"{n_system} workloads in Kubernetes system namespaces are excluded.")
     notes += (*model.notes, NODES_NOTE)
     return EngineFates(
         model.engine, model.source, is_verified=False, rows=tuple(rows), notes=tuple(dict.fromkeys(notes))

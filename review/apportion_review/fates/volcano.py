@@ -94,8 +94,8 @@ class _Side:
         yield from self._classes.notes()
         if self._configuration is None:
             yield (
-                "The ConfigMap of Volcano's scheduler is not among the objects: all actions and no protection by plugins "
-                "are assumed."
+                "The ConfigMap of Volcano's scheduler is not among the objects: all actions are assumed to be enabled, "
+                "and no plugin to protect pods."
             )
 
     def verdict(self, owned: OwnedPods) -> Verdict:
@@ -108,13 +108,13 @@ class _Side:
         if made is not None:
             unknown = next((a for a in made.actions if a not in (*_HARMLESS, _PREEMPT, _RECLAIM)), None)
             if unknown is not None:
-                return Verdict(Fate.UNKNOWN, f"the action {unknown} is not modelled")
+                return Verdict(Fate.UNKNOWN, f"the {unknown} action is not modelled")
             if not {_PREEMPT, _RECLAIM} & set(made.actions):
-                return self._kept(owned, "neither of the actions preempt and reclaim is enabled")
+                return self._kept(owned, "neither the preempt nor the reclaim action is enabled")
             if not self.is_preemptible(owned):
                 return self._kept(owned, "not preemptable (volcano.sh/preemptable: false)")
         elif not self.is_preemptible(owned):
-            return Verdict(Fate.UNKNOWN, "not preemptable, but the actions of the scheduler are not known")
+            return Verdict(Fate.UNKNOWN, "not preemptable, but the actions of the scheduler are unknown")
         return self._preempted(owned) or self._reclaimed(owned) or self._kept(owned, self._protection(owned))
 
     def _preempted(self, owned: OwnedPods) -> Verdict | None:
@@ -133,7 +133,7 @@ class _Side:
         by = self._reclaimer(queue.name)
         if by is None or self._is_within(queue.name, owned):
             return None
-        return Verdict(Fate.ON_DEMAND, f"its queue may hold more than it deserves, which {by} may reclaim", by)
+        return Verdict(Fate.ON_DEMAND, f"its queue may use more than it deserves, which {by} may reclaim", by)
 
     def _reclaimer(self, but: str) -> str | None:
         """Return another queue that deserves anything."""
@@ -164,8 +164,8 @@ class _Side:
 
     def _protection(self, owned: OwnedPods) -> str:
         if not self._capacity.queues[self.queue_of(owned)].spec.reclaimable:
-            return "no class ranks above it, and its queue is not reclaimable"
-        return "no class ranks above it, and no queue may reclaim from its own"
+            return "no priority class ranks above it, and its queue is not reclaimable"
+        return "no priority class ranks above it, and no queue may reclaim from its own"
 
     def _kept(self, owned: OwnedPods, rule: str) -> Verdict:
         if owned.owner in self._beyond:
@@ -213,7 +213,7 @@ _MODEL = EngineModel(
     SOURCE,
     _Side,
     (
-        "Volcano's cycles are not run on the snapshot: what waiting work evicts is reclaimable on demand.",
-        "The plugin gang protects no work here, although it may keep jobs at their minimum.",
+        "Volcano is not simulated on the snapshot: workloads that pending work would evict count as reclaimable on demand.",
+        "Protection by the gang plugin, which may keep jobs at their minimum, is not modelled.",
     ),
 )

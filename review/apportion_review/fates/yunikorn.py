@@ -101,7 +101,7 @@ class _Side:
         path = self._path(owned)
         leaf = self._leaves.get(path)
         if leaf is None:
-            return Verdict(Fate.UNKNOWN, f"there is no queue {path}" if path else "its queue is not known")
+            return Verdict(Fate.UNKNOWN, f"there is no queue {path}" if path else "its queue is unknown")
         over = _first_over(self._used.get(path, {}), leaf.maximum)
         if self._partition.quota_preemption and over:
             return Verdict(Fate.ON_DEMAND, f"{leaf.id} is over its max of {over}, and quota preemption is enabled")
@@ -167,7 +167,7 @@ _MODEL = EngineModel(
     SOURCE,
     _Side,
     (
-        "YuniKorn is not run on the snapshot: what waiting work preempts is reclaimable on demand.",
-        "Fences and priority offsets, which narrow the search for victims, are not taken into account.",
+        "YuniKorn is not simulated on the snapshot: workloads that pending work would preempt count as reclaimable on demand.",
+        "Fences and priority offsets, which restrict the search for victims, are ignored.",
     ),
 )

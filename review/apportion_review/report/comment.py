@@ -68,7 +68,7 @@ def comment(review: Review) -> str:
 def _needs(owners: Sequence[str]) -> str:
     if not owners:
         return ""
-    return f" Needs {listed([mention(owner) for owner in owners], _MAX_OWNERS)}."
+    return f" Needs approval from {listed([mention(owner) for owner in owners], _MAX_OWNERS)}."
 
 
 def _statements(review: Review) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _fates(clusters: Sequence[ClusterReview]) -> Iterator[str]:
         return
     yield ""
     yield from table(
-        ("running now", "queue", "GPUs", "fate", "why"),
+        ("workload", "queue", "GPUs", "fate", "reason"),
         [*(_fate_row(group, several=len(clusters) > 1) for group in groups[:_MAX_GROUPS]), *_rest(groups)],
     )
 
@@ -169,9 +169,9 @@ def _facts(review: Review) -> Iterator[str]:
             f"{'✔ ' if each.is_given else ''}{mention(each.owner)} ({prose(_reason(each.reasons))})"
             for each in review.approvals
         ]
-        yield f"**Approve:** {listed(owners, _MAX_OWNERS)}"
+        yield f"**Required approvals:** {listed(owners, _MAX_OWNERS)}"
     else:
-        yield "**Approve:** nobody beside the code's owners."
+        yield "**Required approvals:** only the code owners'."
 
 
 def _errors(review: Review) -> str:
@@ -191,9 +191,7 @@ def _at_stake(review: Review) -> str:
     amounts = [lost_gpu_s(cluster) for cluster in hit]
     known = sum(amount for amount in amounts if amount is not None)
     more = ", and workloads without a start time" if None in amounts else ""
-    return (
-        f"**Work at stake:** {gpu_hours_text(known)} since the start of what can be evicted{more}, without checkpoints."
-    )
+    return f"**Work at risk:** {gpu_hours_text(known)} since the start of the affected workloads{more}, assuming no checkpoints."
 
 
 def _counted(review: Review) -> str:
@@ -215,8 +213,8 @@ def _counted(review: Review) -> str:
         for c in review.clusters
         if c.fates is not None
     )
-    text = f"Other running work: {shown}." if shown else "There is no other running work."
-    return f"{text} Decided by {', '.join(sources)}; {age}."
+    text = f"Other running work: {shown}." if shown else "No other work is running."
+    return f"{text} Evaluated with {', '.join(sources)}; {age}."
 
 
 def _unknown(review: Review) -> str:
@@ -241,7 +239,7 @@ def _diff(review: Review) -> tuple[str, list[str]]:
     text = diff_text(review.diff, lambda _, shown: shown, _DIFF_COLUMNS)
     lines = shortened(text.splitlines(), _DIFF_BYTES, "lines")
     n = len({(s.kind, s.name) for s in review.diff.statements if not s.is_derived})
-    return f"Changes of the policy: {count(n, 'object')}", fenced("\n".join(lines)).rstrip("\n").split("\n")
+    return f"Policy changes: {count(n, 'object')}", fenced("\n".join(lines)).rstrip("\n").split("\n")
 
 
 def _footer(review: Review) -> str:

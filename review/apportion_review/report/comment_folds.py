@@ -50,7 +50,7 @@ def _fates(review: Review) -> Fold | None:
     if not rows:
         return None
     heading = ("workload", "cluster", "queue", "GPUs", "fate", "rule")
-    return f"Fates that change or are unknown: {count(len(rows), 'workload')}", _limited(heading, rows, "workloads")
+    return f"Changed or unknown fates: {count(len(rows), 'workload')}", _limited(heading, rows, "workloads")
 
 
 def _quotas(review: Review) -> Fold | None:
@@ -107,7 +107,7 @@ def _rollout(review: Review) -> Fold | None:
         lines += [_step(number, step) for number, step in enumerate(rollout.steps, 1)]
         lines += [
             "",
-            f"Undo: revert the commit; {code('apportion up')} then makes {count(len(rollout.undo), 'update')}.",
+            f"Undo: revert the commit; {code('apportion up')} then applies {count(len(rollout.undo), 'update')}.",
         ]
         lines += [""]
     if not lines:
@@ -128,7 +128,7 @@ def _load(review: Review) -> Fold | None:
         if cluster.load is not None:
             lines += [f"**{prose(cluster.name)}**, {prose(cluster.load.load)}. {prose(cluster.load.assumption)}", ""]
             lines += [*_load_table(cluster.load), ""]
-    return ("Simulation of the same load before and after", shortened(lines, _BYTES, "lines")) if lines else None
+    return ("Simulated load before and after the change", shortened(lines, _BYTES, "lines")) if lines else None
 
 
 def _load_table(load: LoadComparison) -> list[str]:
@@ -185,7 +185,7 @@ def _fidelity(review: Review) -> Fold | None:
 
 def _approvals(review: Review) -> Fold | None:
     lines = [f"* {code(each.owner)}: {prose('; '.join(each.reasons))}" for each in review.approvals]
-    return ("Who must agree, and why", shortened(lines, _BYTES, "owners")) if lines else None
+    return ("Required approvals", shortened(lines, _BYTES, "owners")) if lines else None
 
 
 def _assumptions(review: Review) -> Fold | None:

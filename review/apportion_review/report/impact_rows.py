@@ -122,7 +122,7 @@ def _quota_row(row: ShareChange, clusters: tuple[str, ...]) -> QuotaRow:
         _cell(row.resource, *guaranteed),
         _cell(row.resource, *limit),
         _cell(row.resource, *share),
-        effect if row.is_touched else f"{effect}, not edited itself",
+        effect if row.is_touched else f"{effect} (not edited)",
         abs(difference),
     )
 

@@ -40,7 +40,7 @@ def _plain(text: str) -> str:
 
 
 def mention(owner: str) -> str:
-    """Return an owner as a mention, or as a code span if it is no handle of a forge."""
+    """Return an owner as a mention, or as a code span if it is not a handle of a forge."""
     return owner if _MENTION.fullmatch(owner) else code(owner)
 
 

@@ -137,5 +137,5 @@ def _sources(clusters: Sequence[ClusterReview]) -> Iterator[str]:
             continue
         info = cluster.snapshot
         age = "of unknown age" if info is None or info.age_s is None else f"{age_text(info.age_s)} old"
-        verified = "held against recorded runs" if cluster.fates.is_verified else "modelled, unverified"
+        verified = "verified against recorded runs" if cluster.fates.is_verified else "modelled, unverified"
         yield f"{cluster.name}: {cluster.fates.source}, {verified}; snapshot {age}. {' '.join(cluster.fates.notes)}"

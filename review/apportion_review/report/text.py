@@ -73,7 +73,7 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
     if lost_work(cluster):
         stake = lost_gpu_s(cluster)
         text = "unknown, a start time is missing" if stake is None else gpu_hours_text(stake)
-        yield from _wrapped(f"work at stake without checkpoints: {text}", "  ", width)
+        yield from _wrapped(f"work at risk, assuming no checkpoints: {text}", "  ", width)
     yield from _wrapped(_fates_source(cluster), "  ", width)
     if cluster.load is not None:
         yield from _wrapped(f"{cluster.load.load}: {cluster.load.assumption}", "  ", width)

@@ -120,15 +120,15 @@ def _unknown(review: Review) -> Iterable[str]:
     without = [c.name for c in review.clusters if c.fates is None]
     unknown = [name for name in unknown_clusters(review.diff, review.clusters) if name in without]
     if unknown:
-        yield f"what happens to running work on {clusters_text(unknown)} is unknown"
+        yield f"the fate of running work on {clusters_text(unknown)} is unknown"
 
 
 def _losses(review: Review) -> Iterable[str]:
     n = len({s.name for s in review.diff.statements if s.kind == QUEUE})
     if n:
-        yield f"quotas of {count(n, 'queue')} change, and {count(len(review.approvals), 'owner')} must agree"
+        yield f"quotas of {count(n, 'queue')} change, and {count(len(review.approvals), 'owner')} must approve"
     else:
-        yield f"{count(len(review.approvals), 'owner')} must agree"
+        yield f"{count(len(review.approvals), 'owner')} must approve"
 
 
 def _harmless(review: Review) -> str:
@@ -138,7 +138,7 @@ def _harmless(review: Review) -> str:
     n = len({(s.kind, s.name) for s in direct})
     changed = changed_clusters(review.diff)
     reason = (
-        "No object on a cluster changes" if changed is not None and not changed else "No running workload is affected"
+        "No object changes on any cluster" if changed is not None and not changed else "No running workload is affected"
     )
     if len(direct) <= _MAX_STATED:
         what = "; ".join(f"{s.kind} `{s.name}` {s.text}" if s.name else f"{s.kind} {s.text}" for s in direct)
@@ -149,7 +149,7 @@ def _harmless(review: Review) -> str:
 
 def _sentence(parts: Iterable[str]) -> str:
     text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else "Nothing was found."
+    return f"{text[:1].upper()}{text[1:]}." if text else "No findings."
 
 
 def count(number: int, noun: str) -> str:

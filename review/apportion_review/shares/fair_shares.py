@@ -13,7 +13,7 @@ from apportion_review.facts import QUEUE, Fact, Facts, Value
 from apportion_runtime.core.division import UNLIMITED, Claim, divide
 from apportion_runtime.core.snapshot import Queue, Settings
 
-NOTE = "Fair shares are those under the demand that every queue requests everything; queues are taken to be of one age."
+NOTE = "Fair shares assume that every queue requests all resources, and that all queues are the same age."
 _UNIT = 1000
 
 

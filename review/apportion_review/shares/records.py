@@ -12,7 +12,7 @@ from apportion_policy.quantity import Unlimited
 class Demand(str, Enum):
     """Who asks for what while shares are divided."""
 
-    EVERYONE = "everyone requests everything"
+    EVERYONE = "every queue requests all resources"
     SNAPSHOT = "the snapshot's requests"
 
 

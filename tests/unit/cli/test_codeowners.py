@@ -25,7 +25,7 @@ from apportion_policy import Queue, Resources
 BLOCK = """\
 # BEGIN apportion: written by `apportion codeowners`; edit the owners in the policy instead.
 /policy.py @acme/platform
-# /teams/speech.py: group:default/speech is no handle
+# /teams/speech.py: group:default/speech is not a handle
 /teams/vision.py @acme/vision
 # END apportion
 """

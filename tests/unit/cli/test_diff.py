@@ -96,8 +96,7 @@ def test_deleted_objects_come_first_and_namespaces_stay(run: Run, tmp_path: Path
     assert told.code == 10
     assert lines[2].startswith("Deletes (prod/one kueue): LocalQueue speech/speech, ClusterQueue speech")
     assert any(
-        line.startswith("Leaves on the cluster, no longer managed (prod/one native): Namespace speech")
-        for line in lines
+        line.startswith("Left on the cluster, no longer managed (prod/one native): Namespace speech") for line in lines
     )
 
 
@@ -235,7 +234,7 @@ def test_what_a_policy_cannot_express_is_listed(run: Run, tmp_path: Path) -> Non
     for file in (tmp_path / "rendered/prod/one/kai").rglob("*.yaml"):
         file.write_text(file.read_text().replace("quota: 8\n", "quota: 8.000001\n"))
     told = run("diff", tmp_path / "rendered", tmp_path / "a")
-    assert "Not compared: a policy cannot express it" in told.out
+    assert "Not compared, because a policy cannot express it" in told.out
     assert "Queue vision: `spec.resources.gpu.quota: 8.000001` is replaced by 8" in " ".join(told.out.split())
     assert told.code == 10
 

@@ -77,7 +77,7 @@ def test_work_that_waits_for_the_moved_quota_evicts(run: Run, repository: Path) 
     assert (told.code, told.err) == (11, "")
     lines = told.out.splitlines()
     assert lines[1] == (
-        "### 🔴 1 running workload is evicted now on prod/one; gate --max-evictions failed. Needs @acme/vision."
+        "### 🔴 1 running workload is evicted now on prod/one; gate --max-evictions failed. Needs approval from @acme/vision."
     )
     assert any(line.startswith("| `tracker` | `vision` | 4 H100 | **evicted now** |") for line in lines)
     assert "snapshot" in told.out
@@ -92,7 +92,7 @@ def test_idle_quota_makes_work_reclaimable(run: Run, repository: Path) -> None:
 def test_missing_snapshot_is_unknown(run: Run, repository: Path) -> None:
     told = run("review", "main", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert "What happens to running work on prod/one is unknown" in told.out
+    assert "The fate of running work on prod/one is unknown" in told.out
 
 
 def test_snapshot_of_queues_alone_says_nothing_about_running_work(run: Run, repository: Path) -> None:
@@ -166,7 +166,7 @@ def test_load_is_simulated_under_both_policies(run: Run, repository: Path) -> No
     (repository / "load.yaml").write_text(SCENARIO)
     told = run("review", "main", "--scenario", "load.yaml", "-o", "md", *NOW)
     assert (told.code, told.err) == (10, "")
-    simulated = told.out.partition("<summary>Simulation of the same load")[2]
+    simulated = told.out.partition("<summary>Simulated load")[2]
     assert "| `speech` | 110.0 min → 0.5 min | 110.0 min → 0.5 min | 0 → 0 | 0.0 → 0.0 |" in simulated
     assert "| 0.0 min → 60.0 min | 0 → 1 |" in simulated
     again = run("review", "main", "--scenario", "load.yaml", "--cluster", "prod/two", *NOW)

@@ -29,8 +29,8 @@ SPEECH = POLICY.splitlines()[6]
         pytest.param(
             {**CUT, "@acme/vision-leads": "@mallory"},
             {
-                "@acme/vision-leads": "`vision` guaranteed −4 GPUs (16 → 12); `vision` changes its owner",
-                "@mallory": "`vision` changes its owner",
+                "@acme/vision-leads": "`vision` guaranteed −4 GPUs (16 → 12); `vision` changes owner",
+                "@mallory": "`vision` changes owner",
             },
             id="the former owner is asked",
         ),

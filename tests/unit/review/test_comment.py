@@ -44,7 +44,7 @@ def test_marker_and_verdict_come_first(cut: Review) -> None:
     lines = comment(with_fates(cut, [row("a", Fate.EVICTED), row("b", Fate.SAFE)])).splitlines()
     assert lines[:2] == [
         MARKER,
-        "### 🔴 1 running workload is evicted now on prod/one. Needs @acme/vision-leads.",
+        "### 🔴 1 running workload is evicted now on prod/one. Needs approval from @acme/vision-leads.",
     ]
 
 
@@ -58,7 +58,7 @@ def test_nothing_affected_is_two_lines(tmp_path: Path) -> None:
 def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:
     text = comment(cut)
     assert verdict(cut).level is Level.UNKNOWN
-    assert "What happens to running work on prod/one is unknown" in text.splitlines()[1]
+    assert "The fate of running work on prod/one is unknown" in text.splitlines()[1]
     assert "safe" not in text
 
 

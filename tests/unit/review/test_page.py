@@ -31,7 +31,7 @@ def test_parts(cut: Review) -> None:
         "<td>16 → 12 (−4)</td>",
         "<td>1.0 min → none started</td>",
         "<strong>@acme/vision-leads</strong>",
-        "Kueue v0.18.3, held against recorded runs; snapshot 14 min old.",
+        "Kueue v0.18.3, verified against recorded runs; snapshot 14 min old.",
     ):
         assert part in page
     assert "asr" not in page
