@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.differences import Differences
+from apportion_review.facts import QUEUE
 from apportion_review.fates.cluster_objects import objects_under
 from apportion_review.fates.engine_fates import ENGINE_FATES
 from apportion_review.fates.records import EngineFates
 from apportion_review.policy_side import PolicySide
 from apportion_review.review import ClusterReview, SnapshotInfo
-from apportion_review.shares.fair_shares import NOTE
+from apportion_review.shares.cluster_shares import ShareSide, by_row, cluster_shares, proofs_of_changes
+from apportion_review.shares.records import PoolHeadroom
 from apportion_review.shares.share_changes import pool_headroom, share_changes
 
 _RUNNING_WORK = frozenset(("Pod", "Workload"))
@@ -47,18 +49,47 @@ def _cluster_review(
     engine = next(side.checked.programs[name].engine for side in (head, base) if name in side.checked.programs)
     fates, why_not = _fates(name, engine, base, head, snapshot)
     headroom = pool_headroom(name, base.checked.graph, head.checked.graph)
-    engines = (_engine(name, base), _engine(name, head))
-    shares = share_changes(name, found, headroom, engines)
-    has_shares = any(row.head is not None and row.head.shares for row in shares)
+    shares = cluster_shares(*share_sides(name, base, head, headroom, snapshot))
+    rows = share_changes(name, found, (by_row(shares.base), by_row(shares.head)))
+    former_names = {rename.after: rename.before for rename in found.renames if rename.kind == QUEUE}
     return ClusterReview(
         name,
         engine,
         snapshot=None if snapshot is None else snapshot.info,
         fates=fates,
         why_no_fates=why_not,
-        shares=shares,
+        shares=rows,
+        proofs=proofs_of_changes(shares, rows, former_names),
         headroom=headroom,
-        notes=(NOTE,) if has_shares else (),
+        notes=shares.notes,
+    )
+
+
+def share_sides(
+    name: str, base: PolicySide, head: PolicySide, headroom: Sequence[PoolHeadroom], snapshot: ClusterSnapshot | None
+) -> tuple[ShareSide, ShareSide]:
+    """Return what a cluster's shares are computed from, under both policies.
+
+    Args:
+        name: Of the cluster.
+        base: The former policy.
+        head: The changed one.
+        headroom: The capacity of the cluster on both sides.
+        snapshot: Its objects; None without a snapshot.
+    """
+    former, wanted = (manifests_of(side, name) for side in (base, head))
+    before = after = None
+    if snapshot is not None and any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
+        before = objects_under(snapshot.objects, (), former)
+        after = objects_under(before, former, wanted)
+    now = None if snapshot is None else snapshot.info.taken
+    capacities = (
+        {row.resource: row.capacity_before for row in headroom},
+        {row.resource: row.capacity_after for row in headroom},
+    )
+    return (
+        ShareSide(_engine(name, base), former, capacities[0], before if former else None, now),
+        ShareSide(_engine(name, head), wanted, capacities[1], after if wanted else None, now),
     )
 
 

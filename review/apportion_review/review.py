@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_review.diff_report import DiffReport
 from apportion_review.fates.records import EngineFates, WorkloadFate
+from apportion_review.shares.division_records import ShareProof
 from apportion_review.shares.records import PoolHeadroom, ShareChange
 
 
@@ -94,6 +95,7 @@ class ClusterReview:
         fates: None without a snapshot, or if the engine's fates cannot be decided.
         why_no_fates: Why not, as a clause: "no snapshot".
         shares: Changed rows first, then the others.
+        proofs: The divisions that lead to the shares which change.
         headroom: One row for each resource that has a capacity or a guarantee.
         load: The A/B simulation; None without a load.
         rollout: None if a side does not compile.
@@ -106,6 +108,7 @@ class ClusterReview:
     fates: EngineFates | None = None
     why_no_fates: str = ""
     shares: tuple[ShareChange, ...] = ()
+    proofs: tuple[ShareProof, ...] = ()
     headroom: tuple[PoolHeadroom, ...] = ()
     load: LoadComparison | None = None
     rollout: Rollout | None = None

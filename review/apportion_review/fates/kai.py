@@ -7,15 +7,15 @@ and api/podgroup_info IsPreemptibleJob, which all of them ask.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from apportion_api.fields import Manifest
-from apportion_api.kai.objects import OwnerReference, PodGroup, Queue, SchedulingShard
+from apportion_api.kai.objects import OwnerReference, PodGroup, Queue
 from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_review.fates.kai_quotas import Excess, Quotas
+from apportion_review.fates.kai_shards import kai_shards
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
 from apportion_review.fates.workloads import UNKNOWN_MODEL, models_of_nodes
 from apportion_runtime.core.job import Job
@@ -24,9 +24,6 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Settings, Snapshot
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
 from apportion_runtime.core.task import Task
-from apportion_runtime.snapshots.document_loader import LocatedObject
-from apportion_runtime.snapshots.faults import Fault, ObjectLocation, has_errors
-from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 
 SOURCE = "KAI Scheduler v0.17.0"
 _N_CYCLES, _INTERVAL_S = 5, 40.0
@@ -80,7 +77,7 @@ class _Side:
         self._evicted: dict[str, _Eviction] = {}
         self._excess: dict[str, Excess | None] = {}
         self._without_queue: set[str] = set()
-        for snapshot, settings in _shards(objects, now):
+        for _, snapshot, settings in kai_shards(objects, now):
             self._run(snapshot, settings)
 
     def _run(self, snapshot: Snapshot, settings: Settings) -> None:
@@ -140,34 +137,6 @@ class _Side:
     def _text(self, excess: Excess) -> str:
         queue = self.queue_ids.get(excess.queue, excess.queue)
         return f"exceeds the quota of {excess.quota:g} {excess.unit} of {queue}"
-
-
-def _shards(objects: Sequence[Manifest], now: float | None) -> Iterator[tuple[Snapshot, Settings]]:
-    """Yield the part of the cluster of each SchedulingShard; all of it without shards."""
-    located = [LocatedObject(_plain(each), ObjectLocation(0, 0)) for each in objects]
-    named = sorted(shard.name for shard in read_all(SchedulingShard, objects))
-    shards: list[str | None] = [*named] if named else [None]
-    for shard in shards:
-        faults: list[Fault] = []
-        cluster = read_cluster(located, faults, now=now, shard=shard)
-        if has_errors(faults):
-            first = faults[0]
-            raise ValueError(f"{first.address}: {first.message}")
-        yield cluster.snapshot, cluster.settings
-
-
-def _plain(value: Any) -> Any:
-    """Return an object in plain dictionaries and lists, as the reader of snapshots takes them; compiled ones are frozen."""
-    if isinstance(value, Mapping):
-        is_plain = type(value) is dict and all(map(_is_plain, value.values()))
-        return value if is_plain else {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
-
-
-def _is_plain(value: object) -> bool:
-    if type(value) is dict:
-        return all(map(_is_plain, value.values()))
-    return all(map(_is_plain, value)) if type(value) is list else not isinstance(value, Mapping | tuple | list)
 
 
 def _owners(objects: Sequence[Manifest]) -> Mapping[tuple[str, str], tuple[str, str]]:

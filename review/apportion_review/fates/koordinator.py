@@ -6,33 +6,24 @@ Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota (quota_ove
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_api.koordinator.names import (
-    ALLOW_LENT_LABEL,
-    DEFAULT_QUOTA,
-    GROUP,
-    NAMESPACES_ANNOTATION,
-    PARENT_LABEL,
     PREEMPTIBLE_LABEL,
     QUEUE_LABEL,
-    ROOT_QUOTA,
     SCHEDULER,
-    SHARED_WEIGHT_ANNOTATION,
-    SYSTEM_QUOTA,
     TREE_ID_LABEL,
 )
-from apportion_compiler.plain_objects import Manifest, annotations_of, integer, labels_of, mapping, name_of, text
+from apportion_compiler.plain_objects import Manifest, integer, labels_of, mapping, name_of, text
 from apportion_compiler.readers.objects import queue_id
 from apportion_review.fates.pod_fates import EngineModel, classes_of, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict
 from apportion_review.fates.workloads import OwnedPods, of_group, pending_pods, requests_of, running_pods
-from apportion_runtime.engines.koordinator.division import ROOT, Quota, runtime_quotas
+from apportion_review.shares.koordinator import elastic_quotas, namespaces_of, quota_of
+from apportion_runtime.engines.koordinator.division import runtime_quotas
 from apportion_runtime.sim.api.pod_requests import amount, amounts, total
 
 SOURCE = "Koordinator v1.8.0-61"
-_OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
 
 
 def koordinator_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
@@ -44,9 +35,9 @@ class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
-        quotas = [made for made in of_group(objects, GROUP, "ElasticQuota") if name_of(made) not in _OWN]
+        quotas = elastic_quotas(objects)
         self._quotas = {name_of(made): made for made in quotas}
-        self._by_namespace = {ns: name_of(made) for made in quotas for ns in _namespaces(made)}
+        self._by_namespace = {ns: name_of(made) for made in quotas for ns in namespaces_of(made)}
         self._classes = classes_of(objects)
         self._has_trees = any(labels_of(made).get(TREE_ID_LABEL) for made in quotas)
         self._running = [pod for pod in running_pods(objects) if self._quota_of(pod) is not None]
@@ -72,7 +63,8 @@ class _Side:
         found: dict[tuple[str, str], int] = {}
         for resource in sorted({key for made in self._quotas.values() for key in mapping(made, "spec", "max")}):
             division = [
-                _quota(made, resource, requested.get(name, {}).get(resource, 0)) for name, made in self._quotas.items()
+                quota_of(made, resource, requested.get(name, {}).get(resource, 0))
+                for name, made in self._quotas.items()
             ]
             for name, quota in runtime_quotas(capacity.get(resource, 0), division).items():
                 if resource in mapping(self._quotas[name], "spec", "max"):
@@ -146,36 +138,8 @@ class _Side:
         return total(requests_of(pod) for pod in self._running if self._quota_of(pod) == name and _is_fixed(pod))
 
 
-def _quota(made: Manifest, resource: str, requested: int) -> Quota:
-    least, most = (mapping(made, "spec", key).get(resource) for key in ("min", "max"))
-    weights = _json(annotations_of(made).get(SHARED_WEIGHT_ANNOTATION))
-    weight = weights.get(resource, most) if isinstance(weights, Mapping) else most
-    parent = labels_of(made).get(PARENT_LABEL, ROOT_QUOTA)
-    return Quota(
-        name_of(made),
-        ROOT if parent == ROOT_QUOTA else parent,
-        0 if least is None else amount(resource, str(least)),
-        None if most is None else amount(resource, str(most)),
-        0 if weight is None else amount(resource, str(weight)),
-        lends=labels_of(made).get(ALLOW_LENT_LABEL) != "false",
-        own_request=requested,
-    )
-
-
 def _maximum(made: Manifest) -> dict[str, int]:
     return {key: amount(key, str(written)) for key, written in mapping(made, "spec", "max").items()}
-
-
-def _namespaces(made: Manifest) -> list[str]:
-    found = _json(annotations_of(made).get(NAMESPACES_ANNOTATION))
-    return [str(each) for each in found] if isinstance(found, list) else []
-
-
-def _json(written: str | None) -> object:
-    try:
-        return None if written is None else json.loads(written)
-    except ValueError as wrong:
-        raise ValueError(f"`{written}` is not JSON: {wrong}") from None
 
 
 def _is_fixed(pod: Manifest) -> bool:

@@ -19,6 +19,7 @@ from apportion_review.report.impact_rows import (
     listed,
     quota_rows,
     resource_text,
+    share_columns,
 )
 from apportion_review.report.markdown import code, folded, mention, prose, shortened, table
 from apportion_review.report.verdict import Level, count, verdict
@@ -85,10 +86,10 @@ def _quotas(review: Review) -> Iterator[str]:
     rows = quota_rows(review.clusters)
     if not rows:
         return
-    has_shares = any(row.share != "-" for row in rows)
+    shares = share_columns(rows)
     several = len(review.clusters) > 1
     heading = ["queue", *(["clusters"] if several else []), "GPU", "guaranteed", "limit"]
-    heading += [*(["fair share"] if has_shares else []), ""]
+    heading += [*(title for title, _ in shares), ""]
     yield ""
     yield from table(
         heading,
@@ -99,7 +100,7 @@ def _quotas(review: Review) -> Iterator[str]:
                 prose(resource_text(row.resource)),
                 row.guaranteed,
                 row.limit,
-                *([row.share] if has_shares else []),
+                *(cell(row) for _, cell in shares),
                 row.effect,
             ]
             for row in rows[:_MAX_QUOTAS]

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_review.fates.records import Fate
-from apportion_review.report.impact_rows import gpus_text, quota_rows, resource_text
+from apportion_review.report.impact_rows import gpus_text, quota_rows, resource_text, share_columns
 from apportion_review.report.markdown import code, prose, shortened, table
 from apportion_review.report.verdict import count
 from apportion_review.review import LoadComparison, Review, Rollout, RolloutStep
 from apportion_review.wording import bare
 
 _BYTES = 8_000
+_HEADROOM = ("cluster", "resource", "capacity", "with one node down", "guaranteed")
 Fold = tuple[str, list[str]]
 
 
@@ -54,6 +55,10 @@ def _fates(review: Review) -> Fold | None:
 
 
 def _quotas(review: Review) -> Fold | None:
+    found = quota_rows(review.clusters)
+    if len(found) <= 5:
+        return None
+    shares = share_columns(found)
     rows = [
         [
             code(row.queue),
@@ -61,14 +66,12 @@ def _quotas(review: Review) -> Fold | None:
             prose(resource_text(row.resource)),
             row.guaranteed,
             row.limit,
-            row.share,
+            *(cell(row) for _, cell in shares),
             row.effect,
         ]
-        for row in quota_rows(review.clusters)
+        for row in found
     ]
-    if len(rows) <= 5:
-        return None
-    heading = ("queue", "clusters", "GPU", "guaranteed", "limit", "fair share", "")
+    heading = ("queue", "clusters", "GPU", "guaranteed", "limit", *(title for title, _ in shares), "")
     return f"Quotas: {count(len(rows), 'row')}", _limited(heading, rows, "rows")
 
 
@@ -156,15 +159,16 @@ def _headroom(review: Review) -> Fold | None:
             prose(cluster.name),
             prose(resource_text(row.resource)),
             _ends(row.resource, row.capacity_before, row.capacity_after),
+            _ends(row.resource, row.one_node_down_before, row.one_node_down_after),
             _ends(row.resource, row.guaranteed_before, row.guaranteed_after),
         ]
         for cluster in review.clusters
         for row in cluster.headroom
-        if (row.capacity_before, row.guaranteed_before) != (row.capacity_after, row.guaranteed_after)
+        if row.is_changed
     ]
     if not rows:
         return None
-    return "Capacity and guarantees", _limited(("cluster", "resource", "capacity", "guaranteed"), rows, "rows")
+    return "Capacity and guarantees", _limited(_HEADROOM, rows, "rows")
 
 
 def _ends(resource: str, before: int | None, after: int | None) -> str:

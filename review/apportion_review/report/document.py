@@ -12,6 +12,7 @@ from apportion_review.diff_document import API_VERSION, diff_document
 from apportion_review.fates.records import EngineFates, Verdict, WorkloadFate
 from apportion_review.report.verdict import verdict
 from apportion_review.review import ClusterReview, LoadComparison, Review, Rollout, RolloutStep
+from apportion_review.shares.division_document import proof_document
 from apportion_review.shares.records import QueueAmounts, ShareChange
 
 
@@ -73,10 +74,12 @@ def _cluster(cluster: ClusterReview) -> dict[str, Any]:
         "fates": None if cluster.fates is None else _fates(cluster.fates),
         "whyNoFates": cluster.why_no_fates or None,
         "shares": [_share(row) for row in cluster.shares],
+        "shareProofs": [proof_document(proof) for proof in cluster.proofs],
         "headroom": [
             {
                 "resource": row.resource,
                 "capacity": [row.capacity_before, row.capacity_after],
+                "oneNodeDown": [row.one_node_down_before, row.one_node_down_after],
                 "guaranteed": [row.guaranteed_before, row.guaranteed_after],
             }
             for row in cluster.headroom

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_policy.quantity import Unlimited, gpu_text
@@ -63,7 +63,10 @@ def gpus_text(gpus: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRow:
-    """A queue's GPUs of one model that change alike on some clusters; each cell is `48 → 64 (+16)`, or one value."""
+    """A queue's GPUs of one model that change alike on some clusters; each cell is `48 → 64 (+16)`, or one value.
+
+    `share` is the fair share if everybody requests everything, `snapshot_share` that for the snapshot's requests.
+    """
 
     queue: str
     resource: str
@@ -71,6 +74,7 @@ class QuotaRow:
     guaranteed: str
     limit: str
     share: str
+    snapshot_share: str
     effect: str
     weight: int
 
@@ -107,13 +111,15 @@ def _amounts(held: QueueAmounts | None) -> tuple[object, ...]:
 
 def _quota_row(row: ShareChange, clusters: tuple[str, ...]) -> QuotaRow:
     base, head = row.base, row.head
-    demand = Demand.SNAPSHOT if _has(base, Demand.SNAPSHOT) or _has(head, Demand.SNAPSHOT) else Demand.EVERYONE
     guaranteed = (None if base is None else base.guaranteed, None if head is None else head.guaranteed)
     limit = (None if base is None else base.limit, None if head is None else head.limit)
-    share = (None if base is None else base.shares.get(demand), None if head is None else head.shares.get(demand))
+    share, snapshot_share = (
+        (None if base is None else base.shares.get(demand), None if head is None else head.shares.get(demand))
+        for demand in (Demand.EVERYONE, Demand.SNAPSHOT)
+    )
     # Without a limit a queue may use everything.
     bounds = [Unlimited.UNLIMITED if end is None else end for end in limit]
-    difference = _difference(*guaranteed) or _difference(*share) or _difference(*bounds)
+    difference = _difference(*guaranteed) or _difference(*share) or _difference(*bounds) or _difference(*snapshot_share)
     effect = "gains" if difference > 0 else "loses" if difference < 0 else "changes"
     return QuotaRow(
         row.queue,
@@ -122,13 +128,10 @@ def _quota_row(row: ShareChange, clusters: tuple[str, ...]) -> QuotaRow:
         _cell(row.resource, *guaranteed),
         _cell(row.resource, *limit),
         _cell(row.resource, *share),
+        _cell(row.resource, *snapshot_share),
         effect if row.is_touched else f"{effect} (not edited)",
         abs(difference),
     )
-
-
-def _has(held: QueueAmounts | None, demand: Demand) -> bool:
-    return held is not None and demand in held.shares
 
 
 def _difference(before: int | Unlimited | None, after: int | Unlimited | None) -> int:
@@ -148,6 +151,15 @@ def _cell(resource: str, before: int | Unlimited | None, after: int | Unlimited 
         return text
     difference = after - before
     return f"{text} ({'+' if difference > 0 else '−'}{bare(resource, abs(difference))})"
+
+
+def share_columns(rows: Sequence[QuotaRow]) -> tuple[tuple[str, Callable[[QuotaRow], str]], ...]:
+    """Return the heading and the cell of each column of shares that any of the rows has."""
+    columns: tuple[tuple[str, Callable[[QuotaRow], str]], ...] = (
+        ("fair share", lambda row: row.share),
+        ("fair share, snapshot", lambda row: row.snapshot_share),
+    )
+    return tuple((heading, cell) for heading, cell in columns if any(cell(row) != "-" for row in rows))
 
 
 def listed(names: Sequence[str], most: int) -> str:

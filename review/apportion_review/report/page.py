@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from apportion_review.diff_text import diff_text
 from apportion_review.report.comment import age_text
-from apportion_review.report.impact_rows import QuotaRow, gpus_text, listed, quota_rows, resource_text
+from apportion_review.report.impact_rows import QuotaRow, gpus_text, listed, quota_rows, resource_text, share_columns
 from apportion_review.report.verdict import verdict
 from apportion_review.review import ClusterReview, LoadComparison, QueueLoad, Review, Rollout
 from apportion_review.shares.records import ShareChange
@@ -33,6 +33,7 @@ def review_page(review: Review) -> str:
             n_losses=len(losses),
             unknown=[(c.name, c.why_no_fates) for c in review.clusters if c.name in unknown and c.fates is None],
             quotas=list(_quotas(review.clusters)),
+            share_titles=[title for title, _ in share_columns(quota_rows(review.clusters))],
             loads=[(c.name, c.load, _loads(c.load)) for c in review.clusters if c.load is not None],
             diff=diff_text(review.diff, lambda _, text: text, _COLUMNS),
             rollouts=_rollouts(review.clusters),
@@ -61,6 +62,7 @@ class _Quota:
     gpu: str
     guaranteed: str
     limit: str
+    shares: tuple[str, ...]
     effect: str
     before: float | None
     after: float | None
@@ -69,13 +71,15 @@ class _Quota:
 def _quotas(clusters: Sequence[ClusterReview]) -> Iterator[_Quota]:
     rows = {(c.name, row.queue, row.resource): row for c in clusters for row in c.shares}
     shown = quota_rows(clusters)
+    columns = share_columns(shown)
     largest = max((max(_ends(rows[_key(row)])) for row in shown), default=0)
     for row in shown:
         before, after = _ends(rows[_key(row)])
         names = "all" if len(row.clusters) == len(clusters) else listed(list(row.clusters), 4)
         texts = (row.guaranteed.replace("**", ""), row.limit.replace("**", ""))
         bars = (None, None) if largest == 0 else (100 * before / largest, 100 * after / largest)
-        yield _Quota(row.queue, names, resource_text(row.resource), *texts, row.effect, *bars)
+        shares = tuple(cell(row).replace("**", "") for _, cell in columns)
+        yield _Quota(row.queue, names, resource_text(row.resource), *texts, shares, row.effect, *bars)
 
 
 def _key(row: QuotaRow) -> tuple[str, str, str]:

@@ -44,7 +44,8 @@ def _hash(name: str) -> str:
 
 
 def _cluster(cluster: ClusterReview, hashes: Mapping[str, str], texts: Mapping[str, str]) -> ClusterReview:
-    shown = _replaced(cluster, texts)
+    # Proofs name queues alone, and are keyed by them.
+    shown = replace(_replaced(replace(cluster, proofs=()), texts), proofs=cluster.proofs)
     if cluster.fates is None or shown.fates is None:
         return shown
     # A workload may have the name of a queue, which is kept elsewhere.

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from apportion_review.diff_text import diff_text
 from apportion_review.gates import gpu_hours_text, lost_gpu_s, lost_work
 from apportion_review.report.comment import age_text
-from apportion_review.report.impact_rows import fate_groups, gpus_text, listed, quota_rows, resource_text
+from apportion_review.report.impact_rows import fate_groups, gpus_text, listed, quota_rows, resource_text, share_columns
 from apportion_review.report.verdict import Level, count, verdict
 from apportion_review.review import ClusterReview, Review
+from apportion_review.wording import amount
 
 Style = Callable[[str, str], str]
 _MAX_NAMES = 20
@@ -61,10 +62,28 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
     for row in quota_rows((cluster,)):
         cells = [
             f"{label} {cell.replace('**', '')}"
-            for label, cell in (("guaranteed", row.guaranteed), ("limit", row.limit), ("fair share", row.share))
+            for label, cell in (
+                ("guaranteed", row.guaranteed),
+                ("limit", row.limit),
+                *((title, cell(row)) for title, cell in share_columns((row,))),
+            )
             if cell != "-"
         ]
         yield from _wrapped(f"{row.queue} {resource_text(row.resource)}: {', '.join(cells)}; {row.effect}", "  ", width)
+    for held in cluster.headroom:
+        if held.is_changed:
+            capacity, down, guaranteed = (
+                " → ".join(
+                    dict.fromkeys("not declared" if each is None else amount(held.resource, each) for each in ends)
+                )
+                for ends in (
+                    (held.capacity_before, held.capacity_after),
+                    (held.one_node_down_before, held.one_node_down_after),
+                    (held.guaranteed_before, held.guaranteed_after),
+                )
+            )
+            sentence = f"pools: {capacity}, {down} with one node down, {guaranteed} guaranteed"
+            yield from _wrapped(sentence, "  ", width)
     for group in fate_groups((cluster,)):
         names = listed([row.workload.name for row in group.rows], _MAX_NAMES)
         beneficiary = f" (for {group.beneficiary})" if group.beneficiary else ""

@@ -60,6 +60,9 @@ class PoolHeadroom:
         capacity_after: Likewise of the head.
         guaranteed_before: Sum of the top queues' guarantees in the base.
         guaranteed_after: Likewise in the head.
+        one_node_down_before: Capacity of the base without the node that holds most; nodes that are queued for are not
+            counted. None if it is not declared.
+        one_node_down_after: Likewise of the head.
     """
 
     resource: str
@@ -67,3 +70,14 @@ class PoolHeadroom:
     capacity_after: int | None
     guaranteed_before: int
     guaranteed_after: int
+    one_node_down_before: int | None = None
+    one_node_down_after: int | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether any of the amounts differs."""
+        return (self.capacity_before, self.guaranteed_before, self.one_node_down_before) != (
+            self.capacity_after,
+            self.guaranteed_after,
+            self.one_node_down_after,
+        )

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
+from apportion_compiler.checks.capacity import Holding, cluster_holdings
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.orgtree.report import capacity, resources_of
 from apportion_policy.quantity import Unlimited
-from apportion_policy.resources import GPU
 from apportion_review.differences import Differences
 from apportion_review.facts import EFFECTIVE_LIMIT, QUEUE, Fact, Facts
-from apportion_review.shares.fair_shares import kai_fair_shares
-from apportion_review.shares.records import Demand, PoolHeadroom, QueueAmounts, ShareChange
+from apportion_review.shares.cluster_shares import SharesByRow
+from apportion_review.shares.records import PoolHeadroom, QueueAmounts, ShareChange
 
 _GUARANTEED = "guaranteed"
 
 
 def share_changes(
-    cluster: str, found: Differences, headroom: Sequence[PoolHeadroom] = (), engines: tuple[str, str] = ("", "")
+    cluster: str, found: Differences, shares: tuple[SharesByRow, SharesByRow] = ({}, {})
 ) -> tuple[ShareChange, ...]:
     """Return a row for each queue and resource of a cluster, those that change first, each part in tree order.
 
     Args:
         cluster: Such as `prod/gpu-1`.
         found: The differences between the policies; a renamed queue is one row under its name in the head.
-        headroom: The cluster's capacity on both sides.
-        engines: Its engine in the base and in the head; KAI's fair shares are added to the rows.
+        shares: In the base and in the head, under the names of each.
     """
-    capacities = (
-        {row.resource: row.capacity_before for row in headroom},
-        {row.resource: row.capacity_after for row in headroom},
-    )
-    base, head = (
-        _with_shares(_amounts(facts, cluster), facts, cluster, held if engine == "kai" else {})
-        for facts, held, engine in zip((found.base, found.head), capacities, engines, strict=True)
-    )
+    names = {rename.before: rename.after for rename in found.renames if rename.kind == QUEUE}
+    former = {(names.get(queue, queue), resource): held for (queue, resource), held in shares[0].items()}
+    base = _with_shares(_amounts(found.base, cluster), found.base, former)
+    head = _with_shares(_amounts(found.head, cluster), found.head, shares[1])
     touched = {
         change.fact.name
         for change in found.changes
@@ -70,21 +65,18 @@ def _amounts(facts: Facts, cluster: str) -> dict[tuple[str, str], QueueAmounts]:
 
 
 def _with_shares(
-    amounts: dict[tuple[str, str], QueueAmounts], facts: Facts, cluster: str, capacities: Mapping[str, int | None]
+    amounts: Mapping[tuple[str, str], QueueAmounts], facts: Facts, shares: SharesByRow
 ) -> dict[tuple[str, str], QueueAmounts]:
-    """Return amounts with the fair shares of GPUs; of all GPUs only if no model is counted."""
-    counted = [resource for resource in capacities if resource.startswith(f"{GPU}/")] or [GPU]
-    shares = {
-        resource: kai_fair_shares(facts, cluster, resource, held)
-        for resource in counted
-        if (held := capacities.get(resource)) is not None
-    }
-    return {
-        (queue, resource): replace(held, shares={Demand.EVERYONE: shares[resource][queue]})
-        if resource in shares
-        else held
-        for (queue, resource), held in amounts.items()
-    }
+    """Return amounts with shares, in tree order; a queue that declares nothing may have a share."""
+    resources = dict.fromkeys(resource for _, resource in (*amounts, *shares))
+    found: dict[tuple[str, str], QueueAmounts] = {}
+    for queue in facts.parents:
+        for resource in resources:
+            key = (queue, resource)
+            if key in amounts or key in shares:
+                held = amounts.get(key, QueueAmounts(None, None, {}))
+                found[key] = replace(held, shares=shares[key]) if key in shares else held
+    return found
 
 
 def _integer(amount: int | Unlimited | None) -> int | None:
@@ -108,27 +100,38 @@ def pool_headroom(cluster: str, base: PolicyGraph | None, head: PolicyGraph | No
         head: The changed one, likewise.
     """
     before, after = (_held(graph, cluster) for graph in (base, head))
-    return tuple(
-        PoolHeadroom(
-            resource,
-            before.get(resource, (None, 0))[0],
-            after.get(resource, (None, 0))[0],
-            before.get(resource, (None, 0))[1],
-            after.get(resource, (None, 0))[1],
-        )
-        for resource in dict.fromkeys((*after, *before))
-    )
+    found: list[PoolHeadroom] = []
+    for resource in dict.fromkeys((*after, *before)):
+        ends = [side.get(resource, _NOTHING) for side in (before, after)]
+        capacities, guarantees, one_down = zip(*ends, strict=True)
+        found.append(PoolHeadroom(resource, *capacities, *guarantees, *one_down))
+    return tuple(found)
 
 
-def _held(graph: PolicyGraph | None, cluster: str) -> Mapping[str, tuple[int | None, int]]:
+_NOTHING: tuple[int | None, int, int | None] = (None, 0, None)
+# Capacity, guarantees, and the capacity with one node down.
+
+
+def _held(graph: PolicyGraph | None, cluster: str) -> Mapping[str, tuple[int | None, int, int | None]]:
     scope = None if graph is None else next((scope for scope in graph.scopes if scope.name == cluster), None)
     return {} if graph is None or scope is None else dict(_rows(graph, scope))
 
 
-def _rows(graph: PolicyGraph, scope: Scope) -> Iterator[tuple[str, tuple[int | None, int]]]:
+def _rows(graph: PolicyGraph, scope: Scope) -> Iterator[tuple[str, tuple[int | None, int, int | None]]]:
+    holdings = {} if scope.cluster is None else cluster_holdings(graph, scope.cluster)
     for resource in resources_of(scope):
         held = capacity(graph, scope, resource)
         amounts = [scope.values[root.id].guaranteed.get(resource, 0) for root in graph.roots]
         total = sum(amount for amount in amounts if not isinstance(amount, Unlimited))
         if held or total:
-            yield resource, (None if isinstance(held, Unlimited) else held, total)
+            yield (
+                resource,
+                (None if isinstance(held, Unlimited) else held, total, _one_node_down(holdings.get(resource))),
+            )
+
+
+def _one_node_down(holding: Holding | None) -> int | None:
+    """Return what is left without the node that holds most."""
+    if holding is None or holding.largest is None:
+        return None
+    return holding.capacity - holding.machines[holding.largest.id]

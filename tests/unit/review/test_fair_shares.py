@@ -10,12 +10,15 @@ import pytest
 import yaml
 from tests.unit.review.crafted_reviews import side
 from tests.unit.review.kai_objects import objects_of
+from tests.unit.review.test_schemas import check
 
 from apportion_review.cluster_reviews import manifests_of
-from apportion_review.policy_side import PolicySide, diff_report
-from apportion_review.shares.fair_shares import kai_fair_shares
+from apportion_review.policy_review import ReviewInputs, policy_review
+from apportion_review.policy_side import PolicySide
+from apportion_review.report.document import review_json
+from apportion_review.shares.engine_shares import proof_of
+from apportion_review.shares.kai import kai_inputs
 from apportion_review.shares.records import Demand
-from apportion_review.shares.share_changes import pool_headroom, share_changes
 from apportion_runtime.core.session import Session
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import ObjectLocation
@@ -92,7 +95,8 @@ def _plain(value: Any) -> Any:
 @pytest.mark.parametrize("seed", range(24))
 def test_shares_are_those_of_the_core(seed: int, tmp_path: Path) -> None:
     policy = side(tmp_path, yaml.safe_dump(_policy(Random(seed))), "policy")
-    ours = kai_fair_shares(policy.facts, "prod/one", "gpu", N_NODES * 8000)
+    (inputs,) = kai_inputs(manifests_of(policy, "prod/one"), {"gpu": N_NODES * 8000})
+    ours = proof_of("head", Demand.EVERYONE, inputs).shares()
     assert {name: share / 1000 for name, share in ours.items()} == _shares_of_the_core(policy)
 
 
@@ -102,10 +106,10 @@ def test_rows_have_shares_on_both_sides(tmp_path: Path) -> None:
     leaf = next(queue for queue in document["queues"] if "parent" in queue)
     leaf["guaranteed"]["gpu"] += 1
     head = side(tmp_path, yaml.safe_dump(document), "head")
-    found = diff_report(base, head).found
-    headroom = pool_headroom("prod/one", base.checked.graph, head.checked.graph)
-    rows = share_changes("prod/one", found, headroom, ("kai", "kai"))
-    counted = [row for row in rows if row.base is not None and row.base.shares]
+    made = policy_review(base, head, ReviewInputs())
+    check("review", review_json(made))
+    (cluster,) = made.clusters
+    counted = [row for row in cluster.shares if row.base is not None and row.base.shares]
     assert {row.resource for row in counted} == {"gpu"}
-    top = [row for row in counted if found.head.parents[row.queue] is None]
+    top = [row for row in counted if head.facts.parents[row.queue] is None]
     assert sum(row.head.shares[Demand.EVERYONE] for row in top if row.head is not None) <= N_NODES * 8000

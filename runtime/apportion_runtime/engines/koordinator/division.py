@@ -10,7 +10,7 @@ Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota/core at a7
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from apportion_runtime.engines.base.proportions import largest_remainders
 
@@ -42,7 +42,36 @@ class Member:
         return max(self.min, self.guarantee)
 
 
-def redistribute(total: int, members: Sequence[Member]) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of what the promises leave: the amount, who takes part by weight, what each is given, and gives back."""
+
+    left: int
+    weights: Mapping[str, int]
+    given: Mapping[str, int]
+    returned: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Record:
+    """The steps of one division.
+
+    Attributes:
+        total: What the siblings divide.
+        members: The siblings.
+        promised: What each has before the rounds.
+        rounds: In order.
+        runtime: The result.
+    """
+
+    total: int
+    members: Sequence[Member]
+    promised: dict[str, int] = field(default_factory=dict[str, int])
+    rounds: list[Round] = field(default_factory=list[Round])
+    runtime: dict[str, int] = field(default_factory=dict[str, int])
+
+
+def redistribute(total: int, members: Sequence[Member], record: Record | None = None) -> dict[str, int]:
     """Return each sibling's runtime quota.
 
     The promises are kept first, whether or not the total has them. What is left goes by weight to those who ask for
@@ -51,6 +80,7 @@ def redistribute(total: int, members: Sequence[Member]) -> dict[str, int]:
     Args:
         total: What the siblings divide.
         members: Siblings; their order changes nothing.
+        record: Where to note the steps.
     """
     runtime: dict[str, int] = {}
     hungry: list[Member] = []
@@ -60,17 +90,26 @@ def redistribute(total: int, members: Sequence[Member]) -> dict[str, int]:
             runtime[member.name] = member.promised
         else:
             runtime[member.name] = member.request if member.lends else member.promised
+    if record is not None:
+        record.promised = dict(runtime)
     left = total - sum(runtime.values())
     while left > 0 and any(member.weight > 0 for member in hungry):
-        for name, amount in largest_remainders(left, {member.name: member.weight for member in hungry}).items():
+        weights = {member.name: member.weight for member in hungry}
+        given = largest_remainders(left, weights)
+        for name, amount in given.items():
             runtime[name] += amount
-        left = 0
+        returned: dict[str, int] = {}
         for member in hungry:
             over = runtime[member.name] - member.request
             if over >= 0:
-                left += over
+                returned[member.name] = over
                 runtime[member.name] = member.request
+        if record is not None:
+            record.rounds.append(Round(left, weights, given, returned))
+        left = sum(returned.values())
         hungry = [member for member in hungry if runtime[member.name] < member.request]
+    if record is not None:
+        record.runtime = dict(runtime)
     return runtime
 
 
@@ -96,7 +135,9 @@ class RuntimeQuota:
     min: int
 
 
-def runtime_quotas(total: int, quotas: Iterable[Quota], *, scale_min: bool = False) -> dict[str, RuntimeQuota]:
+def runtime_quotas(
+    total: int, quotas: Iterable[Quota], *, scale_min: bool = False, records: dict[str, Record] | None = None
+) -> dict[str, RuntimeQuota]:
     """Return every quota's runtime.
 
     Args:
@@ -104,6 +145,7 @@ def runtime_quotas(total: int, quotas: Iterable[Quota], *, scale_min: bool = Fal
         quotas: A tree below `ROOT`. Those that hang below no other of them are left out.
         scale_min: Whether promises are cut in proportion where siblings are promised more than there is; otherwise
             they are all kept, and runtimes may exceed the total.
+        records: Where to note the steps of each division, by parent, from the root down.
     """
     children: dict[str, list[Quota]] = {}
     for quota in quotas:
@@ -111,7 +153,7 @@ def runtime_quotas(total: int, quotas: Iterable[Quota], *, scale_min: bool = Fal
     requests: dict[str, int] = {}
     _climb(ROOT, children, requests)
     found: dict[str, RuntimeQuota] = {}
-    _descend(ROOT, total, children, requests, found, scale_min=scale_min)
+    _descend(ROOT, total, children, requests, found, scale_min=scale_min, records=records)
     return found
 
 
@@ -133,16 +175,20 @@ def _descend(
     found: dict[str, RuntimeQuota],
     *,
     scale_min: bool,
+    records: dict[str, Record] | None,
 ) -> None:
     siblings = [
         Member(q.name, q.min, requests[q.name], q.weight, q.guarantee, q.lends) for q in children.get(parent, ())
     ]
     if scale_min:
         siblings = _scaled(total, siblings)
-    runtime = redistribute(total, siblings)
+    record = None if records is None or not siblings else Record(total, siblings)
+    if records is not None and record is not None:
+        records[parent] = record
+    runtime = redistribute(total, siblings, record)
     for member in siblings:
         found[member.name] = RuntimeQuota(runtime[member.name], member.min)
-        _descend(member.name, runtime[member.name], children, requests, found, scale_min=scale_min)
+        _descend(member.name, runtime[member.name], children, requests, found, scale_min=scale_min, records=records)
 
 
 def _scaled(total: int, siblings: Sequence[Member]) -> list[Member]:

@@ -1,0 +1,145 @@
+"""Records of how an engine divides one resource among the queues of a cluster, level by level.
+
+Numbers are the engine's own, exactly: KAI's are 64-bit floats in GPUs, Koordinator's are whole GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apportion_review.shares.records import Demand
+
+Number = int | float
+"""An amount in GPUs, a weight, a priority or a time."""
+Setting = Number | bool | None
+"""A number of a queue's object; None if it is unset."""
+THOUSANDTHS = 1000
+"""Thousandths of a GPU in the engines' unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimInputs:
+    """A queue as its engine reads it.
+
+    Attributes:
+        name: Of the engine's object, by which ties are decided.
+        queue: Id that the policy uses.
+        parent: Name of the parent's object; None below the cluster.
+        numbers: By the engine's names, such as `deserved` and `limit` of KAI, or `min` and `max` of Koordinator.
+    """
+
+    name: str
+    queue: str
+    parent: str | None
+    numbers: Mapping[str, Setting]
+
+
+@dataclass(frozen=True, slots=True)
+class DivisionInputs:
+    """Everything that decides the shares of one resource.
+
+    Attributes:
+        engine: Such as `kai`.
+        resource: As the policy names it: `gpu`, or `gpu/h100` where models are counted apart.
+        total: What the cluster has of it.
+        settings: Of the scheduler, such as KAI's `kValue`.
+        claims: Parents before their children.
+    """
+
+    engine: str
+    resource: str
+    total: Number
+    settings: Mapping[str, Number]
+    claims: tuple[ClaimInputs, ...]
+
+    def children(self) -> Mapping[str | None, tuple[ClaimInputs, ...]]:
+        """Return the claims below each parent."""
+        found: dict[str | None, list[ClaimInputs]] = {}
+        for claim in self.claims:
+            found.setdefault(claim.parent, []).append(claim)
+        return {parent: tuple(claims) for parent, claims in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A queue's claim on what its parent has, with the share that it was given."""
+
+    name: str
+    queue: str
+    numbers: Mapping[str, Setting]
+    share: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of the surplus: what there was to give, and the weights of those who took part, by name.
+
+    `priority` is that of the queues which take part; 0 on engines without priorities.
+    """
+
+    priority: int
+    number: int
+    left: Number
+    weights: Mapping[str, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a queue was given at once.
+
+    Attributes:
+        name: Of the queue's object.
+        phase: `guaranteed`, `surplus`, `returned` (a negative amount) or `remainder`.
+        round: Of the surplus, from 1; 0 in other phases.
+        amount: What it was given.
+    """
+
+    name: str
+    phase: str
+    round: int
+    amount: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How the amount of one parent (None: the cluster) is divided among the queues below it.
+
+    Attributes:
+        parent: Name of the parent's object.
+        total: What is divided: the parent's share.
+        claims: In the order in which the engine adds them.
+        rounds: In order.
+        steps: In order; a queue's share is the sum of its steps.
+        left: What nobody took.
+    """
+
+    parent: str | None
+    total: Number
+    claims: tuple[Claim, ...]
+    rounds: tuple[Round, ...]
+    steps: tuple[Step, ...]
+    left: Number
+
+
+@dataclass(frozen=True, slots=True)
+class ShareProof:
+    """The divisions that lead to shares of one resource under one policy and demand, parents first.
+
+    Attributes:
+        side: `base` or `head`.
+        demand: Who requests what.
+        inputs: What was divided; a report has its numbers in the divisions.
+        divisions: From the cluster down to the queues whose shares are shown.
+    """
+
+    side: str
+    demand: Demand
+    inputs: DivisionInputs
+    divisions: tuple[Division, ...]
+
+    def shares(self) -> Mapping[str, int]:
+        """Return the share of each queue by id, in thousandths of a GPU."""
+        return {
+            claim.queue: round(claim.share * THOUSANDTHS) for division in self.divisions for claim in division.claims
+        }

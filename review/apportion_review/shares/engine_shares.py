@@ -1,0 +1,46 @@
+"""The engines that divide GPUs into shares, and how each of the others treats what is not guaranteed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from apportion_compiler.plain_objects import Manifest
+from apportion_review.shares.division_records import Division, DivisionInputs, ShareProof
+from apportion_review.shares.kai import kai_divisions, kai_inputs, kai_snapshot_inputs
+from apportion_review.shares.koordinator import (
+    koordinator_divisions,
+    koordinator_inputs,
+    koordinator_snapshot_inputs,
+)
+from apportion_review.shares.records import Demand
+
+EveryoneInputs = Callable[[Sequence[Manifest], Mapping[str, int | None]], Iterator[DivisionInputs]]
+
+EVERYONE_INPUTS: Mapping[str, EveryoneInputs] = {"kai": kai_inputs, "koordinator": koordinator_inputs}
+"""By engine: what is divided if every queue requests everything."""
+SnapshotInputs = Callable[[Sequence[Manifest], Sequence[str], float | None], Iterator[DivisionInputs]]
+SNAPSHOT_INPUTS: Mapping[str, SnapshotInputs] = {"kai": kai_snapshot_inputs, "koordinator": koordinator_snapshot_inputs}
+"""By engine: what is divided with the requests of a snapshot's pods."""
+_DIVISIONS: Mapping[str, Callable[[DivisionInputs], Iterator[Division]]] = {
+    "kai": kai_divisions,
+    "koordinator": koordinator_divisions,
+}
+NO_SHARES: Mapping[str, str] = {
+    "ack": "ACK divides no shares: a quota takes back its min, and uses up to its max while others do not need it.",
+    "kueue": "Kueue divides no shares: a ClusterQueue takes back its nominal quota, and borrows what its cohort lends "
+    "in the order of its workloads; fair sharing compares what queues have borrowed.",
+    "native": "Kubernetes divides no shares: a ResourceQuota is a limit.",
+    "volcano": "Volcano's plugin capacity divides no shares: a queue reclaims up to what it deserves, which is declared.",
+    "yunikorn": "YuniKorn divides no shares: a queue preempts up to its guarantee, and uses up to its max.",
+}
+"""Why the other engines have no shares."""
+
+
+def has_shares(engine: str) -> bool:
+    """Tell whether an engine divides GPUs into shares."""
+    return engine in _DIVISIONS
+
+
+def proof_of(side: str, demand: Demand, inputs: DivisionInputs) -> ShareProof:
+    """Return the divisions that lead to the shares of all queues."""
+    return ShareProof(side, demand, inputs, tuple(_DIVISIONS[inputs.engine](inputs)))

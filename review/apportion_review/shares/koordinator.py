@@ -1,0 +1,208 @@
+"""The runtime quotas of Koordinator's elastic quotas, as its plugin divides GPUs.
+
+Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota/core at a7a1b76b, in
+`apportion_runtime.engines.koordinator.division`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_api.koordinator.names import (
+    ALLOW_LENT_LABEL,
+    DEFAULT_QUOTA,
+    GROUP,
+    NAMESPACES_ANNOTATION,
+    PARENT_LABEL,
+    QUEUE_LABEL,
+    ROOT_QUOTA,
+    SHARED_WEIGHT_ANNOTATION,
+    SYSTEM_QUOTA,
+    TREE_ID_LABEL,
+)
+from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, mapping, name_of, text
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_review.fates.workloads import of_group, pending_pods, requests_of, running_pods
+from apportion_review.shares.division_records import (
+    THOUSANDTHS,
+    Claim,
+    ClaimInputs,
+    Division,
+    DivisionInputs,
+    Round,
+    Setting,
+    Step,
+)
+from apportion_review.shares.kai import counted_resource
+from apportion_runtime.engines.koordinator.division import ROOT, Quota, Record, runtime_quotas
+from apportion_runtime.sim.api.pod_requests import amount
+
+_OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
+
+
+def elastic_quotas(objects: Sequence[Manifest]) -> list[Manifest]:
+    """Return the quotas that Koordinator does not make itself."""
+    return [made for made in of_group(objects, GROUP, "ElasticQuota") if name_of(made) not in _OWN]
+
+
+def quota_of(made: Manifest, resource: str, requested: int) -> Quota:
+    """Return an elastic quota in one resource.
+
+    Args:
+        made: The object.
+        resource: Such as `nvidia.com/gpu`.
+        requested: By its own pods.
+
+    Raises:
+        ValueError: If a number cannot be read.
+    """
+    least, most = (mapping(made, "spec", key).get(resource) for key in ("min", "max"))
+    weights = _json(annotations_of(made).get(SHARED_WEIGHT_ANNOTATION))
+    weight = weights.get(resource, most) if isinstance(weights, Mapping) else most
+    parent = labels_of(made).get(PARENT_LABEL, ROOT_QUOTA)
+    return Quota(
+        name_of(made),
+        ROOT if parent == ROOT_QUOTA else parent,
+        0 if least is None else amount(resource, str(least)),
+        None if most is None else amount(resource, str(most)),
+        0 if weight is None else amount(resource, str(weight)),
+        lends=labels_of(made).get(ALLOW_LENT_LABEL) != "false",
+        own_request=requested,
+    )
+
+
+def _json(written: str | None) -> object:
+    try:
+        return None if written is None else json.loads(written)
+    except ValueError as wrong:
+        raise ValueError(f"`{written}` is not JSON: {wrong}") from None
+
+
+def koordinator_inputs(
+    objects: Sequence[Manifest],
+    capacities: Mapping[str, int | None],
+    requested: Mapping[str, int] | None = None,
+) -> Iterator[DivisionInputs]:
+    """Yield what is divided in each quota tree.
+
+    Args:
+        objects: Of a cluster, as the policy compiles to.
+        capacities: What is divided of each resource, in thousandths of a GPU; a resource without one is left out.
+        requested: GPUs that the pods of each quota request, by name; None if every leaf requests everything.
+    """
+    quotas = elastic_quotas(objects)
+    for tree in dict.fromkeys(labels_of(made).get(TREE_ID_LABEL) for made in quotas):
+        members = [made for made in quotas if labels_of(made).get(TREE_ID_LABEL) == tree]
+        resource = counted_resource(tree, capacities, is_divided=len(members) < len(quotas))
+        capacity = None if resource is None else capacities.get(resource)
+        if resource is not None and capacity is not None:
+            yield _inputs(resource, capacity // THOUSANDTHS, members, requested)
+
+
+def koordinator_snapshot_inputs(
+    objects: Sequence[Manifest], resources: Sequence[str], now: float | None
+) -> Iterator[DivisionInputs]:
+    """Yield what is divided in each quota tree with the requests of a snapshot's pods, on its nodes.
+
+    Args:
+        objects: All objects of the cluster.
+        resources: Those that the policy counts on the cluster.
+        now: Of the snapshot; it does not matter.
+
+    Raises:
+        ValueError: If a number cannot be read.
+    """
+    quotas = elastic_quotas(objects)
+    quota_by_namespace = {namespace: name_of(made) for made in quotas for namespace in namespaces_of(made)}
+    names = {name_of(made) for made in quotas}
+    trees = {labels_of(made)[TREE_ID_LABEL] for made in quotas if TREE_ID_LABEL in labels_of(made)}
+    part_of_node: dict[str, str | None] = {}
+    held: dict[str | None, int] = dict.fromkeys((None, *sorted(trees)), 0)
+    for node in of_group(objects, "", "Node"):
+        model = labels_of(node).get(GPU_MODEL_LABEL)
+        part = part_of_node[name_of(node)] = model if model in trees else None
+        held[part] += amount(GPU_RESOURCE, str(mapping(node, "status", "allocatable").get(GPU_RESOURCE, 0)))
+    requested: dict[str, int] = {}
+    for pod in (*running_pods(objects), *pending_pods(objects)):
+        name = labels_of(pod).get(QUEUE_LABEL) or quota_by_namespace.get(text(pod, "metadata", "namespace") or "")
+        asked = requests_of(pod).get(GPU_RESOURCE, 0)
+        if name in names:
+            requested[str(name)] = requested.get(str(name), 0) + asked
+        elif (at := text(pod, "spec", "nodeName") or "") in part_of_node:
+            # What other pods use is not divided.
+            held[part_of_node[at]] -= asked
+    capacities = {
+        resource: THOUSANDTHS * total
+        for part, total in held.items()
+        if (resource := counted_resource(part, resources, is_divided=bool(trees))) is not None
+    }
+    yield from koordinator_inputs(objects, capacities, requested)
+
+
+def namespaces_of(made: Manifest) -> list[str]:
+    """Return the namespaces whose pods count at a quota. Raises `ValueError` if the annotation is not JSON."""
+    found = _json(annotations_of(made).get(NAMESPACES_ANNOTATION))
+    return [str(each) for each in found] if isinstance(found, list) else []
+
+
+def _inputs(
+    resource: str, total: int, members: Sequence[Manifest], requested: Mapping[str, int] | None
+) -> DivisionInputs:
+    names = {name_of(made) for made in members}
+    inner = {labels_of(made).get(PARENT_LABEL) for made in members}
+    claims: list[ClaimInputs] = []
+    for made in members:
+        name = name_of(made)
+        everything = 0 if name in inner else total
+        quota = quota_of(made, GPU_RESOURCE, everything if requested is None else requested.get(name, 0))
+        numbers: dict[str, Setting] = {
+            "min": quota.min,
+            "max": quota.max,
+            "weight": quota.weight,
+            "lends": quota.lends,
+            "ownRequest": quota.own_request,
+        }
+        # The root of a model's tree is made by Koordinator from its profile.
+        parent = quota.parent if quota.parent in names else None
+        claims.append(ClaimInputs(name, labels_of(made).get(QUEUE_ID_LABEL, name), parent, numbers))
+    return DivisionInputs("koordinator", resource, total, {}, tuple(claims))
+
+
+def koordinator_divisions(inputs: DivisionInputs) -> Iterator[Division]:
+    """Yield the division of each level, parents first, by the simulated engine's model."""
+    known = {claim.name: claim for claim in inputs.claims}
+    records: dict[str, Record] = {}
+    runtime_quotas(int(inputs.total), map(_quota, inputs.claims), records=records)
+    for parent, record in records.items():
+        steps = [Step(name, "guaranteed", 0, given) for name, given in record.promised.items()]
+        for number, made in enumerate(record.rounds, 1):
+            steps += [Step(name, "surplus", number, given) for name, given in made.given.items()]
+            steps += [Step(name, "returned", number, -back) for name, back in made.returned.items()]
+        claims = (
+            Claim(m.name, known[m.name].queue, {**known[m.name].numbers, "request": m.request}, record.runtime[m.name])
+            for m in record.members
+        )
+        yield Division(
+            None if parent == ROOT else parent,
+            record.total,
+            tuple(claims),
+            tuple(Round(0, number, made.left, made.weights) for number, made in enumerate(record.rounds, 1)),
+            tuple(step for step in steps if step.amount),
+            record.total - sum(record.runtime.values()),
+        )
+
+
+def _quota(claim: ClaimInputs) -> Quota:
+    least, most, weight, own = (claim.numbers[key] for key in ("min", "max", "weight", "ownRequest"))
+    return Quota(
+        claim.name,
+        ROOT if claim.parent is None else claim.parent,
+        int(least or 0),
+        None if most is None else int(most),
+        int(weight or 0),
+        lends=bool(claim.numbers["lends"]),
+        own_request=int(own or 0),
+    )

@@ -1,0 +1,79 @@
+"""The steps and rounds of a division, compared one by one with those that an engine's rule makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_review.shares.division_records import Division, Number
+
+
+class RefusedStepError(ValueError):
+    """A number that does not follow from the rule; the message names step, queue and field."""
+
+
+class StepWalk:
+    """A division that is checked from its first step to its last.
+
+    Attributes:
+        division: What is checked.
+        held: What each queue was given so far, by the steps.
+    """
+
+    def __init__(self, division: Division) -> None:
+        self.division = division
+        self.held: dict[str, Number] = {claim.name: 0 for claim in division.claims}
+        self._step = self._round = 0
+
+    def opens(self, priority: int, number: int, left: Number, weights: Mapping[str, Number]) -> None:
+        """Compare the next round with what the rule says of it. Raises `RefusedStepError`."""
+        where = f"round {self._round + 1}"
+        if self._round == len(self.division.rounds):
+            raise RefusedStepError(f"{where} is missing")
+        made = self.division.rounds[self._round]
+        _same(f"{where}: priority", made.priority, priority)
+        _same(f"{where}: number", made.number, number)
+        _same(f"{where}: left", made.left, left)
+        if list(made.weights) != list(weights):
+            raise RefusedStepError(
+                f"{where}: weights of {_named(made.weights)}, but {_named(weights)} take part, in this order"
+            )
+        for name, weight in weights.items():
+            _same(f"{where}, queue {name}: weight", made.weights[name], weight)
+        self._round += 1
+
+    def gives(self, name: str, phase: str, number: int, amount: Number) -> None:
+        """Compare the next step with what the rule gives; an amount of 0 is no step. Raises `RefusedStepError`."""
+        if amount == 0:
+            return
+        where = f"step {self._step + 1}"
+        if self._step == len(self.division.steps):
+            raise RefusedStepError(f"{where} is missing: {amount} of phase {phase} for queue {name}")
+        made = self.division.steps[self._step]
+        if made.name != name:
+            raise RefusedStepError(f"{where}: queue is {made.name}, but it is the turn of {name}")
+        if made.phase != phase:
+            raise RefusedStepError(f"{where}, queue {name}: phase is {made.phase}, but follows as {phase}")
+        _same(f"{where}, queue {name}: round", made.round, number)
+        _same(f"{where}, queue {name}: amount", made.amount, amount)
+        self.held[name] += made.amount
+        self._step += 1
+
+    def ends(self, left: Number) -> None:
+        """Compare what is left, and the shares with the sums of the steps. Raises `RefusedStepError`."""
+        if self._step < len(self.division.steps):
+            made = self.division.steps[self._step]
+            raise RefusedStepError(f"step {self._step + 1}, queue {made.name}: nothing more is given")
+        if self._round < len(self.division.rounds):
+            raise RefusedStepError(f"round {self._round + 1}: there is no further round")
+        for claim in self.division.claims:
+            _same(f"queue {claim.name}: share", claim.share, self.held[claim.name])
+        _same("left", self.division.left, left)
+
+
+def _same(where: str, written: Number, follows: Number) -> None:
+    if written != follows:
+        raise RefusedStepError(f"{where} is {written}, but follows as {follows}")
+
+
+def _named(weights: Mapping[str, Number]) -> str:
+    return ", ".join(weights) or "no queue"

@@ -1,0 +1,86 @@
+"""Random queues of engines that divide GPUs into shares, and every way to alter one number of a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from apportion_review.shares.division_records import ClaimInputs, DivisionInputs, Setting
+
+ENGINES = ("kai", "koordinator")
+_PARTS = st.integers(0, 320).map(lambda tenths: tenths / 10)
+_WHOLE = st.integers(0, 32)
+
+
+def _kai_queue() -> st.SearchStrategy[dict[str, Setting]]:
+    amounts = _WHOLE.map(float) | _PARTS
+    return st.fixed_dictionaries(
+        {
+            "deserved": st.just(-1.0) | amounts,
+            "limit": st.just(-1.0) | amounts,
+            "weight": st.sampled_from((0.0, 0.5, 1.0, 2.0, 3.0)),
+            "priority": st.sampled_from((50, 100)),
+            "request": amounts,
+            "created": st.integers(0, 2).map(float),
+            "usage": st.just(0.0) | st.floats(0, 1, allow_nan=False),
+        }
+    )
+
+
+def _koordinator_queue() -> st.SearchStrategy[dict[str, Setting]]:
+    return st.fixed_dictionaries(
+        {
+            "min": _WHOLE,
+            "max": st.none() | _WHOLE,
+            "weight": st.integers(0, 4),
+            "lends": st.booleans(),
+            "ownRequest": _WHOLE,
+        }
+    )
+
+
+@st.composite
+def division_inputs(draw: st.DrawFn, engine: str, most: int = 8) -> DivisionInputs:
+    """A tree of up to `most` queues, and what there is for them."""
+    queue = _kai_queue() if engine == "kai" else _koordinator_queue()
+    names: list[str | None] = [None]
+    claims: list[ClaimInputs] = []
+    for number in range(draw(st.integers(1, most))):
+        name = f"queue-{number}"
+        claims.append(ClaimInputs(name, f"id-{number}", draw(st.sampled_from(names)), draw(queue)))
+        names.append(name)
+    total = draw(_PARTS) if engine == "kai" else draw(_WHOLE)
+    settings = {"kValue": draw(st.sampled_from((0.0, 0.5, 1.0)))} if engine == "kai" else {}
+    return DivisionInputs(engine, "gpu", total, settings, tuple(claims))
+
+
+def altered(document: Any) -> Iterator[tuple[tuple[str | int, ...], object, object]]:
+    """Alter each number and flag of a document in turn; yield its path, what it was and what it is meanwhile."""
+    for path, holder, key in _places(document, ()):
+        former = holder[key]
+        for value in _others(former):
+            holder[key] = value
+            yield path, former, value
+        holder[key] = former
+
+
+def _others(value: float | bool) -> list[object]:
+    if isinstance(value, bool):
+        return [not value, int(value)]
+    numbers = [value + 1, value - 1, -value, 2 * value + 3, value + 1e-6, None, True]
+    return [number for number in numbers if number is True or number != value]
+
+
+def _places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, str | int]]:
+    pairs: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        pairs = [(str(key), each) for key, each in value.items()]
+    elif isinstance(value, list):
+        pairs = list(enumerate(value))
+    for key, each in pairs:
+        if isinstance(each, dict | list):
+            yield from _places(each, (*path, key))
+        elif isinstance(each, int | float):
+            yield (*path, key), value, key
