@@ -1,4 +1,4 @@
-"""Detects from a cluster's objects which engine it runs, and refuses an engine that cannot be simulated.
+"""Detection of a cluster's engine from its objects; an engine that cannot be simulated is rejected.
 
 An engine is registered by its line in `_ENGINES`: the name of its folder, whose `model.py` defines `MODEL`.
 """
@@ -27,7 +27,7 @@ _NATIVE = next(model for model in MODELS if model.name == "native")
 
 
 def named(name: str) -> Model:
-    """Return the engine of a target. Raises `NoModelError` where there is no model."""
+    """Return the engine of a target. Raises `NoModelError` if it cannot be simulated."""
     found = next((model for model in MODELS if model.name == name), None)
     if found is None or found.made_by is None:
         title = name if found is None else found.title
@@ -36,21 +36,21 @@ def named(name: str) -> Model:
 
 
 def known() -> str:
-    """Return the titles of the engines with a model, as words."""
+    """Return the titles of the simulated engines, as text."""
     return ", ".join(model.title for model in MODELS if model.made_by is not None)
 
 
 def of_model(objects: Iterable[Manifest], model: Model) -> list[Manifest]:
-    """Return objects without those that are other engines' own."""
+    """Return objects without those that belong to other engines."""
     others = [each for each in MODELS if each is not model]
     return [made for made in objects if model.is_of(made) or not any(each.is_of(made) for each in others)]
 
 
 def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
-    """Return the engine that objects are of, of several the one asked for by its target's name.
+    """Return the engine of some objects; `asked`, a target's name, selects one of several.
 
     Raises:
-        NoModelError: If that is not one engine with a model.
+        NoModelError: If there is not exactly one engine, or it cannot be simulated.
     """
     everything = list(objects)
     present: Sequence[Model] = [model for model in MODELS if any(model.is_of(made) for made in everything)]

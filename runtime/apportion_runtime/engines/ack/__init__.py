@@ -1,9 +1,10 @@
-"""ACK: kube-queue lets suspended jobs go as the quotas of an ElasticQuotaTree allow, and the scheduler keeps their pods to it.
+"""ACK: kube-queue releases suspended jobs within the quotas of an ElasticQuotaTree, and the scheduler enforces the
+quotas for their pods.
 
-Pure parts first: `amounts`, `tree`, `book`, `job_queue`, `jobs`, `queues`, `victims`, `stamps`. `kube_queue` and
-`scheduling`, with its `members`, act on the cluster by them, and `engine` is what the cluster asks.
+Pure parts: `amounts`, `tree`, `quota_accounts`, `job_queue`, `jobs`, `queues`, `victims`, `timestamps`. `kube_queue`
+and `scheduler`, with its `members`, act on the cluster; `engine` is the interface to the simulation.
 
-Neither ACK's scheduler nor the hosted kube-queue is open. What is done here is, in this order, what seed document 002
-and ACK's documentation say (ElasticQuotaTree, ack-kube-queue, "enable preemptive scheduling"), and what the public
-sources of kube-queue (kube-queue/kube-queue at b9bbeb9) and of its successor (koordinator-sh/koord-queue at 298e9a8c) do.
+Neither ACK's scheduler nor the hosted kube-queue is open source. This model follows, in this order, seed document 002
+and ACK's documentation (ElasticQuotaTree, ack-kube-queue, "enable preemptive scheduling"), and the public sources of
+kube-queue (kube-queue/kube-queue at b9bbeb9) and of its successor (koordinator-sh/koord-queue at 298e9a8c).
 """

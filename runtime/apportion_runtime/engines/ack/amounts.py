@@ -1,4 +1,4 @@
-"""Lists of resources as kube-queue counts them: cpu in millicores, everything else in whole units, rounded up.
+"""Resource lists in kube-queue's units: cpu in millicores, everything else in whole units, rounded up.
 
 Source: koordinator-sh/koord-queue at 298e9a8c, pkg/utils/resource.go; k8s.io/apimachinery pkg/api/resource for texts.
 """

@@ -1,4 +1,4 @@
-"""ACK as the simulated cluster knows it: kube-queue in front, the scheduler behind it, one tree of quotas for both."""
+"""The ACK engine: kube-queue and the scheduler, with one quota tree for both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RAY_JOB = ("ray.io", "RayJob")
 
 
 class Ack(PlainEngine):
-    """ACK's scheduler and kube-queue at work."""
+    """The ACK engine."""
 
     name = "ack"
 
@@ -52,17 +52,17 @@ class Ack(PlainEngine):
         return {shown[path]: None if above is None else shown[above] for path, above in self.tree.parents.items()}
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
-        """Take in what it acts upon."""
+        """Start the engine on the workloads of the simulation."""
         super().begin(workloads, pools)
         self.queue.begin(workloads)
         self.scheduler = AckScheduler(self.cluster_state, workloads, self.pods.facts, self._profiles, self.tree)
 
     def handlers(self) -> Handlers:
-        """Return what is done at events of the autoscaler, and when somebody changes a job's place in its queue."""
+        """Return the handlers of autoscaler events and of changes to queued jobs."""
         return {**super().handlers(), JobChanged: self.queue.change}
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return an object as the API server keeps it, a job whose annotation suspends it held back."""
+        """Return an object as it is stored; a job with the suspend annotation is suspended."""
         if not jobs.is_known(made):
             return super().admit(made)
         made = jobs.held_back(made)
@@ -76,19 +76,19 @@ class Ack(PlainEngine):
         return super().admit(made)
 
     def made(self, running: Running) -> None:
-        """Note the quota of a workload, and have it come into the queue of that if it is suspended."""
+        """Record the quota of a workload, and enqueue the workload if it is suspended."""
         path = self.tree.quota_of(running.manifest)
         if path is not None:
             self.cluster_state.history.workloads[running.number].queue = self._shown[path]
         self.queue.take_in(running)
 
     def finished(self, running: Running) -> None:
-        """Give back what a workload held."""
+        """Release the quota of a workload."""
         super().finished(running)
         self.queue.finished(running)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Read a pod that was just made; of a RayJob it is marked as one of a gang, as ACK's KubeRay marks it."""
+        """Read a new pod; a pod of a RayJob is marked as a gang member, as ACK's KubeRay does."""
         owner = made["metadata"]["ownerReferences"][0] if self.starts_together(running) else {}
         if owner.get("kind") == "RayCluster":
             n_members = sum(not slot.comes_last for slot in running.slots.values())
@@ -109,7 +109,7 @@ class Ack(PlainEngine):
         super().left(pod)
 
     def run_cycle(self) -> None:
-        """Let jobs go, and give places to pods."""
+        """Dequeue jobs, and place pods."""
         self.cluster_state.history.n_cycles += 1
         self.queue.run_cycle()
         waiting = self.pods.waiting()
@@ -123,7 +123,7 @@ class Ack(PlainEngine):
         self._sample()
 
     def _sample(self) -> None:
-        """Note the GPUs of the quotas where they changed: used, owed (what is asked for up to `min`), promised, asked for."""
+        """Record the GPUs of quotas that changed: used, fair (the request up to `min`), guaranteed, requested."""
         members, queue = self.scheduler.members, self.queue
         waiting: dict[str, int] = {}
         for pod in self.pods.waiting():
@@ -147,7 +147,7 @@ class Ack(PlainEngine):
 
 
 def _tree_of(cluster_state: ClusterState) -> Tree:
-    """Return the tree. Raises `UnreadableError` where there is not one, or one that cannot be read."""
+    """Return the quota tree. Raises `UnreadableError` if there is not exactly one, or if it is invalid."""
     found = [
         made for made in cluster_state.store.list("ElasticQuotaTree") if namespace_of(made) == names.TREE_NAMESPACE
     ]

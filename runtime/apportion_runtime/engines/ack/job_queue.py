@@ -1,13 +1,12 @@
-"""A queue of jobs: who is next, who keeps silent for a while because it was refused, and where everybody stands.
+"""A job queue: the next job, the jobs in backoff after a refusal, and the position of each job.
 
-* `Round`: whoever was refused keeps silent for a time that doubles with every attempt, and the next one is tried.
-* `Block`: nobody goes before the first one, also while that keeps silent.
-* `Priority`: as Round, and whenever something is given back, all are tried again at once in their order, so that nobody
-  takes what an earlier one waits for.
+* `Round`: a refused job backs off for a time that doubles with every attempt, and the next one is tried.
+* `Block`: no job is dequeued before the head, even while the head backs off.
+* `Priority`: like Round, but whenever quota is released, all jobs are retried immediately in order, so that no job
+  takes quota that an earlier one waits for.
 
-Source: kube-queue/kube-queue at b9bbeb9, pkg/queue/schedulingqueue (the two heaps, and how long one keeps silent), and
-koordinator-sh/koord-queue, pkg/queue/queuepolicies/schedulingqueuev2 (order, Block, what is done when something is
-given back).
+Source: kube-queue/kube-queue at b9bbeb9, pkg/queue/schedulingqueue (the two heaps and the backoff), and
+koordinator-sh/koord-queue, pkg/queue/queuepolicies/schedulingqueuev2 (order, Block, release of quota).
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from apportion_runtime.engines.ack.amounts import Amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
 IsVain = Callable[[str, int], bool]
-"""From a quota, and how often something of it had been given back, to whether it still refuses what it refused then."""
+"""Given a quota and its number of releases at a refusal: whether it would still refuse the same job."""
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 20.0
 
 
 class Policy(Enum):
-    """In which order jobs are tried."""
+    """The queueing policy."""
 
     ROUND = "Round"
     BLOCK = "Block"
@@ -41,19 +40,19 @@ class Policy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A QueueUnit: a job in its queue.
+    """A QueueUnit: a queued job.
 
     Attributes:
         job: The number of the workload; earlier ones have smaller numbers.
-        name: Of the QueueUnit: the job's with a suffix of its kind.
-        quota: The full name of the node of the tree that it counts at.
-        demand: What all its pods together ask for.
-        since: When it came into the queue, in seconds since 1970.
-        attempts: How often it was refused.
-        silent_until: When it is tried again; None while it is among those that are tried.
-        refused_by: The full name of the quota that had no room for it; empty where it was taken back, and keeps silent
-            whatever is given back.
-        n_given: How often something of that had been given back by then: until it is more, it is refused again.
+        name: The name of the QueueUnit: the job's name with a suffix for its kind.
+        quota: The path of its quota in the tree.
+        demand: The total request of its pods.
+        since: The time it was enqueued, in seconds since 1970.
+        attempts: The number of refusals.
+        silent_until: The end of its backoff; None while it is active.
+        refused_by: The path of the quota that refused it; empty if it was requeued, and backs off whatever quota is
+            released.
+        n_given: The number of releases of that quota at the refusal: until it grows, the job is refused again.
     """
 
     job: int
@@ -71,26 +70,26 @@ class Unit:
 
     @property
     def rank(self) -> tuple[int, float, int]:
-        """Where it stands: by priority, then by when it came."""
+        """Its sort key: priority, then arrival."""
         return (-self.priority, self.since, self.job)
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long a job keeps silent after it was refused: twice as long each time."""
+    """The backoff of a refused job, which doubles each time."""
 
     first_s: float = _FIRST_BACKOFF_S
     longest_s: float = _LONGEST_BACKOFF_S
 
     def after(self, attempts: int) -> float:
-        """Return how long it is after so many attempts, 1 and more."""
-        # What doubles for long enough is beyond any bound, and beyond what a float holds.
+        """Return the backoff after a number of attempts, at least 1."""
+        # Doubling often enough exceeds any bound, and the range of a float.
         return min(self.longest_s, self.first_s * 2.0 ** min(attempts - 1, 64))
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """A Queue object: its name, the node of the tree whose jobs it takes, and how it orders them."""
+    """A Queue object: its name, its quota, and its policy."""
 
     name: str
     quota: str
@@ -107,24 +106,24 @@ class JobQueue:
     units: dict[int, Unit] = field(default_factory=dict)
 
     def put(self, unit: Unit) -> None:
-        """Take in a job, or put another one in its place."""
+        """Add or replace a job."""
         self.units[unit.job] = unit
 
     def drop(self, job: int) -> Unit | None:
-        """Take a job out, and return it; None if it is not here."""
+        """Remove a job and return it; None if it is not in the queue."""
         return self.units.pop(job, None)
 
     def active(self) -> list[Unit]:
-        """Return those that are tried, first the one that is next."""
+        """Return the active jobs, the next one first."""
         return sorted((unit for unit in self.units.values() if unit.silent_until is None), key=lambda unit: unit.rank)
 
     def silent(self) -> list[Unit]:
-        """Return those that keep silent, first the one that is over it first."""
+        """Return the jobs in backoff, in order of its end."""
         kept = ((unit.silent_until, unit.rank, unit) for unit in self.units.values() if unit.silent_until is not None)
         return [unit for _, _, unit in sorted(kept, key=lambda each: each[:2])]
 
     def next(self) -> Unit | None:
-        """Return the one that is tried next; None where nobody is."""
+        """Return the next active job; None if there is none."""
         tried = [unit for unit in self.units.values() if unit.silent_until is None]
         if not tried:
             return None
@@ -132,11 +131,11 @@ class JobQueue:
         return best if self.settings.policy is not Policy.BLOCK or self._first() == [best] else None
 
     def _first(self) -> list[Unit]:
-        """Return the one that stands before all others, also if it keeps silent."""
+        """Return the head of the queue, even if it is in backoff."""
         return [min(self.units.values(), key=lambda unit: unit.rank)] if self.units else []
 
     def refuse(self, job: int, now: float, refused_by: str, n_given: int) -> Unit:
-        """Have a job keep silent because a quota had no room for it, and return it."""
+        """Put a refused job into backoff, and return it."""
         unit = self.units[job]
         attempts = unit.attempts + 1
         until = now + self.settings.backoff.after(attempts)
@@ -146,7 +145,7 @@ class JobQueue:
         return made
 
     def catch_up(self, now: float, is_vain: IsVain) -> None:
-        """Count the attempts that were in vain before now, because nothing had been given back since the one before."""
+        """Count the attempts until now that were bound to fail because no quota had been released."""
         for unit in list(self.units.values()):
             at = unit.silent_until
             if at is not None and at < now and _is_vain(unit, is_vain):
@@ -164,7 +163,7 @@ class JobQueue:
         return replace(unit, attempts=attempts, silent_until=at)
 
     def wake(self, now: float, is_vain: IsVain) -> bool:
-        """Have those be tried again that kept silent for long enough, unless it is in vain; tell whether there are any."""
+        """Reactivate jobs whose backoff ended, unless they would be refused again; return whether there are any."""
         return self._wake(
             unit
             for unit in self.units.values()
@@ -172,7 +171,7 @@ class JobQueue:
         )
 
     def given_back(self, is_vain: IsVain) -> bool:
-        """Have those be tried again whose policy does not wait when something is given back; tell whether there are any."""
+        """Reactivate the jobs that the policy retries when quota is released; return whether there are any."""
         if self.settings.policy is Policy.ROUND:
             return False
         units = self._first() if self.settings.policy is Policy.BLOCK else list(self.units.values())
@@ -189,7 +188,7 @@ class JobQueue:
         return bool(woken)
 
     def wakes_at(self, is_vain: IsVain) -> float | None:
-        """Return when the next one is over its silence for whom it is not in vain; None where nobody is."""
+        """Return the end of the next backoff whose job would not be refused again; None if there is none."""
         return min(
             (
                 unit.silent_until
@@ -200,7 +199,7 @@ class JobQueue:
         )
 
     def jump(self, job: int) -> Unit:
-        """Have a job go before all others, by the least priority that does it, and return it."""
+        """Move a job to the head, by the lowest priority that achieves it, and return it."""
         unit = self.units[job]
         others = [other for other in self.units.values() if other.job != job]
         first = min((other.rank for other in others), default=None)
@@ -210,7 +209,7 @@ class JobQueue:
         return unit
 
     def details(self) -> dict[str, list[dict[str, Any]]]:
-        """Return where everybody stands, as the status of the Queue has it."""
+        """Return the position of each job, as in the status of the Queue."""
         return {"active": _items(self.active()), "backoff": _items(self.silent())}
 
 
@@ -226,10 +225,9 @@ def _items(units: Iterable[Unit]) -> list[dict[str, Any]]:
 
 
 def read_queue(made: Manifest) -> QueueSettings:
-    """Return what a Queue object says.
+    """Return the settings of a Queue object.
 
-    A policy that kube-queue does not know orders jobs as by default. Raises `ValueError` for arguments that cannot be
-    read.
+    An unknown policy orders jobs like the default. Raises `ValueError` for invalid arguments.
     """
     queue = read(Queue, made)
     if queue.faults:

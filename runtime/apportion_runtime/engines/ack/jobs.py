@@ -1,4 +1,4 @@
-"""What kube-queue reads from a job: whether it is one of its own, what its pods ask for together, and its priority.
+"""What kube-queue reads from a job: whether its kind is supported, its total request, and its priority.
 
 Source: koordinator-sh/koord-queue at 298e9a8c, pkg/jobext/handles (rayjob.go, job.go, pytorchjob.go, tfjob.go,
 mpijob_v1alpha1.go) and pkg/framework/plugins/elasticquota/util.
@@ -26,25 +26,25 @@ _SUFFIXES: Mapping[tuple[str, str], str] = {
     ("kubeflow.org", "TFJob"): "tf-qu",
     ("kubeflow.org", "MPIJob"): "mpi-qu",
 }
-"""The kinds that it knows here, and what the name of each one's QueueUnit ends in."""
+"""The supported kinds, and the suffix of each one's QueueUnit."""
 _BY_ANNOTATION = "kubeflow.org"
-"""Arena's operators for this group's kinds look at an annotation."""
+"""Arena's operators for kinds of this group read an annotation."""
 _FIRST_ROLES = ("Master", "Launcher", "Chief")
 
 
 def is_known(job: Manifest) -> bool:
-    """Tell whether kube-queue knows a kind of job."""
+    """Tell whether kube-queue supports a kind of job."""
     return kind_of(job) in _SUFFIXES
 
 
 def held_back(job: Manifest) -> Manifest:
-    """Return a job suspended by its field whose annotation says so."""
+    """Return a job with its suspend field set if its annotation requests it."""
     by_annotation = kind_of(job)[0] == _BY_ANNOTATION and annotations_of(job).get(names.SUSPEND_ANNOTATION) == "true"
     return with_suspended(job, suspended=True) if by_annotation and is_known(job) and not is_suspended(job) else job
 
 
 def resumed(job: Manifest, at: str) -> dict[str, Any]:
-    """Return a job that left its queue at a moment."""
+    """Return a job that was dequeued at a given time."""
     said = {
         names.DEQUEUED_AT_ANNOTATION: at,
         **({names.SUSPEND_ANNOTATION: "false"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}),
@@ -53,7 +53,7 @@ def resumed(job: Manifest, at: str) -> dict[str, Any]:
 
 
 def suspended(job: Manifest) -> dict[str, Any]:
-    """Return a job that is back in its queue."""
+    """Return a job that was requeued."""
     said = {names.SUSPEND_ANNOTATION: "true"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}
     made = noted(with_suspended(job, suspended=True), said)
     del made["metadata"]["annotations"][names.DEQUEUED_AT_ANNOTATION]
@@ -73,9 +73,9 @@ def unit_name(job: Manifest) -> str:
 
 
 def demand(job: Manifest) -> dict[str, int]:
-    """Return what a job's pods ask for together. Raises `ValueError` for what is no amount.
+    """Return the total request of a job's pods. Raises `ValueError` for an invalid amount.
 
-    The pod that submits a RayJob is left out, as kube-queue leaves it out.
+    The submitter pod of a RayJob does not count, as in kube-queue.
     """
     return total(
         times(pod_requests(defaulted(template.get("spec") or {})), count) for template, count in _templates(job)
@@ -98,7 +98,7 @@ def _templates(job: Manifest) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 
 def priority(job: Manifest, store: ClusterApi) -> int:
-    """Return a job's priority in its queue: that of its pods' class; 0 where they name none, or one that is not there."""
+    """Return a job's priority in its queue: that of its pods' class; 0 if they have none or it does not exist."""
     spec = _speaking(job).get("spec") or {}
     found = store.get("PriorityClass", "", spec.get("priorityClassName") or "")
     said = spec.get("priority") if found is None else found.get("value")
@@ -106,7 +106,7 @@ def priority(job: Manifest, store: ClusterApi) -> int:
 
 
 def _speaking(job: Manifest) -> Mapping[str, Any]:
-    """Return the template that says the job's priority: a head's, or that of a role that is not the first one."""
+    """Return the template that determines the job's priority: the head's, or that of a role other than the first."""
     if kind_of(job) in (_RAY_JOB, _JOB):
         return next(_templates(job))[0]
     roles: Mapping[str, Any] = nested(job, "spec", ROLES[str(job["kind"])]) or {}
@@ -115,6 +115,6 @@ def _speaking(job: Manifest) -> Mapping[str, Any]:
 
 
 def is_preemptible(job: Manifest) -> bool:
-    """Tell whether a job may use what is lent; one that says nothing may (`--defaultPreemptible`, on unless set)."""
+    """Tell whether a job may borrow quota; by default it may (`--defaultPreemptible` is true by default)."""
     said = [labels_of(job).get(key, "") for key in names.PREEMPTIBLE_LABELS]
     return "true" in said or not any(said)

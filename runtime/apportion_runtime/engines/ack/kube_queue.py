@@ -1,11 +1,10 @@
-"""kube-queue at work: suspended jobs come into the queue of their quota, and are let go when it has room for them.
+"""kube-queue: suspended jobs are enqueued in the queue of their quota, and dequeued when the quota has room.
 
-Queues take turns, those of a higher priority first, with one job each, until nobody is left to try. A job that is let go
-holds its quota until it is over. One whose pods do not run in time goes back into its queue, where it keeps silent first,
-if the scenario's `requeue` says how long is in time.
+Queues take turns by priority, one job each, until no job is left to try. A dequeued job holds its quota until it
+finishes. If the scenario sets `requeue`, a job whose pods do not start within that time is requeued in backoff.
 
-Source: kube-queue/kube-queue at b9bbeb9, pkg/scheduler/scheduler.go; koordinator-sh/koord-queue at 298e9a8c, pkg/scheduler
-and pkg/jobext/framework/default_job_reconciler.go (what happens to a job's suspension).
+Source: kube-queue/kube-queue at b9bbeb9, pkg/scheduler/scheduler.go; koordinator-sh/koord-queue at 298e9a8c,
+pkg/scheduler and pkg/jobext/framework/default_job_reconciler.go (suspending and resuming jobs).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class KubeQueue:
     Args:
         cluster_state: What is simulated.
         tree: The quotas.
-        gangs: Knows what the group of a job's pods will be called.
+        gangs: Gives the group names of jobs.
     """
 
     def __init__(self, cluster_state: ClusterState, tree: Tree, gangs: Gangs) -> None:
@@ -54,22 +53,22 @@ class KubeQueue:
         self.accounts = QuotaAccounts(tree)
         self._queue_of: dict[int, JobQueue] = {}
         self._let_go: dict[int, tuple[Unit, JobQueue, float]] = {}
-        """The jobs that hold their quota, and since when."""
+        """The dequeued jobs, with their queue and the time."""
         self._changed: dict[str, None] = {}
         self._ranks = {name: number for number, name in enumerate(self.queues)}
         self._busy: dict[str, JobQueue] = {}
-        """The queues that have jobs, in the order in which they take turns."""
+        """The non-empty queues, in the order in which they take turns."""
         self.asked: dict[str, int] = dict.fromkeys(tree.quotas, 0)
-        """GPUs that the jobs in the queues ask for, by the quota they count at, with everything below it."""
+        """GPUs requested by queued jobs, by quota, including its descendants."""
         self.touched: dict[str, None] = {}
-        """The quotas of which that changed; whoever looks clears it."""
+        """The quotas whose usage changed; the reader clears it."""
 
     def begin(self, workloads: Workloads) -> None:
-        """Take in what holds jobs and lets them go."""
+        """Set the workloads, which suspend and resume jobs."""
         self._workloads = workloads
 
     def take_in(self, running: Running) -> None:
-        """Have a job that was made come into its queue, if it is suspended and of a kind that is known."""
+        """Enqueue a new job if it is suspended and of a supported kind."""
         if not running.is_suspended:
             return
         cluster_state, job = self._cluster_state, running.manifest
@@ -122,7 +121,7 @@ class KubeQueue:
         cluster_state.note("waiting", workload=running.number, why=why)
 
     def run_cycle(self) -> None:
-        """Let go whom the quotas have room for."""
+        """Dequeue the jobs that fit into their quotas."""
         self._take_back()
         vain = self.accounts.is_vain
         for queue in self._busy.values():
@@ -167,7 +166,7 @@ class KubeQueue:
         self._workloads.change(unit.job, jobs.resumed(running.manifest, self._stamp()))
 
     def _take_back(self) -> None:
-        """Have jobs go back into their queues whose pods did not run in time."""
+        """Requeue jobs whose pods did not start in time."""
         cluster_state, limit = self._cluster_state, self._cluster_state.timing.requeue_s
         if limit is None:
             return
@@ -188,7 +187,7 @@ class KubeQueue:
         return self._cluster_state.history.workloads[number].started_s is not None
 
     def finished(self, running: Running) -> None:
-        """A job is over: it leaves its queue, or gives back its quota."""
+        """A job has finished: remove it from its queue, or release its quota."""
         number = running.number
         queue, held = self._queue_of.get(number), self._let_go.pop(number, None)
         if running.is_suspended:
@@ -210,7 +209,7 @@ class KubeQueue:
                 self._note_change(queue)
 
     def change(self, event: JobChanged) -> None:
-        """Have a queued job stand elsewhere in its queue: somebody changed the priority of its QueueUnit."""
+        """Change the priority of a queued job's QueueUnit."""
         cluster_state = self._cluster_state
         number = next(
             (
@@ -291,7 +290,7 @@ class KubeQueue:
         self._changed[queue.settings.name] = None
 
     def _publish(self) -> None:
-        """Write where everybody stands into the status of the queues where that changed."""
+        """Write the positions of jobs into the status of queues that changed."""
         for name in self._changed:
             details = {"queueItemDetails": self.queues[name].details()}
             self._cluster_state.store.patch_status("Queue", names.QUEUE_NAMESPACE, name, details)

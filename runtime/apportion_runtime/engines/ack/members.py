@@ -1,4 +1,4 @@
-"""The pods that ACK's scheduler knows: each one's quota and gang, and what those use that have a place."""
+"""The pods of ACK's scheduler: the quota and gang of each, and the usage of placed pods."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Member:
     """A pod.
 
     Attributes:
-        quota: The full name of the node of the tree that it counts at; None where it counts nowhere.
-        gang: What names its gang; a pod that is in none is one by itself, by its uid.
-        minimum: How many pods of the gang get their places together.
-        since: When it was made, in seconds since 1970.
+        quota: The path of its quota in the tree; None if it has none.
+        gang: The key of its gang; its uid if it is in none.
+        minimum: The minimum number of pods of the gang.
+        since: Its creation time, in seconds since 1970.
     """
 
     quota: str | None
@@ -31,11 +31,11 @@ class Member:
 
 
 class Members:
-    """The pods by uid, and what is used of each quota.
+    """The pods by uid, and the usage of each quota.
 
     Attributes:
-        used: By full name of a quota what its pods use that have a place, with everything below it.
-        touched: The quotas of which that changed; whoever looks clears it.
+        used: The usage of placed pods by path of the quota, including its descendants.
+        touched: The quotas whose usage changed; the reader clears it.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -51,7 +51,7 @@ class Members:
         return self._known[uid]
 
     def take_in(self, made: Manifest, now: float) -> None:
-        """A pod was made."""
+        """A pod was created."""
         metadata = made["metadata"]
         labels = labels_of(made)
         gang, minimum = metadata["uid"], 1
@@ -62,7 +62,7 @@ class Members:
         self._n_in[gang] = self._n_in.get(gang, 0) + 1
 
     def place(self, uid: str, request: Amounts) -> None:
-        """A pod got its place."""
+        """A pod was placed."""
         member = self._known[uid]
         self._placed.setdefault(member.gang, {})[uid] = request
         self.use(member.quota, request)
@@ -71,7 +71,7 @@ class Members:
             self.touched[member.quota] = None
 
     def left(self, uid: str) -> bool:
-        """A pod is gone; tell whether it was the last one of its gang."""
+        """Remove a pod; return whether it was the last one of its gang."""
         member = self._known.pop(uid, None)
         if member is None:
             return False
@@ -89,20 +89,20 @@ class Members:
         return True
 
     def n_placed(self, gang: str) -> int:
-        """Return how many pods of a gang have a place."""
+        """Return the number of placed pods of a gang."""
         return len(self._placed.get(gang, ()))
 
     def placed(self, quota: str) -> Iterator[tuple[str, Amounts]]:
-        """Yield the pods of a quota that have a place, and what they ask for."""
+        """Yield the placed pods of a quota with their requests."""
         for uid in self._of_quota.get(quota, ()):
             yield uid, self._placed[self._known[uid].gang][uid]
 
     def use(self, quota: str | None, request: Amounts) -> None:
-        """Count what a pod asks for, also of one whose place is only assumed."""
+        """Charge a pod's request, including that of an assumed pod."""
         if quota is not None:
             add(self._tree, self.used, quota, request)
 
     def give_back(self, quota: str | None, request: Amounts) -> None:
-        """Count it no more."""
+        """Release a pod's request."""
         if quota is not None:
             add(self._tree, self.used, quota, request, sign=-1)

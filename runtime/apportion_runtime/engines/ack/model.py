@@ -1,4 +1,4 @@
-"""How a simulation recognises and creates ACK, and what kube-queue expects of workloads in short form."""
+"""How a simulation recognises and creates ACK, and how kube-queue expects workloads in short form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUEUED = frozenset(
 
 
 def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
-    """Return a job suspended, so that kube-queue lets it go; a RayJob's cluster goes with it, and is a gang."""
+    """Return a suspended job for kube-queue to dequeue; a RayJob's cluster is deleted with it, and is a gang."""
     if kind_of(made) not in _QUEUED:
         return made
     held = with_suspended(made, suspended=True)
@@ -35,7 +35,7 @@ MODEL = Model(
     "ACK (ElasticQuotaTree and kube-queue)",
     of_kinds((TREE_GROUP, "ElasticQuotaTree"), (QUEUE_GROUP, "Queue")),
     made_by=Ack,
-    # A job's queue is its quota, which the job's namespace names as well.
+    # A job's queue is its quota, which the job's namespace also selects.
     workload_labels=WorkloadLabels(
         finished=_for_kube_queue,
         queue_labels=by(QUOTA_LABEL),

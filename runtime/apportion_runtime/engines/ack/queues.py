@@ -1,7 +1,7 @@
-"""The Queue objects: one for each node of the tree, inner ones and the root included, made where none names the node.
+"""The Queue objects: one for each node of the tree, including inner nodes and the root; missing ones are created.
 
-kube-queue finds the queue of a quota by the annotation that says the quota's full name, never by the queue's own name,
-which it generates. Source: koordinator-sh/koord-queue at 298e9a8c, elastic_quota_tree.go (Mapping, syncQueues).
+kube-queue finds the queue of a quota by the annotation with the quota's path, never by the queue's generated name.
+Source: koordinator-sh/koord-queue at 298e9a8c, elastic_quota_tree.go (Mapping, syncQueues).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _LONGEST = 58
 
 
 def is_queue(made: Manifest) -> bool:
-    """Tell whether an object is a queue that kube-queue looks at."""
+    """Tell whether an object is a queue that kube-queue reads."""
     return kind_of(made) == (QUEUE_GROUP, "Queue") and namespace_of(made) == QUEUE_NAMESPACE
 
 
 def settings(tree: Tree, objects: Iterable[Manifest]) -> tuple[dict[str, QueueSettings], list[dict[str, Any]]]:
-    """Return the queues by name, and the objects of those that are missing. Raises `ValueError`."""
+    """Return the queues by name, and objects for the missing ones. Raises `ValueError`."""
     known: dict[str, QueueSettings] = {}
     for made in objects:
         if is_queue(made):
@@ -64,10 +64,10 @@ def _generated(quota: Quota) -> dict[str, Any]:
 
 
 def queue_of(job: Manifest, quota: Quota, queues: Iterable[QueueSettings], objects: Iterable[Manifest]) -> str:
-    """Return the name of the queue that a job of a quota goes to.
+    """Return the name of the queue for a job of a quota.
 
     Raises:
-        ValueError: If it names one that does not take it, in kube-queue's words.
+        ValueError: If the job selects a queue that does not accept it, with kube-queue's message.
     """
     asked = annotations_of(job).get(QUEUE_NAME_ANNOTATION, "")
     if not asked:

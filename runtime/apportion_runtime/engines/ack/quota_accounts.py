@@ -1,12 +1,12 @@
-"""kube-queue's quota accounting: what dequeued jobs hold, and whether one more may be dequeued.
+"""kube-queue's quota accounting: the usage of dequeued jobs, and whether another one may be dequeued.
 
-A job holds what it asks for from the moment it leaves its queue until it is over, whatever its pods do meanwhile. One that
-is preemptible may take its quota, and every one above it, up to `max`; one that is not is held to `min`, and passes
-`max` by: it shall leave, so that the scheduler takes back what is lent.
+A job holds its request from the time it is dequeued until it finishes, whatever its pods do. A preemptible job may
+use its quota and its ancestors up to `max`; a non-preemptible job is limited to `min` and not checked against `max`:
+it must be dequeued for the scheduler to reclaim lent quota.
 
-With what its quota is promised a job leaves in either case, even where those above it are full: seed document 002 has it
-that the scheduler then takes back what others borrowed, which it cannot do for pods that do not exist. koord-queue lets
-only jobs go there that are not preemptible.
+Within the `min` of its quota a job is dequeued in either case, even if the ancestors are full: by seed document 002,
+the scheduler then reclaims what others borrowed, which it cannot do for pods that do not exist. koord-queue dequeues
+only non-preemptible jobs in this case.
 
 Source: koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota/elastic_quota_tree.go (Filter) and
 elasticquotatree/elasticquota.go.
@@ -23,12 +23,12 @@ from apportion_runtime.engines.ack.tree import Quota, Tree
 from apportion_runtime.sim.api.pod_requests import total
 
 _NO_BOUND = 2**31 - 1
-"""An amount from which on kube-queue takes a bound for none; it counts memory in bytes (`rQuant < math.MaxInt32`)."""
+"""Limits of at least this amount are unlimited to kube-queue; it counts memory in bytes (`rQuant < math.MaxInt32`)."""
 _JOBS = "jobs"
 
 
 class Refusal(NamedTuple):
-    """Why a job may not leave its queue, and the full name of the quota that has no room for it."""
+    """The path of the quota that refuses a job, and the reason."""
 
     at: str
     why: str

@@ -1,9 +1,9 @@
 """ACK's scheduler: kube-scheduler with quotas of a tree, gangs, and preemption by quota in place of that by priority.
 
-A pod needs room in its quota and in every one above it, and then a node. The pods of a gang get their places together, or
-none does: then each of them has the event `GangFailedScheduling`, and the gang keeps silent for a second, and for twice as
-long each time, up to ten seconds. After that it is tried again once a pod left its place or a node changed; kube-scheduler
-tries after five minutes in any case, which finds nothing where nothing changed.
+A pod needs room in its quota and in every ancestor, and then a node. The pods of a gang are placed together, or not at
+all: then each of them gets the event `GangFailedScheduling`, and the gang backs off for a second, which doubles each time
+up to ten seconds. After that it is retried when a pod leaves or a node changes; kube-scheduler also retries after five
+minutes, which has no effect without a change.
 
 Source: ACK's documentation of capacity scheduling and preemption; for gangs and what a held pod is told,
 kubernetes-sigs/scheduler-plugins (pkg/coscheduling, pkg/capacityscheduling); seed document 002 for the event.
@@ -41,7 +41,7 @@ class Gang:
     """Pods that want places together; one that is in no gang is one by itself.
 
     Attributes:
-        key: What names it.
+        key: Its key.
         minimum: How many pods get their places together.
         n_placed: How many have one.
         pods: Those that have none.
@@ -54,24 +54,24 @@ class Gang:
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one pod by itself, or pods that need nobody else."""
+        """Whether it is a single pod, or pods without a gang minimum."""
         return self.minimum <= 1
 
     @property
     def priority(self) -> int:
-        """The highest among its pods that have no place."""
+        """The highest priority of its unplaced pods."""
         return max(pod.priority for pod in self.pods)
 
 
 @dataclass(slots=True)
 class Attempts:
-    """How often a gang found no places, and when it is tried again.
+    """The failed attempts of a gang, and the time of the next one.
 
     Attributes:
-        cycle: How often.
-        since: When that was last.
-        version: How often the cluster had changed by then.
-        awaited: Whose pods leave for it.
+        cycle: The number of attempts.
+        since: The time of the last attempt.
+        version: The version of the cluster at the last attempt.
+        awaited: The pods that are being evicted for it.
     """
 
     cycle: int = 0
@@ -80,19 +80,19 @@ class Attempts:
     awaited: frozenset[str] = frozenset()
 
     def again_at(self, version: int) -> float:
-        """Return from when on it is tried again."""
+        """Return the time of the next attempt."""
         if not self.cycle:
             return 0.0
         return math.inf if self.version == version else self.since + _BACKOFF.after(self.cycle)
 
 
 class AckScheduler(KubeScheduler):
-    """A scheduler of pods that count at quotas.
+    """A scheduler of pods with quotas.
 
     Args:
         cluster_state: What is simulated.
-        workloads: Told of pods that were given a place.
-        facts: Returns what is known of a pod by its uid.
+        workloads: Notified of placed pods.
+        facts: Returns the facts of a pod by its uid.
         profiles: By `schedulerName`.
         tree: The quotas.
     """
@@ -110,12 +110,12 @@ class AckScheduler(KubeScheduler):
         self.members = Members(tree)
         self._attempts: dict[str, Attempts] = {}
         self._set_aside: dict[str, str] = {}
-        """The nominated nodes of pods whose place is assumed."""
+        """The nominated nodes of assumed pods."""
         self._version = 0
         self._nodes_then: Sequence[Node] = ()
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone, and gives back what it used."""
+        """Remove a pod, and release its usage."""
         gang = self.members[pod.uid].gang
         self._attempts.pop(pod.uid, None)
         self._version += pod.is_bound
@@ -123,14 +123,14 @@ class AckScheduler(KubeScheduler):
             self._attempts.pop(gang, None)
 
     def bind(self, pod: PodFacts, node: NodeState) -> bool:
-        """Give a pod its place, and count it at its quota; tell whether the cluster let it have that."""
+        """Bind a pod, and charge its quota; return whether the cluster allowed it."""
         if not super().bind(pod, node):
             return False
         self.members.place(pod.uid, pod.request)
         return True
 
     def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
-        """Give places to pods and gangs, the most important and then the oldest first; return those that got none."""
+        """Place pods and gangs by priority, then age; return the unplaced ones."""
         cluster_state = self._cluster_state
         if not waiting:
             return []
@@ -160,7 +160,7 @@ class AckScheduler(KubeScheduler):
             failed = self._try(gang)
             unplaced.extend(failed)
             if len(cluster_state.history.taken) > n_evicted:
-                # What leaves for these pods may leave room for others, too.
+                # Evictions for these pods may also make room for others.
                 hopeless.clear()
             elif failed and kind is not None and first.uid not in self._nominated:
                 hopeless[kind] = failed[0]
@@ -170,7 +170,7 @@ class AckScheduler(KubeScheduler):
         return unplaced
 
     def _gangs(self, waiting: Sequence[PodFacts]) -> Iterator[Gang]:
-        """Yield the gangs that want places, in the order of their first pods."""
+        """Yield the pending gangs, in the order of their first pods."""
         found: dict[str, Gang] = {}
         for pod in waiting:
             member = self.members[pod.uid]
@@ -202,7 +202,7 @@ class AckScheduler(KubeScheduler):
         return failed
 
     def _fail(self, gang: Gang, failed: Sequence[Unplaced]) -> list[Unplaced]:
-        """A gang has no places: say so of each of its pods, have it wait, and make room for it where it may."""
+        """Record the failure of a gang for each of its pods, and preempt for it if it may."""
         cluster_state, attempts = self._cluster_state, self._note_failure(gang.key)
         why = failed[0].why
         for pod in gang.pods:
@@ -220,7 +220,7 @@ class AckScheduler(KubeScheduler):
         return attempts
 
     def _assume(self, pods: Sequence[PodFacts]) -> tuple[Places, list[Unplaced]]:
-        """Return places for pods, as if they had them already, and those that have none."""
+        """Assume nodes for pods; return the placements and the unplaced pods."""
         places: Places = []
         failed: list[Unplaced] = []
         for pod in pods:
@@ -244,7 +244,7 @@ class AckScheduler(KubeScheduler):
             node.add(pod)
             self.members.use(quota, pod.request)
             places.append((pod, node))
-            # A pod that stands somewhere is promised no place beside that.
+            # A placed pod has no other nominated node.
             nominated = self._nominated.pop(pod.uid, None)
             if nominated is not None:
                 self._set_aside[pod.uid] = nominated
@@ -258,7 +258,7 @@ class AckScheduler(KubeScheduler):
                 self._nominated[pod.uid] = self._set_aside.pop(pod.uid)
 
     def _make_room(self, key: str, pods: Sequence[PodFacts]) -> None:
-        """Evict whom the quotas let pods take the places of, if that gives a place to each of them."""
+        """Evict the victims that the quotas allow, if all pods then fit."""
         cluster_state = self._cluster_state
         attempts = self._attempts.get(key)
         if attempts is not None and any(uid in cluster_state.pods for uid in attempts.awaited):
@@ -280,7 +280,7 @@ class AckScheduler(KubeScheduler):
         self._attempts.setdefault(key, Attempts()).awaited = frozenset(pod.uid for pod in going)
 
     def _wanting(self, quota: str | None, pods: Sequence[PodFacts]) -> PendingGang:
-        """Return what pods ask for, with those of their quota for which others leave already."""
+        """Return the requests of pods, including those of their quota that have evictions under way."""
         asking = {pod.uid: pod for pod in pods}
         for uid in self._nominated:
             facts = self._facts(uid)
@@ -289,7 +289,7 @@ class AckScheduler(KubeScheduler):
         return PendingGang(quota, total(pod.request for pod in asking.values()), max(pod.priority for pod in pods))
 
     def _standing(self, quota: str) -> Iterator[PlacedPod]:
-        """Yield the pods of a quota that have a place and are not leaving it."""
+        """Yield the placed pods of a quota that are not terminating."""
         for uid, request in self.members.placed(quota):
             if not self._cluster_state.pods[uid].leaving:
                 member, facts = self.members[uid], self._facts(uid)
@@ -297,7 +297,7 @@ class AckScheduler(KubeScheduler):
                 yield PlacedPod(uid, member.quota, request, facts.priority, member.since)
 
     def _without(self, pods: Sequence[PodFacts], gone: Sequence[PlacedPod]) -> Places | None:
-        """Return places for pods once others are gone; None where one of them has none."""
+        """Return placements for pods after the eviction of others; None if any does not fit."""
         left: Places = []
         for held in gone:
             facts, node = self._facts(held.uid), self.nodes.get(self._cluster_state.pods[held.uid].record.node or "")

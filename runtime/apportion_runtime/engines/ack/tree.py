@@ -1,4 +1,4 @@
-"""The ElasticQuotaTree: what each node is promised (`min`), what it may use at most (`max`), and whose namespaces it has.
+"""The ElasticQuotaTree: the guarantee (`min`), limit (`max`) and namespaces of each node.
 
 Source: koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota/elasticquotatree/elasticquota.go.
 """
@@ -19,7 +19,7 @@ from apportion_runtime.engines.ack.amounts import Amounts, amounts, minus
 
 
 class TreeError(ValueError):
-    """A tree that cannot be read, with the node at fault."""
+    """An invalid tree; the message names the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class Quota:
 
     Attributes:
         name: Its own name.
-        path: Its full name: `root/algorithm/video`.
-        parent: The full name of the one above; None for the root.
-        minimum: What it is promised; a resource that is left out is promised nothing.
-        maximum: What it may use; a resource that is left out has no bound.
-        kept: What it is promised and does not lend, where it says so.
-        namespaces: Whose jobs and pods count here.
+        path: Its path: `root/algorithm/video`.
+        parent: The path of its parent; None for the root.
+        minimum: Its guarantee; 0 for a resource without an entry.
+        maximum: Its limit; a resource without an entry is unlimited.
+        kept: The part of the guarantee that it does not lend, if it has a lend limit.
+        namespaces: The namespaces whose jobs and pods it counts.
     """
 
     name: str
@@ -46,13 +46,13 @@ class Quota:
 
     @property
     def has_no_guarantee(self) -> bool:
-        """Whether everything that it uses is lent."""
+        """Whether all its usage is borrowed."""
         return not any(self.minimum.values())
 
     def holds_to_min(self, amount: Amounts, used: Amounts) -> bool:
-        """Tell whether it has no more than it is promised once it has some amount, too.
+        """Tell whether its usage plus an amount is within its guarantee.
 
-        A resource that it says nothing of does not count; one that it only bounds is promised nothing.
+        A resource without `min` and `max` does not count; one with `max` only has no guarantee.
         """
         return all(
             used.get(name, 0) + asked <= self.minimum.get(name, 0)
@@ -65,8 +65,8 @@ class Quota:
 class Tree:
     """The nodes by full name, parents before their children.
 
-    ACK's documentation wants names to be unique in the whole tree. Where they are not, as in seed document 002's own, a
-    label names the last node of a name; namespaces name each.
+    ACK's documentation requires unique names in the whole tree. If they are not, as in seed document 002, a label
+    selects the last node of a name; namespaces select each.
     """
 
     quotas: Mapping[str, Quota]
@@ -76,21 +76,21 @@ class Tree:
 
     @property
     def parents(self) -> dict[str, str | None]:
-        """Of each node the one above."""
+        """The parent of each node."""
         return {path: quota.parent for path, quota in self.quotas.items()}
 
     def shown(self) -> dict[str, str]:
-        """Return what each node is called in reports: its own name, or its full name where another one has that, too."""
+        """Return the name of each node in reports: its own name, or its path if the name is not unique."""
         counts = Counter(quota.name for quota in self.quotas.values())
         return {path: quota.name if counts[quota.name] == 1 else path for path, quota in self.quotas.items()}
 
     @property
     def has_unlent(self) -> bool:
-        """Whether some node lends less than it is promised."""
+        """Whether any node lends less than its guarantee."""
         return any(quota.kept for quota in self.quotas.values())
 
     def upward(self, path: str) -> Iterator[Quota]:
-        """Yield a node and those above it."""
+        """Yield a node and its ancestors."""
         at: str | None = path
         while at is not None:
             quota = self.quotas[at]
@@ -98,7 +98,7 @@ class Tree:
             at = quota.parent
 
     def quota_of(self, made: Manifest) -> str | None:
-        """Return the full name of the node that a job or a pod counts at; None where it counts nowhere."""
+        """Return the path of the quota of a job or pod; None if it has none."""
         labels = labels_of(made)
         for key in QUOTA_LABELS:
             if key in labels:
@@ -110,7 +110,7 @@ def read_tree(made: Manifest) -> Tree:
     """Return the tree that an object describes.
 
     Raises:
-        TreeError: If a node cannot be read.
+        TreeError: If a node is invalid.
     """
     tree = read(ElasticQuotaTree, made)
     if tree.root is None:
@@ -138,7 +138,7 @@ def read_tree(made: Manifest) -> Tree:
 def _by_name(
     path: str, quotas: Mapping[str, Quota], children: Mapping[str, tuple[str, ...]]
 ) -> Iterator[tuple[str, str]]:
-    """Yield names and what they are of, children before their parents; kube-queue keeps the last one of a name."""
+    """Yield names and paths, children before their parents; kube-queue keeps the last one of a name."""
     for child in children[path]:
         yield from _by_name(child, quotas, children)
     yield quotas[path].name, path
@@ -152,7 +152,7 @@ def _amounts(written: Mapping[str, Written], at: str) -> dict[str, int]:
 
 
 def _kept(node: QuotaNode, minimum: Amounts) -> dict[str, int]:
-    """Return what a node does not lend: its `min` less its lend limit, which lends nothing of what it leaves out."""
+    """Return the part of `min` above the lend limit; a resource without a lend limit is not lent."""
     written = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
     if written is None:
         return {}

@@ -1,11 +1,11 @@
-"""Whose pods ACK's scheduler takes for pods that found no place.
+"""Victim selection of ACK's scheduler.
 
-All pods of a gang that have no place are taken together: either each of them gets one, or nobody is evicted for them. A
-gang whose quota, with all that it asks for, is within its `min` may take the pods of other quotas that use more than
-theirs; one beyond takes pods of its own quota alone, of a lower priority. What counts at no quota takes nothing.
+The unplaced pods of a gang are handled together: either all of them fit, or nothing is evicted. A gang whose quota
+including its request is within `min` may evict pods of other quotas that use more than their `min`; otherwise it may
+evict only pods of lower priority in its own quota. Pods without a quota do not preempt.
 
-Who goes first is documented as a matter of priority, availability and age. Here it is the lowest priority, then quotas
-that are promised nothing, then the newest pod; from those whom it takes, whoever is not needed after all stays.
+The documented victim order is priority, availability and age. Here it is the lowest priority, then quotas without a
+guarantee, then the newest pod; victims that turn out to be unnecessary are kept.
 
 Source: https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/enable-preemptive-scheduling.
 """
@@ -19,25 +19,25 @@ from apportion_runtime.engines.ack.amounts import Amounts, minus
 from apportion_runtime.engines.ack.tree import Tree
 
 Used = Mapping[str, dict[str, int]]
-"""By full name of a quota what its pods use, with everything below it."""
+"""Usage by path of the quota, including its descendants."""
 RECLAIM, PREEMPT = "reclaim", "preempt"
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedPod:
-    """A pod that has a place; `quota` None counts nowhere."""
+    """A placed pod; `quota` is None if it has none."""
 
     uid: str
     quota: str | None
     amount: Amounts
     priority: int
     since: float
-    """When it was made, in seconds since 1970."""
+    """Its creation time, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingGang:
-    """The pods of a gang that have no place: what they ask for together, and the highest priority among them."""
+    """The unplaced pods of a gang: their total request and highest priority."""
 
     quota: str | None
     amount: Amounts
@@ -45,7 +45,7 @@ class PendingGang:
 
 
 def add(tree: Tree, used: Used, quota: str, amount: Amounts, *, sign: int = 1) -> None:
-    """Add what a pod asks for to what is used of its quota, and of those above it; or take it away again."""
+    """Add a pod's request to the usage of its quota and the ancestors, or subtract it."""
     for each in tree.upward(quota):
         held = used[each.path]
         for name, value in amount.items():
@@ -53,7 +53,7 @@ def add(tree: Tree, used: Used, quota: str, amount: Amounts, *, sign: int = 1) -
 
 
 def over_max(tree: Tree, used: Used, quota: str | None, amount: Amounts) -> str | None:
-    """Return the full name of the quota that has no room for what a pod asks for; None where all have."""
+    """Return the path of the quota that a pod's request would exceed; None if it fits."""
     if quota is None:
         return None
     for each in tree.upward(quota):
@@ -65,13 +65,13 @@ def over_max(tree: Tree, used: Used, quota: str | None, amount: Amounts) -> str 
 
 
 def is_within_min(tree: Tree, used: Used, wanting: PendingGang) -> bool:
-    """Tell whether a quota has no more than it is promised once a gang has its places."""
+    """Tell whether a quota is within its guarantee once a gang is placed."""
     assert wanting.quota is not None
     return tree.quotas[wanting.quota].holds_to_min(wanting.amount, used[wanting.quota])
 
 
 def is_over_min(tree: Tree, used: Used, quota: str) -> bool:
-    """Tell whether a quota has more of something than it is promised."""
+    """Tell whether a quota uses more of any resource than its guarantee."""
     return not tree.quotas[quota].holds_to_min(used[quota], {})
 
 
@@ -82,14 +82,14 @@ def victims(
     placed: Callable[[str], Iterable[PlacedPod]],
     fits: Callable[[Sequence[PlacedPod]], bool],
 ) -> tuple[str, tuple[PlacedPod, ...]] | None:
-    """Return by which right pods are taken, and which ones; None where no eviction would help.
+    """Return the victims and the action that allows their eviction; None if no eviction would help.
 
     Args:
         tree: The quotas.
-        used: What is used of each.
-        wanting: The gang.
-        placed: Returns the pods of a quota that have a place, without those that are leaving it.
-        fits: Told who would be gone, tells whether every pod of the gang would have a place.
+        used: The usage of each.
+        wanting: The pending gang.
+        placed: Returns the placed pods of a quota that are not terminating.
+        fits: Returns whether every pod of the gang fits without some pods.
     """
     if wanting.quota is None:
         return None
@@ -105,7 +105,7 @@ def victims(
 
 
 def _lenders(tree: Tree, used: Used, placed: Callable[[str], Iterable[PlacedPod]], but_for: str) -> list[PlacedPod]:
-    """Return the pods of other quotas in the order in which they go, as long as their quota has more than its `min`."""
+    """Return pods of other quotas in victim order, as long as their quota uses more than its `min`."""
     left = {path: dict(used[path]) for path in tree.quotas if path != but_for and is_over_min(tree, used, path)}
     going: list[PlacedPod] = []
     for pod in _in_order(tree, (pod for path in left for pod in placed(path))):
@@ -117,7 +117,7 @@ def _lenders(tree: Tree, used: Used, placed: Callable[[str], Iterable[PlacedPod]
 
 
 def _in_order(tree: Tree, pods: Iterable[PlacedPod]) -> list[PlacedPod]:
-    """Return pods that count somewhere, first the one that goes first; of those made at one moment the last one."""
+    """Return pods with a quota in victim order; of pods created at the same time, the last one first."""
 
     def rank(pod: PlacedPod) -> tuple[int, bool, float]:
         assert pod.quota is not None
@@ -127,7 +127,7 @@ def _in_order(tree: Tree, pods: Iterable[PlacedPod]) -> list[PlacedPod]:
 
 
 def _shortest(order: Sequence[PlacedPod], fits: Callable[[Sequence[PlacedPod]], bool]) -> int | None:
-    """Return how many have to go at least, from the first on; None where all of them are not enough."""
+    """Return the smallest sufficient number of victims from the start; None if all are not enough."""
     if not order or not fits(order):
         return None
     low, high = 1, len(order)
@@ -141,7 +141,7 @@ def _shortest(order: Sequence[PlacedPod], fits: Callable[[Sequence[PlacedPod]], 
 
 
 def _needed(going: Sequence[PlacedPod], fits: Callable[[Sequence[PlacedPod]], bool]) -> tuple[PlacedPod, ...]:
-    """Return those of them without whom it does not go; who goes last is asked first whether it may stay."""
+    """Return the necessary victims; the last in order is the first to be kept."""
     kept = list(going)
     for pod in reversed(going):
         without = [other for other in kept if other is not pod]

@@ -1,1 +1,1 @@
-"""What the engines share: an engine without decisions of its own to derive from, gangs, and rounding of divisions."""
+"""Shared by the engines: a base engine without a scheduler, gangs, and proportional division."""

@@ -1,6 +1,6 @@
-"""What every engine but KAI builds upon: pods as the API server admits them, and what kube-scheduler knows of them.
+"""The base of every engine except KAI: admission of pods, and kube-scheduler's facts about them.
 
-An engine of its own begins with `PlainEngine` and changes what it does otherwise.
+An engine extends `PlainEngine` and overrides what differs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPREAD_BY_DEFAULT = frozenset((("apps", "ReplicaSet"), ("apps", "StatefulSet"))
 
 
 class Pods:
-    """The pods of a cluster, as kube-scheduler knows them."""
+    """The pods of a cluster, as kube-scheduler sees them."""
 
     def __init__(self, cluster_state: ClusterState, gangs: Gangs | None = None) -> None:
         self._cluster_state = cluster_state
@@ -37,7 +37,7 @@ class Pods:
         self.gangs = gangs or Gangs(cluster_state)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Read a pod that was just made, and have it belong to its gang."""
+        """Read a new pod, and assign it to its gang."""
         record = self.gangs.take_in(running, made)
         spec = made["spec"]
         key = (running.number, record.sub_group)
@@ -58,7 +58,7 @@ class Pods:
         return record
 
     def _owner(self, made: Manifest) -> tuple[Expression, ...] | None:
-        """Return what chooses the pods of a pod's ReplicaSet or StatefulSet, among which it spreads by default."""
+        """Return the selector of a pod's ReplicaSet or StatefulSet, used by the default spread."""
         for reference in made["metadata"].get("ownerReferences") or ():
             owner = self._cluster_state.store.get(reference["kind"], made["metadata"]["namespace"], reference["name"])
             if owner is not None and kind_of(owner) in _SPREAD_BY_DEFAULT:
@@ -66,11 +66,11 @@ class Pods:
         return None
 
     def facts_of(self, record: Pod) -> PodFacts:
-        """Return what is known of a pod that was just made."""
+        """Return the facts of a new pod."""
         return self._facts[record.uid]
 
     def facts(self, uid: str) -> PodFacts | None:
-        """Return what is known of a pod, with its record as it is."""
+        """Return the facts of a pod, with its current record."""
         known = self._facts.get(uid)
         pod = self._cluster_state.pods.get(uid)
         if known is None or pod is None:
@@ -85,24 +85,24 @@ class Pods:
         self._unplaced.pop(pod.uid, None)
 
     def gpus(self, uid: str) -> float:
-        """Return the devices that a pod asks for; none where it is not known."""
+        """Return the devices requested by a pod; 0 if it is unknown."""
         known = self._facts.get(uid)
         return 0.0 if known is None else known.gpus
 
     def finished(self, running: Running) -> None:
-        """A workload is over."""
+        """A workload has finished."""
         for key in [key for key in self._shapes if key[0] == running.number]:
             del self._shapes[key]
 
     def waiting(self, is_mine: Callable[[Pod], bool] = lambda pod: True) -> list[PodFacts]:
-        """Return the pods that wait for a place, in the order in which they came."""
+        """Return the pending pods, in order of creation."""
         found: list[PodFacts] = []
         if not self._cluster_state.n_pending:
             return found
         for uid in list(self._unplaced):
             pod = self._cluster_state.pods.get(uid)
             if pod is None or pod.is_bound:
-                # A pod that has a place keeps it until it is gone.
+                # A bound pod occupies its node until it is gone.
                 del self._unplaced[uid]
             elif pod.waits and not pod.leaving and is_mine(pod.record):
                 facts = self.facts(uid)
@@ -112,9 +112,9 @@ class Pods:
 
 
 class PlainEngine:
-    """An engine that does nothing by itself: pods are admitted and known, and nobody gives them a place.
+    """An engine without a scheduler: pods are admitted and recorded, but not placed.
 
-    The provider's autoscaler answers ProvisioningRequests whichever engine there is.
+    The provider's autoscaler handles ProvisioningRequests under every engine.
     """
 
     name = ""
@@ -130,47 +130,47 @@ class PlainEngine:
         return {}
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
-        """Take in what it acts upon."""
+        """Start the engine on the workloads of the simulation."""
         self.workloads = workloads
         self.pools = pools
         self.autoscaler = self.make_autoscaler()
 
     def make_autoscaler(self) -> Autoscaler:
-        """Return what answers ProvisioningRequests."""
+        """Return the autoscaler that handles ProvisioningRequests."""
         return Autoscaler(self.cluster_state, self.workloads, self.pools.pools)
 
     def handlers(self) -> Handlers:
-        """Return what is done at each event of the autoscaler."""
+        """Return the handlers of autoscaler events."""
         return self.autoscaler.handlers()
 
     def run_cycle(self) -> None:
         """Decide nothing."""
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return an object as the API server keeps it; a pod that names a ProvisioningRequest is bound to its nodes."""
+        """Return an object as it is stored; a pod that consumes a ProvisioningRequest is restricted to its nodes."""
         return self.admission.admit(consuming(made, self.cluster_state.store))
 
     def made(self, running: Running) -> None:
-        """Note the queue of a workload."""
+        """Record the queue of a workload."""
 
     def changed(self, running: Running) -> None:
-        """Pods follow by themselves."""
+        """Nothing to do: pods are handled individually."""
 
     def finished(self, running: Running) -> None:
-        """Forget what was known of it."""
+        """Remove the state of a workload."""
         self.pods.finished(running)
         self.admission.finished(running)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Read a pod that was just made, and have it belong to its gang."""
+        """Read a new pod, and assign it to its gang."""
         return self.pods.take_in(running, made)
 
     def starts_together(self, running: Running) -> bool:
-        """Tell that kube-scheduler places pods one by one: half of a gang may hold its nodes."""
+        """Return False: kube-scheduler places pods one by one, so a partial gang may occupy nodes."""
         return False
 
     def regroup(self, running: Running, made: Manifest) -> None:
-        """Have the group of a pod need what the workload needs by now."""
+        """Update the minimum of a pod's group to that of its workload."""
         self.pods.gangs.regroup(running, made)
 
     def left(self, pod: PodState) -> None:
@@ -180,12 +180,12 @@ class PlainEngine:
         self.autoscaler.left(pod)
 
     def grow(self, unplaced: Iterable[PodFacts]) -> None:
-        """Ask the node pools for nodes for pods that found no place."""
+        """Request nodes for unplaced pods from the node pools."""
         if self.pools.can_grow:
             self.pools.grow([pod.record for pod in unplaced])
             self.pools.settle()
 
     def explain(self, pod: PodFacts, why: str) -> None:
-        """Note why a workload waits, by the first of its pods."""
+        """Record why a workload waits, from the first of its pods."""
         state = self.cluster_state.pods[pod.uid]
         self.cluster_state.note_wait(state.workload, why, pod=state.name)

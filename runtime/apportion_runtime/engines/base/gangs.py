@@ -1,7 +1,7 @@
-"""What has to be ready so that a workload works, for engines that know no pod groups of KAI's.
+"""Gangs for engines without KAI pod groups: the pods that must be ready for a workload to make progress.
 
-A Ray cluster needs its head and its least workers whoever schedules it. What an engine itself demands together is its
-own affair: where it demands nothing, half of a gang may hold its nodes and not work.
+A Ray cluster needs its head and minimum workers under every engine. Gang scheduling is up to the engine: without it,
+a partial gang may occupy nodes without making progress.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.scenario.format import Manifest
 
 _OF_KAI = (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION, POD_GROUP_ANNOTATION)
-"""Annotations that no other engine reads."""
+"""Annotations that only this module reads."""
 
 
 class Gangs:
-    """Groups the pods of workloads by what these need.
+    """Groups the pods of workloads by the minimum of the workload.
 
     Args:
         cluster_state: What is simulated.
-        least: Asked of each pod how many of its group an engine starts together; None leaves it to the workload.
+        least: Returns the gang minimum of a pod's group under the engine; None uses that of the workload.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class Gangs:
         self._first: dict[int, str] = {}
 
     def name_of(self, running: Running) -> str:
-        """Return the name of a workload's group, known before it has pods; of its first where it has several."""
+        """Return the name of a workload's group, or of its first, before it has pods."""
         manifest = running.manifest
         return f"{namespace_of(manifest)}/{manifest.get('kind')}/{name_of(manifest)}"
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Have a pod belong to its group, and return its record, which is among the records."""
+        """Assign a pod to its group, add its record, and return it."""
         cluster_state = self._cluster_state
         group, part = self._group(running, made)
         kept = {key: value for key, value in annotations_of(made).items() if key not in _OF_KAI}
@@ -61,7 +61,7 @@ class Gangs:
         return cluster_state.records.set_pod(replace(record, group=group, sub_group=part))
 
     def regroup(self, running: Running, made: Manifest) -> None:
-        """Have the group of a pod need what the workload needs by now."""
+        """Update the minimum of a pod's group to that of its workload."""
         self._group(running, made)
 
     def _group(self, running: Running, made: Manifest) -> tuple[str, str]:

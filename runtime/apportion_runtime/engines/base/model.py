@@ -1,4 +1,4 @@
-"""What an engine registers: its name, the objects it is recognised by, its constructor, and how workloads name a queue."""
+"""The registration of an engine: name, recognised objects, constructor, and workload labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Model:
         name: The compiler's name of the target.
         title: The engine's own name.
         is_of: Whether an object belongs to this engine.
-        made_by: Creates the engine on a cluster; None where the engine cannot be simulated.
+        made_by: Creates the engine on a cluster; None if the engine cannot be simulated.
         workload_labels: How workloads name their queue and priority.
         reads: Whether an object is read into the records of the scheduler core.
         priority_classes: Those that exist unless the objects declare others of these names.
@@ -49,17 +49,17 @@ class Model:
     priority_classes: Mapping[str, int] = field(default_factory=lambda: SYSTEM_CLASSES)
 
     def make(self, cluster_state: ClusterState) -> Engine:
-        """Create the engine on a cluster. Raises `NoModelError` where it cannot be simulated."""
+        """Create the engine on a cluster. Raises `NoModelError` if it cannot be simulated."""
         if self.made_by is None:
             raise NoModelError(f"{self.title} is not simulated")
         return self.made_by(cluster_state)
 
 
 def of_groups(*groups: str) -> Callable[[Manifest], bool]:
-    """Return what tells whether an object is of one of some API groups."""
+    """Return a predicate for objects of some API groups."""
     return lambda made: kind_of(made)[0] in groups
 
 
 def of_kinds(*kinds: tuple[str, str]) -> Callable[[Manifest], bool]:
-    """Return what tells whether an object is of one of some kinds, each an API group and a kind."""
+    """Return a predicate for objects of some kinds, each an API group and a kind."""
     return lambda made: kind_of(made) in kinds

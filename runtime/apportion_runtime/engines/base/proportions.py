@@ -1,4 +1,4 @@
-"""Whole units by weight, and the largest of several ratios: what more than one engine's division is made of."""
+"""Proportional division shared by engines: whole units by weight, and the largest of several ratios."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ def largest_remainders(total: int, weights: Mapping[str, int]) -> dict[str, int]
     """Split a total into whole units by weight; units lost to rounding go to the largest remainders, ties by name.
 
     Args:
-        total: Units to split. Nothing is given of a total that is not positive.
-        weights: Weight by name. One that is not positive is given nothing.
+        total: Units to split; a total that is not positive gives 0 to each.
+        weights: Weight by name; a weight that is not positive gets 0.
 
     Returns:
-        Units by name, every name included. They add up to the total, unless nobody has a weight.
+        Units by name, every name included. They add up to the total, unless no weight is positive.
 
     Source:
         Hamilton's method of apportionment; Koordinator pkg/scheduler/plugins/elasticquota/core at a7a1b76b.
@@ -33,7 +33,7 @@ def largest_remainders(total: int, weights: Mapping[str, int]) -> dict[str, int]
 
 
 def largest_ratio(ratios: Iterable[tuple[str, float]]) -> tuple[str, float]:
-    """Return the name and size of the largest positive ratio, ties by name; an empty name and 0 where there is none."""
+    """Return the name and value of the largest positive ratio, ties by name; an empty name and 0 if there is none."""
     name, size = "", 0.0
     for other, ratio in ratios:
         if ratio > size or (ratio == size and other < name):

@@ -1,1 +1,1 @@
-"""KAI Scheduler: `engine.py` is what the simulation calls, `scheduling_loop.py` runs the cycle of `core` on its objects."""
+"""KAI Scheduler: `engine.py` is the interface to the simulation, `scheduling_loop.py` runs the cycle of `core` on its objects."""

@@ -1,4 +1,4 @@
-"""KAI Scheduler: pod groups as its pod grouper makes them, and its cycle."""
+"""The KAI Scheduler engine: its pod grouper and its cycle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLASSES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100
 """Priority classes that KAI Scheduler's chart installs (deployments/kai-scheduler/templates/priorityclasses)."""
 
 _SCHEDULED_BY_OPERATOR = frozenset(("RayCluster", "RayJob", "RayService", "TrainJob"))
-"""Kinds whose pods have the scheduler that their operator is set to, whatever their templates say."""
+"""Kinds whose operator sets the scheduler of the pods, whatever the templates specify."""
 _REFUSED_MODE = (
     "KAI-Scheduler does not support RayJob with K8sJobMode: the submitter pod is created after RayCluster is ready, "
     "preventing proper gang scheduling"
@@ -36,7 +36,7 @@ _OVER_BOUNDS = frozenset(("OverLimit", "NonPreemptibleOverQuota", "QueueDoesNotE
 
 
 class Kai:
-    """KAI Scheduler at work."""
+    """The KAI Scheduler engine."""
 
     name = "kai"
 
@@ -50,50 +50,50 @@ class Kai:
         return self._cluster_state.records.parents
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
-        """Take in what it acts upon."""
+        """Start the engine on the workloads of the simulation."""
         self._pools = pools
         self._scheduler = Scheduler(self._cluster_state, workloads, self._after_cycle, lambda: pools.can_grow)
         self._autoscaler = Autoscaler(self._cluster_state, workloads, pools.pools)
 
     def handlers(self) -> Handlers:
-        """Return what is done at each event of the autoscaler."""
+        """Return the handlers of autoscaler events."""
         return self._autoscaler.handlers()
 
     def run_cycle(self) -> None:
-        """Run a cycle if it could decide anything."""
+        """Run a cycle unless it could have no effect."""
         self._scheduler.run_cycle()
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return the object as it is kept, unless its operator refuses it.
+        """Return the object as it is stored, unless its operator rejects it.
 
-        A pod that names a ProvisioningRequest is bound to its nodes.
+        A pod that consumes a ProvisioningRequest is restricted to its nodes.
         """
         if kind_of(made) == ("ray.io", "RayJob") and submission_mode(made) == BY_JOB:
             raise Denied(_REFUSED_MODE)
         return consuming(made, self._cluster_state.store)
 
     def made(self, running: Running) -> None:
-        """Pods are what it looks at."""
+        """Nothing to do: KAI schedules pods."""
 
     def changed(self, running: Running) -> None:
-        """Pods are what it looks at."""
+        """Nothing to do: KAI schedules pods."""
 
     def finished(self, running: Running) -> None:
-        """Pods are what it looks at."""
+        """Nothing to do: KAI schedules pods."""
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Make the pod's group if need be, and read the pod."""
+        """Create the pod's group if necessary, and read the pod."""
         spec = made["spec"]
         if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != DEFAULT_SCHEDULER:
             made = self._cluster_state.store.update({**made, "spec": {**spec, "schedulerName": DEFAULT_SCHEDULER}})
         return self._cluster_state.records.put_pod(self._grouper.grouped(running, made))
 
     def starts_together(self, running: Running) -> bool:
-        """Tell that it keeps every gang together."""
+        """Return True: KAI places every gang as a whole."""
         return True
 
     def regroup(self, running: Running, made: Manifest) -> None:
-        """Have the pod group say what the workload wants by now."""
+        """Update the pod group to its workload."""
         self._grouper.grouped(running, made)
 
     def left(self, pod: PodState) -> None:

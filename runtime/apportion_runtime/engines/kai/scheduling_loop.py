@@ -1,4 +1,4 @@
-"""The scheduling loop: a cycle on the records, and carrying out its decisions."""
+"""The scheduling loop: runs a cycle on the records, and carries out its decisions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from apportion_runtime.sim.history import ENDED_BY_EVICTION, EvictionFact, Sampl
 from apportion_runtime.sim.kubelet.devices import Devices
 
 _SAMPLE_S = 300.0
-"""How old the numbers of queues may be while nobody waits, in seconds."""
+"""The maximum age of queue samples while no job waits, in seconds."""
 _MOST_FRUITLESS = 10
-"""Consecutive cycles whose decisions the cluster refused, after which the scheduler waits for something to happen."""
+"""The number of consecutive cycles with only rejected decisions after which the scheduler waits for a change."""
 _PROMISED_TWICE = "the node has no free device: the engine allocated the same device twice"
 
 
@@ -31,9 +31,9 @@ class Scheduler:
 
     Args:
         cluster_state: What is simulated.
-        workloads: Told of pods that were given a place.
-        after: Told of each session whose actions have run.
-        asks_all: Whether `after` looks at why jobs wait, of each in each cycle.
+        workloads: Notified of placed pods.
+        after: Called with each session whose actions have run.
+        asks_all: Whether `after` reads the pending reasons of every job in every cycle.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Scheduler:
         self._was_waiting = True
         self._n_fruitless = 0
         self._sampled_s = 0.0
-        # The queues as they were when a sample of them was taken last.
+        # The queues at their last sample.
         self._sampled: dict[str, tuple[QueueShare, int]] = {}
 
     def run_cycle(self) -> None:
-        """Run a cycle if it could decide anything."""
+        """Run a cycle unless it could have no effect."""
         cluster_state = self._cluster_state
         waits = cluster_state.n_pending > 0
         if not waits and not self._was_waiting and cluster_state.elapsed_s - self._sampled_s < _SAMPLE_S:
@@ -77,15 +77,15 @@ class Scheduler:
         n_done = 0
         if decided.evictions:
             n_done += sum(self._evict(told) for told in evictions(session))
-        # A later action may have taken the pod for a victim: where it stands by then is promised for later, at best,
-        # and what its eviction came to does not make room there.
+        # A later action may have evicted the pod: its node is then pipelined at best, and its own eviction frees no
+        # resources there.
         by_job: dict[str, list[tuple[Task, str]]] = {}
         for task in decided.binds:
             pod = self._cluster_state.pods.get(task.uid)
             if pod is None:
                 continue
             if task.status != BINDING:
-                # Its gang goes on without it, as one does that lost a pod.
+                # Its gang continues without it, like a gang that lost a pod.
                 if (group := self._workloads.group_of(pod)) is not None:
                     group.has_lost = True
             else:
@@ -98,7 +98,7 @@ class Scheduler:
             self._cluster_state.request_cycle()
 
     def _bind(self, placed: Sequence[tuple[Task, str]]) -> int:
-        """Give pods of one job their places, and return how many got theirs; none where the devices are not there."""
+        """Bind pods of one job, and return how many were bound; none if the devices are not available."""
         cluster_state = self._cluster_state
         devices = {node: Devices(cluster_state, node) for _, node in placed}
         for task, node in placed:
@@ -144,7 +144,7 @@ class Scheduler:
         return -1 if uid is None else self._cluster_state.pods[uid].workload
 
     def _note_jobs(self, session: Session) -> None:
-        """Keep what the engine writes to pod groups, and why they wait."""
+        """Record what the engine writes to pod groups, and why they are pending."""
         records = self._cluster_state.records
         for job in session.jobs_of_cycle():
             group = job.group
@@ -156,7 +156,7 @@ class Scheduler:
                 self._explain(session, job)
 
     def _is_unexplained(self, job: Job) -> bool:
-        """Tell whether nobody has said yet why a job waits: the first reason is kept."""
+        """Tell whether no reason for waiting is recorded yet: the first one is kept."""
         pod = self._cluster_state.pods.get(next(iter(job.tasks), ""))
         return pod is not None and not self._cluster_state.history.workloads[pod.workload].why_waiting
 
@@ -183,7 +183,7 @@ class Scheduler:
             self._cluster_state.history.sample(queue.name, sample)
 
     def _wake_in_time(self, session: Session) -> None:
-        """Have the next cycle when the time itself changes what may be decided."""
+        """Schedule the next cycle for when the passage of time alone may change decisions."""
         now = self._cluster_state.now
         at = min((moment for moment in _moments(session) if moment > now), default=None)
         if at is not None:

@@ -1,1 +1,1 @@
-"""Koordinator: how its elastic quotas divide a cluster. It has no simulated scheduler."""
+"""Koordinator: the division of a cluster by its elastic quotas. Its scheduler is not simulated."""

@@ -1,7 +1,7 @@
-"""Koordinator's runtime quota: what each elastic quota may use at the moment, from the requests below it.
+"""Koordinator's runtime quota: the current limit of each elastic quota, from the requests below it.
 
-One resource at a time, in whole units (cpu in millicores, everything else as it is): requests climb the tree, cut to
-each quota's max; what there is comes down, each parent's runtime being what its children divide.
+One resource at a time, in whole units (cpu in millicores): requests are summed up the tree, limited to each quota's
+max; the total is divided down the tree, each parent's runtime among its children.
 
 Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota/core at a7a1b76b
 (runtime_quota_calculator.go, group_quota_manager.go, scale_minquota_when_over_root_res.go).
@@ -22,11 +22,11 @@ class Member:
     """One of the quotas that divide an amount.
 
     Attributes:
-        min: What it is promised.
-        request: What is asked for below it, at most its max.
-        weight: For what the promises leave; 0 never gets more than its promise.
-        guarantee: Counts in place of `min` where it is more.
-        lends: Whether others may use what it is promised and does not ask for.
+        min: Its guarantee.
+        request: The total request below it, at most its max.
+        weight: Its weight for the surplus; 0 gets no surplus.
+        guarantee: Replaces `min` if it is greater.
+        lends: Whether others may use the unrequested part of its guarantee.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Member:
 
     @property
     def promised(self) -> int:
-        """What it has before anything is shared out."""
+        """Its runtime before the surplus is divided."""
         return max(self.min, self.guarantee)
 
 
@@ -74,8 +74,8 @@ class Record:
 def redistribute(total: int, members: Sequence[Member], record: Record | None = None) -> dict[str, int]:
     """Return each sibling's runtime quota.
 
-    The promises are kept first, whether or not the total has them. What is left goes by weight to those who ask for
-    more, round by round: what one of them does not need is the next round's amount.
+    Guarantees come first, even if they exceed the total. The surplus is divided by weight among quotas that request
+    more, in rounds: what a quota does not need is divided in the next round.
 
     Args:
         total: What the siblings divide.
@@ -115,7 +115,7 @@ def redistribute(total: int, members: Sequence[Member], record: Record | None = 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """An elastic quota, in one resource. `max` None is no bound; `own_request` is what its own pods ask for."""
+    """An elastic quota, in one resource. `max` None is unlimited; `own_request` is the request of its own pods."""
 
     name: str
     parent: str = ROOT
@@ -129,7 +129,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeQuota:
-    """What a quota may use, and what it is promised while the promises do not fit."""
+    """The runtime of a quota, and its scaled guarantee if the guarantees do not fit."""
 
     runtime: int
     min: int
@@ -141,10 +141,10 @@ def runtime_quotas(
     """Return every quota's runtime.
 
     Args:
-        total: What the cluster has, without what the system's and the default quota use.
-        quotas: A tree below `ROOT`. Those that hang below no other of them are left out.
-        scale_min: Whether promises are cut in proportion where siblings are promised more than there is; otherwise
-            they are all kept, and runtimes may exceed the total.
+        total: The capacity of the cluster, without the usage of the system and default quotas.
+        quotas: A tree below `ROOT`. Quotas that are not descendants of it are ignored.
+        scale_min: Whether guarantees are scaled down proportionally if those of siblings exceed the total; otherwise
+            runtimes may exceed the total.
         records: Where to note the steps of each division, by parent, from the root down.
     """
     children: dict[str, list[Quota]] = {}
@@ -158,7 +158,7 @@ def runtime_quotas(
 
 
 def _climb(parent: str, children: Mapping[str, Sequence[Quota]], requests: dict[str, int]) -> int:
-    """Note what each quota below one asks of its parent, and return the sum."""
+    """Record the request of each child of a quota, and return the sum."""
     for quota in children.get(parent, ()):
         asked = quota.own_request + _climb(quota.name, children, requests)
         if not quota.lends:
@@ -195,5 +195,5 @@ def _scaled(total: int, siblings: Sequence[Member]) -> list[Member]:
     promised = sum(member.min for member in siblings)
     if promised <= total:
         return list(siblings)
-    # The engine multiplies before it divides, in 64-bit floats, and cuts.
+    # The engine multiplies before it divides, in 64-bit floats, and truncates.
     return [replace(m, min=int(float(total) * float(m.min) / float(promised)) if total > 0 else 0) for m in siblings]

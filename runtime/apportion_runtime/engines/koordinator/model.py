@@ -1,4 +1,4 @@
-"""How a simulation recognises Koordinator, which it cannot run."""
+"""Recognition of Koordinator, which is not simulated."""
 
 from __future__ import annotations
 

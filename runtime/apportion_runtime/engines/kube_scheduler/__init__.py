@@ -1,7 +1,7 @@
-"""The plain kube-scheduler: the engines of native clusters, ACK and Kueue place their pods with it.
+"""kube-scheduler, which places the pods of native clusters, ACK and Kueue.
 
-`pods.py` and `nodes.py` are what it knows, `profiles.py` how it is configured, `filters.py`, `topology_spread.py` and
-`scores.py` its plugins, `preemption.py` whom it evicts, and `scheduler.py` its scheduling cycle.
+`pods.py` and `nodes.py` are its state, `profiles.py` is its configuration, `filters.py`, `topology_spread.py` and
+`scores.py` are its plugins, `preemption.py` selects victims, and `scheduler.py` is its scheduling cycle.
 
 Source: k8s.io/kubernetes v1.36.3, pkg/scheduler.
 """

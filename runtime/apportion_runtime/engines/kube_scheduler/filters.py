@@ -1,6 +1,6 @@
-"""Where a pod may run: kube-scheduler's filters in their order, and what each says.
+"""kube-scheduler's filters, in order, with their messages.
 
-What it shares with other schedulers (selectors, tolerations, affinity between pods) is the core's.
+Selectors, tolerations and inter-pod affinity are shared with the scheduler core.
 
 Source: pkg/scheduler/framework/plugins at v1.36.3: nodeunschedulable, tainttoleration, nodeaffinity, nodeports,
 noderesources/fit.go, podtopologyspread, interpodaffinity.
@@ -33,7 +33,7 @@ _NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 
 
 class Filters:
-    """The filters, prepared for one pod; pods that come or go meanwhile ask for new ones."""
+    """The filters prepared for one pod; valid until pods change."""
 
     def __init__(self, pod: PodFacts, profile: Profile, nodes: Nodes) -> None:
         self._pod = pod
@@ -51,7 +51,7 @@ class Filters:
         self.is_lasting = not (
             pod.spreads or pod.owner or record.affinity or record.anti_affinity or nodes.has_anti_affinity
         )
-        """Whether it holds whichever pods come or go, as long as none of them shuns others."""
+        """Whether the result is independent of other pods, unless one of them has anti-affinity."""
         if "InterPodAffinity" in self._on and (
             pod.record.affinity or pod.record.anti_affinity or nodes.has_anti_affinity
         ):
@@ -59,7 +59,7 @@ class Filters:
             self._company = affinity_state(pod.record, nodes, by_uid)
 
     def misfit(self, node: NodeState) -> Misfit | None:
-        """Return why a node is not one for the pod, by the first filter that says so; None where it is."""
+        """Return why a node does not fit the pod, from the first failing filter; None if it fits."""
         pod = self._pod.record
         known = self._fixed.get(node.name)
         if known is None or known[0] is not node.record:
@@ -79,7 +79,7 @@ class Filters:
         return self._without_company(node)
 
     def _fixed_misfit(self, record: Node) -> Misfit | None:
-        """Return why a node is not one for the pod whichever others stand there, by the filters that go first."""
+        """Return why a node does not fit the pod regardless of the pods on it, from the leading filters."""
         pod = self._pod.record
         if (
             "NodeUnschedulable" in self._on
@@ -122,7 +122,7 @@ def _tainted(node: Node, taint: Taint) -> Node:
 
 
 def resources_lacking(pod: PodFacts, node: NodeState) -> Misfit | None:
-    """Return what a node has too little of for a pod, or None."""
+    """Return the resources that a node lacks for a pod, or None."""
     reasons: list[str] = []
     for_good = False
     if not node.has_room:
@@ -134,7 +134,7 @@ def resources_lacking(pod: PodFacts, node: NodeState) -> Misfit | None:
 
 
 def ports_taken(pod: PodFacts, node: NodeState) -> bool:
-    """Tell whether a pod on a node has a port of the host that a pod asks for."""
+    """Tell whether a pod on a node uses a host port that a pod requests."""
     for other in node.pods.values():
         for address, protocol, port in other.record.host_ports:
             for own_address, own_protocol, own_port in pod.record.host_ports:
@@ -145,7 +145,7 @@ def ports_taken(pod: PodFacts, node: NodeState) -> bool:
 
 
 def explained(misfits: Sequence[Misfit], n_nodes: int, afterwards: str = "") -> str:
-    """Return what the scheduler writes of a pod that no node fits."""
+    """Return the scheduler's message for a pod that fits on no node."""
     counts: dict[str, int] = {}
     for misfit in misfits:
         for reason in misfit.reasons:

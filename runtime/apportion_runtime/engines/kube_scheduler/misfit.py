@@ -1,4 +1,4 @@
-"""Why a node is not one for a pod."""
+"""Why a node does not fit a pod."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Misfit(NamedTuple):
-    """Why a node is not one for a pod; `for_good` where no eviction there would change that."""
+    """Why a node does not fit a pod; `for_good` if no eviction would help."""
 
     reasons: tuple[str, ...]
     for_good: bool = False

@@ -1,4 +1,4 @@
-"""What kube-scheduler knows of nodes, and what it assumes while it decides."""
+"""kube-scheduler's node state, including assumed pods."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.pod_requests import PODS, Amounts, amounts
 
 _MOST_KINDS = 1_000
-"""Kinds of pods of which it is remembered what nodes are to them."""
+"""The number of pod shapes whose filter results are cached."""
 
 
 class NodeState:
-    """A node with the pods on it, those included that are leaving."""
+    """A node with its pods, including terminating ones."""
 
     __slots__ = (
         "allocatable",
@@ -33,22 +33,22 @@ class NodeState:
     def __init__(self, record: Node, allocatable: Amounts, shunning: list[int] | None = None) -> None:
         self.record = record
         self.name = record.name
-        # How many pods of all nodes will not stand beside some others, in one place for all.
+        # The number of pods with anti-affinity on all nodes, shared by the nodes.
         self.shunning = [0] if shunning is None else shunning
         self.allocatable = allocatable
         self.requested: dict[str, int] = {}
         self.nonzero_cpu = self.nonzero_memory = 0
         self.pods: dict[str, PodFacts] = {}
-        # How many of the pods will not, or would rather not, stand beside some others.
+        # The number of pods with required or preferred anti-affinity.
         self.n_shunning = self.n_choosy = 0
 
     def add(self, pod: PodFacts) -> None:
-        """Have a pod stand here."""
+        """Add a pod."""
         self.pods[pod.uid] = pod
         self._charge(pod, 1)
 
     def remove(self, pod: PodFacts) -> None:
-        """Have a pod stand here no more."""
+        """Remove a pod."""
         del self.pods[pod.uid]
         self._charge(pod, -1)
 
@@ -63,16 +63,16 @@ class NodeState:
         self.n_choosy += sign * bool(pod.record.affinity or pod.preferred_pods)
 
     def free(self, name: str) -> int:
-        """Return what is left of a resource."""
+        """Return the free amount of a resource."""
         return self.allocatable.get(name, 0) - self.requested.get(name, 0)
 
     @property
     def has_room(self) -> bool:
-        """Whether one more pod may stand here."""
+        """Whether one more pod fits by the pod count."""
         return len(self.pods) + 1 <= self.allocatable.get(PODS, 0)
 
     def lacking(self, request: Amounts) -> Iterator[str]:
-        """Yield the resources of which there is not enough for one more pod."""
+        """Yield the insufficient resources for one more pod."""
         allocatable, requested = self.allocatable, self.requested
         for name, value in request.items():
             if value > 0 and value > allocatable.get(name, 0) - requested.get(name, 0):
@@ -80,7 +80,7 @@ class NodeState:
 
 
 class Nodes:
-    """The nodes of a cluster in the order of their names, brought up to date at each cycle."""
+    """The nodes of a cluster in order of name, refreshed in each cycle."""
 
     def __init__(self, cluster_state: ClusterState, pod: Callable[[str], PodFacts | None]) -> None:
         self._cluster_state = cluster_state
@@ -91,7 +91,7 @@ class Nodes:
         self.all: Sequence[NodeState] = ()
 
     def refresh(self) -> bool:
-        """Have every node be as the cluster has it; tell whether any became other than it was left."""
+        """Refresh every node from the cluster; return whether any changed."""
         records = self._cluster_state.records.nodes
         pods_on = self._cluster_state.pods_on
         states: dict[str, NodeState] = {}
@@ -113,12 +113,12 @@ class Nodes:
         return has_changed
 
     def fixed(self, kind: Hashable) -> dict[str, tuple[Node, Misfit | None]]:
-        """Return by node what was found of it for pods of a kind, with the record that it was found of; for others to fill."""
+        """Return the cache of filter results by node for a pod shape; the caller fills it."""
         return self._fixed.setdefault(kind, {})
 
     @property
     def has_anti_affinity(self) -> bool:
-        """Whether any pod will not stand beside some others."""
+        """Whether any pod has anti-affinity."""
         return self._shunning[0] > 0
 
     def _made(self, record: Node, here: Mapping[str, None]) -> NodeState:

@@ -1,4 +1,4 @@
-"""What kube-scheduler knows of a pod."""
+"""kube-scheduler's facts about a pod."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DO_NOT = "DoNotSchedule"
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How evenly the pods that a selector chooses shall stand over the values of a label of nodes."""
+    """A topology spread constraint."""
 
     key: str
     max_skew: int
@@ -30,10 +30,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """A pod: its record, what it asks for, and its wishes.
+    """A pod: its record, requests and preferences.
 
-    `nonzero` are millicores and bytes that scores count; `owner` chooses the pods of its ReplicaSet or StatefulSet, for
-    a profile's default spread.
+    `nonzero` are millicores and bytes that scores count; `owner` selects the pods of its ReplicaSet or StatefulSet,
+    for a profile's default spread.
     """
 
     record: Pod
@@ -44,26 +44,26 @@ class PodFacts:
     spreads: tuple[Spread, ...]
     preferred_nodes: tuple[tuple[int, NodeTerm], ...]
     preferred_pods: tuple[tuple[int, PodTerm], ...]
-    """With a negative weight those that it shuns."""
+    """A negative weight is a preferred anti-affinity."""
     owner: tuple[Expression, ...] | None
     gpus: float
-    """Devices that it asks for."""
+    """Requested devices."""
 
     @property
     def uid(self) -> str:
-        """What names it."""
+        """Its key."""
         return self.record.uid
 
     @property
     def is_best_effort(self) -> bool:
-        """Whether it asks for neither cpu nor memory nor any other resource."""
+        """Whether it requests no resources."""
         return not any(self.request.get(name) for name in self.request if name in (CPU, MEMORY) or is_scalar(name))
 
 
 def pod_facts(
     made: Manifest, record: Pod, *, priority: int, may_preempt: bool, owner: tuple[Expression, ...] | None = None
 ) -> PodFacts:
-    """Return what is known of a pod. Raises `ValueError` for an amount that cannot be read."""
+    """Return the facts of a pod. Raises `ValueError` for an invalid amount."""
     spec = made["spec"]
     affinity = spec.get("affinity") or {}
     request, nonzero = pod_requests(spec), pod_requests(spec, nonzero=True)
@@ -85,7 +85,7 @@ def pod_facts(
 
 
 def spread_of(written: Mapping[str, Any], labels: Mapping[str, str]) -> Spread:
-    """Return a constraint as it is written in a pod, or among the defaults of a profile."""
+    """Return a constraint from a pod or from the defaults of a profile."""
     selector = label_selector(written.get("labelSelector"))
     keys = [key for key in written.get("matchLabelKeys") or () if key in labels]
     if selector is not None:
@@ -102,7 +102,7 @@ def spread_of(written: Mapping[str, Any], labels: Mapping[str, str]) -> Spread:
 
 
 def preferred_nodes(written: Sequence[Mapping[str, Any]] | None) -> tuple[tuple[int, NodeTerm], ...]:
-    """Return weights and the nodes that they are for."""
+    """Return preferred node terms with their weights."""
     return tuple(
         (
             int(each.get("weight") or 0),

@@ -1,6 +1,6 @@
-"""Whom kube-scheduler evicts for a pod that no node fits: pods of lower priority on one node.
+"""kube-scheduler's preemption: evicts pods of lower priority on one node for a pod that fits on no node.
 
-There are no disruption budgets in the simulation, so none is ever broken.
+The simulation has no disruption budgets.
 
 Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
 framework/preemption/preemption.go (pickOneNodeForPreemption) at v1.36.3.
@@ -19,12 +19,12 @@ from apportion_runtime.engines.kube_scheduler.profiles import Profile
 _OFFSET = 2**31
 _LEAST_CANDIDATES, _PERCENT = 100, 10
 Started = Callable[[str], float]
-"""From a pod's uid to when it began to run, in seconds since 1970."""
+"""Returns the start time of a pod by uid, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node, and the pods that would have to leave it, the most important first."""
+    """A candidate node and its victims, the most important first."""
 
     node: NodeState
     victims: tuple[PodFacts, ...]
@@ -38,14 +38,14 @@ def best_candidate(
     *,
     started: Started,
 ) -> Candidate | None:
-    """Return the node where the least important pods would leave for a pod; None where that would help nowhere.
+    """Return the node with the least important victims for a pod; None if preemption does not help.
 
     Args:
         pod: It.
-        profile: Its own.
+        profile: The profile of the pod.
         nodes: All nodes.
-        possible: Those where an eviction may help.
-        started: Asked of pods of one priority: the one that runs longer stays.
+        possible: The nodes where an eviction may help.
+        started: Breaks ties of priority: the pod that has run longer is kept.
     """
     most = max(_LEAST_CANDIDATES, len(nodes.all) * _PERCENT // 100)
     candidates: list[Candidate] = []
@@ -73,7 +73,7 @@ def _cost(candidate: Candidate, started: Started) -> tuple[float, ...]:
 def _victims(
     pod: PodFacts, profile: Profile, nodes: Nodes, node: NodeState, lower: Sequence[PodFacts]
 ) -> tuple[PodFacts, ...]:
-    """Return the fewest of some pods, given the most important first, without which a node fits."""
+    """Return the smallest set of victims that makes a node fit; `pods` has the most important first."""
     if not lower:
         return ()
     if "NodeResourcesFit" in profile.filters and not _enough(pod, node, lower):
@@ -100,7 +100,7 @@ def _victims(
 
 
 def _enough(pod: PodFacts, node: NodeState, lower: Sequence[PodFacts]) -> bool:
-    """Tell whether a node has enough of everything for a pod without some others."""
+    """Tell whether a node has enough resources for a pod without some other pods."""
     return all(
         value <= node.free(name) + sum(other.request.get(name, 0) for other in lower)
         for name, value in pod.request.items()

@@ -1,4 +1,4 @@
-"""How kube-scheduler is configured: a profile for each `schedulerName`.
+"""kube-scheduler's configuration: a profile for each `schedulerName`.
 
 Source: kubescheduler.config.k8s.io/v1, pkg/scheduler/apis/config/v1/default_plugins.go and defaults.go at v1.36.3.
 """
@@ -52,16 +52,16 @@ class Profile:
 
     Attributes:
         name: The `schedulerName` of its pods.
-        weights: By plugin what its score counts; one that is not there does not score.
+        weights: The weight of each scoring plugin.
         filters: The filters that are on.
         preempts: Whether it evicts pods of lower priority.
-        strategy: How it scores what is left on a node.
-        resources: By resource its weight in that score.
-        shape: For a strategy by shape, utilization and score of its points.
-        balanced: By resource its weight in the score for balance.
-        spread: The constraints of pods that say none; None says that they are the system's.
-        added_terms: Where its pods have to run, beside their own affinity.
-        added_preferences: Where its pods like to run.
+        strategy: The scoring strategy of NodeResourcesFit.
+        resources: The weight of each resource in that score.
+        shape: The points of RequestedToCapacityRatio: utilization and score.
+        balanced: The weight of each resource in NodeResourcesBalancedAllocation.
+        spread: The default constraints; None uses the system defaults.
+        added_terms: The required added affinity.
+        added_preferences: The preferred added affinity.
     """
 
     name: str = DEFAULT
@@ -89,7 +89,7 @@ def known_profiles(objects: Iterable[Manifest]) -> dict[str, Profile]:
 
 
 def read_profiles(objects: Iterable[Manifest]) -> tuple[dict[str, Profile], tuple[str, ...]]:
-    """Return the profiles by `schedulerName`, and plugins that are on and of which nothing is known here."""
+    """Return the profiles by `schedulerName`, and enabled plugins that are not simulated."""
     found: dict[str, Profile] = {}
     unknown: set[str] = set()
     for made in objects:

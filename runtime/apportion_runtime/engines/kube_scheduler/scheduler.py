@@ -1,7 +1,7 @@
-"""kube-scheduler's cycle: each waiting pod by itself, the most important and then the oldest first.
+"""kube-scheduler's cycle: pending pods one by one, by priority, then age.
 
-Of nodes that score alike it takes any; here it is the first by name. A pod that found no place is tried again at the
-next cycle after anything changed: there is no back-off between.
+Among nodes with equal scores, kube-scheduler chooses at random; here it is the first by name. An unschedulable pod is
+retried in the next cycle after any change, without backoff.
 
 Source: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/plugins/queuesort at v1.36.3.
 """
@@ -31,12 +31,12 @@ _LEAST_FEASIBLE, _LEAST_PERCENT = 100, 5
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A pod that got no place, and why."""
+    """An unplaced pod, and the reason."""
 
     pod: PodFacts
     why: str
     is_held: bool = False
-    """Whether it was no question of nodes."""
+    """Whether the reason was not a lack of nodes."""
 
 
 class KubeScheduler:
@@ -44,8 +44,8 @@ class KubeScheduler:
 
     Args:
         cluster_state: What is simulated.
-        workloads: Told of pods that were given a place.
-        facts: Returns what is known of a pod by its uid.
+        workloads: Notified of placed pods.
+        facts: Returns the facts of a pod by its uid.
         profiles: By `schedulerName`.
     """
 
@@ -63,15 +63,15 @@ class KubeScheduler:
         self._nominated: dict[str, str] = {}
         self._next = 0
         self._hopeless: dict[EquivalenceClass, str] = {}
-        """Why pods have no place, by what they have in common, as long as no place becomes free."""
+        """The reasons of unplaced pods by shape, valid until resources become free."""
         self.nodes = Nodes(cluster_state, facts)
 
     def is_mine(self, pod: Pod) -> bool:
-        """Tell whether a pod names one of the profiles."""
+        """Tell whether a pod uses one of the profiles."""
         return (pod.scheduler or DEFAULT) in self._profiles
 
     def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
-        """Give places to pods, and return those that got none."""
+        """Place pods, and return the unplaced ones."""
         if self.nodes.refresh():
             self._hopeless.clear()
         has_anti_affinity = self.nodes.has_anti_affinity
@@ -87,7 +87,7 @@ class KubeScheduler:
                 continue
             why = self._place(pod)
             if why is None:
-                # Those that are more important may take its place at their next cycle.
+                # Pods of higher priority may take its nominated node in their next cycle.
                 for key in [key for key in hopeless if key.priority > pod.priority]:
                     del hopeless[key]
                 has_anti_affinity = has_anti_affinity or bool(pod.record.anti_affinity)
@@ -96,12 +96,12 @@ class KubeScheduler:
                 if kind is not None and pod.uid not in self._nominated:
                     hopeless[kind] = why
                 elif pod.uid in self._nominated:
-                    # What leaves for this pod may leave room for others, too.
+                    # Evictions for this pod may also make room for others.
                     hopeless.clear()
         return unplaced
 
     def _place(self, pod: PodFacts) -> str | None:
-        """Give a pod a place, or make room for it; return why it has none."""
+        """Bind a pod, or preempt for it; return why it is unplaced."""
         profile = self._profiles[pod.record.scheduler or DEFAULT]
         fitting, misfits = self.fitting(pod, profile)
         if fitting:
@@ -114,7 +114,7 @@ class KubeScheduler:
         return explained(list(misfits.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
 
     def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, Misfit]]:
-        """Return nodes for a pod, as many as the scheduler looks for, and by name why the others are none."""
+        """Return feasible nodes for a pod, up to the number that the scheduler looks for, and the misfits by name."""
         nodes = self.nodes.all
         others = self._promised(pod)
         filters = Filters(pod, profile, self.nodes)
@@ -143,7 +143,7 @@ class KubeScheduler:
         return fitting, misfits
 
     def _promised(self, pod: PodFacts) -> list[tuple[NodeState, PodFacts]]:
-        """Return other pods, of no less priority, to which a place was promised, and where."""
+        """Return the nominated pods of at least the same priority, with their nodes."""
         return [
             (node, facts)
             for uid, name in self._nominated.items()
@@ -156,7 +156,7 @@ class KubeScheduler:
     def _crowded(
         self, pod: PodFacts, profile: Profile, others: Sequence[tuple[NodeState, PodFacts]], misfits: dict[str, Misfit]
     ) -> set[str]:
-        """Return the nodes that fit no more once the pods are there that were promised a place on them."""
+        """Return the nodes that no longer fit once their nominated pods are added."""
         for node, other in others:
             node.add(other)
         try:
@@ -183,7 +183,7 @@ class KubeScheduler:
         return True
 
     def _preempt(self, pod: PodFacts, profile: Profile, misfits: Mapping[str, Misfit]) -> str:
-        """Evict what stands in a pod's way, and return why that is not done; empty where it is."""
+        """Preempt for a pod; return why not, empty on success."""
         cluster_state = self._cluster_state
         n_nodes = len(self.nodes.all)
         nowhere = f"0/{n_nodes} nodes are available: {n_nodes} "
@@ -244,7 +244,7 @@ class KubeScheduler:
 
 
 def feasible_nodes_to_find(n_nodes: int) -> int:
-    """Return after how many nodes that fit the scheduler looks no further."""
+    """Return the number of feasible nodes after which the scheduler stops searching."""
     if n_nodes < _LEAST_FEASIBLE:
         return n_nodes
     percent = max(_LEAST_PERCENT, 50 - n_nodes // 125)
@@ -252,7 +252,7 @@ def feasible_nodes_to_find(n_nodes: int) -> int:
 
 
 class EquivalenceClass(NamedTuple):
-    """What pods have in common of which none has a place if one has not."""
+    """The shape of pods that are schedulable or not together."""
 
     scheduler: str
     priority: int
@@ -264,16 +264,16 @@ class EquivalenceClass(NamedTuple):
 
 
 def alike(pod: PodFacts) -> object | None:
-    """Return what pods have in common of which none has a place if one has not, by whatever rule; None where company
-    matters.
+    """Return the shape shared by pods that are schedulable or not together, under every rule; None if other pods
+    matter.
     """
     on_nodes, record = alike_on_nodes(pod), pod.record
     return None if on_nodes is None else (on_nodes, record.namespace, tuple(sorted(record.labels.items())))
 
 
 def alike_on_nodes(pod: PodFacts) -> EquivalenceClass | None:
-    """Return what pods have in common that find a place on the same nodes, unless some other pod will not stand beside
-    them; None where company matters to the pod itself.
+    """Return the shape shared by pods that fit on the same nodes, unless another pod has anti-affinity to them; None
+    if the pod has affinity terms of its own.
     """
     record = pod.record
     if pod.spreads or record.affinity or record.anti_affinity or record.host_ports or pod.owner is not None:

@@ -1,4 +1,4 @@
-"""Which of the nodes that fit a pod is the best: kube-scheduler's scores, whole numbers from 0 to 100 each.
+"""kube-scheduler's scores of feasible nodes, integers from 0 to 100 each.
 
 Source: pkg/scheduler/framework/plugins at v1.36.3: noderesources (least_allocated.go, most_allocated.go,
 requested_to_capacity_ratio.go, balanced_allocation.go, resource_allocation.go), nodeaffinity, tainttoleration,
@@ -22,11 +22,11 @@ from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, is_scalar
 _MOST = 100
 _HARD_AFFINITY_WEIGHT = 1
 _SHAPE_FACTOR = 10
-"""Scores of a shape are from 0 to 10."""
+"""Scores of RequestedToCapacityRatio shapes are from 0 to 10."""
 
 
 def scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes: Nodes) -> list[int]:
-    """Return the score of each node that fits."""
+    """Return the score of each feasible node."""
     total = [0] * len(fitting)
 
     def add(plugin: str, found: Sequence[int] | None) -> None:
@@ -50,7 +50,7 @@ def scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes:
 
 
 def fit_score(pod: PodFacts, node: NodeState, profile: Profile) -> int:
-    """Return how well a node's resources suit a pod, by the profile's strategy."""
+    """Return the NodeResourcesFit score of a node, by the profile's strategy."""
     total = weights = 0
     for name, weight in profile.resources.items():
         asked = _asked(pod, name, nonzero=True)
@@ -102,7 +102,7 @@ def _by_shape(held: int, capacity: int, shape: Sequence[tuple[int, int]]) -> int
 
 
 def balance_score(pod: PodFacts, node: NodeState, resources: Mapping[str, int]) -> int:
-    """Return how much more evenly a node's resources are used with a pod than without."""
+    """Return the NodeResourcesBalancedAllocation score of a node."""
     before: list[float] = []
     after: list[float] = []
     for name in resources:
@@ -127,7 +127,7 @@ def _evenness(parts: Sequence[float]) -> int:
 
 
 def _shunned(pod: PodFacts, node: NodeState) -> int:
-    """Return how many taints a node has that would rather keep a pod off."""
+    """Return the number of untolerated PreferNoSchedule taints of a node."""
     tolerations = [t for t in pod.record.tolerations if t.effect in ("", "PreferNoSchedule")]
     return sum(
         taint.effect == "PreferNoSchedule" and not any(tolerates(toleration, taint) for toleration in tolerations)

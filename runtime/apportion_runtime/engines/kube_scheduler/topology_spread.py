@@ -1,4 +1,4 @@
-"""The plugin PodTopologySpread: pods spread over the values of a label of nodes.
+"""The PodTopologySpread plugin.
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread (filtering.go, scoring.go, common.go) at v1.36.3.
 """
@@ -21,7 +21,7 @@ _MOST = 100
 
 
 def spread_constraints(pod: PodFacts, profile: Profile, *, hard: bool) -> tuple[Spread, ...]:
-    """Return a pod's hard or soft constraints, or those of its profile where it says none at all."""
+    """Return a pod's hard or soft constraints, or the defaults of its profile."""
     if pod.spreads:
         return tuple(each for each in pod.spreads if each.hard is hard)
     if pod.owner is None:
@@ -39,7 +39,7 @@ def _chosen(spread: Spread, selector: tuple[Expression, ...]) -> Spread:
 
 
 def _counts(pod: PodFacts, spread: Spread, node: NodeState) -> int:
-    """Return how many pods of a node a constraint chooses, those left out that are leaving."""
+    """Return the number of pods of a node that a constraint selects, without terminating ones."""
     if spread.selector is None:
         return 0
     namespace = pod.record.namespace
@@ -56,7 +56,7 @@ def _takes_part(pod: PodFacts, spread: Spread, node: NodeState) -> bool:
 
 
 class HardSpread:
-    """What a pod's hard constraints need to know of all nodes."""
+    """The precomputed state of a pod's hard constraints."""
 
     def __init__(self, pod: PodFacts, profile: Profile, nodes: Iterable[NodeState]) -> None:
         self._pod = pod
@@ -72,7 +72,7 @@ class HardSpread:
                     found[value] = found.get(value, 0) + _counts(pod, spread, node)
 
     def misfit(self, node: NodeState) -> str | None:
-        """Return why a node is not one for the pod, or None."""
+        """Return why a node does not fit the pod, or None."""
         labels = node.record.labels
         for found, spread in zip(self._found, self._spreads, strict=True):
             value = labels.get(spread.key)
@@ -88,7 +88,7 @@ class HardSpread:
 def spread_scores(
     pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes: Sequence[NodeState]
 ) -> list[int] | None:
-    """Return for each node that fits how well it spreads the pod, by its soft constraints; None where it has none."""
+    """Return the score of each feasible node by the pod's soft constraints; None if it has none."""
     spreads = spread_constraints(pod, profile, hard=False)
     if not spreads:
         return None
@@ -123,7 +123,7 @@ def spread_scores(
 def _found(
     pod: PodFacts, spread: Spread, fitting: Sequence[NodeState], nodes: Sequence[NodeState]
 ) -> Mapping[str, int]:
-    """Return by value of a constraint's label the pods that it chooses, of values that fitting nodes have."""
+    """Return the number of selected pods by value of a constraint's label, for values of feasible nodes."""
     if spread.key == HOSTNAME_LABEL:
         return {}
     counts = {node.record.labels.get(spread.key, ""): 0 for node in fitting}

@@ -1,4 +1,4 @@
-"""Moments at which workloads have to be somewhere: ready in time, ready again in time, over in time.
+"""Deadlines of workloads: the PodsReady timeout, the recovery timeout, and the maximum execution time.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/core/workload_controller.go.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadyDue(EngineEvent):
-    """The pods of a workload should all be ready by now."""
+    """The PodsReady timeout of a workload expires."""
 
     key: str
     n_releases: int
@@ -27,7 +27,7 @@ class ReadyDue(EngineEvent):
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDue(EngineEvent):
-    """A pod of a workload that was lost should have been replaced by now."""
+    """The recovery timeout of a lost pod expires."""
 
     key: str
     n_releases: int
@@ -36,20 +36,20 @@ class RecoveryDue(EngineEvent):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionTimeDue(EngineEvent):
-    """A workload may not go on any longer."""
+    """The maximum execution time of a workload expires."""
 
     key: str
     n_releases: int
 
 
 class Deadlines:
-    """The deadlines of workloads that were admitted."""
+    """The deadlines of admitted workloads."""
 
     def __init__(self, engine: Kueue) -> None:
         self._engine = engine
 
     def handlers(self) -> Handlers:
-        """Return what is done at each of its events."""
+        """Return the handlers of its events."""
         return {ReadyDue: self._ready_due, RecoveryDue: self._recovery_due, ExecutionTimeDue: self._time_is_up}
 
     def begin(self, unit: WorkloadState) -> None:
@@ -64,7 +64,7 @@ class Deadlines:
             )
 
     def lost(self, unit: WorkloadState) -> None:
-        """A pod of an admitted workload is gone before its work was done."""
+        """A pod of an admitted workload was lost."""
         cluster_state, ready = self._engine.cluster_state, self._engine.configured.settings.pods_ready
         if ready is None or ready.recovery_s is None or not unit.was_ready:
             return
@@ -81,7 +81,7 @@ class Deadlines:
         )
 
     def _n_missing(self, unit: WorkloadState) -> int:
-        """Return how many pods are not ready of those that should be."""
+        """Return the number of pods that are not ready."""
         engine = self._engine
         if unit.pods:
             return sum(not pod.is_ready for pod in engine.pods_of(unit))

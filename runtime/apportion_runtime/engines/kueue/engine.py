@@ -1,6 +1,7 @@
-"""Kueue in the simulated cluster: jobs are held back, their workloads wait in queues, and are released with quota.
+"""Kueue in the simulated cluster: jobs are suspended, and their workloads wait in queues until quota is reserved.
 
-Each call runs Kueue's cycles until one changes nothing, and then one of kube-scheduler's, which places what was released.
+Each call runs Kueue's cycles until one changes nothing, and then a cycle of kube-scheduler, which places the released
+pods.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ from apportion_runtime.sim.scenario.format import Manifest
 
 
 class Kueue(PlainEngine):
-    """Kueue at work, with kube-scheduler and the provider's autoscaler.
+    """The Kueue engine, with kube-scheduler and the provider's autoscaler.
 
     Attributes:
-        units: Every workload that it manages, by namespace and name of its Workload.
-        holders: Who of them holds quota.
-        pending: Those that wait, by ClusterQueue.
+        units: The managed workloads, by namespace and name of the Workload.
+        holders: The workloads with reserved quota.
+        pending: The pending workloads, by ClusterQueue.
         has_changed: Whether the queues' samples are out of date.
     """
 
@@ -73,11 +74,11 @@ class Kueue(PlainEngine):
 
     @property
     def parents(self) -> Mapping[str, str | None]:
-        """ClusterQueues and Cohorts, and of each the Cohort that it is in."""
+        """The Cohort of each ClusterQueue and Cohort."""
         return self.configured.parents
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
-        """Take in what it acts upon."""
+        """Start the engine on the workloads of the simulation."""
         super().begin(workloads, pools)
         self._scheduler = KubeScheduler(self.cluster_state, workloads, self.pods.facts, self._profiles)
         self.leaving = QuotaRelease(self)
@@ -85,7 +86,7 @@ class Kueue(PlainEngine):
         self.cluster_state.store.watch("LocalQueue", self._queue_changed)
 
     def make_autoscaler(self) -> Autoscaler:
-        """Return what answers ProvisioningRequests, and tells Kueue."""
+        """Return the autoscaler that handles ProvisioningRequests and notifies Kueue."""
         self.provisioner = Provisioner(self)
         return Autoscaler(
             self.cluster_state,
@@ -96,18 +97,18 @@ class Kueue(PlainEngine):
         )
 
     def handlers(self) -> Handlers:
-        """Return what is done at each of its events."""
+        """Return the handlers of its events."""
         return {**super().handlers(), **self.pending.handlers(), **self.deadlines.handlers()}
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return an object as it is kept: what Kueue manages is held back, and pods are bound to their nodes."""
+        """Return an object as it is stored: suspended or gated if Kueue manages it, and with the node restrictions of pods."""
         held = self._jobs.held_back(made)
         if kind_of(held) == ("", "Pod"):
             self.pod_workloads.check_group(held)
         return super().admit(held)
 
     def made(self, running: Running) -> None:
-        """Make the Workload of a job, and have it wait in its queue."""
+        """Create the Workload of a job, and queue it."""
         job = running.manifest
         self.cluster_state.history.workloads[running.number].queue = ""
         unit = self._jobs.unit(running.number, job, pod_set_templates(job)) if self._jobs.manages(job) else None
@@ -123,13 +124,13 @@ class Kueue(PlainEngine):
         self.wait(unit)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Read a pod that was just made; one that is held back itself is a workload, or waits for those of its group."""
+        """Read a new pod; a gated pod is a workload of its own, or waits for the other pods of its group."""
         record = super().take_in(running, made)
         self.pod_workloads.add(running, made)
         return record
 
     def wait(self, unit: WorkloadState) -> None:
-        """Have a workload wait in its queue, not before its time."""
+        """Queue a workload, not before the end of its backoff."""
         cluster_state = self.cluster_state
         unit.phase, self.has_changed = Phase.WAITING, True
         if not unit.pods:
@@ -146,12 +147,12 @@ class Kueue(PlainEngine):
         self.pending.push(unit.pending(), unit.not_before)
 
     def wake(self, queue: str) -> None:
-        """Have the workloads of a queue's whole cohort looked at again: there may be room."""
+        """Reconsider the workloads of a queue's whole cohort: quota may be free."""
         self.has_changed = True
         self.pending.wake(queue)
 
     def _queue_changed(self, change: Change) -> None:
-        """A LocalQueue was made after the beginning: its work may go on."""
+        """A LocalQueue was created: its workloads can be queued."""
         if change.what != "added":
             return
         self.configured = readable(self.cluster_state.store.list)
@@ -161,7 +162,7 @@ class Kueue(PlainEngine):
                 self.wait(unit)
 
     def run_cycle(self) -> None:
-        """Admit workloads, and place the pods of those that were."""
+        """Admit workloads, and place their pods."""
         self.cluster_state.history.n_cycles += 1
         while self._run_cycle():
             self.has_changed = True
@@ -184,7 +185,7 @@ class Kueue(PlainEngine):
         return any(key in annotations for key in CONSUMES)
 
     def _run_cycle(self) -> bool:
-        """Run one of Kueue's cycles; tell whether another one might change anything."""
+        """Run one cycle of Kueue; return whether another one might change anything."""
         heads = self.pending.heads()
         if not heads:
             return False
@@ -205,7 +206,7 @@ class Kueue(PlainEngine):
         return ""
 
     def _apply(self, entry: Entry) -> bool:
-        """Do what was decided about a head; tell whether another cycle might decide otherwise."""
+        """Carry out the decision about a head; return whether another cycle might decide differently."""
         unit = self.units[entry.workload.key]
         queue = self.pending[unit.queue]
         if entry.outcome is Outcome.RESERVED:
@@ -222,13 +223,13 @@ class Kueue(PlainEngine):
         return is_new or was_parked
 
     def change_job(self, unit: WorkloadState, manifest: Manifest) -> None:
-        """Start or stop the job of a workload, which does not count as somebody's change of it."""
+        """Start or stop the job of a workload, without handling this as a change by its owner."""
         self._is_changing_job = True
         self.workloads.change(unit.number, manifest)
         self._is_changing_job = False
 
     def changed(self, running: Running) -> None:
-        """A job that somebody scaled is another workload to Kueue: it gives its quota back, and waits anew."""
+        """A scaled job is a different workload to Kueue: it releases its quota and is queued again."""
         unit = self._by_number.get(running.number)
         if unit is None or self._is_changing_job:
             return
@@ -251,17 +252,17 @@ class Kueue(PlainEngine):
             )
 
     def finished(self, running: Running) -> None:
-        """A job is over: its quota is free."""
+        """A job has finished: release its quota."""
         super().finished(running)
         unit = self._by_number.pop(running.number, None)
         if unit is None:
             return
         self.forget(unit)
-        # A job that never had pods would stay pending in the history otherwise.
+        # Without this, a job that never had pods would stay pending in the history.
         self.cluster_state.history.drop_wait(self.pods.gangs.name_of(running))
 
     def forget(self, unit: WorkloadState) -> None:
-        """A workload is over: its quota is free."""
+        """A workload has finished: release its quota."""
         del self.units[unit.key]
         self.holders.remove(unit.queue, unit.key)
         self.pending.remove(unit.queue, unit.key)
@@ -272,7 +273,7 @@ class Kueue(PlainEngine):
             self.wake(unit.queue)
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone: the quota of one that has done its work is free, and that of a job that left with its last."""
+        """Release the quota of a completed pod, or of an evicted job with its last pod."""
         super().left(pod)
         unit = self._by_number.get(pod.workload)
         if self.pod_workloads.left(pod) or unit is None or unit.holder is None:
@@ -285,12 +286,12 @@ class Kueue(PlainEngine):
             self.deadlines.lost(unit)
 
     def note_waiting(self, number: int, why: str) -> None:
-        """Note why a workload waits, where it changed."""
+        """Record why a workload waits, if the reason changed."""
         if why:
             self.cluster_state.note_wait(number, why)
 
     def pods_of(self, unit: WorkloadState) -> list[PodState]:
-        """Return the pods of a workload that are there."""
+        """Return the existing pods of a workload."""
         if unit.pods:
             return [self.cluster_state.pods[uid] for uid in unit.pods if uid in self.cluster_state.pods]
         running = self.workloads.running[unit.number]
@@ -299,7 +300,7 @@ class Kueue(PlainEngine):
 
 
 def readable(objects: List) -> Configured:
-    """Return what the objects say. Raises `UnreadableError` where that cannot be reckoned with."""
+    """Return the configuration from the objects. Raises `UnreadableError` if it is not supported."""
     try:
         configured = read(objects)
         UsageTree(configured.rules.queues.values(), configured.rules.cohorts)

@@ -30,13 +30,13 @@ _NO_SHARE = (False, -1.0)
 def fair_targets(
     situation: PreemptionSnapshot, asking: PreemptionRequest, strategies: Sequence[str] = STRATEGIES
 ) -> list[Target]:
-    """Return who has to go; nobody where that would not help."""
+    """Return the preemption targets; empty if preemption does not help."""
     candidates = _candidates(situation, asking)
     if not candidates:
         return []
     candidates.sort(key=candidate_order(situation.now, asking.queue.name))
     ledger, name = situation.ledger, asking.queue.name
-    # The shares that are compared include the one who asks.
+    # The compared shares include the preemptor.
     ledger.use(name, asking.usage)
     fits, targets, rejected = _first_round(situation, asking, candidates, strategies[0])
     if not fits and len(strategies) > 1:
@@ -116,11 +116,11 @@ def _fits(ledger: UsageTree, asking: PreemptionRequest) -> bool:
 
 
 class _TargetSearch:
-    """Goes down from the root to the child with the largest share, again and again, until nobody is left.
+    """Repeatedly descends from the root to the child with the largest share, until no candidates are left.
 
     Attributes:
-        waiting: By queue, the candidates that were not taken yet.
-        pruned: Nodes that yield nothing more.
+        waiting: The remaining candidates by queue.
+        pruned: Nodes without further candidates.
     """
 
     def __init__(self, situation: PreemptionSnapshot, asking: PreemptionRequest, candidates: Iterable[Holder]) -> None:
@@ -145,12 +145,12 @@ class _TargetSearch:
                 yield name
 
     def remove(self, holder: Holder, reason: str) -> Target:
-        """Count what a workload holds as free."""
+        """Subtract the usage of a workload."""
         self._ledger.give_back(holder.queue, holder.usage)
         return Target(holder, reason)
 
     def take(self, queue: str) -> Holder:
-        """Return the first candidate of a queue, which is none any more."""
+        """Remove and return the first candidate of a queue."""
         return self.waiting[queue].pop(0)
 
     def _next(self, cohort: str) -> str | None:
@@ -191,12 +191,12 @@ class _TargetSearch:
         return found, highest
 
     def shares(self, queue: str) -> tuple[DominantShare, DominantShare]:
-        """Return the shares of the two nodes below the nearest cohort that the asking queue and another have above."""
+        """Return the shares of the preemptor's and another queue's ancestors below their lowest common cohort."""
         meeting = self._meeting(queue)
         return self._ledger.share(self._below(self._own, meeting)), self._ledger.share(self._below(queue, meeting))
 
     def share_after(self, holder: Holder) -> DominantShare:
-        """Return the share of the node on the other side once a workload is gone."""
+        """Return the share of the other side's ancestor without a workload."""
         below = self._below(holder.queue, self._meeting(holder.queue))
         with self._ledger.without((holder,)):
             return self._ledger.share(below)
@@ -205,7 +205,7 @@ class _TargetSearch:
         return next(cohort for cohort in self._ledger.ancestors(queue) if cohort in self._path)
 
     def _below(self, queue: str, meeting: str) -> str:
-        """Return the node right below a cohort on the way down to a queue."""
+        """Return the child of a cohort on the path to a queue."""
         below = queue
         for cohort in self._ledger.ancestors(queue):
             if cohort == meeting:

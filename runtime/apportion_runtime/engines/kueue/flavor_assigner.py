@@ -1,4 +1,5 @@
-"""The flavor assigner: the flavor of each resource of a workload, the first that fits or the best that might.
+"""The flavor assigner: assigns a flavor to each resource of a workload, the first that fits or the best with
+preemption.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/flavorassigner/flavorassigner.go, preemption/preemption_oracle.go.
 """
@@ -23,11 +24,11 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _KEEPING_OFF = ("NoSchedule", "NoExecute")
 _PODS = "pods"
 _WORST = 10**9
-"""A distance from which nobody borrows."""
+"""The distance for which borrowing is impossible."""
 
 
 class Mode(IntEnum):
-    """How a flavor may be given, the worst first; RECLAIM evicts work of other queues alone."""
+    """The modes of a flavor assignment, the worst first; RECLAIM preempts only workloads of other queues."""
 
     NO_FIT = 0
     NO_CANDIDATES = 1
@@ -37,12 +38,12 @@ class Mode(IntEnum):
 
 
 Simulate = Callable[[FlavorResource, int], tuple[Mode, int]]
-"""Tells whether evictions would make room for an amount, and how far it would be borrowed then."""
+"""Returns whether preemption would free an amount, and the borrowing distance then."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FlavorChoice:
-    """What one resource gets, and from which flavor on its group is looked through the next time."""
+    """The assignment of one resource, and the flavor at which the next attempt of its group continues."""
 
     flavor: str
     mode: Mode
@@ -52,14 +53,14 @@ class _FlavorChoice:
 
 @dataclass(slots=True)
 class Assignment:
-    """What a workload gets, or would get.
+    """The assignment of a workload.
 
     Attributes:
-        flavors: By pod set and resource. A pod set that gets nothing is not among them.
-        usage: All of it together.
-        borrowing: How far the furthest quota is that is borrowed from; 0 borrows nothing.
-        message: Why it does not fit, where it does not.
-        pod_sets: What it is given for: the workload's pod sets, smaller where it is admitted in part.
+        flavors: By pod set and resource. A pod set without an assignment is omitted.
+        usage: The total usage.
+        borrowing: The largest borrowing distance; 0 without borrowing.
+        message: Why it does not fit, if it does not.
+        pod_sets: The pod sets of the workload, with reduced counts under partial admission.
     """
 
     flavors: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -73,19 +74,19 @@ class Assignment:
 
     @property
     def fits(self) -> bool:
-        """Whether it can be given at once."""
+        """Whether it fits without preemption."""
         return self.mode is Mode.FIT
 
 
 class FlavorAssigner:
-    """Gives flavors to one workload.
+    """Assigns flavors to one workload.
 
     Args:
         queue: Its ClusterQueue.
-        ledger: What is in use.
-        flavors: Every flavor there is, by name.
-        shares_fairly: Whether queues do.
-        simulate: Asked whether evictions would help.
+        ledger: The usage.
+        flavors: All flavors, by name.
+        shares_fairly: Whether fair sharing is enabled.
+        simulate: Simulates preemption.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class FlavorAssigner:
         self._evicts_while_borrowing = preemption.borrowing != NEVER or (shares_fairly and preemption.reclaim != NEVER)
 
     def assign(self, workload: Pending) -> Assignment:
-        """Return what a workload gets."""
+        """Return the assignment of a workload."""
         made = Assignment(pod_sets=workload.pod_sets)
         for pod_set in workload.pod_sets:
             requests = dict(pod_set.requests)
@@ -162,7 +163,7 @@ class FlavorAssigner:
         assumed: Mapping[FlavorResource, int],
         first: int,
     ) -> tuple[dict[str, _FlavorChoice], list[str]]:
-        """Return what the resources of a group get, all of them one flavor, and why it is not a better one."""
+        """Return the assignment of a resource group, which has one flavor, and why better flavors were rejected."""
         wanted = {resource: requests[resource] for resource in sorted(requests) if resource in group.resources}
         best: dict[str, _FlavorChoice] = {}
         best_mode, best_borrowing = Mode.NO_FIT, _WORST
@@ -228,7 +229,7 @@ class FlavorAssigner:
 
 
 def _goes_on(mode: Mode, borrowing: int, fungibility: Fungibility) -> bool:
-    """Tell whether the next flavor is looked at."""
+    """Tell whether the next flavor is tried."""
     if mode <= Mode.NO_CANDIDATES:
         return True
     if mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.when_can_preempt == NEXT_FLAVOR:
@@ -245,7 +246,7 @@ def _is_better(one: tuple[Mode, int], other: tuple[Mode, int], fungibility: Fung
 
 
 def mismatch(template: Mapping[str, Any], name: str, flavor: ResourceFlavor | None) -> str:
-    """Return why pods cannot have a flavor whatever is free of it; empty where they can."""
+    """Return why pods cannot use a flavor regardless of quota; empty if they can."""
     if flavor is None:
         return f"flavor {name} not found"
     spec = template.get("spec") or {}
@@ -266,7 +267,7 @@ def _tolerates(toleration: Toleration, taint: Mapping[str, Any]) -> bool:
 
 
 def _selects(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Tell whether pods choose nodes with some labels, as far as they speak of these keys."""
+    """Tell whether the node selectors of pods match some labels, considering only these keys."""
     selector = spec.get("nodeSelector") or {}
     if any(labels[key] != value for key, value in selector.items() if key in labels):
         return False
@@ -274,7 +275,7 @@ def _selects(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     if terms is None:
         return True
     spoken = [[each for each in term.expressions if each.key in labels] for term in terms]
-    # A term that says nothing of these keys lets any of their values be, and terms are alternatives.
+    # A term without these keys matches any of their values, and terms are alternatives.
     return not all(spoken) or any(all(matches(each, labels) for each in term) for term in spoken)
 
 
@@ -283,7 +284,7 @@ def _message(pod_set: PodSet, reasons: list[str]) -> str:
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Return an amount as Kubernetes writes quantities."""
+    """Return an amount as a Kubernetes quantity."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     step, suffixes = (1024, ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")) if resource == "memory" else (1000, "kMGTPE")

@@ -1,4 +1,4 @@
-"""Which jobs Kueue manages, and the workload that each of them comes to.
+"""The jobs that Kueue manages, and the workload of each.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobframework (defaults.go, reconciler.go), pkg/util/priority.
 """
@@ -55,8 +55,8 @@ class Jobs:
     """Reads jobs.
 
     Args:
-        store: Has namespaces and priority classes.
-        configured: Returns what Kueue was told by now.
+        store: The object store, with namespaces and priority classes.
+        configured: Returns the current configuration.
     """
 
     def __init__(self, store: ClusterApi, configured: Callable[[], Configured]) -> None:
@@ -64,10 +64,10 @@ class Jobs:
         self._configured = configured
 
     def held_back(self, made: Manifest) -> Manifest:
-        """Return an object that is about to be made, suspended if Kueue manages it.
+        """Return a new object, suspended if Kueue manages it.
 
         Raises:
-            Denied: If its pod sets cannot be read, or it is of a kind that Kueue manages and no model is of.
+            Denied: If its pod sets are invalid, or Kueue manages its kind and that is not simulated.
         """
         kind = kind_of(made)
         if kind == _POD and self._holds(made):
@@ -88,7 +88,7 @@ class Jobs:
         return made
 
     def _refuse(self, made: Manifest) -> None:
-        """Raise `Denied` for an object that names a queue, and is of a kind that is not held back here."""
+        """Raise `Denied` for an object with a queue label whose kind is not managed."""
         known, kinds = {**FRAMEWORKS, **POD_FRAMEWORKS}, self._configured().settings.kinds
         integration = next((name for name, kind in known.items() if kind == kind_of(made)), None)
         if integration is not None:
@@ -103,7 +103,7 @@ class Jobs:
         raise Denied(f"the Kueue integration of {made.get('kind')} is not simulated; simulated kinds are {kinds_known}")
 
     def _holds(self, pod: Manifest) -> bool:
-        """Tell whether a pod is held back itself, and not the job that it belongs to."""
+        """Tell whether a pod is gated itself, rather than its job suspended."""
         if annotations_of(pod).get(SUSPENDING_PARENT_ANNOTATION):
             return True
         settings = self._configured().settings
@@ -123,7 +123,7 @@ class Jobs:
         return False
 
     def _check(self, made: Manifest, found: Sequence[PodSetTemplate]) -> None:
-        """Raise `Denied` for what Kueue's webhook refuses, and for what nothing here reckons with."""
+        """Raise `Denied` for objects that Kueue's webhook rejects, and for features that are not simulated."""
         try:
             if kind_of(made) == _JOB:
                 check_least(made, found[0].count)
@@ -146,7 +146,7 @@ class Jobs:
 
     @staticmethod
     def _longest_s(job: Manifest) -> float | None:
-        """Return how long a job may run. Raises `ValueError` in the words of Kueue's webhook."""
+        """Return the maximum execution time of a job. Raises `ValueError` with the message of Kueue's webhook."""
         said = labels_of(job).get(MAX_TIME_LABEL)
         if said is None:
             return None
@@ -155,7 +155,7 @@ class Jobs:
         return float(said)
 
     def manages(self, made: Manifest) -> bool:
-        """Tell whether an object is a job that Kueue holds back."""
+        """Tell whether an object is a job that Kueue suspends."""
         kind = kind_of(made)
         if kind not in FRAMEWORKS.values() or kind not in self._configured().settings.kinds:
             return False
@@ -165,7 +165,7 @@ class Jobs:
         return bool(self.queue_name(made)) or self._manages_unnamed(namespace_of(made))
 
     def queue_name(self, made: Manifest) -> str:
-        """Return the LocalQueue that a job names, or gets; empty where it has none."""
+        """Return the LocalQueue of a job, set or by default; empty if it has none."""
         said = labels_of(made).get(QUEUE_LABEL)
         if said:
             return said
@@ -179,19 +179,19 @@ class Jobs:
         return settings.namespaces is None or selects(settings.namespaces, self.labels_of(namespace))
 
     def labels_of(self, namespace: str) -> Mapping[str, str]:
-        """Return the labels of a namespace, which may be one that nobody declared."""
+        """Return the labels of a namespace, which need not be declared."""
         made = self._store.get("Namespace", "", namespace)
         return {_NAME_LABEL: namespace, **({} if made is None else labels_of(made))}
 
     def pod_sets(self, found: Sequence[PodSetTemplate]) -> tuple[PodSet, ...]:
-        """Return the pod sets of a job. Raises `Denied` where they cannot be read."""
+        """Return the pod sets of a job. Raises `Denied` if they are invalid."""
         try:
             return tuple(pod_set(place, self._configured().settings.counting) for place in found)
         except ValueError as wrong:
             raise Denied(str(wrong)) from None
 
     def unit(self, number: int, job: Manifest, found: Sequence[PodSetTemplate]) -> WorkloadState | str:
-        """Return the workload of a job, or a pod, that Kueue manages, or why there is none."""
+        """Return the workload of a managed job or pod, or why it has none."""
         local, configured = self.queue_name(job), self._configured()
         if not local:
             held = "gated" if kind_of(job) == _POD else "suspended"

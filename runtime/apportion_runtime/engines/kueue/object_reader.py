@@ -41,7 +41,7 @@ _Object = TypeVar("_Object", bound=ApiObject)
 
 @dataclass(frozen=True, slots=True)
 class PodsReady:
-    """`waitForPodsReady`: how long released pods may take, and how work that took longer comes back."""
+    """`waitForPodsReady`: the timeout of admitted workloads, and how they are requeued."""
 
     timeout_s: float = 300.0
     base_s: float = 60.0
@@ -49,12 +49,12 @@ class PodsReady:
     limit: int | None = None
     by_eviction: bool = True
     recovery_s: float | None = None
-    """How long a pod that was lost may take to be ready again; None is for ever."""
+    """The recovery timeout of a lost pod; None is unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The manager's configuration, as far as it decides anything here. `namespaces` None is every namespace."""
+    """The part of the manager's configuration that is simulated. `namespaces` None selects all namespaces."""
 
     strategies: Sequence[str] | None = None
     counting: ResourceTransformations = field(default_factory=ResourceTransformations)
@@ -66,12 +66,12 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """Everything that Kueue was told.
+    """The configuration of Kueue from its objects.
 
     Attributes:
-        local_queues: By namespace and name the ClusterQueue.
-        provisioning: By check how its requests are made; None is a check of another controller.
-        classes: By WorkloadPriorityClass its value.
+        local_queues: The ClusterQueue of each LocalQueue, by namespace and name.
+        provisioning: The ProvisioningRequestConfig of each check; None for checks of other controllers.
+        classes: The value of each WorkloadPriorityClass.
     """
 
     rules: Rules
@@ -83,7 +83,7 @@ class Configured:
 
 
 def read(objects: List) -> Configured:
-    """Return what the objects of a cluster say. Raises `ValueError` for an object that cannot be read."""
+    """Return the configuration from the objects of a cluster. Raises `ValueError` for an invalid object."""
     settings = _settings(objects(CONFIGURATION))
     flavors = {flavor.name: flavor for flavor in _all(ResourceFlavor, objects)}
     provisioning = dict(_checks(objects))
@@ -108,7 +108,7 @@ def _all(form: type[_Object], objects: List) -> list[_Object]:
 
 
 def _parents(queues: Mapping[str, Queue], cohorts: Sequence[Node]) -> dict[str, str | None]:
-    """Return the tree for the history; a cohort that is named like a queue says that it is a cohort."""
+    """Return the tree for the history; a cohort with the name of a queue is marked as a cohort."""
     plain = cohort_name("")
 
     def shown(name: str | None) -> str | None:
@@ -143,7 +143,7 @@ def _quotas(holder: QuotaHolder) -> dict[FlavorResource, Quota]:
 
 
 def _bounded(resource: str, written: Written | None) -> int | None:
-    # The engine takes an amount beyond its integers for one without bounds.
+    # The engine treats an amount beyond its integer range as unlimited.
     return None if written is None else min(amount(resource, written), UNLIMITED)
 
 
@@ -228,14 +228,14 @@ def _pods_ready(made: WaitForPodsReady) -> PodsReady:
 
 
 def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """Tell whether a label selector chooses something with labels; none chooses nothing, an empty one everything."""
+    """Tell whether a label selector matches labels; None matches nothing, an empty one everything."""
     if selector is None or any(labels.get(key) != value for key, value in selector.labels.items()):
         return False
     return all(matches(Expression(each.key, each.operator, each.values), labels) for each in selector.expressions)
 
 
 def unmodelled(objects: List) -> Iterator[Fault]:
-    """Yield what the objects say and nothing here heeds."""
+    """Yield a fault for each setting of the objects that is not simulated."""
     for made in objects("ResourceFlavor"):
         if nested(made, "spec", "topologyName"):
             yield _passed_over(made, "spec.topologyName is not simulated: pods are placed without topology awareness")

@@ -14,7 +14,7 @@ from apportion_runtime.engines.kueue.records import Pending
 
 
 class RequeueReason(Enum):
-    """Why a workload goes back into its queue."""
+    """The reason for requeuing a workload."""
 
     GENERIC = ""
     NO_FIT = "NoFit"
@@ -30,7 +30,7 @@ _HOPELESS = (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
 
 @dataclass(slots=True)
 class PendingQueue:
-    """One queue. Those that are parked come back by `wake`; those that back off, not before their time.
+    """A ClusterQueue. Parked workloads are requeued by `wake`; those in backoff, not before its end.
 
     Attributes:
         strategy: StrictFIFO never parks its head.
@@ -46,15 +46,15 @@ class PendingQueue:
 
     @property
     def is_active(self) -> bool:
-        """Whether anybody is to be looked at."""
+        """Whether any workload is active."""
         return bool(self._active)
 
     def is_waiting(self, key: str) -> bool:
-        """Tell whether a workload is to be looked at."""
+        """Tell whether a workload is active."""
         return key in self._active
 
     def push(self, workload: Pending, *, now: float, not_before: float = 0.0) -> None:
-        """Have a workload wait; it is not looked at before a moment."""
+        """Add a workload; it is not considered before a given time."""
         self.remove(workload.key)
         if not_before > now:
             self._not_before[workload.key] = not_before
@@ -69,7 +69,7 @@ class PendingQueue:
         heapq.heappush(self._heap, _rank(workload))
 
     def remove(self, key: str) -> None:
-        """Have a workload wait no more."""
+        """Remove a workload."""
         self._active.pop(key, None)
         self._parked.pop(key, None)
         self._not_before.pop(key, None)
@@ -77,19 +77,19 @@ class PendingQueue:
             self._sticky = ""
 
     def pop(self) -> Pending | None:
-        """Return who is next, and take it out: the most important, then the one that waits for longest."""
+        """Remove and return the head: the highest priority, then the longest wait."""
         if self._sticky in self._active:
             return self._active.pop(self._sticky)
         while self._heap:
             rank = heapq.heappop(self._heap)
             workload = self._active.get(rank[-1])
-            # What was taken out or changed its place since left its old place behind.
+            # Removed or reordered workloads leave stale entries in the heap.
             if workload is not None and _rank(workload) == rank:
                 return self._active.pop(workload.key)
         return None
 
     def give_back(self, workload: Pending, why: RequeueReason) -> None:
-        """Have a workload wait again that was looked at in vain."""
+        """Requeue a workload that was not admitted."""
         if why is RequeueReason.PENDING_PREEMPTION and self.strategy == BEST_EFFORT:
             self._sticky = workload.key
         at_once = why is not RequeueReason.NAMESPACE if self.strategy == STRICT else why in _AT_ONCE
@@ -98,18 +98,18 @@ class PendingQueue:
             return
         self._parked[workload.key] = workload
         if why in _HOPELESS and self.strategy == BEST_EFFORT and workload.shape:
-            # What is like it would be looked at in vain, too.
+            # Equivalent workloads would not be admitted either.
             self._hopeless.add(workload.shape)
             for key in [key for key, other in self._active.items() if other.shape == workload.shape]:
                 self._parked[key] = self._active.pop(key)
 
     def wake(self, now: float) -> bool:
-        """Have those that are parked looked at again, and tell whether there are any."""
+        """Requeue the parked workloads, and return whether there are any."""
         self._hopeless.clear()
         ready = [key for key in self._parked if self._not_before.get(key, now) <= now]
         for key in ready:
             self._not_before.pop(key, None)
-            # What was known of the flavors is out of date, too.
+            # Their last flavor assignments are outdated as well.
             self._activate(replace(self._parked.pop(key), next_flavor={}))
         return bool(ready)
 

@@ -45,7 +45,7 @@ class PendingQueues:
         return self._queues[queue]
 
     def handlers(self) -> Handlers:
-        """Return what is done at each of its events."""
+        """Return the handlers of its events."""
         return {BackoffEnds: lambda _: self._wake(self._queues.values())}
 
     def push(self, workload: Pending, not_before: float) -> None:
@@ -62,7 +62,7 @@ class PendingQueues:
             self._queues[queue].remove(key)
 
     def heads(self) -> list[Pending]:
-        """Take the head of each active queue; the queues whose quota was freed are collected anew from here on."""
+        """Remove and return the head of each active queue; from now on, queues with freed quota are collected again."""
         self._freed = []
         heads = [self._queues[name].pop() for name in sorted(self._queues) if self._queues[name].is_active]
         return [head for head in heads if head is not None]
@@ -73,7 +73,7 @@ class PendingQueues:
         self._wake(self._of_cohort(queue))
 
     def wake_freed(self) -> None:
-        """Wake the cohorts whose quota was freed since the heads were taken, for heads that were parked after that."""
+        """Wake the cohorts whose quota was freed since the heads were removed, for heads parked after that."""
         for queue in tuple(dict.fromkeys(self._freed)):
             self.wake(queue)
 
@@ -91,7 +91,7 @@ class PendingQueues:
 
 
 def queue_path(parents: Parents, queue: str) -> list[str]:
-    """Return a queue and the cohorts above it, the root last; a cycle ends where it closes."""
+    """Return a queue and its ancestor cohorts, the root last; a cycle is followed once."""
     path = [queue]
     while (above := parents.get(path[-1])) is not None and above not in path:
         path.append(above)

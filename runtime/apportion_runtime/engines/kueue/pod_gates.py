@@ -1,4 +1,4 @@
-"""The scheduling gate that holds a pod back, what sets it, and the group that a pod is of.
+"""The scheduling gate of managed pods, where it is set, and pod groups.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobs/pod/pod_webhook.go, jobs/deployment/deployment_webhook.go.
 """
@@ -22,7 +22,7 @@ from apportion_runtime.sim.scenario.format import Manifest
 
 
 def gated(pod: Manifest, queue: str) -> Manifest:
-    """Return a pod that waits for quota of a LocalQueue; of none where that is empty."""
+    """Return a gated pod that waits for quota of a LocalQueue, or of none if that is empty."""
     metadata, spec = pod["metadata"], pod["spec"]
     labels = {**labels_of(pod), **MANAGED_LABEL, **({QUEUE_LABEL: queue} if queue else {})}
     gates = [*(spec.get("schedulingGates") or ()), {"name": GATE}]
@@ -30,7 +30,7 @@ def gated(pod: Manifest, queue: str) -> Manifest:
 
 
 def ungated(pod: Manifest, template: Manifest) -> Manifest:
-    """Return a pod that got quota, with what was added to the template of its pod set."""
+    """Return an ungated pod, with the additions to the template of its pod set."""
     spec, changed = pod["spec"], template["spec"]
     gates = [gate for gate in spec.get("schedulingGates") or () if gate.get("name") != GATE]
     added = {key: changed[key] for key in ("nodeSelector", "tolerations") if key in changed}
@@ -39,7 +39,7 @@ def ungated(pod: Manifest, template: Manifest) -> Manifest:
 
 
 def propagated(deployment: Manifest, queue: str) -> Manifest:
-    """Return a Deployment whose template has its pods held back."""
+    """Return a Deployment whose pod template is gated."""
     template = deployment["spec"].get("template") or {}
     metadata, said = template.get("metadata") or {}, labels_of(deployment).get(PRIORITY_CLASS_LABEL)
     labels = {
@@ -54,18 +54,18 @@ def propagated(deployment: Manifest, queue: str) -> Manifest:
 
 
 def is_gated(pod: Manifest) -> bool:
-    """Tell whether Kueue holds a pod back."""
+    """Tell whether Kueue gates a pod."""
     return any(gate.get("name") == GATE for gate in pod["spec"].get("schedulingGates") or ())
 
 
 def is_alive(pod: Manifest) -> bool:
-    """Tell whether a pod is there and not over."""
+    """Tell whether a pod exists and has not finished."""
     phase = (pod.get("status") or {}).get("phase")
     return phase not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
 
 
 def group_size(pod: Manifest) -> int:
-    """Return how many pods its group has; 1 of a pod alone. Raises `Denied` in the words of Kueue's webhook."""
+    """Return the size of a pod's group; 1 without a group. Raises `Denied` with the message of Kueue's webhook."""
     group, said = labels_of(pod).get(POD_GROUP_LABEL), annotations_of(pod).get(POD_GROUP_COUNT_ANNOTATION)
     both = f"both the '{POD_GROUP_COUNT_ANNOTATION}' annotation and the '{POD_GROUP_LABEL}' label should be set"
     if group is None and said is None:
@@ -83,6 +83,6 @@ def group_size(pod: Manifest) -> int:
 
 
 def template_of(pod: Manifest) -> dict[str, Any]:
-    """Return a pod as the template of its pod set."""
+    """Return the pod set template of a pod."""
     kept = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
     return {"metadata": {"labels": labels_of(pod), "annotations": annotations_of(pod)}, "spec": kept}

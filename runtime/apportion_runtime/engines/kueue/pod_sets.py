@@ -1,4 +1,4 @@
-"""The pod sets of a workload: which templates it has, what their pods ask for, and the templates as they are released.
+"""The pod sets of a workload: their templates and requests, and the templates of an admitted workload.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobs/*/…_controller.go (PodSets), pkg/podset/podset.go.
 """
@@ -31,9 +31,9 @@ FRAMEWORKS: Mapping[str, tuple[str, str]] = {
         for kind in ("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "MPIJob")
     },
 }
-"""By the name of an integration the group and kind of the jobs that it suspends, as far as there is a model of it."""
+"""The group and kind of each simulated integration that suspends jobs, by its name."""
 POD_FRAMEWORKS: Mapping[str, tuple[str, str]] = {"pod": ("", "Pod"), "deployment": ("apps", "Deployment")}
-"""The same of those that hold back one pod at a time."""
+"""The same for integrations that gate pods."""
 _ROLE = (
     "initContainers", "nodeSelector", "affinity", "tolerations", "runtimeClassName", "priority", "priorityClassName",
     "topologySpreadConstraints", "overhead", "resourceClaims",
@@ -43,7 +43,7 @@ _FIRST_ROLES = ("master", "launcher", "chief")
 
 @dataclass(frozen=True, slots=True)
 class PodSetTemplate:
-    """A pod set of a manifest, and where its template stands; without a path where it is the operator's own."""
+    """A pod set of a manifest, and the path of its template; no path if the operator provides the template."""
 
     name: str
     count: int
@@ -51,14 +51,14 @@ class PodSetTemplate:
     template: Mapping[str, Any]
     least: int | None = None
     is_last: bool = False
-    """Whether its pod comes once the others are ready."""
+    """Whether its pod is created once the others are ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceTransformations:
-    """`resources` of the manager's configuration: what is not counted, and what is counted as something else.
+    """`resources` of the manager's configuration: excluded and transformed resources.
 
-    `transformations` are by resource: whether it goes on being counted, and what one of it counts as besides.
+    `transformations` are by resource: whether it is retained, and its outputs per unit.
     """
 
     excluded: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class ResourceTransformations:
 
 
 def pod_set_templates(manifest: Manifest) -> list[PodSetTemplate]:
-    """Return the pod sets of a workload in Kueue's order. Raises `KeyError` for a kind without a model."""
+    """Return the pod sets of a workload in Kueue's order. Raises `KeyError` for a kind that is not simulated."""
     kind = kind_of(manifest)
     if kind == ("batch", "Job"):
         count = _job_pods(nested(manifest, "spec") or {})
@@ -88,13 +88,13 @@ def _job_pods(spec: Mapping[str, Any]) -> int:
 
 
 def _least(job: Manifest, count: int) -> int | None:
-    """Return how many pods at a time are enough for a Job; None where it is admitted as a whole."""
+    """Return the minimum parallelism of a Job; None without partial admission."""
     said = annotations_of(job).get(MIN_PARALLELISM_ANNOTATION, "")
     return int(said) if said.isdecimal() and 0 < int(said) < count else None
 
 
 def check_least(job: Manifest, count: int) -> None:
-    """Raise `ValueError`, in the words of Kueue's webhook, if a Job says a number of pods that cannot be its least."""
+    """Raise `ValueError`, with the message of Kueue's webhook, for an invalid minimum parallelism of a Job."""
     said = annotations_of(job).get(MIN_PARALLELISM_ANNOTATION)
     if said is not None and _least(job, count) is None:
         path = f"metadata.annotations[{MIN_PARALLELISM_ANNOTATION}]"
@@ -102,7 +102,7 @@ def check_least(job: Manifest, count: int) -> None:
 
 
 def role_hash(pod: Manifest) -> str:
-    """Return what is alike of pods of a group that are one pod set."""
+    """Return the shape shared by the pods of a group that form one pod set."""
     spec = pod["spec"]
     said = {key: spec[key] for key in _ROLE if spec.get(key)}
     asked = [(each.get("resources") or {}).get("requests") for each in spec.get("containers") or ()]
@@ -111,7 +111,7 @@ def role_hash(pod: Manifest) -> str:
 
 
 def originals_of(manifest: Manifest, found: Iterable[PodSetTemplate]) -> dict[Path, Any]:
-    """Return what is written into a job when it is released, as it was before."""
+    """Return the original values of the fields that are changed when a job is started."""
     made: dict[Path, Any] = {place.path: place.template for place in found if place.path}
     for path in _sizes(manifest):
         made[path] = _get(manifest, path)
@@ -119,7 +119,7 @@ def originals_of(manifest: Manifest, found: Iterable[PodSetTemplate]) -> dict[Pa
 
 
 def resized(manifest: Manifest, count: int) -> dict[Path, Any]:
-    """Return what is written into a Job that is admitted with fewer pods at a time."""
+    """Return the fields that change in a partially admitted Job."""
     return dict.fromkeys(_sizes(manifest), count)
 
 
@@ -151,7 +151,7 @@ def _of_ray(manifest: Manifest, above: Path) -> Iterator[PodSetTemplate]:
 def _of_ray_job(manifest: Manifest) -> Iterator[PodSetTemplate]:
     yield from _of_ray(manifest, ("spec", "rayClusterSpec"))
     if submission_mode(manifest) == BY_JOB:
-        # What Kueue adds to a template that nobody wrote is lost.
+        # Additions to a template that the operator provides are lost.
         path = ("spec", "submitterPodTemplate") if nested(manifest, "spec", "submitterPodTemplate") else ()
         yield PodSetTemplate("submitter", 1, path, submitter_of(manifest), is_last=True)
 
@@ -176,7 +176,7 @@ def _get(made: Any, path: Path) -> Any:
 
 
 def pod_set(place: PodSetTemplate, counting: ResourceTransformations) -> PodSet:
-    """Return what a pod set asks for. Raises `ValueError` for an amount that cannot be read."""
+    """Return the total request of a pod set. Raises `ValueError` for an invalid amount."""
     each = pod_requests(defaulted(place.template.get("spec") or {}))
     counted: dict[str, int] = {}
     for resource, wanted in each.items():
@@ -192,7 +192,7 @@ def pod_set(place: PodSetTemplate, counting: ResourceTransformations) -> PodSet:
 
 
 def shape(pod_sets: Iterable[PodSet], priority: int) -> str:
-    """Return what is alike of workloads of which one fits when another does."""
+    """Return the shape shared by workloads that fit or do not fit together."""
     looked_at = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "schedulerName")
     said = [
         [
@@ -209,7 +209,7 @@ def shape(pod_sets: Iterable[PodSet], priority: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What is added to a template when its pods are released."""
+    """The additions to a template when its workload is admitted."""
 
     annotations: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
@@ -217,7 +217,7 @@ class Update:
 
 
 def updated(template: Mapping[str, Any], update: Update) -> dict[str, Any]:
-    """Return a template with what is added to it."""
+    """Return a template with its additions."""
     metadata, spec = template.get("metadata") or {}, dict(template.get("spec") or {})
     if update.annotations:
         metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **update.annotations}}
@@ -231,7 +231,7 @@ def updated(template: Mapping[str, Any], update: Update) -> dict[str, Any]:
 
 
 def with_templates(manifest: Manifest, templates: Mapping[Path, Any]) -> dict[str, Any]:
-    """Return a workload with other templates, or sizes, at some paths."""
+    """Return a workload with templates or sizes replaced at some paths."""
     made = dict(manifest)
     for path, template in templates.items():
         made = _put(made, path, template)

@@ -1,6 +1,6 @@
-"""Pods that are workloads themselves: alone, of a Deployment, or as a group. A scheduling gate holds each of them back.
+"""Pods as workloads: single pods, pods of a Deployment, and pod groups, each with a scheduling gate.
 
-A pod that gives its quota back is deleted; whoever made it makes another one, which is another workload.
+A pod that loses its quota is deleted; its controller creates a new one, which is a new workload.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobs/pod (pod_webhook.go, pod_controller.go), jobs/deployment.
 """
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 class PodWorkloads:
-    """The workloads whose pods Kueue holds back one by one."""
+    """The workloads made of gated pods."""
 
     def __init__(self, engine: Kueue, jobs: Jobs) -> None:
         self._engine = engine
         self._jobs = jobs
         self._units: dict[str, WorkloadState] = {}
-        """By the uid of a pod its workload."""
+        """The workload of each pod, by uid."""
         self._gathering: dict[tuple[str, str], dict[str, int]] = {}
-        """By namespace and name of a group that is not whole the uids of its pods, each with its number."""
+        """The pods of incomplete groups, by namespace and name of the group: uid and workload number."""
 
     def check_group(self, pod: Manifest) -> None:
-        """Refuse a pod that its group has no use for. Raises `Denied`."""
+        """Reject an excess pod of a group. Raises `Denied`."""
         group, size = labels_of(pod).get(POD_GROUP_LABEL), group_size(pod)
         if group is None:
             return
@@ -59,7 +59,7 @@ class PodWorkloads:
         ]
 
     def add(self, running: Running, pod: Manifest) -> None:
-        """Make the workload of a pod that was just made, once its group is whole."""
+        """Create the workload of a new pod, once its group is complete."""
         if not is_gated(pod):
             return
         group = labels_of(pod).get(POD_GROUP_LABEL)
@@ -99,7 +99,7 @@ class PodWorkloads:
         engine.wait(unit)
 
     def release(self, unit: WorkloadState, templates: Mapping[str, Manifest]) -> None:
-        """Take the gates of a workload's pods away, each with what its pod set gets of the flavors and the checks."""
+        """Ungate the pods of a workload, with the additions of flavors and checks to each pod set."""
         engine, cluster_state = self._engine, self._engine.cluster_state
         for state in engine.pods_of(unit):
             made = cluster_state.store.get("Pod", state.namespace, state.name)
@@ -118,7 +118,7 @@ class PodWorkloads:
         return made is not None and is_gated(made)
 
     def left(self, pod: PodState) -> bool:
-        """A pod is gone; tell whether it was one of a workload of pods."""
+        """Remove a pod; return whether it belonged to a workload of pods."""
         for gathered in self._gathering.values():
             gathered.pop(pod.uid, None)
         unit = self._units.pop(pod.uid, None)
@@ -129,7 +129,7 @@ class PodWorkloads:
         if not unit.pods:
             engine.forget(unit)
         elif unit.phase is Phase.WAITING:
-            # What is left of the group waits until it is whole again.
+            # The rest of the group waits until it is complete again.
             key = (unit.namespace, unit.name)
             self._gathering[key] = {uid: engine.cluster_state.pods[uid].workload for uid in unit.pods}
             for uid in unit.pods:
@@ -142,7 +142,7 @@ class PodWorkloads:
         return True
 
     def _reclaim(self, unit: WorkloadState, role: str) -> None:
-        """Have the quota of a pod that has done its work be free while others of its group go on."""
+        """Release the quota of a completed pod while other pods of its group continue."""
         assert unit.holder is not None
         unit.assigned = tuple(each.of(each.count - 1) if each.name == role else each for each in unit.assigned)
         usage: dict[tuple[str, str], int] = {}

@@ -20,7 +20,7 @@ WHILE_BORROWING, FAIR = "InCohortReclaimWhileBorrowing", "InCohortFairSharing"
 
 @dataclass(frozen=True, slots=True)
 class PreemptionRequest:
-    """What a workload asks for, and of which of it others may have to give."""
+    """The request of a workload, and the part that requires preemption."""
 
     queue: Queue
     usage: Amounts
@@ -31,7 +31,7 @@ class PreemptionRequest:
 
 @dataclass(slots=True)
 class PreemptionSnapshot:
-    """The queues, what they use, and who holds it. `holders` is by queue, and stays as it is for a cycle."""
+    """The queues, their usage, and the workloads that hold it. `holders` is by queue, and constant during a cycle."""
 
     queues: Mapping[str, Queue]
     ledger: UsageTree
@@ -40,7 +40,7 @@ class PreemptionSnapshot:
     _found: dict[tuple[object, ...], list[Holder]] = field(default_factory=dict)
 
     def may_go(self, name: str, asking: PreemptionRequest, policy: str) -> list[Holder]:
-        """Return the workloads of a queue that a policy lets go for another, found once for all that ask alike."""
+        """Return the candidates of a queue under a policy; the result is cached for equivalent preemptors."""
         kind: tuple[object, ...] = (name, policy, asking.contested)
         if policy != ANY:
             kind = (*kind, asking.priority, asking.ordered_at if policy == LOWER_OR_NEWER else None)
@@ -66,11 +66,11 @@ class _Candidate:
     holder: Holder
     variant: _Variant
     meeting: str = ""
-    """The nearest cohort above its queue and the asking one."""
+    """The lowest common cohort of its queue and the preemptor's."""
 
 
 def candidate_order(now: float, queue: str) -> Callable[[Holder], tuple[object, ...]]:
-    """Return the order in which workloads go for one of a queue: the less important, then the later admitted first."""
+    """Return the order of preemption candidates: lower priority first, then later admission."""
 
     def key(holder: Holder) -> tuple[object, ...]:
         since = now if holder.reserved_at is None else holder.reserved_at
@@ -80,7 +80,7 @@ def candidate_order(now: float, queue: str) -> Callable[[Holder], tuple[object, 
 
 
 def may_go(holder: Holder, asking: PreemptionRequest, policy: str) -> bool:
-    """Tell whether a policy lets a workload go, and it uses anything of what is contested."""
+    """Tell whether a policy allows preempting a workload, and the workload uses a contested resource."""
     if asking.contested.isdisjoint(holder.usage):
         return False
     if policy == ANY:
@@ -92,7 +92,7 @@ def may_go(holder: Holder, asking: PreemptionRequest, policy: str) -> bool:
 
 
 def classical_targets(situation: PreemptionSnapshot, asking: PreemptionRequest) -> list[Target]:
-    """Return who has to go; nobody where that would not help."""
+    """Return the preemption targets; empty if preemption does not help."""
     own, near, far = _candidates(situation, asking)
     order = candidate_order(situation.now, asking.queue.name)
     if not (own or near or far):
@@ -123,7 +123,7 @@ def _is_under_nominal(ledger: UsageTree, asking: PreemptionRequest) -> bool:
 def _candidates(
     situation: PreemptionSnapshot, asking: PreemptionRequest
 ) -> tuple[list[_Candidate], list[_Candidate], list[_Candidate]]:
-    """Return those of the own queue, those to whom the asking one is nearer to the quota, and the others."""
+    """Return the candidates of the same queue, those over which the preemptor has a hierarchical advantage, and the others."""
     ledger, queue = situation.ledger, asking.queue
     own: list[_Candidate] = []
     near: list[_Candidate] = []
@@ -145,7 +145,7 @@ def _candidates(
 
 
 def _borrowers(ledger: UsageTree, cohort: str, before: str, asking: PreemptionRequest) -> Iterator[str]:
-    """Yield the queues below a cohort that use more than their own, without a subtree that was looked at already."""
+    """Yield the borrowing queues below a cohort, without a subtree that was visited before."""
     for child in ledger.cohorts_in(cohort):
         if child != before and not ledger.within(child, asking.contested):
             yield from _borrowers(ledger, child, before, asking)
@@ -175,7 +175,7 @@ def _variant(holder: Holder, asking: PreemptionRequest, *, has_advantage: bool) 
 
 
 def _fit_in_quota(ledger: UsageTree, name: str, amounts: Amounts) -> tuple[bool, Amounts]:
-    """Tell whether a node's own quota has room for amounts, and return what is to be found above it."""
+    """Tell whether amounts fit into a node's own quota, and return the remainder for its parent."""
     fits = not any(ledger.borrows(name, fr, amount) for fr, amount in amounts.items())
     return fits, {fr: max(0, amount - ledger.local(name, fr)) for fr, amount in amounts.items()}
 
@@ -213,7 +213,7 @@ def _is_open(ledger: UsageTree, asking: PreemptionRequest, candidate: _Candidate
 
 
 def has_room(ledger: UsageTree, asking: PreemptionRequest, *, borrowing: bool) -> bool:
-    """Tell whether what is asked for fits, borrowed or not."""
+    """Tell whether a request fits, with borrowing if allowed."""
     name = asking.queue.name
     if not borrowing and any(ledger.borrows(name, fr, amount) for fr, amount in asking.usage.items()):
         return False
@@ -221,12 +221,12 @@ def has_room(ledger: UsageTree, asking: PreemptionRequest, *, borrowing: bool) -
 
 
 def put_back(ledger: UsageTree, asking: PreemptionRequest, targets: list[Target], *, borrowing: bool) -> list[Target]:
-    """Let those stay who need not go, the last taken first, and count all of them as there again."""
+    """Keep unnecessary targets, the last one first, and restore the usage of all."""
     for number in range(len(targets) - 2, -1, -1):
         holder = targets[number].holder
         ledger.use(holder.queue, holder.usage)
         if has_room(ledger, asking, borrowing=borrowing):
-            # The last one takes its place, as in the engine, where order decides who is looked at next.
+            # The last one takes its place, as in the engine, where this order decides which is considered next.
             targets[number] = targets[-1]
             targets.pop()
         else:
@@ -236,6 +236,6 @@ def put_back(ledger: UsageTree, asking: PreemptionRequest, targets: list[Target]
 
 
 def restore(ledger: UsageTree, targets: Iterable[Target]) -> None:
-    """Count targets as there again."""
+    """Restore the usage of targets."""
     for target in targets:
         ledger.use(target.holder.queue, target.holder.usage)

@@ -1,4 +1,4 @@
-"""The controller behind Kueue's admission checks for provisioning: it asks for machines, and reads the answers."""
+"""The controller of Kueue's provisioning admission checks: creates ProvisioningRequests and evaluates their conditions."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Provisioner:
         engine.cluster_state.store.watch(REQUEST, self._changed)
 
     def owner(self, made: Manifest) -> int:
-        """Return the workload that a request was made for; -1 where somebody made it by hand."""
+        """Return the workload of a request; -1 for a request created by a user."""
         return owner_number(made, self._engine.units)
 
     def ask(self, unit: WorkloadState, check: str) -> None:
-        """Ask for the machines of a workload that got quota, unless it needs none."""
+        """Request capacity for a workload with quota, unless it needs none."""
         engine = self._engine
         config = engine.configured.provisioning[check]
         if config is None:
@@ -66,14 +66,14 @@ class Provisioner:
                 store.create(made)
 
     def _changed(self, change: Change) -> None:
-        """A request that somebody deleted while its workload waits for it is made anew."""
+        """Recreate a request that was deleted while its workload waits for it."""
         if change.what == "deleted":
             for unit, check in self._asking(change.made):
                 if unit.phase is Phase.RESERVED and check not in unit.ready:
                     self.ask(unit, check)
 
     def _asking(self, request: Manifest) -> list[tuple[WorkloadState, str]]:
-        """Return whose request it is, and of which check."""
+        """Return the workload and check of a request."""
         return [
             (unit, check)
             for unit in self._engine.units.values()
@@ -82,7 +82,7 @@ class Provisioner:
         ]
 
     def answered(self, request: Manifest) -> None:
-        """The state of a request changed: read what it means to its workload."""
+        """Handle a change of the state of a request."""
         for unit, check in self._asking(request):
             config = self._engine.configured.provisioning[check]
             assert config is not None
@@ -110,7 +110,7 @@ class Provisioner:
                 engine.note_waiting(unit.number, said[0]["message"])
 
     def forget(self, unit: WorkloadState) -> None:
-        """Delete the requests of a workload that is over, or is leaving, and their templates."""
+        """Delete the requests of a finished or evicted workload, and their templates."""
         store = self._engine.cluster_state.store
         names, unit.requests = tuple(unit.requests.values()), {}
         templates, unit.templates = sorted(unit.templates), set()

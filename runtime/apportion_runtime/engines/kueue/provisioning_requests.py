@@ -1,4 +1,4 @@
-"""The ProvisioningRequests that Kueue makes for workloads with quota, and what it reads from their conditions.
+"""The ProvisioningRequests that Kueue creates for workloads with quota, and the states of their conditions.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/admissionchecks/provisioning.
 """
@@ -27,7 +27,7 @@ _MAX_NAME, _HASH = 50, 5
 
 
 class RequestState(Enum):
-    """What the conditions of a request mean to the workload that it was made for."""
+    """The state of a request for its workload."""
 
     PENDING = "pending"
     FAILED = "failed"
@@ -43,7 +43,7 @@ class _Merged:
 
 
 def is_needed(pod_sets: Sequence[PodSet], config: ProvisioningRequestConfig) -> bool:
-    """Tell whether a workload needs machines: whether any of its pods asks for a resource that the check is about."""
+    """Tell whether a workload needs the check: whether any of its pods requests a managed resource."""
     return any(True for _ in _required(pod_sets, config))
 
 
@@ -57,7 +57,7 @@ def _required(pod_sets: Sequence[PodSet], config: ProvisioningRequestConfig) -> 
 
 
 def _merged(pod_sets: Sequence[PodSet], config: ProvisioningRequestConfig) -> list[_Merged]:
-    """Return the pod sets of a request: those that the policy holds for alike are one."""
+    """Return the pod sets of a request, merged by the merge policy."""
     found: list[_Merged] = []
     for pod_set in _required(pod_sets, config):
         for number, other in enumerate(found):
@@ -86,12 +86,12 @@ def _is_alike(one: PodSet, other: PodSet, policy: str | None) -> bool:
 
 
 def request_name(workload: str, check: str, attempt: int) -> str:
-    """Return what a request is called."""
+    """Return the name of a request."""
     return _limited(f"{workload}-{check}-{attempt}")
 
 
 def template_name(request: str, pod_set: str) -> str:
-    """Return what the PodTemplate of a pod set is called."""
+    """Return the name of a pod set's PodTemplate."""
     return _limited(f"ppt-{request}-{pod_set}")
 
 
@@ -102,7 +102,7 @@ def _limited(name: str) -> str:
 
 
 def flavor_update(flavors: Mapping[str, ResourceFlavor], given: Mapping[str, str]) -> Update:
-    """Return what the flavors of a pod set add to its template."""
+    """Return the additions of a pod set's flavors to its template."""
     labels: dict[str, str] = {}
     passing: list[Mapping[str, Any]] = []
     for name in sorted(set(given.values())):
@@ -156,7 +156,7 @@ def request_objects(
 
 
 def answer_of(request: Manifest) -> tuple[RequestState, str]:
-    """Return what the conditions of a request mean, the worst of them first, and what they say."""
+    """Return the state of a request from its conditions, the worst first, and the message."""
     order = (
         ("Failed", RequestState.FAILED),
         ("CapacityRevoked", RequestState.REVOKED),
@@ -173,9 +173,9 @@ def answer_of(request: Manifest) -> tuple[RequestState, str]:
 def consuming_updates(
     request: Manifest, config: ProvisioningRequestConfig, pod_sets: Sequence[PodSet]
 ) -> dict[str, Update]:
-    """Return by pod set what a provisioned request adds to its template.
+    """Return the additions of a provisioned request to the template of each pod set.
 
-    Pod sets that were put together with another get nothing: Kueue finds a pod set by the name of its PodTemplate
+    Merged pod sets get no additions: Kueue finds a pod set by the name of its PodTemplate
     (kubernetes-sigs/kueue#14408).
     """
     annotations = {CONSUMES[0]: name_of(request), CLASS_OF: str(config.provisioning_class)}
@@ -186,5 +186,5 @@ def consuming_updates(
 
 
 def backoff_s(retries: int, base_s: float, most_s: float) -> float:
-    """Return how long work waits that is tried again for the nth time."""
+    """Return the backoff of the nth retry."""
     return min(float(most_s), base_s * 2.0 ** min(retries - 1, 30))

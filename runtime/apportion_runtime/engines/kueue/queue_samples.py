@@ -1,4 +1,4 @@
-"""The numbers of queues for the history: GPUs held, their own, and asked for, of ClusterQueues and Cohorts."""
+"""Queue samples for the history: GPUs used, nominal and requested of ClusterQueues and Cohorts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def sample(engine: Kueue) -> None:
-    """Note what every queue holds, and what its share is: its own quota, as far as it asks for that."""
+    """Record the usage of every queue, and its share: the requested part of its nominal quota."""
     parents = engine.parents
     held = dict.fromkeys(parents, 0.0)
     asked = dict.fromkeys(parents, 0.0)

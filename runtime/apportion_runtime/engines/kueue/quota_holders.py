@@ -1,4 +1,4 @@
-"""The workloads that hold quota and their total usage, kept up to date between cycles."""
+"""The workloads that hold quota and their total usage, updated incrementally between cycles."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class QuotaHolders:
             self.put(holder)
 
     def put(self, holder: Holder) -> None:
-        """Have a workload hold quota, or hold another amount of it."""
+        """Add a workload that holds quota, or change its amount."""
         self.remove(holder.queue, holder.key)
         self._held[holder.queue][holder.key] = holder
         self.ledger.use(holder.queue, holder.usage)
 
     def remove(self, queue: str, key: str) -> None:
-        """Have a workload hold nothing any more."""
+        """Remove a workload."""
         held = self._held.get(queue, {}).pop(key, None)
         if held is not None:
             self.ledger.give_back(queue, held.usage)
 
     def situation(self, now: float) -> PreemptionSnapshot:
-        """Return what a cycle looks at."""
+        """Return the state for a cycle."""
         return PreemptionSnapshot(self._queues, self.ledger, self._lists, now)

@@ -1,8 +1,10 @@
-"""Releasing quota before a workload finishes: preempted, retried by a check, not ready in time, or deactivated.
+"""Release of quota before a workload finishes: preemption, check retries, PodsReady timeout, deactivation.
 
-Its job is suspended, the quota stays counted until the last pod is gone, and then it waits again, or never.
+The job is suspended, the quota is counted until the last pod is gone, and then the workload is queued again or
+deactivated.
 
-Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go, pkg/controller/core/workload_controller.go.
+Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go,
+pkg/controller/core/workload_controller.go.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ _IN_WORDS = {
 
 
 class QuotaRelease:
-    """What is done to workloads that have to go."""
+    """Evicts workloads."""
 
     def __init__(self, engine: Kueue) -> None:
         self._engine = engine
         self._deactivated: dict[str, str] = {}
 
     def preempt(self, unit: WorkloadState, by: WorkloadState, reason: str) -> bool:
-        """Have a workload go for another; tell whether it was not going already."""
+        """Preempt a workload for another; return False if it is being evicted already."""
         if unit.phase not in (Phase.RESERVED, Phase.ADMITTED):
             return False
         engine = self._engine
@@ -52,7 +54,7 @@ class QuotaRelease:
         return True
 
     def try_again(self, unit: WorkloadState, check: str, message: str, base_s: float, most_s: float) -> None:
-        """A check has failed and is tried again: the workload gives its quota back, and backs off."""
+        """Retry a failed check: the workload releases its quota and backs off."""
         cluster_state = self._engine.cluster_state
         retries = unit.retries[check] = unit.retries.get(check, 0) + 1
         wait = backoff_s(retries, base_s, most_s)
@@ -65,7 +67,7 @@ class QuotaRelease:
         self.leave(unit, "AdmissionCheck", f"Evicted due to {check} requesting Retry: {message}")
 
     def not_ready(self, unit: WorkloadState) -> None:
-        """The pods of a workload were not ready in time."""
+        """Handle the PodsReady timeout of a workload."""
         cluster_state, ready = self._engine.cluster_state, self._engine.configured.settings.pods_ready
         assert ready is not None
         message = f"Exceeded the PodsReady timeout {unit.key}"
@@ -79,7 +81,7 @@ class QuotaRelease:
         self.leave(unit, "PodsReadyTimeout", message)
 
     def deactivate(self, unit: WorkloadState, message: str) -> None:
-        """Have a workload go for good: somebody has to activate it again."""
+        """Deactivate a workload until a user activates it again."""
         engine = self._engine
         engine.cluster_state.note("deactivated", workload=unit.number, why=message)
         self._deactivated[unit.key] = message
@@ -88,7 +90,7 @@ class QuotaRelease:
     def leave(
         self, unit: WorkloadState, reason: str, message: str, *, by: WorkloadState | None = None, rule: str = ""
     ) -> None:
-        """Have a workload go: its job is suspended, and its pods leave with their grace."""
+        """Evict a workload: suspend its job, and terminate its pods."""
         engine, cluster_state = self._engine, self._engine.cluster_state
         was_admitted = unit.phase is Phase.ADMITTED
         if was_admitted:
@@ -102,7 +104,7 @@ class QuotaRelease:
         engine.provisioner.forget(unit)
         if was_admitted:
             running = engine.workloads.running.get(unit.number)
-            # The controller of a job makes no other pods while these leave.
+            # The job's controller creates no new pods while these terminate.
             if running is not None and not unit.pods:
                 running.is_suspended = True
             for pod in engine.pods_of(unit):
@@ -120,7 +122,7 @@ class QuotaRelease:
         self.free_quota(unit)
 
     def free_quota(self, unit: WorkloadState) -> None:
-        """Once the last pod of a workload is gone, free its quota; it waits again, unless it goes for good."""
+        """Once the last pod of a workload is gone, release its quota, and queue it again unless it is deactivated."""
         engine = self._engine
         if any(not engine.pod_workloads.is_held_back(pod) for pod in engine.pods_of(unit)):
             return
@@ -139,5 +141,5 @@ class QuotaRelease:
 
 
 def _path(engine: Kueue, unit: WorkloadState) -> str:
-    """Return the queue of a workload with the cohorts above it, as Kueue's messages have it."""
+    """Return the path of a workload's queue from the root cohort, as in Kueue's messages."""
     return "/" + "/".join(reversed(queue_path(engine.parents, unit.queue)))

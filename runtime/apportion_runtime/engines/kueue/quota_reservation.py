@@ -112,7 +112,7 @@ def _released(engine: Kueue, unit: WorkloadState, name: str, template: Manifest)
 
 
 def reclaim_completed(engine: Kueue, unit: WorkloadState) -> None:
-    """Count only the pods that a Job still wants, when fewer are left to do than run at a time."""
+    """Reclaim the quota of pods that a Job no longer needs, when fewer completions remain than its parallelism."""
     running = engine.workloads.running[unit.number]
     if running.manifest["kind"] != "Job" or unit.holder is None or len(unit.pod_sets) != 1:
         return
@@ -128,5 +128,5 @@ def reclaim_completed(engine: Kueue, unit: WorkloadState) -> None:
 
 
 def _pairs(unit: WorkloadState) -> Iterator[tuple[PodSet, PodSet]]:
-    """Yield the pod sets that a workload got quota for, each with the whole of it."""
+    """Yield the assigned pod sets of a workload, each with the original one."""
     return zip(unit.assigned, unit.pod_sets, strict=True)

@@ -1,7 +1,7 @@
-"""Kueue's quota arithmetic: what a ClusterQueue can still use in its cohorts, and its weighted dominant share.
+"""Kueue's quota arithmetic: the available quota of a ClusterQueue in its cohorts, and its weighted dominant share.
 
-A node of the tree is a ClusterQueue or a Cohort. Quotas, limits and use are by flavor and resource; amounts are whole
-numbers that stick at `UNLIMITED` as 64-bit integers do.
+A node of the tree is a ClusterQueue or a Cohort. Quotas, limits and usage are by flavor and resource; amounts are
+integers that saturate at `UNLIMITED`, like 64-bit integers in the engine.
 
 Source: kubernetes-sigs/kueue pkg/cache/scheduler (resource_node.go, fair_sharing.go) and pkg/resources/amount.go
 at ff69552e79.
@@ -24,7 +24,7 @@ _PER_MILLE = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What a node has of a resource of a flavor; a limit of None is no limit."""
+    """The quota of a node for a (flavor, resource); a limit of None is no limit."""
 
     nominal: int = 0
     borrowing_limit: int | None = None
@@ -33,11 +33,11 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A ClusterQueue or a Cohort. A parent that is not among the nodes is a cohort without quota and limits.
+    """A ClusterQueue or a Cohort. A parent that is not among the nodes is an implicit cohort without quota and limits.
 
     Attributes:
-        weight: Of fair sharing; 0 lets others always come first.
-        usage: What is in use; of a ClusterQueue only, a cohort's follows from those below it.
+        weight: The fair sharing weight; with 0, all others take precedence.
+        usage: The usage of a ClusterQueue; that of a cohort is derived from its children.
     """
 
     name: str
@@ -50,9 +50,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class DominantShare:
-    """How far a node goes beyond its own, in thousandths of what it could be lent, before its weight.
+    """The dominant share of a node: borrowed amount in thousandths of the lendable amount, unweighted.
 
-    `resource` is the one of which it borrows the largest part, empty where it borrows nothing that can be lent.
+    `resource` is the dominant resource, empty if nothing lendable is borrowed.
     """
 
     ratio: float
@@ -62,19 +62,19 @@ class DominantShare:
 
     @property
     def weighted(self) -> float:
-        """The share by which nodes are compared; infinite where one without weight borrows."""
+        """The weighted share; infinite for a borrowing node with weight 0."""
         if self.ratio == 0:
             return 0.0
         return math.inf if self.weight == 0 else self.ratio / self.weight
 
     @property
     def rounded(self) -> int:
-        """The same as the engine's status has it: rounded up, `UNLIMITED` where it is infinite."""
+        """The weighted share as in the engine's status: rounded up, `UNLIMITED` if infinite."""
         return UNLIMITED if math.isinf(self.weighted) else math.ceil(self.weighted)
 
 
 class CohortTree:
-    """Nodes with what they have and use, each with what those below it pass up.
+    """The quota tree, with the subtree quota and usage of each node.
 
     Raises:
         ValueError: If two nodes have one name, or a node is its own ancestor.
@@ -94,9 +94,9 @@ class CohortTree:
             if node.parent is not None:
                 self._children.setdefault(node.parent, []).append(node)
         self.quota: dict[str, dict[FlavorResource, int]] = {}
-        """What each node and those below it have together, as far as it is lent upwards."""
+        """The subtree quota of each node, limited by lending limits."""
         self.usage: dict[str, dict[FlavorResource, int]] = {}
-        """What each node uses; of a cohort, what those below it use of what is not theirs alone."""
+        """The usage of each node; for a cohort, the usage of its children beyond their guaranteed quota."""
         for root in [node for node in self._nodes.values() if node.parent is None]:
             self._sum(root)
         looped = self._nodes.keys() - self.quota.keys()
@@ -120,11 +120,11 @@ class CohortTree:
         return 0 if limit is None else max(0, _subtract(self.quota[node.name].get(fr, 0), limit))
 
     def names(self) -> tuple[str, ...]:
-        """Return every node's name, implied cohorts last."""
+        """Return every node's name, implicit cohorts last."""
         return tuple(self._nodes)
 
     def available(self, name: str, fr: FlavorResource) -> int:
-        """Return what a node can still use, borrowed or its own; negative where too much is in use already."""
+        """Return the available quota of a node, including borrowing; negative if it is overused."""
         node = self._nodes[name]
         quota, usage = self.quota[name].get(fr, 0), self.usage[name].get(fr, 0)
         if node.parent is None:
@@ -137,7 +137,7 @@ class CohortTree:
         return _add(max(0, _subtract(kept, usage)), from_parent)
 
     def potential(self, name: str, fr: FlavorResource) -> int:
-        """Return what a node could use if nothing was in use."""
+        """Return the potential available quota of a node."""
         node = self._nodes[name]
         quota = self.quota[name].get(fr, 0)
         if node.parent is None:
@@ -150,8 +150,8 @@ class CohortTree:
         """Return a node's dominant share.
 
         Args:
-            name: The node. A root borrows from nobody, so its share is 0.
-            request: Counted as if it was in use by the node, too.
+            name: The node. A root cannot borrow, so its share is 0.
+            request: An additional usage of the node.
         """
         node, borrowed = self._nodes[name], dict[str, int]()
         if node.parent is not None:
@@ -168,7 +168,7 @@ class CohortTree:
         return DominantShare(ratio, resource, node.weight, borrowing=True)
 
     def _lendable(self, name: str) -> dict[str, int]:
-        """Return what those below a node could be lent of each resource, all flavors together."""
+        """Return the lendable amount of each resource below a node, over all flavors."""
         root = self._nodes[name]
         while root.parent is not None:
             root = self._nodes[root.parent]

@@ -1,6 +1,6 @@
-"""ClusterQueues, flavors and workloads as Kueue's scheduler sees them.
+"""ClusterQueues, flavors and workloads as records of Kueue's scheduler.
 
-Amounts are whole numbers as Kueue counts them: thousandths of a core, and units of everything else.
+Amounts are integers in Kueue's units: millicores, and units of everything else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STRATEGIES = (FINAL_SHARE, INITIAL_SHARE)
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A ClusterQueue. A `selector` of None takes work of no namespace."""
+    """A ClusterQueue. A `selector` of None matches no namespace."""
 
     name: str
     cohort: str | None = None
@@ -36,15 +36,15 @@ class Queue:
     inactive_because: str = ""
 
     def group_of(self, resource: str) -> ResourceGroup | None:
-        """Return the group that counts a resource."""
+        """Return the resource group of a resource."""
         return next((group for group in self.groups if resource in group.resources), None)
 
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of a workload that are alike; `requests` are of all of them together.
+    """A pod set of a workload; `requests` is its total.
 
-    `least` is how many of them are enough where it may be admitted in part.
+    `least` is the minimum count for partial admission.
     """
 
     name: str
@@ -54,7 +54,7 @@ class PodSet:
     least: int | None = None
 
     def of(self, count: int) -> PodSet:
-        """Return as much as a number of its pods asks for."""
+        """Return the request of a number of its pods."""
         if count == self.count:
             return self
         return replace(
@@ -64,13 +64,13 @@ class PodSet:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A workload that asks for quota.
+    """A pending workload.
 
     Attributes:
         key: Namespace and name.
-        ordered_at: The moment by which it stands in its queue: when it was made, or was evicted.
-        next_flavor: By pod set and resource, where to go on among the flavors.
-        shape: Workloads of one shape fit where one of them does; empty is like no other.
+        ordered_at: The timestamp for its queue order: creation or eviction.
+        next_flavor: The next flavor to try, by pod set and resource.
+        shape: Workloads of one shape fit or do not fit together; an empty shape is unique.
     """
 
     key: str
@@ -86,7 +86,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A workload that holds quota; `reserved_at` None is a reservation that is not written yet."""
+    """A workload that holds quota; `reserved_at` is None until the reservation is written."""
 
     key: str
     queue: str
@@ -100,7 +100,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A workload that has to go for another, and by which rule."""
+    """A preemption target, and the reason."""
 
     holder: Holder
     reason: str

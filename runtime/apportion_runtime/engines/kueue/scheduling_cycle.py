@@ -1,7 +1,7 @@
-"""One cycle of Kueue's scheduler: the head of every queue is nominated, and one after the other gets its quota or not.
+"""One cycle of Kueue's scheduler: the head of every queue is nominated, and the heads are processed in order.
 
-What a head gets counts at once, so that later ones see less; a head that others have to make room for waits until they
-have gone. Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/scheduler.go and fair_sharing_iterator.go.
+An assignment is charged immediately, so that later heads see it; a head that requires preemption waits until its
+targets are gone. Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/scheduler.go and fair_sharing_iterator.go.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from apportion_runtime.engines.kueue.records import STRATEGIES, Amounts, Holder,
 from apportion_runtime.engines.kueue.usage_tree import UsageTree, rank
 
 Refuses = Callable[[Pending, Queue], str]
-"""Says why a workload cannot be looked at in its queue; empty where it can."""
+"""Returns why a workload cannot be considered in its queue; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the objects and the manager's configuration say once and for all.
+    """The static configuration from the objects and the manager's configuration.
 
     Attributes:
-        cohorts: As nodes of the tree, their names as `cohort_name` has them.
-        strategies: Of fair sharing; None where queues do not share fairly.
+        cohorts: As nodes of the tree, named by `cohort_name`.
+        strategies: The fair sharing strategies; None if fair sharing is disabled.
     """
 
     queues: Mapping[str, Queue]
@@ -41,7 +41,7 @@ class Rules:
 
 
 class Outcome(Enum):
-    """What became of a head."""
+    """The result of a head."""
 
     RESERVED = "reserved"
     PREEMPTING = "preempting"
@@ -62,7 +62,7 @@ class Entry:
     message: str = ""
 
     def again(self) -> Pending:
-        """Return the workload as it goes back into its queue."""
+        """Return the workload for requeuing."""
         if self.outcome is Outcome.WAITING:
             return replace(self.workload, next_flavor=self.assignment.next_flavor)
         return replace(self.workload, next_flavor={})
@@ -71,7 +71,7 @@ class Entry:
 def run_cycle(
     rules: Rules, heads: Iterable[Pending], situation: PreemptionSnapshot, *, refuses: Refuses
 ) -> list[Entry]:
-    """Return what becomes of the heads, in the order in which they were looked at; the situation stays as it was."""
+    """Return the decisions about the heads, in order of processing; the input is not changed."""
     entries: list[Entry] = []
     refused: list[Entry] = []
     for workload in heads:
@@ -142,7 +142,7 @@ def _helps(attempt: _Attempt) -> bool:
 
 
 def _in_part(workload: Pending, attempt: Callable[[Pending], _Attempt]) -> _Attempt | None:
-    """Return the most of a workload that can be admitted, where that is enough for it; None where nothing is.
+    """Return the largest partial admission of a workload; None if even its minimum does not fit.
 
     Source: pkg/scheduler/flavorassigner/podset_reducer.go.
     """
@@ -163,7 +163,7 @@ def _in_part(workload: Pending, attempt: Callable[[Pending], _Attempt]) -> _Atte
 
 
 def _process(situation: PreemptionSnapshot, entry: Entry, preempted: dict[str, Holder]) -> Amounts:
-    """Decide about a head, and return what later ones cannot have because of it."""
+    """Decide about a head, and return the usage to charge for later ones."""
     ledger, assignment = situation.ledger, entry.assignment
     queue = situation.queues[entry.workload.queue]
     if assignment.mode is Mode.NO_FIT:
@@ -171,7 +171,7 @@ def _process(situation: PreemptionSnapshot, entry: Entry, preempted: dict[str, H
         return {}
     if not assignment.fits and not entry.targets:
         entry.why = RequeueReason.NO_CANDIDATES
-        # What it cannot be sure to get back later is kept for it, so that nobody below it takes it meanwhile.
+        # Quota that it might not get back later is reserved for it, so that no later head takes it.
         return {} if queue.preemption.reclaim == ANY else _kept_for(ledger, queue, assignment)
     if any(target.holder.key in preempted for target in entry.targets):
         return _skip(entry, "Workload has overlapping preemption targets with another workload")
@@ -224,7 +224,7 @@ def _ordered(rules: Rules, situation: PreemptionSnapshot, entries: list[Entry]) 
         held = dict(usage[winner.workload.queue])
         yield winner
         if usage[winner.workload.queue] != held:
-            # What the winner was given counts in the shares of the cohorts above it; the root has none.
+            # The winner's assignment counts in the shares of its ancestor cohorts; the root has no share.
             above = set(ledger.ancestors(winner.workload.queue)) - {root}
             for name, entry in left.items():
                 if not above.isdisjoint(ledger.ancestors(name)):
@@ -237,7 +237,7 @@ def _importance(entry: Entry) -> tuple[int, float, str]:
 
 
 def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry], shares: _SharesOfRoot) -> Entry:
-    """Return who is next in the tree of cohorts that a queue is in: at each cohort the child with the least share."""
+    """Return the next head of a queue's cohort tree: at each cohort, the child with the smallest share."""
     root = ledger.root(first)
     if root == first:
         return left[first]
@@ -247,13 +247,13 @@ def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry], shares: _S
 
 
 _Standing = tuple[bool, DominantShare]
-"""Whether a node would borrow what a workload asks for, and its share then."""
+"""Whether a node would borrow for a workload, and its share with it."""
 _SharesOfRoot = Mapping[str, Mapping[str, _Standing]]
 """By workload and cohort."""
 
 
 def _shares(ledger: UsageTree, entry: Entry) -> Iterator[tuple[str, _Standing]]:
-    """Yield each cohort above a workload, and how its child would stand there that the workload is below."""
+    """Yield each ancestor cohort of a workload, with the share of its child on the path to the workload."""
     name, usage = entry.workload.queue, entry.assignment.usage
     with ledger.with_use(name, usage):
         below = name

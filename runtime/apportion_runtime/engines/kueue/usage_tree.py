@@ -13,7 +13,7 @@ from apportion_runtime.engines.kueue.records import Amounts, Holder, Queue
 
 
 class UsageTree(CohortTree):
-    """The tree of cohorts with what is in use now."""
+    """The cohort tree with its current usage."""
 
     def __init__(self, queues: Iterable[Queue], cohorts: Iterable[Node], holders: Iterable[Holder] = ()) -> None:
         own = [Node(queue.name, _cohort(queue), queue.quotas, queue.weight) for queue in queues]
@@ -32,22 +32,22 @@ class UsageTree(CohortTree):
         return self._nodes[name].parent
 
     def ancestors(self, name: str) -> Iterator[str]:
-        """Yield the cohorts above a node, the nearest first."""
+        """Yield the ancestor cohorts of a node, the nearest first."""
         at = self.parent(name)
         while at is not None:
             yield at
             at = self.parent(at)
 
     def root(self, name: str) -> str:
-        """Return the outermost cohort above a node; itself where there is none."""
+        """Return the root cohort of a node; the node itself if it has none."""
         return next(reversed(list(self.ancestors(name))), name)
 
     def cohorts_in(self, cohort: str) -> list[str]:
-        """Return the cohorts right below a cohort, by name."""
+        """Return the child cohorts of a cohort, by name."""
         return self._cohorts.get(cohort, [])
 
     def queues_in(self, cohort: str) -> list[str]:
-        """Return the queues right below a cohort, by name."""
+        """Return the child queues of a cohort, by name."""
         return self._leaves.get(cohort, [])
 
     def queues_below(self, cohort: str) -> Iterator[str]:
@@ -57,11 +57,11 @@ class UsageTree(CohortTree):
             yield from self.queues_below(child)
 
     def quota_of(self, name: str, fr: FlavorResource) -> Quota:
-        """Return what a node says of a resource of a flavor."""
+        """Return the quota of a node for a (flavor, resource)."""
         return self._nodes[name].quotas.get(fr, Quota())
 
     def potential(self, name: str, fr: FlavorResource) -> int:
-        """Return what a node could use if nothing was in use; quotas stay as they are."""
+        """Return the potential available quota of a node; quotas are constant."""
         found = self._most.get((name, fr))
         if found is None:
             found = self._most[name, fr] = super().potential(name, fr)
@@ -74,29 +74,29 @@ class UsageTree(CohortTree):
         return found
 
     def local(self, name: str, fr: FlavorResource) -> int:
-        """Return what a node has left of what it lends to nobody."""
+        """Return the unused part of a node's guaranteed quota."""
         return max(0, self._kept(self._nodes[name], fr) - self.usage[name].get(fr, 0))
 
     def use(self, queue: str, amounts: Amounts) -> None:
-        """Count amounts as in use."""
+        """Add usage."""
         for fr, amount in amounts.items():
             self._add(queue, fr, amount)
 
     def give_back(self, queue: str, amounts: Amounts) -> None:
-        """Count amounts as in use no more."""
+        """Remove usage."""
         for fr, amount in amounts.items():
             self._remove(queue, fr, amount)
 
     @contextmanager
     def with_use(self, queue: str, amounts: Amounts) -> Iterator[None]:
-        """Count amounts as in use for a while."""
+        """Add usage within a context."""
         self.use(queue, amounts)
         yield
         self.give_back(queue, amounts)
 
     @contextmanager
     def without(self, holders: Iterable[Holder]) -> Iterator[None]:
-        """Count what some workloads hold as free for a while."""
+        """Remove the usage of some workloads within a context."""
         gone = tuple(holders)
         for holder in gone:
             self.give_back(holder.queue, holder.usage)
@@ -122,7 +122,7 @@ class UsageTree(CohortTree):
             self._remove(parent, fr, min(amount, in_parent))
 
     def left(self, queue: str, fr: FlavorResource) -> int:
-        """Return what a queue can still use, 0 where it uses too much already."""
+        """Return the available quota of a queue, at least 0."""
         return max(0, self.available(queue, fr))
 
     def fits(self, queue: str, amounts: Amounts) -> bool:
@@ -130,22 +130,23 @@ class UsageTree(CohortTree):
         return all(self.left(queue, fr) >= amount for fr, amount in amounts.items())
 
     def borrows(self, name: str, fr: FlavorResource, amount: int = 0) -> bool:
-        """Tell whether a node uses more than is its own, with an amount on top."""
+        """Tell whether a node borrows with an additional amount."""
         return self.quota[name].get(fr, 0) < self.usage[name].get(fr, 0) + amount
 
     def within(self, name: str, frs: Iterable[FlavorResource]) -> bool:
-        """Tell whether a node uses no more than its own of any of some resources."""
+        """Tell whether a node is within its nominal quota for some resources."""
         return not any(self.borrows(name, fr) for fr in frs)
 
     def height(self, cohort: str) -> int:
-        """Return how far the furthest leaf below a cohort is."""
+        """Return the height of a cohort: the distance to its furthest leaf."""
         own = 1 if self._members.get(cohort) else 0
         return max([own, *(self.height(child) + 1 for child in self.cohorts_in(cohort))])
 
     def borrowing_height(self, queue: str, fr: FlavorResource, amount: int) -> tuple[int, bool]:
-        """Return the height of the smallest subtree that has room for an amount, and whether it is not the whole tree.
+        """Return the height of the lowest subtree in which an amount fits, and whether it is smaller than the whole
+        tree.
 
-        The height of a queue by itself is 0; where nothing has room it is that of the whole tree.
+        The height of a queue is 0; if the amount fits nowhere, it is the height of the whole tree.
         """
         has_parent = self.parent(queue) is not None
         if not has_parent or not self.borrows(queue, fr, amount):
@@ -162,7 +163,7 @@ class UsageTree(CohortTree):
         return self.parent(name) is not None and any(self.borrows(name, fr) for fr in frs)
 
     def share(self, name: str) -> DominantShare:
-        """Return the dominant share of a node, which is what it was until its own use changes."""
+        """Return the dominant share of a node, cached until its usage changes."""
         found = self._shares.get(name)
         if found is None:
             found = self._shares[name] = self.dominant_share(name)
@@ -170,7 +171,7 @@ class UsageTree(CohortTree):
 
 
 def rank(share: DominantShare) -> tuple[bool, float]:
-    """Return by what shares are compared: one without weight that borrows comes after all others."""
+    """Return the sort key of a share: a borrowing node with weight 0 is last."""
     without_weight = share.weight == 0 and share.ratio != 0
     return without_weight, share.ratio if without_weight else share.weighted
 
@@ -180,5 +181,5 @@ def _cohort(queue: Queue) -> str | None:
 
 
 def cohort_name(name: str) -> str:
-    """Return what a cohort is called in the tree, where a ClusterQueue may have the same name."""
+    """Return the name of a cohort in the tree, distinct from a ClusterQueue of the same name."""
     return f"cohort {name}"

@@ -1,4 +1,4 @@
-"""A workload's state in Kueue, from its queue to its pods, and its Workload object."""
+"""The state of a workload in Kueue, and its Workload object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_PREFIX, _HASH = 63 - 6, 5
 
 
 class Phase(Enum):
-    """How far a workload has come; one that is leaving holds its quota until its pods are gone."""
+    """The phase of a workload; an evicted one holds its quota until its pods are gone."""
 
     WAITING = "waiting"
     RESERVED = "reserved"
@@ -34,21 +34,21 @@ class WorkloadState:
     """A workload.
 
     Attributes:
-        number: The simulation's, of the job that it stands for.
-        queue: Its ClusterQueue; empty where its LocalQueue is not there.
-        ordered_at: The moment by which it stands in its queue.
-        assigned: The pod sets that it got quota for: its own, or fewer pods of them.
+        number: The number of its job in the simulation.
+        queue: Its ClusterQueue; empty if its LocalQueue does not exist.
+        ordered_at: The timestamp for its queue order.
+        assigned: The pod sets with reserved quota, with reduced counts under partial admission.
         flavors: By pod set and resource, while it holds quota.
-        longest_s: How long it may be admitted altogether; None is for ever.
-        spent_s: How long it was, until it was admitted the last time.
-        admitted_at: When that was.
-        was_ready: Whether all its pods have been ready since then.
-        lost_at: When one of them was lost after that while the others were ready; None where none was.
-        ready: By check that is ready, what it adds to the pod sets.
-        retries: By check how often it was tried again.
-        n_releases: How often it was released.
-        not_before: When it may be looked at again.
-        pods: Of pods that are held back themselves by uid the pod set; empty where it stands for a job.
+        longest_s: The maximum execution time; None is unlimited.
+        spent_s: The execution time before the last admission.
+        admitted_at: The time of the last admission.
+        was_ready: Whether all its pods were ready since then.
+        lost_at: The time when a pod was lost after that; None if none is missing.
+        ready: The ready checks, with their additions to the pod sets.
+        retries: The number of retries of each check.
+        n_releases: The number of admissions.
+        not_before: The end of its backoff.
+        pods: The pod set of each gated pod, by uid; empty if the workload represents a job.
     """
 
     number: int
@@ -77,9 +77,9 @@ class WorkloadState:
     ready: dict[str, dict[str, Update]] = field(default_factory=dict)
     retries: dict[str, int] = field(default_factory=dict)
     requests: dict[str, str] = field(default_factory=dict)
-    """By check the name of its ProvisioningRequest."""
+    """The name of each check's ProvisioningRequest."""
     templates: set[str] = field(default_factory=set)
-    """The PodTemplates of these."""
+    """The PodTemplates of the ProvisioningRequests."""
     n_releases: int = 0
     n_requeued: int = 0
     not_before: float = 0.0
@@ -88,7 +88,7 @@ class WorkloadState:
 
     @property
     def gpus(self) -> float:
-        """GPUs that it asks for."""
+        """Requested GPUs."""
         return float(sum(each.requests.get(name, 0) for each in self.pod_sets for name in GPUS))
 
     @property
@@ -97,7 +97,7 @@ class WorkloadState:
         return f"{self.namespace}/{self.name}"
 
     def pending(self) -> Pending:
-        """Return it as its queue looks at it."""
+        """Return its record for the queue."""
         return Pending(
             self.key,
             self.queue,
@@ -111,7 +111,7 @@ class WorkloadState:
 
 
 def workload_name(job: Manifest) -> str:
-    """Return what the Workload of a job is called (pkg/controller/jobframework/workload_names.go)."""
+    """Return the name of a job's Workload (pkg/controller/jobframework/workload_names.go)."""
     group, kind = kind_of(job)
     said = "\n".join((kind, group, name_of(job), uid_of(job)))
     digest = hashlib.sha1(said.encode(), usedforsecurity=False).hexdigest()[:_HASH]
@@ -156,7 +156,7 @@ def workload_object(job: Manifest, unit: WorkloadState, priority_class: str) -> 
 def set_status(
     store: ClusterApi, unit: WorkloadState, now: str, conditions: Iterable[tuple[str, bool, str, str]], **more: Any
 ) -> None:
-    """Write conditions of a Workload (type, whether it holds, reason, message), and whatever else is said of its status."""
+    """Set conditions of a Workload (type, status, reason, message), and other fields of its status."""
     made = store.get(WORKLOAD, unit.namespace, unit.name)
     if made is None:
         return
@@ -175,7 +175,7 @@ def set_status(
 
 
 def owner_number(made: Manifest, units: Mapping[str, WorkloadState]) -> int:
-    """Return the workload that an object was made for, by its owner; -1 where it is nobody's."""
+    """Return the workload that owns an object; -1 if there is none."""
     for reference in made["metadata"].get("ownerReferences") or ():
         unit = units.get(f"{namespace_of(made)}/{reference['name']}") if reference.get("kind") == WORKLOAD else None
         if unit is not None:

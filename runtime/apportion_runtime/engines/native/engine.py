@@ -22,7 +22,7 @@ _UNBOUND = -1.0
 
 
 class Native(PlainEngine):
-    """Plain Kubernetes at work."""
+    """The engine of a plain Kubernetes cluster."""
 
     name = "native"
 
@@ -33,16 +33,16 @@ class Native(PlainEngine):
 
     @property
     def parents(self) -> Mapping[str, str | None]:
-        """The namespaces: they are what is bounded."""
+        """The namespaces, which have the quotas."""
         return {name_of(made): None for made in self.cluster_state.store.list("Namespace")}
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
-        """Take in what it acts upon."""
+        """Start the engine on the workloads of the simulation."""
         super().begin(workloads, pools)
         self._scheduler = KubeScheduler(self.cluster_state, workloads, self.pods.facts, self.profiles)
 
     def made(self, running: Running) -> None:
-        """Note the namespace, which may be one that nobody declared."""
+        """Record the namespace, which need not be declared."""
         history = self.cluster_state.history
         facts = history.workloads[running.number]
         facts.queue = facts.namespace
@@ -62,7 +62,7 @@ class Native(PlainEngine):
         self._sample()
 
     def _sample(self) -> None:
-        """Note the devices of each namespace; fair is what its quota lets it have of what it asks for."""
+        """Record the devices of each namespace; the fair share is the request within its quota."""
         held: dict[str, float] = {}
         asked: dict[str, float] = {}
         for uid, pod in self.cluster_state.pods.items():

@@ -16,7 +16,7 @@ from apportion_runtime.engines.volcano.session import Session, Statement, fits_o
 
 
 def enqueue(session: Session) -> None:
-    """Let jobs in whose minimum their queues can hold; a queue after the other, its first job."""
+    """Enqueue jobs whose minimum fits into their queues, one job per queue in turn."""
     capacity = session.capacity
     pending: dict[str, list[Job]] = {}
     for job in session.in_order(session.wanting):
@@ -37,7 +37,7 @@ def enqueue(session: Session) -> None:
 
 
 def allocate(session: Session) -> None:
-    """Give places to jobs, a queue after the other, its first job: as many pods as start together, or none."""
+    """Allocate jobs, one job per queue in turn: the gang minimum, or nothing."""
     capacity = session.capacity
     if "enqueue" not in session.configuration.actions:
         for job in session.jobs.values():
@@ -66,13 +66,13 @@ def allocate(session: Session) -> None:
 
 
 def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[object, str]) -> Statement | None:
-    """Place pods until the job is ready; return what was decided, None where that was taken back.
+    """Place pods until the job is ready; return the statement, or None if it was discarded.
 
     Args:
         session: The cycle.
         job: It.
-        tasks: Its pods that wait, which are taken out as they are tried.
-        hopeless: Why pods of a shape have no place, found before anything was placed for their job.
+        tasks: Its pending pods, removed as they are tried.
+        hopeless: Why pods of a shape are unschedulable, found before any pod of their job was placed.
     """
     statement, tried = Statement(), tuple(tasks)
     kind = session.kind(job, tried, "allocate")
@@ -95,7 +95,7 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
             if not has_place and shape is not None and not statement.done:
                 hopeless[shape] = job.reasons[task.uid]
         if not has_place:
-            # What is left cannot make the job ready, unless there are more of other kinds.
+            # The remaining pods cannot make the job ready, unless pods of other shapes remain.
             if not _may_still_start(job, tasks):
                 break
             continue
@@ -123,7 +123,7 @@ def _may_still_start(job: Job, tasks: list[Task]) -> bool:
 
 
 def _place(session: Session, statement: Statement, task: Task) -> bool:
-    """Give a pod a place that is free, or else one that becomes free."""
+    """Allocate a pod on idle resources, or else pipeline it on releasing ones."""
     found = session.predicates(task)
     idle = []
     later = []
@@ -142,7 +142,7 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
     own = [node for node in (*idle, *later) if node.name == nominated]
     if own:
         idle, later = [n for n in own if n in idle], [n for n in own if n in later]
-    # What another waits for is not to be had twice.
+    # Resources that another pod is pipelined on are not available twice.
     idle = [node for node in idle if not session.changes(node) or session.fits_later(task, node)]
     if idle:
         session.allocate(statement, task, session.best(task, idle))
@@ -160,7 +160,7 @@ def _insufficient(names: tuple[str, ...]) -> Misfit:
 
 
 def backfill(session: Session) -> None:
-    """Give places to pods that ask for nothing."""
+    """Backfill pods without requests."""
     for job in session.in_order(job for job in session.wanting if job.has_best_effort):
         if not session.is_schedulable(job):
             continue

@@ -1,7 +1,7 @@
-"""Amounts of several resources, compared as Volcano compares them: only where something is asked.
+"""Resource amounts, compared as in Volcano: only the requested resources count.
 
-Source: pkg/scheduler/api/resource_info.go. Amounts are whole millicores, bytes and units, so that the tenth of a unit
-within which Volcano takes two amounts for one is nothing here.
+Source: pkg/scheduler/api/resource_info.go. Amounts are whole millicores, bytes and units, so Volcano's comparison
+tolerance of a tenth of a unit has no effect here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def plus(left: Amounts, right: Amounts) -> dict[str, int]:
 
 
 def minus(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Subtract; what is negative stays so."""
+    """Subtract; results may be negative."""
     return {name: left.get(name, 0) - right.get(name, 0) for name in dict.fromkeys((*left, *right))}
 
 
 def exceeding(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Return by how much the left exceeds the right, where it does."""
+    """Return the positive part of the difference."""
     return {name: value - right.get(name, 0) for name, value in left.items() if value > right.get(name, 0)}
 
 
@@ -36,22 +36,22 @@ def largest(left: Amounts, right: Amounts) -> dict[str, int]:
 
 
 def over(used: Amounts, bound: Amounts, asked: Amounts) -> list[str]:
-    """Return the resources that are asked for and of which more is used than the bound; one without a bound has none."""
+    """Return the requested resources whose usage exceeds the limit; a resource without a limit is unlimited."""
     return [name for name, value in asked.items() if value > 0 and used.get(name, 0) > bound.get(name, 0)]
 
 
 def fits(asked: Amounts, free: Amounts) -> bool:
-    """Tell whether there is enough of everything."""
+    """Tell whether all resources suffice."""
     return all(value <= free.get(name, 0) for name, value in asked.items() if value > 0)
 
 
 def is_empty(amounts: Amounts) -> bool:
-    """Tell whether there is nothing of anything."""
+    """Tell whether all amounts are 0."""
     return not any(value > 0 for value in amounts.values())
 
 
 def common(left: Amounts, right: Amounts) -> list[str]:
-    """Return the resources of which both have something."""
+    """Return the resources that are positive on both sides."""
     return [name for name, value in left.items() if value > 0 and right.get(name, 0) > 0]
 
 

@@ -1,4 +1,5 @@
-"""Volcano's queues: what each may hold and deserves, by the plugin capacity. What they may take back: `reclaim_rules.py`.
+"""Volcano's queues: what each may hold and deserves, by the plugin capacity. What they may take back:
+`reclaim_rules.py`.
 
 Source: pkg/scheduler/plugins/capacity/capacity.go.
 """
@@ -28,7 +29,7 @@ ROOT, DEFAULT = "root", "default"
 
 @dataclass(frozen=True, slots=True)
 class QueueSpec:
-    """A queue as its object says it."""
+    """A queue as specified by its object."""
 
     name: str
     parent: str = ROOT
@@ -43,7 +44,7 @@ class QueueSpec:
 
 
 def queue_spec(queue: api.Queue) -> QueueSpec:
-    """Return the queue that an object is. Raises `ValueError` for a field that cannot be read."""
+    """Return the queue of an object. Raises `ValueError` for an invalid field."""
     if queue.faults:
         raise ValueError(str(queue.faults[0]))
     return QueueSpec(
@@ -73,7 +74,7 @@ class Queue:
 
     Attributes:
         real: What it may hold: what the others are guaranteed, and its bound, left out.
-        share: How much it has of what it deserves; a queue that deserves nothing counts as one that has all of it.
+        share: Its share: allocated over deserved; 1 for a queue without deserved resources.
     """
 
     spec: QueueSpec
@@ -103,13 +104,13 @@ class Capacity:
     """The queues of a cycle.
 
     Args:
-        specs: The queues; `root` and `default`, which Volcano makes itself, are added.
-        resources: What all nodes have.
+        specs: The queues; `root` and `default`, which Volcano creates itself, are added.
+        resources: The total of all nodes.
         hierarchy: Whether queues form a tree.
         ancestor_level: How many levels above a queue reclaim asks too.
 
     Attributes:
-        fault: Why nothing is scheduled, empty where the tree is sound.
+        fault: Why nothing is scheduled; empty if the tree is valid.
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class Capacity:
             self.queues[ancestors[-1]].children.append(queue.name)
 
     def _divide(self, queue: Queue) -> None:
-        """Say what the queues below one may hold."""
+        """Set the real capability of a queue's children."""
         children = [self.queues[name] for name in queue.children]
         for child in children:
             child.deserved = largest(child.deserved, child.guarantee)
@@ -170,11 +171,11 @@ class Capacity:
             queue.deserved = largest(_bounded(queue.deserved, queue.real), queue.guarantee)
 
     def path(self, name: str) -> list[Queue]:
-        """Return a queue and those above it, itself first."""
+        """Return a queue and its ancestors, itself first."""
         return [self.queues[each] for each in reversed((*self.queues[name].ancestors, name))]
 
     def is_leaf(self, name: str) -> bool:
-        """Tell whether work may be in a queue."""
+        """Tell whether a queue can run jobs."""
         return not self.hierarchy or not self.queues[name].children
 
     def update_shares(self) -> None:
@@ -183,7 +184,7 @@ class Capacity:
             queue.update_share()
 
     def charge(self, name: str, request: Amounts, sign: int = 1) -> None:
-        """Have a queue and those above it hold more, or less.
+        """Add to or subtract from the allocation of a queue and its ancestors.
 
         Within a cycle only the share of the queue itself follows (capacity.go, AllocateFunc and DeallocateFunc).
         """
@@ -192,7 +193,7 @@ class Capacity:
         self.queues[name].update_share()
 
     def count(self, name: str, *, requested: Amounts, inqueue: Amounts, elastic: Amounts) -> None:
-        """Count what a job asks for, keeps for itself, and has beyond its minimum."""
+        """Add the request, inqueue and elastic resources of a job."""
         if not (requested or inqueue or elastic):
             return
         for queue in self.path(name):
@@ -201,7 +202,7 @@ class Capacity:
             queue.elastic = plus(queue.elastic, elastic)
 
     def refused(self, name: str, request: Amounts) -> str:
-        """Return why a pod may not be given a place in a queue; empty where it may."""
+        """Return why a queue rejects the allocation of a pod; empty if it allows it."""
         if self.fault:
             return self.fault
         if not self.queues[name].spec.is_open:
@@ -215,7 +216,7 @@ class Capacity:
         return ""
 
     def not_enqueued(self, name: str, least: Amounts) -> str:
-        """Return why a job may not be enqueued with what it needs at least; empty where it may."""
+        """Return why a job with some minimum resources cannot be enqueued; empty if it can."""
         if self.fault:
             return self.fault
         if not self.is_leaf(name):
@@ -234,11 +235,11 @@ class Capacity:
         return min(names, key=cmp_to_key(self.compare))
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """Return queues in the order in which they are served."""
+        """Return queues in queue order."""
         return sorted(names, key=cmp_to_key(self.compare))
 
     def compare(self, left: str, right: str) -> int:
-        """Tell which of two queues is served first, as a comparison."""
+        """Compare two queues by queue order."""
         one, other = self.queues[left], self.queues[right]
         if one.spec.priority != other.spec.priority:
             return other.spec.priority - one.spec.priority
@@ -256,7 +257,7 @@ class Capacity:
         return _by_share(one, other) or _by_age(one, other)
 
     def level(self, left: str, right: str) -> int:
-        """Return how deep the last queue lies that two have above them."""
+        """Return the depth of the lowest common ancestor of two queues."""
         found = 0
         for depth, pair in enumerate(zip(self.queues[left].ancestors, self.queues[right].ancestors, strict=False)):
             if pair[0] != pair[1]:
@@ -265,7 +266,7 @@ class Capacity:
         return found
 
     def victim_order(self, preemptor: str) -> Callable[[str, str], int]:
-        """Return a comparison of queues by whose pods leave first for one: its nearer relatives, then the later served."""
+        """Return the victim order of queues for a preemptor's queue: nearer relatives first, then reverse queue order."""
 
         def compare(left: str, right: str) -> int:
             nearer = self.level(right, preemptor) - self.level(left, preemptor)
@@ -279,7 +280,7 @@ def _queue(spec: QueueSpec) -> Queue:
 
 
 def _bounded(held: Amounts, bound: Amounts) -> dict[str, int]:
-    """Return amounts, none over a bound that is said."""
+    """Return amounts capped by limits, if set."""
     return {name: min(value, bound.get(name, UNBOUNDED)) for name, value in held.items()}
 
 

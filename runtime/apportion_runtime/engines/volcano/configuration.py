@@ -1,4 +1,4 @@
-"""How Volcano's scheduler is configured: its actions, and its plugins in tiers.
+"""The configuration of Volcano's scheduler: its actions, and its plugins in tiers.
 
 Source: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go, pkg/scheduler/plugins.
 """
@@ -34,14 +34,14 @@ _PLUGINS = frozenset(
 
 
 class ConfigurationError(UnreadableError):
-    """A configuration that cannot be read, or that enables what has no model."""
+    """An invalid configuration, or one that enables features that are not simulated."""
 
 
 def read_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConfiguration:
     """Return the configuration among objects.
 
     Raises:
-        ConfigurationError: If there is none, it cannot be read, or it enables what is not simulated.
+        ConfigurationError: If it is missing or invalid, or enables features that are not simulated.
     """
     found = written_configuration(objects)
     if found is None:
@@ -53,10 +53,10 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConfigu
 
 
 def written_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConfiguration | None:
-    """Return the configuration among objects, whatever it enables; None if there is none.
+    """Return the configuration among objects, without checking what it enables; None if there is none.
 
     Raises:
-        ConfigurationError: If it cannot be read.
+        ConfigurationError: If it is invalid.
     """
     found = next((made for made in objects if name_of(made) == SCHEDULER_CONFIG_MAP), None)
     if found is None:

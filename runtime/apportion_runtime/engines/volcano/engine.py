@@ -1,4 +1,4 @@
-"""Volcano at work: its controllers, its scheduler, and what its cycles come to."""
+"""The Volcano engine: its controllers and its scheduler."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from apportion_runtime.sim.scenario.format import Manifest
 
 
 class Volcano(PlainEngine):
-    """Volcano at work."""
+    """The Volcano engine."""
 
     name = "volcano"
 
@@ -51,26 +51,26 @@ class Volcano(PlainEngine):
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[str, Task] = {}
         self._coming: dict[str, Task] = {}
-        """Pods that were made since the last cycle began."""
+        """Pods created since the start of the last cycle."""
         self._nominated: dict[str, str] = {}
 
     @property
     def parents(self) -> Mapping[str, str | None]:
-        """The queues of the tree, those included that Volcano makes itself."""
+        """The queues of the tree, including those that Volcano creates itself."""
         found: dict[str, str | None] = {ROOT: None, DEFAULT: ROOT}
         if not self._configuration.has_hierarchy:
             return {DEFAULT: None, **dict.fromkeys(self._specs, None)}
         return {**found, **{name: spec.parent for name, spec in self._specs.items() if name != ROOT}}
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
-        """Take in what it acts upon."""
+        """Start the engine on the workloads of the simulation."""
         super().begin(workloads, pools)
         self._nodes = Nodes(self.cluster_state, self.pods.facts)
         profiles, _ = read_profiles(self.cluster_state.store.list(KIND))
         self._beside = KubeScheduler(self.cluster_state, workloads, self.pods.facts, profiles)
 
     def _least(self, running: Running, made: Manifest) -> int | None:
-        """Return how many pods start together where a controller says that; a PodGroup that pods name may be of many."""
+        """Return the gang minimum of a pod if a controller sets it; a PodGroup that pods refer to may span several workloads."""
         if made["spec"].get("schedulerName") != SCHEDULER or GROUP_ANNOTATION in annotations_of(made):
             return None
         if kind_of(running.manifest)[0] in OWN_MINIMUM:
@@ -78,7 +78,7 @@ class Volcano(PlainEngine):
         return group_of(self.cluster_state, running, made).least
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Have a pod belong to its pod group, which is made if need be."""
+        """Assign a pod to its pod group, which is created if necessary."""
         record = super().take_in(running, made)
         if record.scheduler != SCHEDULER:
             return record
@@ -92,7 +92,7 @@ class Volcano(PlainEngine):
         return record
 
     def starts_together(self, running: Running) -> bool:
-        """Tell whether Volcano places a workload, and by the group that its operator makes."""
+        """Tell whether Volcano places a workload as a gang defined by its operator."""
         return all(
             slot.comes_last
             or (
@@ -104,7 +104,7 @@ class Volcano(PlainEngine):
         )
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone; one that succeeded still counts for its group."""
+        """Remove a pod; a succeeded one still counts for its group."""
         super().left(pod)
         task = self._tasks.pop(pod.uid, None)
         self._nominated.pop(pod.uid, None)
@@ -115,14 +115,14 @@ class Volcano(PlainEngine):
         self._coming.pop(pod.uid, None)
 
     def finished(self, running: Running) -> None:
-        """Take away the pod groups of a workload."""
+        """Delete the pod groups of a workload."""
         super().finished(running)
         for key in [key for key, group in self._groups.items() if group.workload == running.number]:
             del self._groups[key]
             self._jobs.pop(key, None)
 
     def run_cycle(self) -> None:
-        """Run the actions in their order, and carry out what they decided."""
+        """Run the actions in order, and carry out their decisions."""
         cluster_state = self.cluster_state
         cluster_state.history.n_cycles += 1
         self._nodes.refresh()
@@ -149,7 +149,7 @@ class Volcano(PlainEngine):
         return amounts(made["status"].get("allocatable"))
 
     def _wanted(self) -> list[Job]:
-        """Return the jobs that have pods, with these as the cluster has them."""
+        """Return the jobs with pods, in the current state of the cluster."""
         for uid, task in self._coming.items():
             self._tasks[uid] = task
             task.job.add(task)
@@ -191,7 +191,7 @@ class Volcano(PlainEngine):
                 self.workloads.placed(task.uid)
 
     def _close(self, session: Session) -> list[PodFacts]:
-        """Say why jobs wait, and return the pods for which there are no nodes."""
+        """Record why jobs wait, and return the pods that lack nodes."""
         unplaced: list[PodFacts] = []
         for job in session.jobs.values():
             waiting = job.waiting()
@@ -208,7 +208,7 @@ class Volcano(PlainEngine):
         return unplaced
 
     def _place_beside(self) -> list[PodFacts]:
-        """Have kube-scheduler, which every cluster has, place the pods that do not name Volcano."""
+        """Place the pods that do not use Volcano by kube-scheduler, which every cluster has."""
         unplaced: list[PodFacts] = []
         others = self.pods.waiting(lambda pod: pod.scheduler != SCHEDULER)
         for each in self._beside.run_cycle([pod for pod in others if self._beside.is_mine(pod.record)]):
@@ -226,7 +226,7 @@ class Volcano(PlainEngine):
         return job.reasons[task.uid].startswith("queue ")
 
     def _sample(self, capacity: Capacity) -> None:
-        """Note what queues hold; fair is what they deserve, as far as they ask for it, and what they hold if nothing."""
+        """Record queue samples; the fair share is the requested part of the deserved resources, or the allocation if nothing is deserved."""
         at = self.cluster_state.elapsed_s
         for queue in capacity.queues.values():
             held, deserved, asked = (_gpus(part) for part in (queue.allocated, queue.deserved, queue.requested))

@@ -25,7 +25,7 @@ PREEMPT, RECLAIM = "preempt", "reclaim"
 
 
 def preempt(session: Session) -> None:
-    """Have important jobs take the place of less important ones in their queue, and pods that of others of their job."""
+    """Preempt jobs of lower priority in the same queue, and pods of the same job."""
     starving = _starving(session)
     least = _least_priorities(session)
     pending = set(starving)
@@ -56,7 +56,7 @@ def preempt(session: Session) -> None:
 
 
 def _least_priorities(session: Session) -> dict[str, int]:
-    """Return by queue the priority of the least important job that holds anything."""
+    """Return the lowest priority of running jobs in each queue."""
     found: dict[str, int] = {}
     for job in session.jobs.values():
         if job.n_holding:
@@ -72,7 +72,7 @@ def _may_evict(session: Session, priority: int, least: int | None) -> bool:
 
 
 def _settle(session: Session, statement: Statement, kind: object | None, *, done: bool) -> None:
-    """Have decisions stand or take them back; jobs of the kind of one for which they are taken back fare no better."""
+    """Commit or discard a statement; after a discard, equivalent jobs would fail as well."""
     if done:
         session.commit(statement)
         return
@@ -134,7 +134,7 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
 
 
 def _search(session: Session, statement: Statement, task: Task, *what: object) -> object | None:
-    """Return what names a search that has one end as long as nothing is decided; None where something is, or company matters."""
+    """Return the cache key of a search whose result is valid until a decision; None after a decision, or if other pods matter."""
     if statement.done or session.nodes.has_anti_affinity:
         return None
     shape = alike_on_nodes(task.pod)
@@ -144,7 +144,8 @@ def _search(session: Session, statement: Statement, task: Task, *what: object) -
 def _is_eligible(session: Session, task: Task) -> bool:
     """Tell whether a pod may look for another node than the one that it was promised.
 
-    Source: actions/preempt/preempt.go (taskEligibleToPreempt). A pod that fits its node is not eligible. Of a pod that no
+    Source: actions/preempt/preempt.go (taskEligibleToPreempt). A pod that fits its node is not eligible. Of a pod
+    that no
     action has looked at before, upstream cannot tell: its filters have no state yet and refuse every node.
     """
     name = session.nominated.get(task.uid)
@@ -167,7 +168,7 @@ def _has_room(session: Session, task: Task, node: NodeState) -> bool:
 
 
 def reclaim(session: Session) -> None:
-    """Have queues take back what they deserve from those that hold more than they deserve."""
+    """Reclaim for queues within their deserved resources from queues above theirs."""
     starving = _starving(session)
     pending = set(starving)
     while pending:
@@ -225,13 +226,13 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
 
 
 def _on(session: Session, node: NodeState) -> list[Task]:
-    """Return the pods on a node that have their place."""
+    """Return the running pods on a node."""
     found = [session.tasks[uid] for uid in node.pods if uid in session.tasks]
     return [task for task in found if task.status in HOLDING]
 
 
 def _by_score(session: Session, task: Task, may_leave: Callable[[NodeState], list[Task]]) -> list[NodeState]:
-    """Return the nodes where an eviction could help, the best first; none where there is not enough even without all."""
+    """Return the nodes where an eviction could help, the best first."""
     found = session.predicates(task)
     nodes = [node for node in session.nodes.all if found[node.name] is None]
     if not any(_is_enough(session, task, node, may_leave(node)) for node in nodes):
@@ -246,7 +247,7 @@ def _is_enough(session: Session, task: Task, node: NodeState, leaving: Sequence[
 
 
 def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str) -> list[Task]:
-    """Return the pods that all plugins of the first tier that decides let go.
+    """Return the victims allowed by all plugins of the first tier that decides.
 
     Where two plugins agree on nobody, the next one of the tier decides anew, as upstream takes an empty intersection
     for none yet (framework/session_plugins.go, Preemptable and Reclaimable).
@@ -268,7 +269,7 @@ def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str)
 def _by_plugin(
     session: Session, plugin: Plugin, task: Task, candidates: Sequence[Task], what: str
 ) -> list[Task] | None:
-    """Return the pods that a plugin lets go; None where it has nothing to say."""
+    """Return the victims that a plugin allows; None if it does not decide."""
     if not plugin.does(what):
         return None
     match plugin.name:
@@ -296,7 +297,7 @@ def _is_less_important(other: Task, task: Task) -> bool:
 
 
 def _beyond_minimum(candidates: Sequence[Task]) -> list[Task]:
-    """Return the pods without which their jobs still have what starts together."""
+    """Return the pods whose eviction leaves their jobs at or above the gang minimum."""
     left: dict[str, int] = {}
     found: list[Task] = []
     for task in candidates:
@@ -308,7 +309,7 @@ def _beyond_minimum(candidates: Sequence[Task]) -> list[Task]:
 
 
 def _leaving_first(session: Session, victims: Sequence[Task], task: Task) -> list[Task]:
-    """Return pods in the order in which they leave: the least important job of the nearest queue, its last pod."""
+    """Return victims in order: the nearest queue, then the lowest priority job, then its last pod."""
     by_queue = session.capacity.victim_order(task.queue)
 
     def compare(left: Task, right: Task) -> int:

@@ -17,7 +17,7 @@ from apportion_runtime.engines.volcano.amounts import Amounts, exceeding
 
 
 class Status(IntEnum):
-    """How far a pod is, in a cycle."""
+    """The status of a pod in a cycle."""
 
     PENDING = 0
     GATED = 1
@@ -32,7 +32,7 @@ _HOLDS = tuple(status in HOLDING for status in Status)
 
 
 class Phase(Enum):
-    """How far a pod group is."""
+    """The phase of a pod group."""
 
     PENDING = "Pending"
     INQUEUE = "Inqueue"
@@ -42,7 +42,7 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class GroupState:
-    """A pod group between cycles: what its object says, how far it is, and how many of its pods are done."""
+    """A pod group between cycles: its spec, its phase, and the number of its succeeded pods."""
 
     key: str
     queue: str
@@ -67,7 +67,7 @@ class Task:
     preemptable: bool
 
     def become(self, status: Status) -> None:
-        """Have another state."""
+        """Set the status."""
         self.job.count_out(self)
         self.status = status
         self.job.count_in(self)
@@ -79,7 +79,7 @@ class Task:
 
     @property
     def request(self) -> Amounts:
-        """What it asks for."""
+        """Its request."""
         return self.pod.request
 
     @property
@@ -89,7 +89,7 @@ class Task:
 
     @property
     def is_best_effort(self) -> bool:
-        """Whether it asks for nothing."""
+        """Whether it has no requests (best effort)."""
         return not any(self.pod.request.values())
 
     def is_before(self, other: Task) -> bool:
@@ -120,13 +120,13 @@ in_task_order = cmp_to_key(_compare)
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A pod group with its pods, as a cycle sees and changes them.
+    """A pod group with its pods, in a cycle.
 
     Attributes:
-        reasons: By pod why it got no place in the cycle.
-        counts: By state how many pods are in it.
-        allocated: What its pods hold.
-        has_best_effort: Whether any of its pods asked for nothing.
+        reasons: Why each pod was not placed in the cycle.
+        counts: The number of pods in each status.
+        allocated: The resources of its placed pods.
+        has_best_effort: Whether any of its pods has no requests.
     """
 
     group: GroupState
@@ -137,7 +137,7 @@ class Job:
     has_best_effort: bool = False
 
     def add(self, task: Task) -> None:
-        """Take in a pod."""
+        """Add a pod."""
         self.tasks[task.uid] = task
         self.count_in(task)
         self.has_best_effort = self.has_best_effort or task.is_best_effort
@@ -148,14 +148,14 @@ class Job:
         self.count_out(task)
 
     def count_in(self, task: Task) -> None:
-        """Count a pod in the state that it has."""
+        """Count a pod in its status."""
         self.counts[task.status] += 1
         if _HOLDS[task.status]:
             for name, value in task.request.items():
                 self.allocated[name] = self.allocated.get(name, 0) + value
 
     def count_out(self, task: Task) -> None:
-        """Count a pod no more in the state that it has."""
+        """Uncount a pod in its status."""
         self.counts[task.status] -= 1
         if _HOLDS[task.status]:
             for name, value in task.request.items():
@@ -163,7 +163,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """What names it."""
+        """Its key."""
         return self.group.key
 
     @property
@@ -173,66 +173,66 @@ class Job:
 
     @property
     def least(self) -> int:
-        """How many pods start together."""
+        """The gang minimum."""
         return self.group.least
 
     @property
     def n_holding(self) -> int:
-        """Pods that have a place."""
+        """Placed pods."""
         return self.counts[Status.ALLOCATED] + self.counts[Status.RUNNING]
 
     @property
     def n_ready(self) -> int:
-        """Pods that have a place, or are done."""
+        """Placed or succeeded pods."""
         return self.n_holding + self.group.n_succeeded
 
     @property
     def n_waiting(self) -> int:
-        """Pods that have a place once others are gone."""
+        """Pipelined pods."""
         return self.counts[Status.PIPELINED]
 
     @property
     def n_free(self) -> int:
-        """Pods that wait and ask for nothing: they are no reason to wait."""
+        """Pending best-effort pods, which do not keep the job from being ready."""
         if not self.has_best_effort:
             return 0
         return sum(task.status is Status.PENDING and task.is_best_effort for task in self.tasks.values())
 
     @property
     def is_ready(self) -> bool:
-        """Whether enough pods have a place."""
+        """Whether the gang minimum is placed."""
         return self.n_ready + self.n_free >= self.least
 
     @property
     def is_pipelined(self) -> bool:
-        """Whether enough pods have a place, or will."""
+        """Whether the gang minimum is placed or pipelined."""
         return self.n_waiting + self.n_ready + self.n_free >= self.least
 
     @property
     def is_valid(self) -> bool:
-        """Whether it has as many pods as start together."""
+        """Whether it has at least the gang minimum of pods."""
         n_alive = self.counts[Status.PENDING] + self.counts[Status.PIPELINED] + self.n_holding
         return n_alive + self.group.n_succeeded >= self.least
 
     def is_starving(self, by: str) -> bool:
-        """Tell whether it wants more, by what a plugin calls that."""
+        """Tell whether it is starving, by a plugin's definition."""
         n_has = self.n_waiting + self.n_ready
         return n_has < (self.least if by == "gang" else len(self.tasks) + self.group.n_succeeded)
 
     @property
     def elastic(self) -> dict[str, int]:
-        """What its pods hold beyond its minimum."""
+        """Its elastic resources: those beyond the gang minimum."""
         return exceeding(self.allocated, self.group.least_resources or {})
 
     def waiting(self) -> list[Task]:
-        """Return the pods that wait, in their order."""
+        """Return the pending pods, in order."""
         if not self.counts[Status.PENDING]:
             return []
         found = [task for task in self.tasks.values() if task.status is Status.PENDING]
         return sorted(found, key=in_task_order)
 
     def inqueue(self) -> Mapping[str, int]:
-        """Return what is kept for it: of its minimum what it does not hold yet."""
+        """Return its inqueue resources: the part of its minimum that is not allocated."""
         least = self.group.least_resources
         if least is None or self.group.phase not in (Phase.INQUEUE, Phase.RUNNING):
             return {}
@@ -241,7 +241,7 @@ class Job:
         return exceeding(least, self.allocated)
 
     def next_phase(self) -> Phase:
-        """Return how far it is after a cycle."""
+        """Return its phase after a cycle."""
         if self.counts[Status.RUNNING] and not self.is_ready:
             return Phase.UNKNOWN
         n_scheduled = self.n_holding + self.counts[Status.RELEASING] + self.group.n_succeeded
@@ -250,7 +250,7 @@ class Job:
         return Phase.INQUEUE if self.group.phase is Phase.INQUEUE else Phase.PENDING
 
     def fit_error(self) -> str:
-        """Return what Volcano writes of a gang that found no place."""
+        """Return Volcano's fit error of an unschedulable gang."""
         statuses: dict[str, int] = {}
         for task in self.tasks.values():
             said_of = task.status.name.capitalize()

@@ -16,7 +16,7 @@ _FIT_WEIGHT = 10
 
 
 def strategy_score(request: Amounts, node: NodeState, arguments: Mapping[str, object]) -> float:
-    """Return the score of the plugin resource-strategy-fit."""
+    """Return the score of the resource-strategy-fit plugin."""
     written = arguments.get("resources")
     resources = written if isinstance(written, Mapping) and written else {"cpu": {}, "memory": {}}
     total = weights = 0.0
@@ -38,7 +38,7 @@ def strategy_score(request: Amounts, node: NodeState, arguments: Mapping[str, ob
 
 
 def binpack_score(request: Amounts, node: NodeState, arguments: Mapping[str, object]) -> float:
-    """Return the score of the plugin binpack."""
+    """Return the score of the binpack plugin."""
     weight = int(str(arguments.get("binpack.weight", 1)))
     extended = [name.strip() for name in str(arguments.get("binpack.resources") or "").split(",") if name.strip()]
     total = weights = 0.0

@@ -1,7 +1,8 @@
-"""Pod groups as Volcano's controllers, and those of other operators, make them: how many pods start together.
+"""Pod groups created by Volcano's controllers and other operators, with their gang minimum.
 
-A Job, ReplicaSet or StatefulSet says it by an annotation, one pod otherwise; a Ray cluster starts whole, or with its head
-and its least workers where Ray scales it by itself; a Kubeflow job says its own minimum; a Volcano Job says `minAvailable`. A pod that names a PodGroup is of that.
+A Job, ReplicaSet or StatefulSet sets it by annotation, with a default of one pod; for a Ray cluster it is the whole
+cluster, or its head and minimum workers with Ray autoscaling; a Kubeflow job has its own minimum; a Volcano Job has
+`minAvailable`. A pod that refers to a PodGroup belongs to it.
 
 Source: pkg/controllers/podgroup/pg_controller_handler.go, pkg/controllers/job; KubeRay's
 ray-operator/controllers/ray/batchscheduler/volcano (1.6.2).
@@ -44,12 +45,12 @@ from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
 
 OWN_MINIMUM = ("ray.io", "kubeflow.org")
-"""API groups whose workloads say by themselves how many of their pods are needed."""
+"""API groups whose workloads specify their own minimum."""
 _BY_OWNER = frozenset((("batch", "Job"), ("apps", "ReplicaSet"), ("apps", "StatefulSet")))
 
 
 def group_of(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
-    """Return the pod group that a pod is of, as its object or its controller says."""
+    """Return the pod group of a pod, from its object or its controller."""
     named = annotations_of(made).get(GROUP_ANNOTATION)
     if named:
         return _named(cluster_state, running, made, named)
@@ -84,7 +85,7 @@ _NEVER = 2**31
 
 
 def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
-    """Return the group that a workload's own operator makes for all of its pods."""
+    """Return the group that a workload's operator creates for all of its pods."""
     workload = running.manifest
     labels, spec = labels_of(workload), workload.get("spec") or {}
     policy = nested(spec, "runPolicy", "schedulingPolicy") or {}
@@ -97,7 +98,7 @@ def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) 
     if kind_of(workload)[0] == "ray.io":
         needed_slots = _of_ray(workload, slots)
         least = len(needed_slots)
-        # What submits a job's work is not waited for, and room is kept for it.
+        # The submitter of a job does not count for the minimum, but its resources are reserved.
         needed_slots += [slot for slot in running.slots.values() if slot.comes_last]
     else:
         least = int(policy.get("minAvailable") or spec.get("minAvailable") or len(slots))
@@ -115,7 +116,7 @@ def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) 
 
 
 def _of_ray(workload: Manifest, slots: list[Slot]) -> list[Slot]:
-    """Return the pods that start together: all, or the head and each group's `minReplicas` where Ray scales by itself."""
+    """Return the pods of the gang minimum: all, or the head and each group's `minReplicas` with Ray autoscaling."""
     cluster = _cluster_of(workload)
     if not nested(cluster, "enableInTreeAutoscaling"):
         return slots
@@ -139,7 +140,7 @@ def _cluster_of(workload: Manifest) -> Manifest:
 
 
 def _of_replica(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
-    """Return the group of one leader and its workers, as LeaderWorkerSet makes it for each of its replicas."""
+    """Return the group of one leader and its workers, which LeaderWorkerSet creates for each replica."""
     number = labels_of(made).get(LWS_GROUP_LABEL, "0")
     own = [slot for slot in running.slots.values() if slot.labels.get(LWS_GROUP_LABEL, "0") == number]
     return GroupState(
@@ -154,7 +155,7 @@ def _of_replica(cluster_state: ClusterState, running: Running, made: Manifest) -
 
 
 def _of_owner(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
-    """Return the group that Volcano's controller makes for the pods of one owner."""
+    """Return the group that Volcano's controller creates for the pods of one owner."""
     namespace = namespace_of(made)
     references = made["metadata"].get("ownerReferences") or ()
     owner = next((each for each in references if each.get("controller")), None)
@@ -188,6 +189,6 @@ def _priority(cluster_state: ClusterState, name: str, made: Manifest) -> int:
 
 
 def is_preemptable(made: Manifest) -> bool:
-    """Tell whether a pod may be evicted: unless it says otherwise, or what cannot be read."""
+    """Tell whether a pod is preemptable: by default, or if its annotation is invalid."""
     said = annotations_of(made).get(PREEMPTABLE, labels_of(made).get(PREEMPTABLE))
     return said is None or str(said).lower() in ("1", "t", "true")

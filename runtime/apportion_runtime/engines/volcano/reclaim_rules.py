@@ -23,7 +23,7 @@ from apportion_runtime.engines.volcano.capacity import ROOT, Capacity, Queue
 
 
 class Victim(Protocol):
-    """A pod that may have to leave."""
+    """A potential victim."""
 
     @property
     def queue(self) -> str:

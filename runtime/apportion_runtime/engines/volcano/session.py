@@ -1,4 +1,4 @@
-"""One cycle of Volcano's scheduler: jobs, queues and nodes, and what is decided about them, which can be taken back.
+"""The session of a Volcano cycle: jobs, queues, nodes, and statements that can be discarded.
 
 Source: pkg/scheduler/framework (session.go, session_plugins.go, statement.go), pkg/scheduler/plugins/nodeorder,
 predicates.
@@ -36,12 +36,12 @@ _CPU_AND_MEMORY = {"cpu": 1, "memory": 1}
 
 @dataclass(slots=True)
 class Statement:
-    """Decisions that hold together: all of them, or none."""
+    """A statement: decisions that are committed or discarded together."""
 
     done: list[tuple[Task, Status, NodeState | None]] = field(default_factory=list)
-    """Pods with the state and the node that they had before."""
+    """Changed pods with their previous status and node."""
     evicted: list[tuple[Task, Task, str]] = field(default_factory=list)
-    """Pods that leave, for whom, and by which action."""
+    """Evicted pods, with the beneficiary and the action."""
     placed: list[Task] = field(default_factory=list)
     nominated: list[tuple[Task, NodeState]] = field(default_factory=list)
 
@@ -50,17 +50,17 @@ class Session:
     """A cycle.
 
     Args:
-        configuration: What is on.
-        nodes: The nodes, up to date.
-        capacity: The queues, with what their jobs hold.
+        configuration: The enabled actions and plugins.
+        nodes: The current nodes.
+        capacity: The queues, with the allocation of their jobs.
         jobs: The jobs.
         tasks: Their pods by uid.
-        nominated: By pod the node on which others leave for it.
+        nominated: The nominated node of each pod.
 
     Attributes:
-        wanting: The jobs of which pods wait.
-        futile: Places that were looked for in vain, as long as nothing is decided.
-        fruitless: Jobs for which nothing could be done, by what they have in common, and why of each of their pods.
+        wanting: The jobs with pending pods.
+        futile: Failed searches, valid until a decision.
+        fruitless: Unschedulable jobs by shape, with the reason for each pod.
         prepared: Pods that an action has looked at.
         leaving: Pods that were evicted before this cycle and are not gone.
     """
@@ -89,7 +89,7 @@ class Session:
         self._profile = _profile(configuration)
         self._groups = _node_groups(configuration, capacity)
         self._coming: dict[str, dict[str, int]] = {}
-        """By node what those leave there that go, less what those take that wait for it."""
+        """The releasing resources of each node, less those of pods pipelined on it."""
         self._seen: dict[str, NodeState] = {}
         """Nodes as kube-scheduler's plugins see them: without pods that are evicted, with those that wait for a place."""
         self.wanting = [job for job in self.jobs.values() if job.counts[Status.PENDING]]
@@ -101,7 +101,7 @@ class Session:
         self._count()
 
     def _count(self) -> None:
-        """Count what jobs hold and ask for at their queues, and what is about to become free on the nodes."""
+        """Add the allocation and requests of jobs to their queues, and the releasing resources to the nodes."""
         capacity = self.capacity
         sums: dict[str, tuple[dict[str, int], ...]] = {}
         for job in self.jobs.values():
@@ -129,11 +129,11 @@ class Session:
         capacity.update_shares()
 
     def in_order(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return jobs in the order in which they are served."""
+        """Return jobs in job order."""
         return sorted(jobs, key=self.order)
 
     def order(self, job: Job) -> tuple[object, ...]:
-        """Return a job's place among others: by the plugins in their order, then the older one."""
+        """Return the sort key of a job: by the plugins in order, then age."""
         return (*self.rank(job), job.group.created, job.key)
 
     def rank(self, job: Job) -> tuple[int, ...]:
@@ -141,7 +141,7 @@ class Session:
         return tuple(-job.group.priority if plugin == "priority" else job.is_ready for plugin in self._orders)
 
     def is_starving(self, job: Job) -> bool:
-        """Tell whether a job wants more, by the first tier that has anything to say."""
+        """Tell whether a job is starving, by the first tier that decides."""
         for tier in self.configuration.tiers:
             asked = [p.name for p in tier.plugins if p.name in ("priority", "gang") and p.does("JobStarving")]
             if asked:
@@ -149,17 +149,17 @@ class Session:
         return False
 
     def is_schedulable(self, job: Job) -> bool:
-        """Tell whether a job is enqueued and whole."""
+        """Tell whether a job is enqueued and has its gang minimum of pods."""
         return job.group.phase is not Phase.PENDING and job.is_valid and job.queue in self.capacity.queues
 
     def future_idle(self, node: NodeState) -> dict[str, int]:
-        """Return what a node has once those that leave are gone, and those that wait for it have come."""
+        """Return the future idle resources of a node."""
         idle = {name: node.free(name) for name in node.allocatable}
         add(idle, self._coming.get(node.name, {}))
         return idle
 
     def changes(self, node: NodeState) -> bool:
-        """Tell whether pods are about to leave a node, or wait for it."""
+        """Tell whether a node has releasing or pipelined pods."""
         return node.name in self._coming
 
     @property
@@ -168,7 +168,7 @@ class Session:
         return bool(self._coming)
 
     def lacking_later(self, task: Task, node: NodeState) -> Iterator[str]:
-        """Yield the resources of which a node has too little for a pod once others are gone."""
+        """Yield the resources for which a pod exceeds a node's future idle."""
         coming, allocatable = self._coming.get(node.name, {}), node.allocatable
         for name, value in task.request.items():
             if value > (node.free(name) if name in allocatable else 0) + coming.get(name, 0):
@@ -192,7 +192,7 @@ class Session:
         return known
 
     def predicates(self, task: Task) -> dict[str, Misfit | None]:
-        """Return by node why a pod may not run there, whatever is free; None where it may."""
+        """Return why a pod cannot run on each node regardless of free resources; None if it can."""
         filters = Filters(task.pod, self._profile, self.nodes)
         found: dict[str, Misfit | None] = {}
         for node in self.nodes.all:
@@ -206,7 +206,7 @@ class Session:
         return found
 
     def best(self, task: Task, nodes: Sequence[NodeState]) -> NodeState:
-        """Return the node with the best score, of several alike the first by name."""
+        """Return the node with the best score, ties by name."""
         if len(nodes) == 1:
             return nodes[0]
         found = self.scored(task, nodes)
@@ -236,7 +236,7 @@ class Session:
         return total
 
     def allocate(self, statement: Statement, task: Task, node: NodeState) -> None:
-        """Give a pod a place that is free."""
+        """Allocate a pod on idle resources."""
         statement.done.append((task, task.status, task.node))
         statement.placed.append(task)
         task.become(Status.ALLOCATED)
@@ -247,7 +247,7 @@ class Session:
         self.capacity.charge(task.queue, task.request)
 
     def pipeline(self, statement: Statement, task: Task, node: NodeState, *, nominates: bool = False) -> None:
-        """Have a pod wait for a place that becomes free."""
+        """Pipeline a pod on releasing resources."""
         statement.done.append((task, task.status, task.node))
         if nominates:
             statement.nominated.append((task, node))
@@ -258,7 +258,7 @@ class Session:
         self.capacity.charge(task.queue, task.request)
 
     def unpipeline(self, task: Task) -> None:
-        """Have a pod wait for no place any more."""
+        """Unpipeline a pod."""
         assert task.node is not None
         self.futile.clear()
         self.fruitless.clear()
@@ -269,7 +269,7 @@ class Session:
         task.node = None
 
     def evict(self, statement: Statement, task: Task, by: Task, action: str) -> None:
-        """Have a pod leave for another."""
+        """Evict a pod for another."""
         statement.done.append((task, task.status, task.node))
         statement.evicted.append((task, by, action))
         assert task.node is not None
@@ -279,7 +279,7 @@ class Session:
         self.capacity.charge(task.queue, task.request, -1)
 
     def discard(self, statement: Statement) -> None:
-        """Take back what a statement decided."""
+        """Discard a statement."""
         for task, status, node in reversed(statement.done):
             if task.status is Status.ALLOCATED and task.node is not None:
                 task.node.remove(task.pod)
@@ -300,7 +300,7 @@ class Session:
         statement.nominated.clear()
 
     def kind(self, job: Job, tasks: Sequence[Task], action: str) -> object | None:
-        """Return what jobs have in common that fare alike; None where their pods differ, or company matters."""
+        """Return the shape shared by equivalent jobs; None if their pods differ, or other pods matter."""
         if self.nodes.has_anti_affinity or not tasks or any(task.uid in self.nominated for task in tasks):
             return None
         shapes = {alike_on_nodes(task.pod) for task in tasks}
@@ -311,18 +311,18 @@ class Session:
         return action, job.queue, job.group.priority, shape, counts, job.key if job.n_holding else ""
 
     def forget(self, statement: Statement) -> None:
-        """Have everything be looked for anew, where a statement decided anything."""
+        """Invalidate the caches if a statement is not empty."""
         if statement.done:
             self.futile.clear()
             self.fruitless.clear()
 
     def commit(self, statement: Statement) -> None:
-        """Have what a statement decided stand."""
+        """Commit a statement."""
         self.forget(statement)
         self.committed.append(statement)
 
     def fits_later(self, task: Task, node: NodeState) -> bool:
-        """Tell whether a node has enough for a pod once others are gone."""
+        """Tell whether a pod fits into a node's future idle resources."""
         coming = self._coming.get(node.name)
         if coming is None:
             return fits_on(task.request, node)
@@ -333,7 +333,7 @@ class Session:
 
 
 def merge(into: Statement, other: Statement) -> None:
-    """Have one statement hold what another does."""
+    """Merge one statement into another."""
     into.done += other.done
     into.evicted += other.evicted
     into.placed += other.placed
@@ -341,10 +341,10 @@ def merge(into: Statement, other: Statement) -> None:
 
 
 def fits_on(request: Mapping[str, int], node: NodeState) -> bool:
-    """Tell whether a node has enough of everything now."""
+    """Tell whether a pod fits into a node's idle resources."""
     allocatable, requested = node.allocatable, node.requested
     for name, value in request.items():
-        # What a node does not have at all, pods of other schedulers may still hold there.
+        # Pods of other schedulers may hold resources that the node no longer has.
         if value > 0 and (name not in allocatable or value > allocatable[name] - requested.get(name, 0)):
             return False
     return True

@@ -1,1 +1,1 @@
-"""Apache YuniKorn: recognised, and not simulated."""
+"""Apache YuniKorn: recognised, but not simulated."""

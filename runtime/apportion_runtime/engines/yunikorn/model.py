@@ -1,4 +1,4 @@
-"""How a simulation recognises Apache YuniKorn, which it cannot run."""
+"""Recognition of Apache YuniKorn, which is not simulated."""
 
 from __future__ import annotations
 
