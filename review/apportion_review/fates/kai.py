@@ -76,6 +76,7 @@ class _Side:
         self.running: dict[str, Job] = {}
         self._evicted: dict[str, _Eviction] = {}
         self._excess: dict[str, Excess | None] = {}
+        self._in_exceeded_queues: set[str] = set()
         self._without_queue: set[str] = set()
         for _, snapshot, settings in kai_shards(objects, now):
             self._run(snapshot, settings)
@@ -88,7 +89,9 @@ class _Side:
                 held = {uid: job for uid, job in opened.jobs.items() if uid in started}
                 self.running |= held
                 self._without_queue |= {job.uid for job in opened.jobs_without_queue() if job.uid in started}
-                self._excess |= Quotas(opened.shares.queues, held.values()).excesses()
+                quotas = Quotas(opened.shares.queues, held.values())
+                self._excess |= quotas.excesses()
+                self._in_exceeded_queues |= quotas.in_exceeded_queues()
             for task, _, why in session.decided.evictions:
                 self._note(session, task, why)
 
@@ -110,11 +113,15 @@ class _Side:
     def verdict(self, uid: str) -> Verdict:
         """Return the fate of a job that runs in the snapshot."""
         job = self.running.get(uid)
-        if job is None or uid in self._without_queue:
-            return Verdict(Fate.UNKNOWN, "its queue does not exist, so the scheduler ignores it")
+        if job is None:
+            return Verdict(Fate.STUCK, "no SchedulingShard schedules its node pool, and no scheduler evicts it")
         evicted = self._evicted.get(uid)
         if evicted is not None:
             return Verdict(Fate.EVICTED, evicted.rule, evicted.queue)
+        if uid in self._without_queue:
+            return Verdict(
+                Fate.UNKNOWN, "its queue does not exist, and the scheduler may fail when it looks for victims"
+            )
         if not job.is_gang_satisfied:
             return Verdict(
                 Fate.UNKNOWN, "fewer pods are running than its gang's minimum: stalegangeviction may evict it"
@@ -128,15 +135,14 @@ class _Side:
         if excess is not None and excess.beneficiary:
             taker = self.queue_ids.get(excess.beneficiary, excess.beneficiary)
             return Verdict(Fate.ON_DEMAND, f"preemptible, and {self._text(excess)}: other queues may reclaim it", taker)
-        return Verdict(
-            Fate.ON_DEMAND,
-            "preemptible: higher priorities in its own queue can preempt it, and consolidation can move it",
-            own,
-        )
+        rule = "preemptible: higher priorities in its own queue can preempt it, and it can be moved to other nodes"
+        if uid in self._in_exceeded_queues:
+            rule += ", and other queues can reclaim it in place of less important work"
+        return Verdict(Fate.ON_DEMAND, rule, own)
 
     def _text(self, excess: Excess) -> str:
         queue = self.queue_ids.get(excess.queue, excess.queue)
-        return f"exceeds the quota of {excess.quota:g} {excess.unit} of {queue}"
+        return f"exceeds the {excess.bound} of {excess.amount:g} {excess.unit} of {queue}"
 
 
 def _owners(objects: Sequence[Manifest]) -> Mapping[tuple[str, str], tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,18 +16,27 @@ _NO_BOUND = -1.0
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A queue whose deserved quota a job is beyond; `beneficiary` is a sibling that may take it back, empty without one."""
+    """A bound of a queue that a job is beyond.
+
+    Attributes:
+        queue: The queue.
+        bound: `quota` or `limit`.
+        amount: The bound in `unit`.
+        unit: What it counts, such as `GPUs`.
+        beneficiary: A sibling that may take back what is beyond; empty without one.
+    """
 
     queue: str
+    bound: str
+    amount: float
     unit: str
-    quota: float
     beneficiary: str
 
 
 class Quotas:
-    """The quotas of queues, and the jobs that run in them.
+    """The quotas and limits of queues, and the jobs that run in them.
 
-    The least important and the latest created are beyond a quota, in the order in which KAI looks for victims. What is
+    The least important and the latest created are beyond a bound, in the order in which KAI looks for victims. What is
     not preemptible is counted by itself: KAI admits it within the quota alone.
     """
 
@@ -37,7 +47,10 @@ class Quotas:
         )
 
     def excesses(self) -> Mapping[str, Excess | None]:
-        """Return for each job the first quota on its way to the root that it is beyond; None if it is beyond none."""
+        """Return for each job the first bound on its way to the root that it is beyond; None if it is beyond none.
+
+        Preemptible work is beyond a bound only if a sibling of the queue may take it back.
+        """
         used: dict[tuple[str, bool], list[float]] = {}
         found: dict[str, Excess | None] = {}
         for job in self._jobs:
@@ -49,15 +62,34 @@ class Quotas:
                 fixed = queue.allocated_np if job.preemptible else (0.0, 0.0, 0.0)
                 for n, amount in enumerate(held):
                     total[n] += amount
-                    quota = queue.deserved[n]
-                    if excess is None and amount and quota != _NO_BOUND and total[n] + fixed[n] > quota:
-                        unit, size = _UNITS[n]
-                        excess = Excess(queue.name, unit, quota / size, self._beneficiary(queue, n))
+                    name, bound = _bound(queue, n)
+                    if excess is None and amount and bound != _NO_BOUND and total[n] + fixed[n] > bound:
+                        taker = self._beneficiary(queue, n)
+                        if taker or not job.preemptible:
+                            unit, size = _UNITS[n]
+                            excess = Excess(queue.name, name, bound / size, unit, taker)
             found[job.uid] = excess
         return found
+
+    def in_exceeded_queues(self) -> frozenset[str]:
+        """Return the jobs with a queue on the way to the root that is beyond a bound, and has a sibling to take it back."""
+        n_children = Counter(queue.parent for queue in self._queues.values())
+        exceeded = {
+            queue.name
+            for queue in self._queues.values()
+            if n_children[queue.parent] > 1
+            and any(_NO_BOUND != _bound(queue, n)[1] < queue.allocated[n] for n in range(len(_UNITS)))
+        }
+        return frozenset(job.uid for job in self._jobs if any(q.name in exceeded for q in self._queues[job.queue].path))
 
     def _beneficiary(self, queue: QueueShare, n: int) -> str:
         """Return the sibling with the most unused quota; another one if none has any."""
         siblings = [q for q in self._queues.values() if q.parent == queue.parent and q.name != queue.name]
         unused = {q.name: (1e18 if q.deserved[n] == _NO_BOUND else q.deserved[n]) - q.allocated[n] for q in siblings}
         return min(unused, key=lambda name: (-unused[name], name), default="")
+
+
+def _bound(queue: QueueShare, n: int) -> tuple[str, float]:
+    """Return the lower one of quota and limit, with its name."""
+    quota, limit = queue.deserved[n], queue.limit[n]
+    return ("limit", limit) if limit != _NO_BOUND and (quota == _NO_BOUND or limit < quota) else ("quota", quota)

@@ -53,4 +53,4 @@ def test_work_that_only_the_heads_shards_schedule_has_a_row() -> None:
     default = {"kind": "SchedulingShard", "metadata": {"name": "default"}, "spec": {}}
     base = [*objects, {"apiVersion": "kai.scheduler/v1", **elsewhere}]
     found = kai_fates(base, [*base, {"apiVersion": "kai.scheduler/v1", **default}], now=None)
-    assert [(row.base.fate, row.head.fate) for row in found.rows] == [(Fate.UNKNOWN, Fate.ON_DEMAND)] * 2
+    assert [(row.base.fate, row.head.fate) for row in found.rows] == [(Fate.STUCK, Fate.ON_DEMAND)] * 2
