@@ -101,7 +101,7 @@ def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -
                 f"limit {resource}", _bound(resource, effective), *_origin(graph, scope, node, "limit", resource)
             )
         elif isinstance(effective, Unlimited):
-            yield ExplainedValue(f"limit {resource}", "none", "unset, here and in ancestors", NOWHERE)
+            yield ExplainedValue(f"limit {resource}", "none", "unset on the queue and its ancestors", NOWHERE)
         else:
             holders = (a for a in reversed(node.path) if scope.values[a].limit.get(resource) == effective)
             holder = next(holders, None)
@@ -164,7 +164,7 @@ def _min_runtimes(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Expl
             if default is not None and scope.cluster is not None:
                 yield ExplainedValue(label, str(default), "the cluster's default", scope.cluster.kai.source)
             else:
-                yield ExplainedValue(label, "0s", "unset, here and in ancestors", NOWHERE)
+                yield ExplainedValue(label, "0s", "unset on the queue and its ancestors", NOWHERE)
 
 
 def _sharing(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
@@ -174,7 +174,7 @@ def _sharing(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
             origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
             yield ExplainedValue("gpu sharing", "allowed" if queue.gpu_sharing else "not allowed", origin, queue.source)
             return
-    yield ExplainedValue("gpu sharing", "not allowed", "unset, here and in ancestors", NOWHERE)
+    yield ExplainedValue("gpu sharing", "not allowed", "unset on the queue and its ancestors", NOWHERE)
 
 
 def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[ExplainedValue]:
@@ -193,7 +193,7 @@ def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[ExplainedVa
 def _classes(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
     names = ", ".join(f"{cls.name} ({cls.value})" for cls in graph.allowed_classes[node.id])
     named = any(graph.nodes[ancestor].queue.priority_classes is not None for ancestor in node.path)
-    origin = "set here or on ancestors, and by `queues` of the classes" if named else "all classes that allow it"
+    origin = "set on the queue or an ancestor, and by `queues` of the classes" if named else "all classes that allow it"
     yield ExplainedValue("priority classes", names or "none", origin, node.queue.source if named else NOWHERE)
 
 

@@ -91,7 +91,7 @@ def _enforced(line: FidelityLine, program: Program) -> FidelityLine:
         lost.append("ResourceQuotas are managed elsewhere on this cluster")
     if not lost:
         return line
-    how = f"{line.how}; lost: {'; '.join(lost)}" if line.verdict == "exact" else "; ".join((line.how, *lost))
+    how = f"{line.how}; limitation: {'; '.join(lost)}" if line.verdict == "exact" else "; ".join((line.how, *lost))
     return replace(line, verdict="approximated", how=how)
 
 
@@ -104,7 +104,7 @@ def _line(feature: Feature, backend: Backend) -> FidelityLine:
         case Lowered(by, ""):
             return FidelityLine(feature, "exact", by, None, provided)
         case Lowered(by, approximation):
-            return FidelityLine(feature, "approximated", f"{by}; lost: {approximation}", None, provided)
+            return FidelityLine(feature, "approximated", f"{by}; limitation: {approximation}", None, provided)
         case Unsupported(code, reason, _):
             return FidelityLine(feature, "refused", reason, code)
 

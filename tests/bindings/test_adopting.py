@@ -139,7 +139,7 @@ def test_templates_that_share_an_anchor_are_told_apart() -> None:
             "kai",
             {"metadata": {"name": "train", "namespace": "speech"}},
             Options(),
-            "namespace speech is not one of queue",
+            "namespace speech does not belong to queue",
         ),
         (
             "kai",

@@ -158,7 +158,12 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
         ),
         ("vision", "Jobb", _FIRST, "unknown kind Jobb; did you mean Job?"),
         ("vision", "VolcanoJob", _FIRST, "kind VolcanoJob is volcano-specific, but the cluster runs kai"),
-        ("vision", "Job", Options(namespace="speech"), "namespace speech is not one of queue vision, which has vision"),
+        (
+            "vision",
+            "Job",
+            Options(namespace="speech"),
+            "namespace speech does not belong to queue vision, whose namespaces are vision",
+        ),
         ("speech", "Job", Options(priority_class="inference"), "queue speech cannot use priority class inference"),
         ("speech", "Job", Options(gpus=500), "queue speech must not share GPUs"),
         ("vision", "Job", Options(gpus=1500), "a GPU fraction must be less than 1"),

@@ -57,7 +57,7 @@ def test_other_kinds_start_with_the_least() -> None:
 @pytest.mark.parametrize(
     ("engine", "kind", "words"),
     [
-        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects one with its own autoscaling"),
+        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects it if it has its own autoscaling"),
         ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none, so --min is not supported"),
         ("yunikorn", "Job", "it is supported for RayCluster, RayJob, RayService"),
         ("kai", "Deployment", "kai starts all workers of a Deployment or none"),

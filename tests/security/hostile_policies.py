@@ -100,7 +100,7 @@ CASES = [
         "tried to list /etc",
     ),
     Case("walks-up", "print(open('../secret.txt').read())  # here\n", "sandbox-violation", "outside its folder"),
-    Case("follows-a-link-out", "print(open('link.txt').read())  # here\n", "sandbox-violation", "which leads to"),
+    Case("follows-a-link-out", "print(open('link.txt').read())  # here\n", "sandbox-violation", "which points to"),
     Case("reads-git-configuration", "print(open('.git/config').read())  # here\n", "sandbox-violation", "hidden"),
     Case("reads-hidden-file", "print(open('teams/.env').read())  # here\n", "sandbox-violation", "hidden"),
     Case("writes-beside-itself", "open('out.txt', 'w')  # here\n", "sandbox-violation", "tried to write to out.txt"),

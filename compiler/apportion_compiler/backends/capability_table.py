@@ -66,6 +66,6 @@ def _cells(backend: Backend, feature: Feature) -> tuple[str, str]:
         case Lowered(by, ""):
             return f"exact{relying}", by
         case Lowered(by, approximation):
-            return f"approximated{relying}", f"{by}. Lost: {approximation}."
+            return f"approximated{relying}", f"{by}. Limitation: {approximation}."
         case Unsupported(code, reason, _):
             return f"refused, {code}", reason

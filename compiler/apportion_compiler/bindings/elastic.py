@@ -26,7 +26,7 @@ def workers_at_first(kind: str, engine: EngineBinding, least: int, most: int) ->
     if kind in _RAY:
         if not engine.scales_ray:
             raise BindingError(
-                f"{TRAITS[engine.name].versions.product} admits a {kind} as a whole and rejects one with its own "
+                f"{TRAITS[engine.name].versions.product} admits a {kind} as a whole and rejects it if it has its own "
                 f"autoscaling: use --workers {most} instead"
             )
         return least

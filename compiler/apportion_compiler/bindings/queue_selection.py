@@ -41,7 +41,9 @@ def namespace_in(queue: Queue, wanted: str | None) -> str:
     if wanted is None:
         return queue.first_namespace or queue.namespaces[0]
     if wanted not in queue.namespaces:
-        raise BindingError(f"namespace {wanted} is not one of queue {queue.id}, which has {some(queue.namespaces)}")
+        raise BindingError(
+            f"namespace {wanted} does not belong to queue {queue.id}, whose namespaces are {some(queue.namespaces)}"
+        )
     return wanted
 
 

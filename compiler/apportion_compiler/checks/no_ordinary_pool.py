@@ -40,7 +40,7 @@ def _finding(
         message = f"{scope.name} has {names} with queued provisioning, but its other pools accept only workloads that tolerate their taints"
         if any(pool.max_nodes == 0 for pool in others):
             message = (
-                f"{scope.name} has {names} with queued provisioning, but all of its other pools have at most 0 nodes"
+                f"{scope.name} has {names} with queued provisioning, but all of its other pools have a max_nodes of 0"
             )
     ordinary = next(
         (
@@ -65,4 +65,4 @@ def _finding(
 
 
 def _why_not(pool: NodePool) -> str:
-    return f"`{pool.id}` has at most 0 nodes" if pool.max_nodes == 0 else f"`{pool.id}` is tainted"
+    return f"`{pool.id}` has a max_nodes of 0" if pool.max_nodes == 0 else f"`{pool.id}` is tainted"

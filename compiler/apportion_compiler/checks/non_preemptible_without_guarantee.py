@@ -171,7 +171,7 @@ def _overridden(
         NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
         leaf.address,
         f"with the override{rounded}, `{leaf.id}` is guaranteed {nothing}, and {_limits(graph, scope)} its "
-        f"non-preemptible workloads ({names}) to that: workloads that request {nothing.partition(' ')[2]} cannot run",
+        f"non-preemptible workloads ({names}) to its guarantee: those that request {nothing.partition(' ')[2]} cannot run",
         override,
         (Related(leaf.queue.source, f"`{leaf.id}` has a larger guarantee without the override"),),
         f"guarantee the amount that these workloads need, or remove {names} from the priority classes of `{leaf.id}`",

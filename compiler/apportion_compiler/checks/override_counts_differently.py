@@ -61,5 +61,5 @@ def _way(resources: Resources) -> str:
     if resources.machines is not None:
         return "in machines"
     if isinstance(resources.gpu, Mapping):
-        return f"by GPU model ({', '.join(sorted(resources.gpu))})"
-    return "by GPUs in total" if resources.gpu is not None else "by resource"
+        return f"per GPU model ({', '.join(sorted(resources.gpu))})"
+    return "as a total of GPUs" if resources.gpu is not None else "per resource"

@@ -73,7 +73,9 @@ def eks_faults(pool: NodePool, settings: Eks) -> Iterator[IneffectiveSetting]:
     yield from without_sharing(pool, "eks")
     yield from without_zones(pool, "subnets")
     if settings.managed and pool.max_nodes == 0:
-        yield IneffectiveSetting("has at most 0 nodes, but a managed node group needs at least 1", "set max_nodes to 1")
+        yield IneffectiveSetting(
+            "has a max_nodes of 0, but a managed node group requires at least 1", "set max_nodes to 1"
+        )
     if settings.capacity_block and pool.reservation is None:
         yield IneffectiveSetting(
             "uses a capacity block but does not specify its id", f"set the block's id as the reservation of `{pool.id}`"

@@ -35,7 +35,7 @@ def _inverted(pool: NodePool) -> Diagnostic:
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
-        f"`{pool.id}` has at least {pool.min_nodes:,} nodes and at most {pool.max_nodes:,}",
+        f"`{pool.id}` has a min_nodes of {pool.min_nodes:,}, which exceeds its max_nodes of {pool.max_nodes:,}",
         pool.source,
         (),
         f"raise max_nodes of `{pool.id}` to {pool.min_nodes}, or lower min_nodes to {pool.max_nodes}",
@@ -69,7 +69,7 @@ def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, takers: li
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
-        f"`{pool.id}` has at most 0 nodes, and the {amount_text(resource, guaranteed)} guaranteed on {scope.name} "
+        f"`{pool.id}` has a max_nodes of 0, but the {amount_text(resource, guaranteed)} guaranteed on {scope.name} "
         "depend on this pool",
         pool.source,
         tuple(

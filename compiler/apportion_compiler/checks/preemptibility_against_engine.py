@@ -61,8 +61,8 @@ def _finding(
     if kept_by:
         # There the word counts, and a class that says otherwise would lose its protection.
         hint = (
-            f"run its workloads on {engine_list(kept_by)}, or waive this finding: with preemptible=True its work would be "
-            "evicted there too"
+            f"run its workloads on {engine_list(kept_by)}, or waive this finding: with preemptible=True, its workloads "
+            "would be evicted there too"
         )
     if all(map(_needs_higher_class, where)):
         hint = f"raise its value above {highest.value}, or {hint}"

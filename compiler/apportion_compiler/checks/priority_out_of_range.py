@@ -28,11 +28,11 @@ def priority_out_of_range(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if LOWEST <= cls.value <= HIGHEST or is_systems_own(cls):
             continue
         bound = HIGHEST if cls.value > HIGHEST else LOWEST
-        side = "above" if cls.value > HIGHEST else "below"
+        side = "above the maximum" if cls.value > HIGHEST else "below the minimum"
         yield Diagnostic(
             PRIORITY_OUT_OF_RANGE,
             f"priority class {cls.name}",
-            f"`{cls.name}` has value {cls.value}, {side} the {bound} that Kubernetes allows",
+            f"`{cls.name}` has value {cls.value}, {side} of {bound} that Kubernetes allows",
             cls.source,
             (),
             f"set the value to {bound}",

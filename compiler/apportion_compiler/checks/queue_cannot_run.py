@@ -93,9 +93,7 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if node.id not in said:
             said.add(node.id)
             allows = (
-                f"allows only {', '.join(names)}, but it may not use any of them"
-                if names
-                else "allows no priority class"
+                f"allows only {', '.join(names)}, but may not use any of them" if names else "allows no priority class"
             )
             if names is None:
                 allows = "cannot use any priority class: all of them are reserved for other queues"
@@ -171,7 +169,7 @@ def _without_pool(fault: PoolFault) -> Diagnostic:
         node.address,
         message,
         node.queue.source,
-        tuple(Related(pool.source, f"`{pool.id}` has at most {pool.max_nodes} nodes") for pool in fault.empty),
+        tuple(Related(pool.source, f"`{pool.id}` has a max_nodes of {pool.max_nodes}") for pool in fault.empty),
         f"let `{node.id}` use {fault.instead}"
         if fault.instead
         else f"allow `{node.id}` to use a node pool that a cluster has",

@@ -48,7 +48,7 @@ _RULES = (
         "AP618",
         "queued-pool-unreachable",
         Severity.WARNING,
-        "a queue's limit leaves no capacity on nodes that it can request",
+        "a queue's limit leaves no quota on queued nodes that it may use",
     ),
     Rule(
         "AP520",

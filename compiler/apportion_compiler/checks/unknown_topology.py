@@ -46,7 +46,7 @@ def _undefined(pool: NodePool, cluster: Cluster, defined: list[str], scope: str 
     return Diagnostic(
         UNKNOWN_TOPOLOGY,
         f"node pool {pool.id}",
-        f"`{pool.id}` is labelled for topology `{pool.topology}`, {missing}",
+        f"`{pool.id}` uses the topology `{pool.topology}`, {missing}",
         pool.source,
         (Related(cluster.source, f"`{cluster.name}` lists the pool"),),
         f"use `{meant}` in the pool" if meant is not None else f"add topology `{pool.topology}` to `{cluster.name}`",
@@ -59,7 +59,7 @@ def _unused(topology: Topology, environment: Environment, cluster: Cluster) -> D
     return Diagnostic(
         UNKNOWN_TOPOLOGY,
         f"topology {topology.name}",
-        f"none of the node pools of `{cluster.name}` is labelled for its topology `{topology.name}`",
+        f"no node pool of `{cluster.name}` uses its topology `{topology.name}`",
         topology.source,
         (Related(cluster.source, f"`{cluster.name}` has the topology"),),
         f"set `topology` to `{topology.name}` in the pools whose nodes have its labels, or remove it from "

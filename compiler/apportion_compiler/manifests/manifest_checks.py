@@ -21,8 +21,8 @@ from apportion_compiler.manifests.located_manifest import LocatedManifest
 _RULES: Mapping[Effect, tuple[Rule, str]] = {
     Effect.REJECTED: (MANIFEST_REJECTED, "{engine} rejects {what}"),
     Effect.IGNORED: (MANIFEST_IGNORED, "{engine} does not apply {what} as written"),
-    Effect.WARNED: (MANIFEST_IGNORED, "{engine} admits {what} against the policy"),
-    Effect.PENDING: (WORKLOAD_PENDING, "a workload stays pending under {engine}"),
+    Effect.WARNED: (MANIFEST_IGNORED, "{engine} admits {what} in violation of the policy"),
+    Effect.PENDING: (WORKLOAD_PENDING, "a workload stays pending on {engine}"),
     Effect.DEPRECATED: (MANIFEST_DEPRECATED, "a later version does not support {what} as written"),
 }
 

@@ -17,7 +17,7 @@ from apportion_policy.resources import GPU
 _MODEL = f"{GPU}/"
 GUESSED = (
     "the objects do not specify the machines of a pool, so their number and size are placeholders large enough for "
-    "all quotas, or for every guarantee with one 8-GPU machine down; set the actual machines"
+    "all quotas, or for every guarantee with one 8-GPU machine down; set the actual number and size of the machines"
 )
 
 QUEUED_GKE = Gke(

@@ -41,7 +41,7 @@ FILES = Layer("landlock", "reading outside the folders of the policy and of Pyth
 # Refused by the administrator (EPERM, EACCES), used up (ENOSPC, EUSERS), or not built in (EINVAL).
 NETWORK_NAMESPACE = Layer(
     "network-namespace",
-    "reaching a network",
+    "accessing the network",
     (*_NOT_THERE, errno.EPERM, errno.EACCES, errno.ENOSPC, getattr(errno, "EUSERS", errno.ENOSPC), errno.EINVAL),
 )
 CAPABILITIES = Layer("no-capabilities", "using root capabilities")

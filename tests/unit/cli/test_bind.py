@@ -129,7 +129,10 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
             ["research", "-k", "Job"],
             "queue research has child queues and cannot run workloads; use one of its leaves: vision",
         ),
-        (["vision", "-k", "Job", "-n", "speech"], "namespace speech is not one of queue vision, which has vision"),
+        (
+            ["vision", "-k", "Job", "-n", "speech"],
+            "namespace speech does not belong to queue vision, whose namespaces are vision",
+        ),
         (["vision", "-k", "Jub"], "unknown kind Jub; did you mean Job?"),
         (["vision", "-k", "Job", "--gpus", "many"], '"many" is not a GPU quantity'),
         (["vision", "-k", "Job", "--gpus", "unlimited"], "a resource request cannot be unlimited"),

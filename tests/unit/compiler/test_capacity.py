@@ -143,5 +143,5 @@ def test_a_pool_of_no_nodes_is_said_once_and_by_its_own_rule() -> None:
     pool = _pool("h100", "h100", 0)
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 16}))
     assert _found(_graph((queue,), (pool,), _cluster("c", pool))) == [
-        ("AP612", "`h100` has at most 0 nodes, and the 16 H100 guaranteed on prod/c depend on this pool", "prod/c"),
+        ("AP612", "`h100` has a max_nodes of 0, but the 16 H100 guaranteed on prod/c depend on this pool", "prod/c"),
     ]

@@ -105,7 +105,7 @@ def test_serving_that_an_override_pins_at_nothing_is_found() -> None:
     (found,) = (d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP206")
     assert found.message == (
         "with the override, `assistant` is guaranteed 0 GPUs, and kai limits its non-preemptible workloads (build, "
-        "inference) to that: workloads that request GPUs cannot run"
+        "inference) to its guarantee: those that request GPUs cannot run"
     )
     assert found.at == policy.environments[0].overrides[0].source
 

@@ -124,7 +124,7 @@ def _ray_scaling(context: WorkloadContext) -> Iterator[Verdict]:
                 if replicas is not None and most is not None and most > replicas:
                     yield workload.ignored(
                         f"{'.'.join(path)}.workerGroupSpecs[{number}].maxReplicas", "Invalid",
-                        f"the group stays at replicas: {replicas}; without enableInTreeAutoscaling nothing scales it "
+                        f"the group stays at replicas: {replicas}; without enableInTreeAutoscaling, nothing scales it "
                         f"to {most}",
                         f"set replicas: {most}, or enableInTreeAutoscaling: true",
                     )  # fmt: skip

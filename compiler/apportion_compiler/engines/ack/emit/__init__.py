@@ -92,8 +92,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PREEMPTIBILITY: Lowered(
         "label quota.scheduling.alibabacloud.com/preemptible of a job, which the admission policies check against its "
         "class",
-        "kube-queue limits non-preemptible jobs to their queue's guarantee; the scheduler reclaims what a queue uses "
-        "beyond it by priority and age, and ignores the label",
+        "kube-queue limits non-preemptible jobs to their queue's guarantee; the scheduler reclaims usage beyond "
+        "the guarantee by priority and age, and ignores the label",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(

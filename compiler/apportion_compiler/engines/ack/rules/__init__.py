@@ -76,7 +76,7 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             index,
             "spec.root.name",
             "Invalid",
-            f"kube-queue names the root {ROOT}",
+            f"kube-queue always names the root {ROOT}",
             f"rename it to {ROOT}",
         )
 
@@ -126,7 +126,7 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             index,
             f"{field}[{FULL_NAME_ANNOTATION}]",
             "Duplicate",
-            f"{paths[path]} is also a queue of {path}, and jobs may go to either of them",
+            f"{paths[path]} is also a queue of {path}, and jobs may be assigned to either of them",
             "remove one of them",
         )
     elif path is not None:

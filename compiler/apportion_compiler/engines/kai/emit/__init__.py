@@ -63,7 +63,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
         "each GPU model has its own shard and quotas, so a guarantee must specify the model",
-        "use `gpu` as a mapping from GPU model to GPUs",
+        "set `gpu` to a mapping from GPU model to number of GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Unsupported(
         "AP502",

@@ -68,7 +68,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
         "each GPU model has its own tree of quotas, so a guarantee must specify the model",
-        "use `gpu` as a mapping from GPU model to GPUs",
+        "set `gpu` to a mapping from GPU model to number of GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by the resource's name"),
     Feature.GPU_SHARING: Unsupported(

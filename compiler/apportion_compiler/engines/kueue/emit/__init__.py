@@ -85,7 +85,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native("ClusterQueue spec.resourceGroups[].coveredResources"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "quotas count whole devices, and no field of a workload requests a fraction of one",
+        "quotas count whole devices, and no field of a workload requests a fraction of a device",
         "remove `gpu_sharing`, and share GPUs by time slicing or MIG of the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -94,7 +94,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PRIORITY_CLASSES: Native("WorkloadPriorityClass value, and PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "spec.preemption.withinClusterQueue, which is Never for a queue without preemptible classes",
-        "work of a non-preemptible class is evicted when the quota that its queue borrowed is reclaimed, and by a "
+        "workloads of a non-preemptible class are evicted when the quota that its queue borrowed is reclaimed, and by a "
         "higher class if its queue also has preemptible classes",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the Workload that Kueue admits", ""),

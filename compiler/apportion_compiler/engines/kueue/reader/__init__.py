@@ -199,7 +199,7 @@ def _root(nodes: Mapping[str, _Node], cohorts: Mapping[str, Manifest | None], no
     roots = [node for node in tops if not node.is_leaf]
     if len(roots) > 1:
         names = ", ".join(sorted(node.name for node in roots))
-        notes.append(Note("Cohort", f"{names} do not lend to each other, but queues of one policy do"))
+        notes.append(Note("Cohort", f"{names} do not lend to each other, but queues of the same policy do"))
     if len(tops) != 1 or not roots:
         return None
     manifest = cohorts[roots[0].name]

@@ -40,7 +40,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LENDING_LIMIT: Lowered(
         "Queue spec.guarantee.resource: the guarantee minus the lending limit",
         "Volcano treats the root of the tree as unlimited: for top-level queues, and below parents without a limit, "
-        "capacity that must not be lent is protected from reclaim but not kept idle",
+        "capacity that must not be lent is protected from reclaim but does not stay idle",
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(
         "Queue spec.weight, an integer from 1 to 65535",
@@ -77,7 +77,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
         "each GPU model has its own tree of queues, so a guarantee must specify the model",
-        "use `gpu` as a mapping from GPU model to GPUs",
+        "set `gpu` to a mapping from GPU model to number of GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, by the resource's name"),
     Feature.GPU_SHARING: Unsupported(

@@ -58,7 +58,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_PRIORITY: Lowered(
         "properties priority.policy: fence and priority.offset: the rank among siblings, with 0 as the highest",
         "a queue with a higher priority is served first, even from its siblings' guarantees, which they regain by "
-        "preemption; when surplus is reclaimed, the newest work is evicted first, regardless of its queue's priority",
+        "preemption; when surplus is reclaimed, the newest workloads are evicted first, regardless of their queue's priority",
     ),
     Feature.PREEMPT_MIN_RUNTIME: _NO_RUNTIME,
     Feature.RECLAIM_MIN_RUNTIME: _NO_RUNTIME,
@@ -71,7 +71,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, by the resource's name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "queues count whole devices; a fraction of one is a separate resource of its device plugin",
+        "queues count whole devices; a fraction of a device is a separate resource of its device plugin",
         "remove `gpu_sharing`, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Lowered(
@@ -80,13 +80,13 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "such as KubeRay creates belong to the operator, which counts as one user",
     ),
     Feature.PRIORITY_CLASSES: Lowered(
-        "PriorityClass: work of a higher class is placed first in its queue",
-        "running work is never evicted for pending work of the same queue",
+        "PriorityClass: workloads of a higher class are placed first in their queue",
+        "running workloads are never evicted for pending workloads of the same queue",
     ),
     Feature.PREEMPTIBILITY: Lowered(
         f"PriorityClass annotation {ALLOW_PREEMPTION_ANNOTATION}, and property preemption.policy: disabled of leaves "
         "without preemptible classes",
-        "in other leaves, non-preemptible work is evicted last, but it is evicted",
+        "in other leaves, non-preemptible workloads are evicted last, but not protected",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
@@ -96,7 +96,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.NAMESPACES: Lowered(
         "placement rule `tag` with namespace.parentqueue, which is an annotation of the namespace, and admission "
-        "policies that keep applications and other namespaces apart",
+        "policies that isolate the applications of different namespaces",
         "",
     ),
     Feature.DEFAULT_QUEUE: Lowered(

@@ -28,7 +28,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP516",
             f"cluster {program.environment}/{program.cluster}",
             program.source,
-            f"a placement of CPU work ({program.cpu_placement}) that differs from that of GPU work "
+            f"different placements of workloads without GPUs ({program.cpu_placement}) and with GPUs "
             f"({program.gpu_placement}): there is only one node sort policy",
             "use the same placement for both",
         )
@@ -108,7 +108,7 @@ def _users(queue: Queue) -> Iterator[Refusal]:
                 "AP518",
                 f'a limit for "{user.user}": a user name must begin with a letter or _, followed by letters, '
                 "digits and : # / _ . @ -",
-                "use the name of the user in the API server",
+                "use the name with which the user authenticates to the API server",
             )
 
 

@@ -111,7 +111,7 @@ def _priority_class(manifest: Manifest, index: int) -> Iterator[Verdict]:
             f"metadata.annotations[{ALLOW_PREEMPTION_ANNOTATION}]",
             "Ignored",
             f'"{said}" is treated as true',
-            'set it to "false" if its work should be evicted last',
+            'set it to "false" if its workloads should be evicted last',
         )
 
 
