@@ -1,4 +1,4 @@
-"""The program of every stack. What a stack is for stands in `Pulumi.<stack>.yaml` beside it."""
+"""The program of every stack, configured by `Pulumi.<stack>.yaml` in this directory."""
 
 from __future__ import annotations
 

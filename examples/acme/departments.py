@@ -1,4 +1,4 @@
-"""The departments: what each can always have, and what it can never exceed."""
+"""The departments, with their guarantees and limits."""
 
 from apportion_policy import Queue, Resources
 

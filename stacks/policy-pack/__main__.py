@@ -1,4 +1,4 @@
-"""The policy pack of every stack. How strict it is stands in `Pulumi.<stack>.yaml` as `apportion:enforcement`."""
+"""The policy pack of every stack; `apportion:enforcement` in `Pulumi.<stack>.yaml` sets its strictness."""
 
 from __future__ import annotations
 

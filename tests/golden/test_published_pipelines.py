@@ -63,4 +63,4 @@ def test_the_component_runs_the_jobs_of_the_pipeline() -> None:
 
 
 def _body(script: str) -> str:
-    return script[script.index("# Run in the base branch's folder") :]
+    return script[script.index("# Runs in the directory of the base branch") :]

@@ -106,7 +106,7 @@ def test_no_file_of_a_pull_request_runs_in_the_tests_of_outcomes(tmp_path: Path,
     author = propose(own, case, tmp_path, tmp_path)
     workflow, command = workflow_of(own, "apportion-review"), Path(sys.executable).parent
     (none,) = judge(workflow, own, author, tmp_path / "first", command, job="outcomes")
-    assert (none.code, none.text) == (0, "apportion: the base branch has no tests of outcomes\n")
+    assert (none.code, none.text) == (0, "apportion: the base branch has no outcome tests\n")
     (own / "tests").mkdir()
     (own / "tests/test_head.py").write_text(
         "def test_head(apportion_simulate, request):\n"

@@ -122,15 +122,15 @@ HOSTILE = {
     "too-large": (artifact(REVIEW + "x" * 65_536), "the artifact's comment.md has 65,536 bytes or more"),
     "as-large-as-the-limit": (artifact(REVIEW.ljust(65_534)), "the artifact's comment.md has 65,536 bytes or more"),
     "bomb": (artifact(REVIEW + "x" * 10**8), "the artifact's comment.md has 65,536 bytes or more"),
-    "no-marker": (artifact("### 🟢 Fine\n"), "the artifact's comment does not start with the marker of a review"),
-    "marker-later": (artifact(f"\n{REVIEW}"), "the artifact's comment does not start with the marker of a review"),
-    "marker-prefix": (artifact(f"{MARKER} x\n"), "the artifact's comment does not start with the marker of a review"),
+    "no-marker": (artifact("### 🟢 Fine\n"), "the artifact's comment does not start with the review marker"),
+    "marker-later": (artifact(f"\n{REVIEW}"), "the artifact's comment does not start with the review marker"),
+    "marker-prefix": (artifact(f"{MARKER} x\n"), "the artifact's comment does not start with the review marker"),
     "not-utf-8": (artifact(REVIEW.encode() + b"\xff"), "the artifact cannot be read: 'utf-8' codec can't decode"),
-    "control-characters": (artifact(REVIEW + "\x1b[2J"), "the artifact's comment.md has control characters"),
+    "control-characters": (artifact(REVIEW + "\x1b[2J"), "the artifact's comment.md contains control characters"),
     "no-comment": (artifact(number="5").replace(b"comment.md", b"komment.md"), "the artifact has no comment.md"),
-    "not-a-number": (artifact(number="5/../6"), "the artifact holds no number of a pull request"),
-    "number-of-lines": (artifact(number="5\n6\n"), "the artifact holds no number of a pull request"),
-    "number-of-other-digits": (artifact(number="٥"), "the artifact holds no number of a pull request"),
+    "not-a-number": (artifact(number="5/../6"), "the artifact does not contain a pull request number"),
+    "number-of-lines": (artifact(number="5\n6\n"), "the artifact does not contain a pull request number"),
+    "number-of-other-digits": (artifact(number="٥"), "the artifact does not contain a pull request number"),
     "long-number": (artifact(number="5" * 20), "the artifact's number has 16 bytes or more"),
     "unknown-pull-request": (artifact(number="77"), "GitHub answered GET /pulls/77 with 404 Not Found"),
     "no-archive": (b"PK", "the artifact cannot be read: File is not a zip file"),
@@ -177,7 +177,7 @@ def test_an_older_commit_does_not_replace_the_review_of_a_newer(forge: Forge, tm
     forge.pulls["5"] = {"head": {"sha": "b" * 40, "ref": "quota", "repo": {"id": 1}}}
     code, text = github(forge, tmp_path)
     assert (code, forge.writes) == (0, [])
-    assert text == "apportion: pull request 5 has a newer commit, which gets a review of its own; nothing was posted\n"
+    assert text == "apportion: pull request 5 has a newer commit, which is reviewed separately; nothing was posted\n"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_run_without_a_review_replaces_the_review_of_an_older_commit(forge: Fo
     code, text = github(forge, tmp_path)
     assert (code, text) == (
         0,
-        "apportion: the workflow wrote no review, and its pull request is not known; nothing was posted\n",
+        "apportion: the workflow wrote no review, and its pull request is unknown; nothing was posted\n",
     )
     assert github(forge, tmp_path, pull_requests=[{"number": 5}])[0] == 0
     (comment,) = forge.comments
@@ -280,8 +280,8 @@ def test_no_line_of_a_note_is_a_quick_action(forge: Forge, tmp_path: Path) -> No
     ("text", "reason"),
     [
         (REVIEW + "x" * 65_536, "apportion-review.md has 65,536 bytes or more"),
-        ("### 🟢 Fine\n", "apportion-review.md does not start with the marker of a review"),
-        (REVIEW + "\0", "apportion-review.md has control characters"),
+        ("### 🟢 Fine\n", "apportion-review.md does not start with the review marker"),
+        (REVIEW + "\0", "apportion-review.md contains control characters"),
     ],
 )
 def test_a_hostile_report_is_refused_in_a_sentence(text: str, reason: str, forge: Forge, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_note_says_that_there_is_no_review_and_leaves_a_newer_one(forge: Forge
     forge.merge_request["sha"] = "b" * 40
     code, text = gitlab(forge, tmp_path)
     assert (code, len(forge.writes)) == (0, 1)
-    assert text.endswith("has a newer commit, which gets a review of its own; nothing was posted\n")
+    assert text.endswith("has a newer commit, which is reviewed separately; nothing was posted\n")
 
 
 @pytest.mark.parametrize("request_", [("GET", "/merge_requests/5"), ("PUT", "/merge_requests/5/notes/1")])

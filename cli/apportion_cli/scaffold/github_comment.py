@@ -22,8 +22,8 @@ MARKER = "<!-- apportion:review -->"
 LIMIT = 65_536
 CAUTION = """\
 > [!CAUTION]
-> This pull request changes files below `.github/` (or too many files to tell), so a workflow of its own may have written
-> this review. Read those files first.
+> This pull request changes files in `.github/` (or too many files to check), so this review may come from a workflow of
+> the pull request itself. Check those files first.
 """
 N_LISTED_FILES = 3_000  # GitHub lists no more files of a pull request
 
@@ -34,16 +34,14 @@ def main() -> None:
         run = json.load(file)["workflow_run"]
     number, text = review_of(run)
     if not number:
-        print("apportion: the workflow wrote no review, and its pull request is not known; nothing was posted")
+        print("apportion: the workflow wrote no review, and its pull request is unknown; nothing was posted")
         return
     pull = call("GET", f"/pulls/{number}")
     head = pull["head"]
     if not is_same_branch(head, run):
         stop(f"the artifact names pull request {number}, which is not the one that was reviewed")
     if head["sha"] != run["head_sha"]:
-        print(
-            f"apportion: pull request {number} has a newer commit, which gets a review of its own; nothing was posted"
-        )
+        print(f"apportion: pull request {number} has a newer commit, which is reviewed separately; nothing was posted")
         return
     files = pages(f"/pulls/{number}/files")
     if len(files) >= N_LISTED_FILES or any(is_of_pipeline(file) for file in files):
@@ -67,9 +65,9 @@ def review_of(run: dict[str, Any]) -> tuple[str, str]:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as refused:
         stop(f"the artifact cannot be read: {refused}")
     if not re.fullmatch(r"[1-9][0-9]{0,9}\n?", number):
-        stop("the artifact holds no number of a pull request")
+        stop("the artifact does not contain a pull request number")
     if not text.startswith(f"{MARKER}\n"):
-        stop("the artifact's comment does not start with the marker of a review")
+        stop("the artifact's comment does not start with the review marker")
     return number.strip(), text
 
 
@@ -83,7 +81,7 @@ def member(archive: zipfile.ZipFile, name: str, limit: int) -> str:
         stop(f"the artifact's {name} has {limit:,} bytes or more")
     text = data.decode("utf-8")
     if any(ord(char) < 32 and char not in "\n\t" for char in text):
-        stop(f"the artifact's {name} has control characters")
+        stop(f"the artifact's {name} contains control characters")
     return text
 
 
@@ -131,7 +129,7 @@ def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
     try:
         return json.loads(answer)
     except ValueError:
-        stop(f"GitHub answered {method} {path} with something other than JSON")
+        stop(f"GitHub answered {method} {path} with a response that is not JSON")
 
 
 def read(method: str, path: str, body: dict[str, Any] | None = None) -> bytes:

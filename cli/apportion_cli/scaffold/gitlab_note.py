@@ -26,7 +26,7 @@ def main() -> None:
     merge_request = f"/projects/{os.environ['CI_PROJECT_ID']}/merge_requests/{os.environ['CI_MERGE_REQUEST_IID']}"
     reviewed = os.environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or os.environ["CI_COMMIT_SHA"]
     if call("GET", merge_request)["sha"] != reviewed:
-        print("apportion: the merge request has a newer commit, which gets a review of its own; nothing was posted")
+        print("apportion: the merge request has a newer commit, which is reviewed separately; nothing was posted")
         return
     author = call("GET", "/user")["id"]
     own = [
@@ -60,9 +60,9 @@ def report() -> str:
     except UnicodeDecodeError:
         stop(f"{REPORT} is not UTF-8")
     if any(ord(char) < 32 and char not in "\n\t" for char in text):
-        stop(f"{REPORT} has control characters")
+        stop(f"{REPORT} contains control characters")
     if not text.startswith(f"{MARKER}\n"):
-        stop(f"{REPORT} does not start with the marker of a review")
+        stop(f"{REPORT} does not start with the review marker")
     return re.sub(r"(?m)^(\s*)/", "\\1\N{WORD JOINER}/", text)
 
 
@@ -91,7 +91,7 @@ def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
     except OSError as failed:
         stop(f"GitLab did not answer {method} {path}: {failed}")
     except ValueError:
-        stop(f"GitLab answered {method} {path} with something other than JSON")
+        stop(f"GitLab answered {method} {path} with a response that is not JSON")
 
 
 def stop(reason: str) -> NoReturn:

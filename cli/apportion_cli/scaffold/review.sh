@@ -1,4 +1,5 @@
-# Run in the base branch's folder. `$head`: folder of the change; `$policy`: path in both; `$report`: output; "$@": options.
+# Runs in the directory of the base branch. `$head`: directory of the change; `$policy`: path in both; `$report`: output;
+# "$@": options.
 for snapshot in ci/snapshots/*/*.json; do
   cluster=${snapshot#ci/snapshots/}
   if [ -f "$snapshot" ]; then set -- "$@" --snapshot "${cluster%.json}=$snapshot"; fi
