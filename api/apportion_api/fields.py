@@ -73,7 +73,7 @@ class Fields:
     def text(self, key: str) -> str | None:
         """Return a text; None where it is missing or empty."""
         found = self.written.get(key)
-        return found or None if isinstance(found, str) else self._malformed("text", found, key)
+        return found or None if isinstance(found, str) else self._malformed("a string", found, key)
 
     def integer(self, key: str) -> int | None:
         """Return an integer; None where it is missing or not one."""
@@ -96,7 +96,7 @@ class Fields:
         found = self.written.get(key)
         if isinstance(found, bool):
             return found
-        self._malformed("true or false", found, key)
+        self._malformed("a boolean", found, key)
         return None
 
     def quantity(self, key: str) -> Written | None:
@@ -121,7 +121,7 @@ class Fields:
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
         return tuple(
-            item if isinstance(item, str) else self._malformed("text", item, key, number) or ""
+            item if isinstance(item, str) else self._malformed("a string", item, key, number) or ""
             for number, item in enumerate(self._list(key))
         )
 

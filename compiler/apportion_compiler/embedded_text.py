@@ -1,12 +1,10 @@
-"""Text that a field of a manifest holds: a configuration in a ConfigMap, JSON in an annotation.
+"""Configuration that a ConfigMap holds as YAML.
 
 Anybody may have written it, so whatever is wrong with it is a `ValueError`: syntax, a number of five thousand digits,
 a date that is none, lists within lists without end.
 """
 
 from __future__ import annotations
-
-import json
 
 import yaml
 
@@ -23,17 +21,6 @@ def yaml_value(written: str) -> object:
         found: object = yaml.load(written, Loader=_Loader)  # noqa: S506 - the C form of the safe loader
     except yaml.YAMLError as malformed:
         raise ValueError(_first_line(malformed)) from malformed
-    return found
-
-
-def json_value(written: str) -> object:
-    """Return what a JSON text says. Raises `ValueError`."""
-    try:
-        found: object = json.loads(written)
-    except json.JSONDecodeError as malformed:
-        raise ValueError(malformed.msg) from malformed
-    except RecursionError as deep:
-        raise ValueError("it is nested too deeply") from deep
     return found
 
 

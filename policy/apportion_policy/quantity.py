@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from decimal import ROUND_UP, Context, Decimal
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 
+from apportion_api.quantities import EXACT, MULTIPLIERS, parse_quantity, scaled_quantity
 from apportion_policy.errors import QuantityError
 
 
@@ -45,20 +46,8 @@ Amount = int | Unlimited
 QuantityInput = int | str | float | Decimal | Unlimited
 """What an author may write for a quantity."""
 
-_QUANTITY = re.compile(
-    r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]{1,3}))?"
-)
-_MULTIPLIERS: dict[str, Decimal] = {
-    "": Decimal(1),
-    "n": Decimal(10) ** -9,
-    "u": Decimal(10) ** -6,
-    "m": Decimal(10) ** -3,
-    **{suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), start=1)},
-    **{suffix + "i": Decimal(1024) ** power for power, suffix in enumerate(("K", "M", "G", "T", "P", "E"), start=1)},
-}
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
-_EXACT = Context(prec=200)
 MAX_AMOUNT = 2**63 - 1
 """Largest amount in base units: engines hold quantities in signed 64-bit integers."""
 
@@ -104,7 +93,7 @@ def memory_text(amount: Amount) -> str:
         return str(amount)
     if amount:
         for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki", "E", "P", "T", "G", "M", "k"):
-            unit = int(_MULTIPLIERS[suffix])
+            unit = int(MULTIPLIERS[suffix])
             if amount % unit == 0:
                 return f"{amount // unit}{suffix}"
     return str(amount)
@@ -115,8 +104,8 @@ def readable_memory(amount: Amount) -> tuple[str, str | None]:
     written = memory_text(amount)
     if isinstance(amount, Unlimited) or len(written.rstrip("iEPTGMKk")) <= _MOST_DIGITS:
         return written, None
-    unit = next(suffix for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki") if amount >= _MULTIPLIERS[suffix])
-    number = Fraction(amount) / Fraction(_MULTIPLIERS[unit])
+    unit = next(suffix for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki") if amount >= MULTIPLIERS[suffix])
+    number = Fraction(amount) / Fraction(MULTIPLIERS[unit])
     exact, digits = number * 100 == int(number * 100), f"{float(number):.2f}".rstrip("0").rstrip(".")
     return f"{digits}{unit}", None if exact else written if written.endswith("i") else f"{amount} bytes"
 
@@ -151,14 +140,10 @@ def kubernetes_value(value: float | str) -> Decimal:
 
     Raises `QuantityError` for what is not a quantity.
     """
-    written = repr(value) if isinstance(value, float) else str(value)
-    match = _QUANTITY.fullmatch(written[:64].removeprefix("-" if written.startswith("-") else "+"))
-    if match is None or isinstance(value, bool):
-        raise QuantityError(f'"{written[:64]}" is not a quantity such as 4, 500m or 2Ti')
-    exponent = match["exponent"]
-    factor = Decimal(10) ** int(exponent) if exponent else _MULTIPLIERS[match["suffix"] or ""]
-    found = _EXACT.multiply(Decimal(match["number"]), factor)
-    return -found if written.startswith("-") else found
+    try:
+        return parse_quantity(value)
+    except ValueError as refused:
+        raise QuantityError(str(refused)) from None
 
 
 def kubernetes_units(value: float | str, scale: int) -> int:
@@ -166,8 +151,10 @@ def kubernetes_units(value: float | str, scale: int) -> int:
 
     Raises `QuantityError` for what is not a quantity.
     """
-    scaled = _EXACT.multiply(kubernetes_value(value), Decimal(scale))
-    return int(scaled.to_integral_value(rounding=ROUND_UP, context=_EXACT))
+    try:
+        return scaled_quantity(value, scale)
+    except ValueError as refused:
+        raise QuantityError(str(refused)) from None
 
 
 def kubernetes_text(value: float | str) -> str:
@@ -236,14 +223,13 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
         return UNLIMITED
     if text.startswith("-"):
         raise QuantityError(f"{text} is negative; use UNLIMITED for unlimited or 0 for none")
-    match = _QUANTITY.fullmatch(text[:64].removeprefix("+"))
-    if match is None:
-        raise QuantityError(f'"{text[:64]}" is not a {kind} quantity such as {_EXAMPLES[kind]}')
-    if kind == "GPU" and (match["suffix"] or "").endswith("i"):
+    try:
+        value = parse_quantity(text)
+    except ValueError:
+        raise QuantityError(f'"{text[:64]}" is not a {kind} quantity such as {_EXAMPLES[kind]}') from None
+    if kind == "GPU" and text.endswith("i"):
         raise QuantityError(f'"{text}" is a size in bytes, not a number of GPUs such as {_EXAMPLES[kind]}')
-    exponent = match["exponent"]
-    factor = Decimal(10) ** int(exponent) if exponent else _MULTIPLIERS[match["suffix"] or ""]
-    scaled = _EXACT.multiply(_EXACT.multiply(Decimal(match["number"]), factor), Decimal(scale))
+    scaled = EXACT.multiply(value, Decimal(scale))
     if scaled > MAX_AMOUNT:
         raise QuantityError(f'"{text}" exceeds the 2^63-1 {unit} that an engine can count; use UNLIMITED for unlimited')
     amount = int(scaled)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
-from apportion_compiler.plain_objects import mapping
 from apportion_policy.errors import QuantityError
-from apportion_policy.quantity import kubernetes_text, kubernetes_units
+from apportion_policy.quantity import kubernetes_units
 
 NANO = 10**9
 """Quantities are compared exactly: Kubernetes keeps none finer than this."""
@@ -22,15 +21,15 @@ class Amounts:
     verdicts: tuple[Verdict, ...]
 
 
-def read_amounts(index: int, written: Mapping[str, object], part: str, at: str, *, signed: bool = False) -> Amounts:
-    """Return the amounts at a field of a mapping; `at` is where the mapping is.
+def read_amounts(index: int, written: Mapping[str, object], at: str, *, signed: bool = False) -> Amounts:
+    """Return the amounts of a resource list; `at` is where it is.
 
     `signed` leaves negative amounts to whoever asks.
     """
     values: dict[str, int] = {}
     verdicts: list[Verdict] = []
-    for key, value in mapping(written, part).items():
-        field = f"{at}.{part}.{key}"
+    for key, value in written.items():
+        field = f"{at}.{key}"
         try:
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise QuantityError(f"{value!r} is not a quantity")
@@ -42,8 +41,3 @@ def read_amounts(index: int, written: Mapping[str, object], part: str, at: str, 
             message = f"{value} is negative"
             verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", message, "use 0 or more"))
     return Amounts(values, tuple(verdicts))
-
-
-def texts(written: Mapping[str, object], part: str, key: str) -> str:
-    """Return an amount in Kubernetes' own spelling."""
-    return kubernetes_text(str(mapping(written, part)[key]))

@@ -47,6 +47,21 @@ class Verdict:
     cure: str
 
 
+_TYPES: Mapping[str, tuple[str, str]] = {
+    "a string": ("string", "text"),
+    "an integer": ("integer", "an integer without quotes"),
+    "a finite number": (
+        "number",
+        "a number without quotes or unit: cpu in millicores, memory in megabytes, gpu in devices",
+    ),
+    "a boolean": ("boolean", "true or false without quotes"),
+    "a quantity": ("integer or string", "a quantity such as 4, 500m or 2Ti"),
+    "a mapping": ("object", "a mapping"),
+    "a list": ("array", "a list"),
+}
+"""By what a typed field expects: the schema's type, and what to write."""
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestVerdicts:
     """Verdicts on the fields of one manifest, by its index among those given."""
@@ -58,6 +73,14 @@ class ManifestVerdicts:
     def is_malformed(self, field: str) -> bool:
         """Tell whether the value of a field is of the wrong type."""
         return any(fault.path == field for fault in self.faults)
+
+    def mistyped(self) -> Iterator[Verdict]:
+        """Yield a verdict for each value that has not the type of the schema."""
+        for fault in self.faults:
+            wanted, cure = _TYPES[fault.expected]
+            yield self.rejected(
+                fault.path, "Invalid", f"must be of type {wanted}, not {_shown(fault.found)}", f"use {cure}"
+            )
 
     def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
         """Return that the API server or a webhook refuses it."""
@@ -82,3 +105,13 @@ class EngineRules:
 
     name: str
     check: Callable[[Sequence[Manifest], Sequence[Manifest]], Iterator[Verdict]]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f'the text "{value[:40]}"'
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "a Boolean" if isinstance(value, bool) else str(value)

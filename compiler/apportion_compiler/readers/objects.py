@@ -32,8 +32,11 @@ def queue_id(manifest: Manifest) -> str:
     The label holds the id itself where it fits one, and a digest of it otherwise; the name likewise, by stricter
     rules. An id from which both come out again is the one to keep.
     """
-    name = name_of(manifest)
-    label = labels_of(manifest).get(QUEUE_ID_LABEL)
+    return id_of(name_of(manifest), labels_of(manifest).get(QUEUE_ID_LABEL))
+
+
+def id_of(name: str, label: str | None) -> str:
+    """Return the id of the queue that an object's name and label stand for."""
     if label is None or label_value(name) == label:
         return name
     return label if object_name(label) == name else name

@@ -12,14 +12,15 @@ from apportion_api.koordinator.names import (
     PREEMPTIBLE_LABEL,
     QUEUE_LABEL,
     SCHEDULER,
-    TREE_ID_LABEL,
 )
+from apportion_api.koordinator.objects import ElasticQuota
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.plain_objects import Manifest, integer, labels_of, mapping, name_of, text
-from apportion_compiler.readers.objects import queue_id
+from apportion_compiler.readers.objects import id_of
 from apportion_review.fates.pod_fates import EngineModel, classes_of, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict
 from apportion_review.fates.workloads import OwnedPods, of_group, pending_pods, requests_of, running_pods
-from apportion_review.shares.koordinator import elastic_quotas, namespaces_of, quota_of
+from apportion_review.shares.koordinator import elastic_quotas, quota_of
 from apportion_runtime.engines.koordinator.division import runtime_quotas
 from apportion_runtime.sim.api.pod_requests import amount, amounts, total
 
@@ -36,10 +37,10 @@ class _Side:
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
         quotas = elastic_quotas(objects)
-        self._quotas = {name_of(made): made for made in quotas}
-        self._by_namespace = {ns: name_of(made) for made in quotas for ns in namespaces_of(made)}
+        self._quotas = {quota.name: quota for quota in quotas}
+        self._by_namespace = {ns: quota.name for quota in quotas for ns in quota.namespaces}
         self._classes = classes_of(objects)
-        self._has_trees = any(labels_of(made).get(TREE_ID_LABEL) for made in quotas)
+        self._has_trees = any(quota.tree_id for quota in quotas)
         self._running = [pod for pod in running_pods(objects) if self._quota_of(pod) is not None]
         self._runtime = {} if self._has_trees else self._runtimes(objects)
         self._revoked = frozenset(self._revocations())
@@ -61,13 +62,13 @@ class _Side:
                 elif text(pod, "spec", "nodeName"):
                     capacity[resource] = capacity.get(resource, 0) - asked
         found: dict[tuple[str, str], int] = {}
-        for resource in sorted({key for made in self._quotas.values() for key in mapping(made, "spec", "max")}):
+        for resource in sorted({key for quota in self._quotas.values() for key in quota.maximum}):
             division = [
                 quota_of(made, resource, requested.get(name, {}).get(resource, 0))
                 for name, made in self._quotas.items()
             ]
             for name, quota in runtime_quotas(capacity.get(resource, 0), division).items():
-                if resource in mapping(self._quotas[name], "spec", "max"):
+                if resource in self._quotas[name].maximum:
                     found[name, resource] = quota.runtime
         return found
 
@@ -96,7 +97,7 @@ class _Side:
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the quota of the pods."""
         name = self._quota_of(owned.pods[0])
-        return "" if name is None else queue_id(self._quotas[name])
+        return "" if name is None else id_of(name, self._quotas[name].labels.get(QUEUE_ID_LABEL))
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
         """Tell whether any of the pods may be evicted."""
@@ -138,8 +139,8 @@ class _Side:
         return total(requests_of(pod) for pod in self._running if self._quota_of(pod) == name and _is_fixed(pod))
 
 
-def _maximum(made: Manifest) -> dict[str, int]:
-    return {key: amount(key, str(written)) for key, written in mapping(made, "spec", "max").items()}
+def _maximum(made: ElasticQuota) -> dict[str, int]:
+    return {key: amount(key, str(written)) for key, written in made.maximum.items()}
 
 
 def _is_fixed(pod: Manifest) -> bool:

@@ -6,24 +6,19 @@ Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota/core at a7
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_api.koordinator.names import (
-    ALLOW_LENT_LABEL,
     DEFAULT_QUOTA,
-    GROUP,
-    NAMESPACES_ANNOTATION,
-    PARENT_LABEL,
     QUEUE_LABEL,
     ROOT_QUOTA,
-    SHARED_WEIGHT_ANNOTATION,
     SYSTEM_QUOTA,
-    TREE_ID_LABEL,
 )
+from apportion_api.koordinator.objects import ElasticQuota
 from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, mapping, name_of, text
+from apportion_compiler.plain_objects import Manifest, labels_of, mapping, name_of, text
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_review.fates.workloads import of_group, pending_pods, requests_of, running_pods
 from apportion_review.shares.division_records import (
@@ -43,12 +38,12 @@ from apportion_runtime.sim.api.pod_requests import amount
 _OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
 
 
-def elastic_quotas(objects: Sequence[Manifest]) -> list[Manifest]:
+def elastic_quotas(objects: Sequence[Manifest]) -> list[ElasticQuota]:
     """Return the quotas that Koordinator does not make itself."""
-    return [made for made in of_group(objects, GROUP, "ElasticQuota") if name_of(made) not in _OWN]
+    return [quota for quota in read_all(ElasticQuota, objects) if quota.name not in _OWN]
 
 
-def quota_of(made: Manifest, resource: str, requested: int) -> Quota:
+def quota_of(made: ElasticQuota, resource: str, requested: int) -> Quota:
     """Return an elastic quota in one resource.
 
     Args:
@@ -59,26 +54,16 @@ def quota_of(made: Manifest, resource: str, requested: int) -> Quota:
     Raises:
         ValueError: If a number cannot be read.
     """
-    least, most = (mapping(made, "spec", key).get(resource) for key in ("min", "max"))
-    weights = _json(annotations_of(made).get(SHARED_WEIGHT_ANNOTATION))
-    weight = weights.get(resource, most) if isinstance(weights, Mapping) else most
-    parent = labels_of(made).get(PARENT_LABEL, ROOT_QUOTA)
+    least, most, weight = (listed.get(resource) for listed in (made.minimum, made.maximum, made.weights))
     return Quota(
-        name_of(made),
-        ROOT if parent == ROOT_QUOTA else parent,
+        made.name,
+        ROOT if made.parent == ROOT_QUOTA else made.parent,
         0 if least is None else amount(resource, str(least)),
         None if most is None else amount(resource, str(most)),
         0 if weight is None else amount(resource, str(weight)),
-        lends=labels_of(made).get(ALLOW_LENT_LABEL) != "false",
+        lends=made.lends,
         own_request=requested,
     )
-
-
-def _json(written: str | None) -> object:
-    try:
-        return None if written is None else json.loads(written)
-    except ValueError as wrong:
-        raise ValueError(f"`{written}` is not JSON: {wrong}") from None
 
 
 def koordinator_inputs(
@@ -94,9 +79,9 @@ def koordinator_inputs(
         requested: GPUs that the pods of each quota request, by name; None if every leaf requests everything.
     """
     quotas = elastic_quotas(objects)
-    for tree in dict.fromkeys(labels_of(made).get(TREE_ID_LABEL) for made in quotas):
-        members = [made for made in quotas if labels_of(made).get(TREE_ID_LABEL) == tree]
-        resource = counted_resource(tree, capacities, is_divided=len(members) < len(quotas))
+    for tree in dict.fromkeys(quota.tree_id for quota in quotas):
+        members = [quota for quota in quotas if quota.tree_id == tree]
+        resource = counted_resource(tree or None, capacities, is_divided=len(members) < len(quotas))
         capacity = None if resource is None else capacities.get(resource)
         if resource is not None and capacity is not None:
             yield _inputs(resource, capacity // THOUSANDTHS, members, requested)
@@ -116,9 +101,9 @@ def koordinator_snapshot_inputs(
         ValueError: If a number cannot be read.
     """
     quotas = elastic_quotas(objects)
-    quota_by_namespace = {namespace: name_of(made) for made in quotas for namespace in namespaces_of(made)}
-    names = {name_of(made) for made in quotas}
-    trees = {labels_of(made)[TREE_ID_LABEL] for made in quotas if TREE_ID_LABEL in labels_of(made)}
+    quota_by_namespace = {namespace: quota.name for quota in quotas for namespace in quota.namespaces}
+    names = {quota.name for quota in quotas}
+    trees = {quota.tree_id for quota in quotas if quota.tree_id}
     part_of_node: dict[str, str | None] = {}
     held: dict[str | None, int] = dict.fromkeys((None, *sorted(trees)), 0)
     for node in of_group(objects, "", "Node"):
@@ -142,20 +127,14 @@ def koordinator_snapshot_inputs(
     yield from koordinator_inputs(objects, capacities, requested)
 
 
-def namespaces_of(made: Manifest) -> list[str]:
-    """Return the namespaces whose pods count at a quota. Raises `ValueError` if the annotation is not JSON."""
-    found = _json(annotations_of(made).get(NAMESPACES_ANNOTATION))
-    return [str(each) for each in found] if isinstance(found, list) else []
-
-
 def _inputs(
-    resource: str, total: int, members: Sequence[Manifest], requested: Mapping[str, int] | None
+    resource: str, total: int, members: Sequence[ElasticQuota], requested: Mapping[str, int] | None
 ) -> DivisionInputs:
-    names = {name_of(made) for made in members}
-    inner = {labels_of(made).get(PARENT_LABEL) for made in members}
+    names = {made.name for made in members}
+    inner = {made.parent for made in members}
     claims: list[ClaimInputs] = []
     for made in members:
-        name = name_of(made)
+        name = made.name
         everything = 0 if name in inner else total
         quota = quota_of(made, GPU_RESOURCE, everything if requested is None else requested.get(name, 0))
         numbers: dict[str, Setting] = {
@@ -167,7 +146,7 @@ def _inputs(
         }
         # The root of a model's tree is made by Koordinator from its profile.
         parent = quota.parent if quota.parent in names else None
-        claims.append(ClaimInputs(name, labels_of(made).get(QUEUE_ID_LABEL, name), parent, numbers))
+        claims.append(ClaimInputs(name, made.labels.get(QUEUE_ID_LABEL, name), parent, numbers))
     return DivisionInputs("koordinator", resource, total, {}, tuple(claims))
 
 

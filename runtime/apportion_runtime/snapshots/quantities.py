@@ -8,41 +8,20 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import lru_cache
 
-from apportion_api import durations
+from apportion_api import durations, quantities
 
 NANO = 10**9
 _MILLI = 10**6
 
-_QUANTITY = re.compile(
-    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?\d{1,3}))?",
-    re.ASCII,
-)
-_FACTORS = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 1000),
-    **{letter: Fraction(1000 ** (i + 1)) for i, letter in enumerate("kMGTPE")},
-    **{f"{letter}i": Fraction(1024 ** (i + 1)) for i, letter in enumerate("KMGTPE")},
-}
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
 @lru_cache(maxsize=65536)
 def parse_quantity(written: str | float) -> int:
     """Return a quantity in billionths. Raises `ValueError`."""
-    text = str(written)
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        raise ValueError(f"`{text}` is not a quantity such as 500m, 2 or 16Gi")
-    number = Fraction(match["number"]) * NANO
-    if match["suffix"] is not None:
-        number *= _FACTORS[match["suffix"]]
-    elif match["exponent"] is not None:
-        number *= Fraction(10) ** int(match["exponent"])
-    return _ceil(number.numerator, number.denominator)
+    return quantities.scaled_quantity(written, NANO)
 
 
 def whole(nanos: int) -> int:

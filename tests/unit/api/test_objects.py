@@ -37,7 +37,7 @@ def test_names_of_former_versions_are_read() -> None:
     ("spec", "fault"),
     [
         ({"resourceGroups": {"flavors": []}}, "spec.resourceGroups: `{'flavors': []}` is not a list"),
-        ({"stopPolicy": 5}, "spec.stopPolicy: `5` is not text"),
+        ({"stopPolicy": 5}, "spec.stopPolicy: `5` is not a string"),
         ({"preemption": "Any"}, "spec.preemption: `Any` is not a mapping"),
         (
             {"preemption": {"borrowWithinCohort": {"maxPriorityThreshold": "9"}}},

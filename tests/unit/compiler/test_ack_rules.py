@@ -70,7 +70,7 @@ FAULTS: dict[str, tuple[Change, Effect, str, str]] = {
     "namespace-twice": (lambda r, a, v: v.update(namespaces=["text"]), R, "namespaces[0]", "namespace text already belongs"),
     "namespace-on-inner": (lambda r, a, v: a.update(namespaces=["x"]), R, "namespaces", "only leaves can have namespaces"),
     "negative": (lambda r, a, v: v["min"].update(cpu=-1), R, "min.cpu", "-1 is negative"),
-    "no-quantity": (lambda r, a, v: v["max"].update(cpu="many"), R, "max.cpu", '"many" is not a quantity'),
+    "no-quantity": (lambda r, a, v: v["max"].update(cpu="many"), R, "max.cpu", '`many` is not a quantity'),
     "key-missing-in-min": (lambda r, a, v: v["min"].pop("cpu"), I, "min", "cpu is missing; an absent amount is treated as zero"),
     "key-missing-in-max": (lambda r, a, v: v["max"].pop("cpu"), I, "max", "cpu is missing; an absent amount is unlimited"),
     "slash-in-name": (lambda r, a, v: v.update(name="a/b"), I, "name", "splits the path"),

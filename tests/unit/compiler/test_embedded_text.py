@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_compiler.embedded_text import json_value, yaml_value
+from apportion_api.embedded_json import json_value
+from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.manifests.manifest_parser import read_manifests

@@ -229,7 +229,7 @@ def test_a_cycle_is_left_out() -> None:
 
 def test_an_amount_that_is_none_is_named() -> None:
     queue = cluster_queue("a", flavors("cpu", default=quota("cpu", "a lot")))
-    with pytest.raises(ValueError, match=r"ClusterQueue a: spec\.resourceGroups\[0\]\.flavors\[0\].*\"a lot\" is not"):
+    with pytest.raises(ValueError, match=r"ClusterQueue a: spec\.resourceGroups\[0\]\.flavors\[0\].*`a lot` is not"):
         READER.read([queue])
 
 

@@ -11,33 +11,28 @@ import json
 
 from apportion_api.koordinator.names import (
     DEFAULT_QUOTA,
-    GROUP,
-    IS_PARENT_LABEL,
     NAMESPACES_ANNOTATION,
     PARENT_LABEL,
     ROOT_QUOTA,
     SYSTEM_QUOTA,
 )
-from apportion_compiler.engines.koordinator.rules.quota import bound_namespaces
-from apportion_compiler.plain_objects import Manifest, annotations_of, group_of, labels_of, mapping, name_of
+from apportion_api.koordinator.objects import ElasticQuota
+from apportion_api.objects import is_a, read
+from apportion_compiler.plain_objects import Manifest, labels_of, mapping
 from apportion_compiler.rollout.queue_state import Model, QueueEntry, State
 
 _OWN = frozenset({ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA})
 
 
-def _is_quota(manifest: Manifest) -> bool:
-    return manifest.get("kind") == "ElasticQuota" and group_of(manifest) == GROUP
-
-
 def _read(manifest: Manifest) -> QueueEntry:
-    labels = labels_of(manifest)
+    quota = read(ElasticQuota, manifest)
     return QueueEntry(
         manifest,
-        name_of(manifest),
-        labels.get(PARENT_LABEL) or ROOT_QUOTA,
-        claims=frozenset(bound_namespaces(annotations_of(manifest))),
-        keys=(frozenset(mapping(manifest, "spec", "max")), frozenset(mapping(manifest, "spec", "min"))),
-        is_parent=labels.get(IS_PARENT_LABEL) == "true",
+        quota.name,
+        quota.parent,
+        claims=frozenset(quota.namespaces),
+        keys=(frozenset(quota.maximum), frozenset(quota.minimum)),
+        is_parent=quota.is_parent,
     )
 
 
@@ -68,8 +63,9 @@ def _at_root(has: QueueEntry, shall: QueueEntry) -> Manifest:
 
 
 def _lowered(has: QueueEntry, shall: QueueEntry, goal: State) -> Manifest:
-    kept = [space for space in bound_namespaces(annotations_of(has.manifest)) if space in shall.claims]
-    notes = dict(annotations_of(has.manifest))
+    quota = read(ElasticQuota, has.manifest)
+    kept = [space for space in quota.namespaces if space in shall.claims]
+    notes = dict(quota.annotations)
     if NAMESPACES_ANNOTATION in notes:
         notes[NAMESPACES_ANNOTATION] = json.dumps(kept, separators=(",", ":"))
     return {**has.manifest, "metadata": {**mapping(has.manifest, "metadata"), "annotations": notes}}
@@ -80,4 +76,6 @@ def _leaves(has: QueueEntry, shall: QueueEntry) -> bool:
     return has.parent != shall.parent or has.keys != shall.keys
 
 
-MODEL = Model(ROOT_QUOTA, _OWN, _is_quota, _read, _takes, _at_root, _lowered, _leaves)
+MODEL = Model(
+    ROOT_QUOTA, _OWN, lambda manifest: is_a(ElasticQuota, manifest), _read, _takes, _at_root, _lowered, _leaves
+)

@@ -159,9 +159,6 @@ FORMS: Mapping[tuple[str, str], type[ApiObject]] = {
 KINDS = frozenset((*SHAPES, *FORMS))
 """Kinds that are read, by API group."""
 
-_EXPECTED = {"text": "a string", "true or false": "a boolean"}
-"""The types of the typed readings as messages about snapshots name them."""
-
 _CLUSTER_WIDE = frozenset(
     (NODE, QUEUE, "PriorityClass", "Topology", "SchedulingShard", "Config", "NodeResourceTopology", "ResourceSlice",
      "DeviceClass", "Namespace", ENGINE_CONFIGURATION)
@@ -241,7 +238,7 @@ def objects_by_kind(found: Iterable[LocatedObject], faults: list[Fault]) -> dict
             first = typed.faults[0]
             wrong = (
                 first.steps,
-                f"expected {_EXPECTED.get(first.expected, first.expected)}, found {described_value(first.found)}",
+                f"expected {first.expected}, found {described_value(first.found)}",
             )
         name, namespace = _identity(data)
         if wrong is not None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from apportion_api.ack.names import FULL_NAME_ANNOTATION, GENERATED_LABEL, LEND_LIMIT_ATTRIBUTE, ROOT, TREE_NAMESPACE
 from apportion_api.ack.objects import ElasticQuotaTree, Queue, QuotaNode
+from apportion_api.embedded_json import json_value
 from apportion_api.objects import read as read_object
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.backends.quota_tree import stands_for_no_size
-from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engines.ack.names import OWNER_ATTRIBUTE, QUEUE_ID_ATTRIBUTE, STAND_IN_ATTRIBUTE
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import (

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from apportion_api.ack.names import LEND_LIMIT_ATTRIBUTE, ROOT
 from apportion_api.ack.objects import ElasticQuotaTree, QuotaNode
-from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
+from apportion_api.embedded_json import json_value
+from apportion_compiler.engine_rules.quota_amounts import read_amounts
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_policy.quantity import kubernetes_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def node_verdicts(index: int, tree: ElasticQuotaTree) -> Iterator[Verdict]:
     nodes = [(path, node) for path, _, node in tree.root.walk()]
     seen = _SeenNames(keys={key: None for _, node in nodes for part in _lists(node).values() for key in part})
     amounts = {
-        node.at: {part: read_amounts(index, _lists(node), part, node.at) for part in ("min", "max")}
+        node.at: {part: read_amounts(index, _lists(node)[part], f"{node.at}.{part}") for part in ("min", "max")}
         for _, node in nodes
     }
     for path, node in nodes:
@@ -110,16 +111,16 @@ def _pair(
     for key, amount in least.items():
         at = f"{node.at}.min.{key}"
         if key in most and amount > most[key]:
-            message = f"min {texts(_lists(node), 'min', key)} is more than max {texts(_lists(node), 'max', key)}"
+            message = f"min {kubernetes_text(node.minimum[key])} is more than max {kubernetes_text(node.maximum[key])}"
             yield Verdict(Effect.REJECTED, index, at, "Invalid", message, "lower min, or raise max")
         elif is_root and key in most and amount != most[key]:
-            message = f"min and max of the root are equal, and {texts(_lists(node), 'min', key)} is not "
+            message = f"min and max of the root are equal, and {kubernetes_text(node.minimum[key])} is not "
             yield Verdict(
                 Effect.REJECTED,
                 index,
                 at,
                 "Invalid",
-                message + texts(_lists(node), "max", key),
+                message + kubernetes_text(node.maximum[key]),
                 "set both to the size of the cluster",
             )
 
@@ -131,7 +132,7 @@ def _sums(
         total = sum(child.get(key, 0) for child in below)
         if total > held:
             message = (
-                f"the sum of the children's min of {key} exceeds the node's min, {texts(_lists(node), 'min', key)}"
+                f"the sum of the children's min of {key} exceeds the node's min, {kubernetes_text(node.minimum[key])}"
             )
             yield Verdict(
                 Effect.REJECTED,
@@ -149,8 +150,8 @@ def _bounds(
     for key, amount in most.items():
         if key in parents and amount > parents[key]:
             message = (
-                f"max {texts(_lists(child), 'max', key)} exceeds the max of the parent, "
-                f"{texts(_lists(parent), 'max', key)}"
+                f"max {kubernetes_text(child.maximum[key])} exceeds the max of the parent, "
+                f"{kubernetes_text(parent.maximum[key])}"
             )
             yield Verdict(
                 Effect.REJECTED, index, f"{child.at}.max.{key}", "Invalid", message, "lower it to the max of the parent"

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from apportion_api.durations import parse_duration
 from apportion_compiler.engine_rules.verdict import Manifest, ManifestVerdicts, Verdict
-
-_TYPES: Mapping[str, tuple[str, str]] = {
-    "text": ("string", "text"),
-    "an integer": ("integer", "an integer without quotes"),
-    "a finite number": (
-        "number",
-        "a number without quotes or unit: cpu in millicores, memory in megabytes, gpu in devices",
-    ),
-    "true or false": ("boolean", "true or false without quotes"),
-    "a mapping": ("object", "a mapping"),
-    "a list": ("array", "a list"),
-}
-"""By what a typed field expects: the schema's type, and what to write."""
 
 
 class FieldVerdicts(ManifestVerdicts):
     """Verdicts on fields that several kinds have."""
 
     __slots__ = ()
-
-    def mistyped(self) -> Iterator[Verdict]:
-        """Yield a verdict for each value that has not the type of the schema."""
-        for fault in self.faults:
-            wanted, cure = _TYPES[fault.expected]
-            yield self.rejected(
-                fault.path, "Invalid", f"must be of type {wanted}, not {_shown(fault.found)}", f"use {cure}"
-            )
 
     def bad_duration(self, value: str | None, field: str) -> Iterator[Verdict]:
         """Yield a verdict where a text is not a duration: the webhook cannot decode the object."""
@@ -51,13 +30,3 @@ def unserved(about: FieldVerdicts, manifest: Manifest, api: str) -> Iterator[Ver
             "apiVersion", "NotFound", f'no matches for kind "{manifest.get("kind")}" in version "{written}"',
             f"use {api}",
         )  # fmt: skip
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, str):
-        return f'the text "{value[:40]}"'
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, list | tuple):
-        return "a list"
-    return "a Boolean" if isinstance(value, bool) else str(value)

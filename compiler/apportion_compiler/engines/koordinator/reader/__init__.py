@@ -9,41 +9,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_api.koordinator.names import (
-    ALLOW_LENT_LABEL,
     DEFAULT_QUOTA,
-    GROUP,
-    IS_ROOT_LABEL,
     NAMESPACES_ANNOTATION,
     NODE_LAYER,
-    PARENT_LABEL,
-    PROFILE_GROUP,
     QUOTA_PREFIX,
     ROOT_QUOTA,
-    SHARED_WEIGHT_ANNOTATION,
     SYSTEM_QUOTA,
-    TOPOLOGY_GROUP,
-    TREE_ID_LABEL,
 )
+from apportion_api.koordinator.objects import ClusterNetworkTopology, ElasticQuota, ElasticQuotaProfile
 from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_api.objects import is_a, read_all
+from apportion_api.objects import read as read_object
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.backends.quota_tree import stands_for_no_size
-from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engines.koordinator.names import (
     STAND_IN_ANNOTATION,
     TOPOLOGY_ANNOTATION,
     WEIGHT_UNIT_ANNOTATION,
 )
-from apportion_compiler.plain_objects import (
-    annotations_of,
-    described,
-    items,
-    labels_of,
-    mapping,
-    name_of,
-    of_kind,
-    parents_first,
-    text,
-)
+from apportion_compiler.plain_objects import described, parents_first
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_compiler.readers.admission import admission_facts
 from apportion_compiler.readers.classes import priority_classes
@@ -68,26 +52,34 @@ _WEIGHTED = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
 
 
 @dataclass(frozen=True, slots=True)
+class _Object:
+    """An ElasticQuota as it is written, and as it is read."""
+
+    manifest: Manifest
+    quota: ElasticQuota
+
+
+@dataclass(frozen=True, slots=True)
 class _Tree:
     """The quotas of one tree by name, and its GPU model; None for the tree of all other nodes."""
 
     model: str | None
-    quotas: Mapping[str, Manifest]
+    quotas: Mapping[str, _Object]
 
     def parent(self, name: str) -> str | None:
         """Return the parent's name, if it is a queue's."""
-        found = labels_of(self.quotas[name]).get(PARENT_LABEL)
+        found = self.quotas[name].quota.parent
         return found if found in self.quotas and found != name else None
 
     def least(self, name: str) -> Mapping[str, int]:
         """Return a quota's `min`."""
-        quota = self.quotas[name]
-        return amounts_of(mapping(quota, "spec", "min"), f"{described(quota)}: spec.min")
+        held = self.quotas[name]
+        return amounts_of(held.quota.minimum, f"{described(held.manifest)}: spec.min")
 
     def most(self, name: str) -> Mapping[str, int]:
         """Return a quota's `max`."""
-        quota = self.quotas[name]
-        return amounts_of(mapping(quota, "spec", "max"), f"{described(quota)}: spec.max")
+        held = self.quotas[name]
+        return amounts_of(held.quota.maximum, f"{described(held.manifest)}: spec.max")
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
@@ -122,29 +114,27 @@ READER = Reader("koordinator", read)
 
 def _trees(manifests: Sequence[Manifest]) -> list[_Tree]:
     """Return the trees, the one without a model first."""
-    profiles = of_kind(manifests, PROFILE_GROUP, "ElasticQuotaProfile")
-    roots = {text(profile, "spec", "quotaName") for profile in profiles}
-    models = {
-        labels_of(profile).get(TREE_ID_LABEL, ""): text(profile, "spec", "nodeSelector", "matchLabels", GPU_MODEL_LABEL)
-        for profile in profiles
-    }
-    held: dict[str, dict[str, Manifest]] = {"": {}, **{tree_id: {} for tree_id in sorted(models) if tree_id}}
-    for quota in of_kind(manifests, GROUP, "ElasticQuota"):
-        labels, name = labels_of(quota), name_of(quota)
-        if name and name not in _OWN and name not in roots and labels.get(IS_ROOT_LABEL) != "true":
-            held.setdefault(labels.get(TREE_ID_LABEL, ""), {})[name] = quota
+    profiles = read_all(ElasticQuotaProfile, manifests)
+    roots = {profile.quota for profile in profiles}
+    models = {profile.tree_id: profile.nodes.get(GPU_MODEL_LABEL) for profile in profiles}
+    held: dict[str, dict[str, _Object]] = {"": {}, **{tree_id: {} for tree_id in sorted(models) if tree_id}}
+    for manifest in manifests:
+        if is_a(ElasticQuota, manifest):
+            quota = read_object(ElasticQuota, manifest)
+            if quota.name and quota.name not in _OWN and quota.name not in roots and not quota.is_root:
+                held.setdefault(quota.tree_id, {})[quota.name] = _Object(manifest, quota)
     return [_Tree(None if not id_ else models.get(id_) or id_.lower(), quotas) for id_, quotas in held.items()]
 
 
 def _ids(trees: Sequence[_Tree]) -> list[Mapping[str, str]]:
     """Return, for each tree, the queue that a quota's name stands for: by the label that its quotas share, or by name."""
-    plain = {name: queue_id(quota) for name, quota in trees[0].quotas.items()}
-    labelled = {labels_of(trees[0].quotas[name]).get(QUEUE_ID_LABEL): id_ for name, id_ in plain.items()}
+    plain = {name: queue_id(held.manifest) for name, held in trees[0].quotas.items()}
+    labelled = {trees[0].quotas[name].quota.labels.get(QUEUE_ID_LABEL): id_ for name, id_ in plain.items()}
     found: list[Mapping[str, str]] = [plain]
     for tree in trees[1:]:
         named: dict[str, str] = {}
-        for name, quota in tree.quotas.items():
-            label, bare = labels_of(quota).get(QUEUE_ID_LABEL), name.removesuffix(f"-{tree.model}")
+        for name, held in tree.quotas.items():
+            label, bare = held.quota.labels.get(QUEUE_ID_LABEL), name.removesuffix(f"-{tree.model}")
             named[name] = labelled.get(label, label) if label is not None else bare if bare in plain else name
         found.append(named)
     return found
@@ -158,7 +148,7 @@ def _queue(
     notes: list[Note],
 ) -> QueueRecord:
     first, name = held[0]
-    quota = first.quotas[name]
+    quota, manifest = first.quotas[name].quota, first.quotas[name].manifest
     parents = [
         ids[trees.index(tree)][above] for tree, quota_name in held if (above := tree.parent(quota_name)) is not None
     ]
@@ -177,27 +167,27 @@ def _queue(
             }
             kept.update(of_model)
     _add_total(guaranteed)
-    notes.extend(_notes(quota))
+    notes.extend(Note(described(manifest), f"`spec.{field}` is dropped") for field in quota.unknown)
     models = {tree.model for tree, _ in held if tree.model is not None}
     every = {tree.model for tree in trees if tree.model is not None}
     return QueueRecord(
         id_,
-        described(quota),
+        described(manifest),
         parent=parents[0] if parents else None,
-        owner=owner_of(quota),
+        owner=owner_of(manifest),
         namespaces=tuple(sorted({space for tree, n in held for space in _namespaces(tree.quotas[n], notes)})),
         guaranteed=guaranteed,
         limit=limit,
         lending_limit=_lending(quota, guaranteed),
         weight=_weights(held),
         pools=None if models == every or not _sized(trees) else tuple(sorted(models)),
-        labels={k: v for k, v in own_labels(quota).items() if not k.startswith(f"{QUOTA_PREFIX}/")},
+        labels={k: v for k, v in own_labels(manifest).items() if not k.startswith(f"{QUOTA_PREFIX}/")},
     )
 
 
 def _amounts(tree: _Tree, name: str) -> tuple[dict[str, Amount], dict[str, Amount]]:
     above = tree.parent(name)
-    promised = promises(tree.least(name), annotations_of(tree.quotas[name]).get(STAND_IN_ANNOTATION))
+    promised = promises(tree.least(name), tree.quotas[name].quota.annotations.get(STAND_IN_ANNOTATION))
     return promised, bounds(tree.most(name), {} if above is None else tree.most(above))
 
 
@@ -210,8 +200,8 @@ def _add_total(guaranteed: dict[str, Amount]) -> None:
         guaranteed[GPU] = total
 
 
-def _lending(quota: Manifest, guaranteed: Mapping[str, Amount]) -> Mapping[str, Amount]:
-    if labels_of(quota).get(ALLOW_LENT_LABEL) != "false":
+def _lending(quota: ElasticQuota, guaranteed: Mapping[str, Amount]) -> Mapping[str, Amount]:
+    if quota.lends:
         return {}
     return {resource: 0 for resource, amount in guaranteed.items() if amount != 0}
 
@@ -223,14 +213,14 @@ def _weights(held: Sequence[tuple[_Tree, str]]) -> Mapping[str, int]:
     """
     weights: dict[str, int] = {}
     for tree, name in held:
-        notes = annotations_of(tree.quotas[name])
-        listed = _json(notes.get(SHARED_WEIGHT_ANNOTATION))
-        source = listed if isinstance(listed, dict) and listed else mapping(tree.quotas[name], "spec", "max")
-        unit = notes.get(WEIGHT_UNIT_ANNOTATION, "1")
-        for key, value in source.items():
-            resource = _WEIGHTED.get(str(key))
+        quota = tree.quotas[name].quota
+        unit = quota.annotations.get(WEIGHT_UNIT_ANNOTATION, "1")
+        for key, value in quota.weights.items():
+            resource = _WEIGHTED.get(key)
             if resource is not None and resource not in weights:
-                weights[resource] = _thousandths(value, unit, f"{described(tree.quotas[name])}: weight of {key}")
+                weights[resource] = _thousandths(
+                    value, unit, f"{described(tree.quotas[name].manifest)}: weight of {key}"
+                )
     return weights
 
 
@@ -243,22 +233,11 @@ def _thousandths(value: object, unit: str, where: str) -> int:
         raise ValueError(f"{where}: {fault}") from fault
 
 
-def _namespaces(quota: Manifest, notes: list[Note]) -> list[str]:
-    written = annotations_of(quota).get(NAMESPACES_ANNOTATION)
-    found = _json(written)
-    if isinstance(found, list) and all(isinstance(name, str) for name in found):
-        return found
-    if written:
-        notes.append(
-            Note(described(quota), f"annotation {NAMESPACES_ANNOTATION} is not a JSON list: no namespace is bound")
-        )
-    return []
-
-
-def _notes(quota: Manifest) -> Iterator[Note]:
-    for field in mapping(quota, "spec"):
-        if field not in ("min", "max"):
-            yield Note(described(quota), f"`spec.{field}` is dropped")
+def _namespaces(held: _Object, notes: list[Note]) -> tuple[str, ...]:
+    if held.quota.has_malformed_namespaces:
+        message = f"annotation {NAMESPACES_ANNOTATION} is not a JSON list: no namespace is bound"
+        notes.append(Note(described(held.manifest), message))
+    return held.quota.namespaces
 
 
 def _sized(trees: Sequence[_Tree]) -> bool:
@@ -287,20 +266,13 @@ def _pools(tree: _Tree) -> Iterator[PoolRecord]:
 
 
 def _topologies(manifests: Sequence[Manifest]) -> Iterator[TopologyRecord]:
-    for manifest in of_kind(manifests, TOPOLOGY_GROUP, "ClusterNetworkTopology"):
-        layers = {text(layer, "topologyLayer") or "": layer for layer in items(manifest, "spec", "networkTopologySpec")}
+    for topology in read_all(ClusterNetworkTopology, manifests):
+        layers = {layer.name: layer for layer in topology.layers}
         chain: list[str] = []
         at: str | None = NODE_LAYER
         while at is not None and at in layers and at not in chain:
             chain.append(at)
-            at = text(layers[at], "parentTopologyLayer")
-        keys = [key for name in reversed(chain) for key in items(layers[name], "labelKey")[:1] if isinstance(key, str)]
+            at = layers[at].parent
+        keys = tuple(key for name in reversed(chain) for key in layers[name].labels[:1])
         if keys:
-            yield TopologyRecord(annotations_of(manifest).get(TOPOLOGY_ANNOTATION, name_of(manifest)), tuple(keys))
-
-
-def _json(written: str | None) -> object:
-    try:
-        return json_value(written) if written else None
-    except ValueError:
-        return None
+            yield TopologyRecord(topology.annotations.get(TOPOLOGY_ANNOTATION, topology.name), keys)

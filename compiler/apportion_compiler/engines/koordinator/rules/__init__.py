@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from apportion_api.koordinator.names import GROUP, PROFILE_GROUP
-from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
+from apportion_api.koordinator.objects import ElasticQuota, ElasticQuotaProfile
+from apportion_api.objects import is_a, read_all
+from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, ManifestVerdicts, Verdict
 from apportion_compiler.engines.koordinator.rules.ignored_fields import ignored_verdicts
 from apportion_compiler.engines.koordinator.rules.quota import Quota, read_quota
 from apportion_compiler.engines.koordinator.rules.self_item import self_verdicts
@@ -20,15 +21,18 @@ from apportion_compiler.plain_objects import of_kind, text
 
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> Iterator[Verdict]:
     """Yield verdicts on quotas, profiles, priority classes and the scheduler's configuration."""
-    given = [read_quota(m, index) for index, m in enumerate(manifests) if of_kind([m], GROUP, "ElasticQuota")]
-    named = {(quota.namespace, quota.name) for quota in given}
-    there = [read_quota(m, None) for m in of_kind(existing, GROUP, "ElasticQuota")]
-    before = {(quota.namespace, quota.name): quota for quota in there}
-    profiles = of_kind((*manifests, *existing), PROFILE_GROUP, "ElasticQuotaProfile")
+    given = [read_quota(m, index) for index, m in enumerate(manifests) if is_a(ElasticQuota, m)]
+    named = {quota.key for quota in given}
+    there = [read_quota(m, None) for m in existing if is_a(ElasticQuota, m)]
+    before = {quota.key: quota for quota in there}
+    profiles = read_all(ElasticQuotaProfile, (*manifests, *existing))
     settings: Settings = read_settings(manifests, existing)
-    kept = [quota for quota in there if (quota.namespace, quota.name) not in named]
+    kept = [quota for quota in there if quota.key not in named]
     quotas: list[Quota] = [*given, *kept]
     for quota in given:
+        # Amounts have verdicts of their own, in the webhook's words.
+        faults = tuple(fault for fault in quota.faults if fault.steps[0] == "metadata")
+        yield from ManifestVerdicts(quota.index or 0, faults).mistyped()
         yield from self_verdicts(quota)
     pods = [(text(p, "metadata", "namespace") or "default", p) for p in of_kind(existing, "", "Pod")]
     yield from topology_verdicts(quotas, before, profiles, pods)

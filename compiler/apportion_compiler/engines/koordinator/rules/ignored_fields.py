@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from apportion_api.koordinator.names import (
     ALLOW_LENT_LABEL,
@@ -14,16 +14,14 @@ from apportion_api.koordinator.names import (
     SHARED_WEIGHT_ANNOTATION,
 )
 from apportion_compiler.backends.quota_tree import MAX_NUMBER
-from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engine_rules.quota_amounts import NANO, read_amounts, texts
+from apportion_compiler.engine_rules.quota_amounts import NANO, read_amounts
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engines.koordinator.rules.quota import Quota, bound_namespaces
+from apportion_compiler.engines.koordinator.rules.quota import Quota
 from apportion_compiler.engines.koordinator.rules.settings import Settings
 from apportion_compiler.kubernetes_names import MAX_NAME
-from apportion_compiler.plain_objects import annotations_of, labels_of, mapping
+from apportion_policy.quantity import kubernetes_text
 
 _FLAGS = (IS_PARENT_LABEL, ALLOW_LENT_LABEL, FORCE_UPDATE_LABEL, IS_ROOT_LABEL)
-_FIELDS = ("min", "max")
 _PARTS = {"cpu": 1000}
 """How many of what it counts Koordinator makes of one unit; one of everything else."""
 
@@ -41,40 +39,38 @@ def ignored_verdicts(given: Sequence[Quota], quotas: Sequence[Quota], settings: 
 
 
 def _marks(quota: Quota) -> Iterator[Verdict]:
-    labels, notes = labels_of(quota.manifest), annotations_of(quota.manifest)
     for key in _FLAGS:
-        value = labels.get(key)
+        value = quota.labels.get(key)
         if value not in (None, "true", "false"):
             field = f"metadata.labels[{key}]"
             yield quota.ignored(field, "Invalid", f'"{value}" is neither "true" nor "false"', 'use "true" or "false"')
-    if notes.get(NAMESPACES_ANNOTATION) not in (None, "", "[]") and not bound_namespaces(notes):
+    if quota.has_malformed_namespaces:
         field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
         yield quota.ignored(field, "Invalid", "not a JSON list of names, so no namespace is bound", 'use ["team-a"]')
     if len(quota.name) > MAX_NAME:
         message = f"the name has {len(quota.name)} characters, which is too long for the label of a pod or child quota"
         yield quota.ignored("metadata.name", "TooLong", message, f"use at most {MAX_NAME} characters")
-    for field in mapping(quota.manifest, "spec"):
-        if field not in _FIELDS:
-            yield quota.ignored(f"spec.{field}", "Unknown", f"{field} is not a field of a quota", "remove it")
+    for field in quota.unknown:
+        yield quota.ignored(f"spec.{field}", "Unknown", f"{field} is not a field of a quota", "remove it")
 
 
 def _amounts(quota: Quota) -> Iterator[Verdict]:
-    if "max" not in mapping(quota.manifest, "spec"):
+    if quota.limits is None:
         yield quota.ignored("spec.max", "Required", "without max, the quota is unlimited", "set max")
-    for part, amounts in (("min", quota.least), ("max", quota.most)):
+    for part, amounts, written in (("min", quota.least, quota.minimum), ("max", quota.most, quota.maximum)):
         for key, amount in amounts.values.items():
             if amount * _PARTS.get(key, 1) > MAX_NUMBER * NANO:
-                message = f"{texts(mapping(quota.manifest, 'spec'), part, key)} overflows in Koordinator's sums"
+                message = f"{kubernetes_text(written[key])} overflows in Koordinator's sums"
                 cure = "use less than 2^63 / 5 millicores, bytes or devices"
                 yield quota.ignored(f"spec.{part}.{key}", "Invalid", message, cure)
 
 
 def _weights(quota: Quota) -> Iterator[Verdict]:
     field = f"metadata.annotations[{SHARED_WEIGHT_ANNOTATION}]"
-    listed = _listed(annotations_of(quota.manifest))
+    listed = quota.listed_weights
     if listed is None:
         return
-    weights = read_amounts(0, {"weight": listed}, "weight", field, signed=True).values
+    weights = read_amounts(0, listed, field, signed=True).values
     if weights and not any(weights.values()):
         message = "weights of 0 for every resource are treated as unset, so max is used"
         yield quota.ignored(field, "Invalid", message, "limit the quota to its min instead")
@@ -86,22 +82,13 @@ def _weights(quota: Quota) -> Iterator[Verdict]:
         yield quota.ignored(field, "Invalid", message, "remove it, or add it to max")
 
 
-def _listed(annotations: Mapping[str, str]) -> Mapping[str, object] | None:
-    written = annotations.get(SHARED_WEIGHT_ANNOTATION)
-    try:
-        listed = json_value(written) if written else None
-    except ValueError:
-        return None
-    return listed if isinstance(listed, dict) else None
-
-
 def _above(quota: Quota, parent: Quota) -> Iterator[Verdict]:
     for key, amount in quota.most.values.items():
         held = parent.most.values.get(key)
         if held is not None and amount > held:
             message = (
-                f"max {texts(mapping(quota.manifest, 'spec'), 'max', key)} exceeds the max of the parent, "
-                f"{texts(mapping(parent.manifest, 'spec'), 'max', key)}, which is enforced for children only with "
+                f"max {kubernetes_text(quota.maximum[key])} exceeds the max of the parent, "
+                f"{kubernetes_text(parent.maximum[key])}, which is enforced for children only with "
                 "enableCheckParentQuota (off by default)"
             )
             cure = "lower it to the max of the parent, or set enableCheckParentQuota in the arguments of ElasticQuota"

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import cast
 
 from apportion_api.koordinator import names
-from apportion_api.koordinator.names import GANG_MIN_ANNOTATION, GROUP
+from apportion_api.koordinator.names import GANG_MIN_ANNOTATION
+from apportion_api.koordinator.objects import ElasticQuota
+from apportion_api.objects import read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.every_engine import gang_shortfall
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
@@ -19,8 +21,8 @@ from apportion_compiler.plain_objects import annotations_of, labels_of, text
 
 
 def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
-    quotas = context.named(GROUP, "ElasticQuota")
-    inner = {name for name, quota in quotas.items() if labels_of(quota).get(names.IS_PARENT_LABEL) == "true"}
+    quotas = context.named(names.GROUP, "ElasticQuota")
+    inner = {name for name, quota in quotas.items() if read(ElasticQuota, quota).is_parent}
     for workload in context.workloads:
         # The label counts on pods alone.
         on_top = names.QUEUE_LABEL in labels_of(workload.manifest)

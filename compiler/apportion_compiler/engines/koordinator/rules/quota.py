@@ -1,51 +1,39 @@
-"""An ElasticQuota as the webhook sees it: labels and annotations as what they mean, after its own defaults."""
+"""An ElasticQuota among the manifests or in the cluster, with its amounts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from apportion_api.koordinator.names import (
-    FORCE_UPDATE_LABEL,
-    IS_PARENT_LABEL,
-    IS_ROOT_LABEL,
-    NAMESPACES_ANNOTATION,
-    PARENT_LABEL,
-    ROOT_QUOTA,
-    TREE_ID_LABEL,
-)
-from apportion_compiler.embedded_text import json_value
+from apportion_api.koordinator.objects import ElasticQuota
+from apportion_api.objects import read
 from apportion_compiler.engine_rules.quota_amounts import Amounts, read_amounts
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, text
+
+_NONE = Amounts({}, ())
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota(ElasticQuota):
     """One quota. `index` is None where it is in the cluster and not among the manifests."""
 
-    index: int | None
-    manifest: Manifest
-    name: str
-    namespace: str
-    parent: str
-    is_parent: bool
-    is_root: bool
-    forced: bool
-    tree_id: str
-    namespaces: tuple[str, ...]
-    least: Amounts
-    most: Amounts
+    index: int | None = None
+    least: Amounts = _NONE
+    most: Amounts = _NONE
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.namespace or "default", self.name
 
     @property
     def max_keys(self) -> frozenset[str]:
         """The resources of `max`."""
-        return frozenset(mapping(self.manifest, "spec", "max"))
+        return frozenset(self.maximum)
 
     @property
     def min_keys(self) -> frozenset[str]:
         """The resources of `min`."""
-        return frozenset(mapping(self.manifest, "spec", "min"))
+        return frozenset(self.minimum)
 
     def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
         """Return a refusal of the quota, which is among the manifests."""
@@ -62,29 +50,11 @@ class Quota:
 
 
 def read_quota(manifest: Manifest, index: int | None) -> Quota:
-    """Return a manifest as a quota; without a parent it hangs below Koordinator's root."""
-    labels, spec = labels_of(manifest), mapping(manifest, "spec")
-    at = 0 if index is None else index
-    return Quota(
-        index,
-        manifest,
-        name_of(manifest),
-        text(manifest, "metadata", "namespace") or "default",
-        labels.get(PARENT_LABEL) or ROOT_QUOTA,
-        labels.get(IS_PARENT_LABEL) == "true",
-        labels.get(IS_ROOT_LABEL) == "true",
-        labels.get(FORCE_UPDATE_LABEL) == "true",
-        labels.get(TREE_ID_LABEL, ""),
-        bound_namespaces(annotations_of(manifest)),
-        read_amounts(at, spec, "min", "spec", signed=True),
-        read_amounts(at, spec, "max", "spec", signed=True),
+    """Return a manifest as a quota."""
+    quota = read(Quota, manifest)
+    return replace(
+        quota,
+        index=index,
+        least=read_amounts(index or 0, quota.minimum, "spec.min", signed=True),
+        most=read_amounts(index or 0, quota.maximum, "spec.max", signed=True),
     )
-
-
-def bound_namespaces(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the namespaces that the annotation binds; none where it is not a JSON list of text."""
-    try:
-        found = json_value(annotations.get(NAMESPACES_ANNOTATION) or "[]")
-    except ValueError:
-        return ()
-    return tuple(found) if isinstance(found, list) and all(isinstance(name, str) for name in found) else ()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.embedded_json import json_value
 from apportion_api.koordinator.names import ROOT_QUOTA, SHARED_WEIGHT_ANNOTATION, STRICT_KEYS_ANNOTATION, SYSTEM_QUOTA
-from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
+from apportion_compiler.engine_rules.quota_amounts import read_amounts
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engines.koordinator.rules.quota import Quota
-from apportion_compiler.plain_objects import annotations_of, mapping
+from apportion_policy.quantity import kubernetes_text
 
 _MAX, _MIN = "spec.max", "spec.min"
 
@@ -31,7 +31,7 @@ def self_verdicts(quota: Quota) -> Iterator[Verdict]:
 
 
 def _shared_weight(quota: Quota) -> Iterator[Verdict]:
-    written = annotations_of(quota.manifest).get(SHARED_WEIGHT_ANNOTATION)
+    written = quota.annotations.get(SHARED_WEIGHT_ANNOTATION)
     if not written:
         return
     field = f"metadata.annotations[{SHARED_WEIGHT_ANNOTATION}]"
@@ -43,7 +43,7 @@ def _shared_weight(quota: Quota) -> Iterator[Verdict]:
     if not isinstance(listed, dict):
         yield quota.rejected(field, "Invalid", "it is not a JSON object of amounts", 'use {"cpu":"1"}')
         return
-    amounts = read_amounts(quota.index or 0, {"weight": listed}, "weight", field, signed=True)
+    amounts = read_amounts(quota.index or 0, listed, field, signed=True)
     yield from amounts.verdicts
     if negative := _negative(amounts.values):
         message = f"{quota.name} quota.Annotation[{SHARED_WEIGHT_ANNOTATION}]'s value < 0, in dimension :[{negative}]"
@@ -51,20 +51,20 @@ def _shared_weight(quota: Quota) -> Iterator[Verdict]:
 
 
 def _minimum(quota: Quota) -> Iterator[Verdict]:
-    spec = mapping(quota.manifest, "spec")
     for key, amount in quota.least.values.items():
         if key not in quota.max_keys:
             message = f"resourceKey {key} of quota {quota.name} is included in min, which is not included in max"
             yield quota.rejected(f"{_MIN}.{key}", "Required", message, f"also set {key} in max")
         elif key in quota.most.values and amount > quota.most.values[key]:
             message = (
-                f"resourceKey {key} of quota {quota.name} min {texts(spec, 'min', key)} > max {texts(spec, 'max', key)}"
+                f"resourceKey {key} of quota {quota.name} min {kubernetes_text(quota.minimum[key])} > max "
+                f"{kubernetes_text(quota.maximum[key])}"
             )
             yield quota.rejected(f"{_MIN}.{key}", "Invalid", message, "lower min, or raise max")
 
 
 def _strict(quota: Quota) -> Iterator[Verdict]:
-    written = annotations_of(quota.manifest).get(STRICT_KEYS_ANNOTATION)
+    written = quota.annotations.get(STRICT_KEYS_ANNOTATION)
     if not written:
         return
     field = f"metadata.annotations[{STRICT_KEYS_ANNOTATION}]"
@@ -79,8 +79,7 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
         message = f"{quota.name} quota.Annotation[{STRICT_KEYS_ANNOTATION}]'s value is invalid: {reason}"
         yield quota.rejected(field, "Invalid", message, 'use ["cpu"]')
         return
-    status, spec = mapping(quota.manifest, "status"), mapping(quota.manifest, "spec")
-    used = read_amounts(quota.index or 0, status, "used", "status", signed=True).values
+    used = read_amounts(quota.index or 0, quota.used, "status.used", signed=True).values
     for key in keys:
         if key not in used:
             continue
@@ -92,8 +91,8 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
             yield quota.rejected(_MAX, "Required", message, f"set {key} in max")
         elif key in quota.most.values and quota.most.values[key] < used[key]:
             message = (
-                f"resourceKey {key} of quota {quota.name} max {texts(spec, 'max', key)} < used "
-                f"{texts(status, 'used', key)}"
+                f"resourceKey {key} of quota {quota.name} max {kubernetes_text(quota.maximum[key])} < used "
+                f"{kubernetes_text(quota.used[key])}"
             )
             yield quota.rejected(f"{_MAX}.{key}", "Invalid", message, "raise max, or stop workloads first")
 

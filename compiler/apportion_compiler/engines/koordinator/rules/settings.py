@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_api.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS, SCHEDULER_CONFIG
+from apportion_api.kubernetes.objects import PriorityClass
+from apportion_api.objects import is_a, read
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
+from apportion_compiler.plain_objects import items, mapping, name_of, of_kind, text
 
 _NEEDED = {
     "enableCheckParentQuota": "limits of parent quotas are not enforced for their children",
@@ -45,12 +47,11 @@ def settings_verdicts(manifests: Sequence[Manifest]) -> Iterator[Verdict]:
                         f"ElasticQuotaArgs does not set {name}, so {consequence}",
                         f"set {name}: true",
                     )
-        if of_kind([manifest], "scheduling.k8s.io", "PriorityClass") and name_of(manifest) not in INSTALLED_CLASSES:
-            yield from _band(index, manifest)
+        if is_a(PriorityClass, manifest) and name_of(manifest) not in INSTALLED_CLASSES:
+            yield from _band(index, read(PriorityClass, manifest).value or 0)
 
 
-def _band(index: int, manifest: Manifest) -> Iterator[Verdict]:
-    value = integer(manifest, "value") or 0
+def _band(index: int, value: int) -> Iterator[Verdict]:
     for band, (least, most) in RECLAIMED_BANDS.items():
         if least <= value <= most:
             yield Verdict(

@@ -10,14 +10,13 @@ from apportion_api.koordinator.names import (
     NAMESPACES_ANNOTATION,
     PARENT_LABEL,
     QUEUE_LABEL,
-    RESOURCE_KEYS_ANNOTATION,
     ROOT_QUOTA,
     TREE_ID_LABEL,
 )
-from apportion_compiler.embedded_text import json_value
+from apportion_api.koordinator.objects import ElasticQuotaProfile
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.koordinator.rules.quota import Quota
-from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, text
+from apportion_compiler.plain_objects import labels_of
 
 _PARENT_FIELD = f"metadata.labels[{PARENT_LABEL}]"
 _TREE_FIELD = f"metadata.labels[{TREE_ID_LABEL}]"
@@ -25,25 +24,17 @@ _KEYS = "failed to check sub and parent group quotaKey, err: checkSubAndParentGr
 
 
 @dataclass(frozen=True, slots=True)
-class _Root:
-    """The root of a tree that Koordinator makes from a profile; its `min` is what the nodes have."""
-
-    is_parent: bool
-    tree_id: str
-    keys: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class _Site:
     by_name: Mapping[str, Quota]
-    roots: Mapping[str, _Root]
+    roots: Mapping[str, ElasticQuotaProfile]
+    """By the name of the quota that Koordinator makes of each; its `min` is what the nodes have."""
     children: Mapping[str, list[Quota]]
 
 
 def topology_verdicts(
     quotas: Sequence[Quota],
     before: Mapping[tuple[str, str], Quota],
-    profiles: Sequence[Manifest],
+    profiles: Sequence[ElasticQuotaProfile],
     pods: Sequence[tuple[str, Manifest]],
 ) -> Iterator[Verdict]:
     """Yield what is refused of the quotas among the manifests.
@@ -58,10 +49,14 @@ def topology_verdicts(
     children: dict[str, list[Quota]] = {}
     for quota in quotas:
         children.setdefault(quota.parent, []).append(quota)
-    context = _Site({quota.name: quota for quota in reversed(quotas)}, dict(map(_root, profiles)), children)
+    context = _Site(
+        {quota.name: quota for quota in reversed(quotas)},
+        {profile.quota or "": profile for profile in profiles},
+        children,
+    )
     for quota in quotas:
         if quota.index is not None and quota.name != ROOT_QUOTA:
-            old = before.get((quota.namespace, quota.name))
+            old = before.get(quota.key)
             if old is not None:
                 yield from _changed(quota, old, before, pods)
             yield from _placed(quota, context)
@@ -133,7 +128,7 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
     if quota.tree_id not in ("", tree_id):
         message = f"{quota.name} tree id is different from parent {quota.parent}, [{quota.tree_id}] vs [{tree_id}]"
         yield quota.rejected(_TREE_FIELD, "Invalid", message, "use the tree id of the parent")
-    keys = parent.max_keys if parent is not None else root.keys if root is not None else frozenset[str]()
+    keys = parent.max_keys if parent is not None else root.resources if root is not None else frozenset[str]()
     if keys != quota.max_keys:
         message = f"{_KEYS}{quota.parent}'s max keys are not the same with {quota.name}'s"
         cure = f"use {', '.join(sorted(keys | quota.max_keys))} in both"
@@ -171,8 +166,8 @@ def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
     if not over:
         return
     cure = f"raise the min of {parent.name}, or lower the min of a child: {', '.join(over)}"
-    evaluated = [quota for quota in below if quota.index is not None and not quota.forced and not quota.is_root]
-    if parent.index is not None and not parent.forced and not parent.is_root:
+    evaluated = [quota for quota in below if quota.index is not None and not quota.is_forced and not quota.is_root]
+    if parent.index is not None and not parent.is_forced and not parent.is_root:
         message = f"checkMinQuotaSum all children's MinQuota > current MinQuota, current: {parent.name}"
         yield parent.rejected("spec.min", "Invalid", message, cure)
     elif evaluated:
@@ -181,17 +176,3 @@ def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
     elif parent.index is not None and not parent.is_root:
         message = f"the children are guaranteed more than {parent.name}, so not every guarantee can be met"
         yield parent.ignored("spec.min", "Invalid", message, cure)
-
-
-def _root(profile: Manifest) -> tuple[str, _Root]:
-    labels = mapping(profile, "spec", "quotaLabels")
-    try:
-        keys = json_value(annotations_of(profile).get(RESOURCE_KEYS_ANNOTATION, ""))
-    except ValueError:
-        keys = None
-    listed = keys if isinstance(keys, list) else ["cpu", "memory"]
-    return text(profile, "spec", "quotaName") or "", _Root(
-        labels.get(IS_PARENT_LABEL) == "true",
-        labels_of(profile).get(TREE_ID_LABEL, ""),
-        frozenset(key for key in listed if isinstance(key, str)),
-    )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from apportion_api.embedded_json import json_value
 from apportion_api.yunikorn import names
-from apportion_compiler.embedded_text import json_value, yaml_value
+from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,

@@ -1,0 +1,77 @@
+"""ElasticQuotas mean the same to the rules, the reader, updates and a review."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apportion_api.koordinator.names import (
+    IS_PARENT_LABEL,
+    NAMESPACES_ANNOTATION,
+    PARENT_LABEL,
+    ROOT_QUOTA,
+    SHARED_WEIGHT_ANNOTATION,
+)
+from apportion_api.koordinator.objects import ElasticQuota
+from apportion_api.objects import read
+from apportion_compiler.engines.koordinator.reader import READER
+from apportion_compiler.engines.koordinator.rules import RULES
+from apportion_review.fates.koordinator import koordinator_fates
+
+
+def _quota(labels: dict[str, Any] | None = None, **annotations: str) -> dict[str, Any]:
+    written = {"shared_weight": SHARED_WEIGHT_ANNOTATION, "namespaces": NAMESPACES_ANNOTATION}
+    return {
+        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
+        "kind": "ElasticQuota",
+        "metadata": {
+            "name": "a",
+            "namespace": "koordinator-system",
+            "labels": labels or {},
+            "annotations": {written[key]: value for key, value in annotations.items()},
+        },
+        "spec": {"min": {"cpu": "4"}, "max": {"cpu": "8", "memory": "16Gi"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "weights"),
+    [
+        ('{"cpu": "2", "memory": "1"}', {"cpu": "2", "memory": "1"}),
+        ('{"cpu": "2"}', {"cpu": "2", "memory": "16Gi"}),
+        ('{"cpu": "0", "memory": 0}', {"cpu": "8", "memory": "16Gi"}),
+        ("{", {"cpu": "8", "memory": "16Gi"}),
+        ("[]", {"cpu": "8", "memory": "16Gi"}),
+    ],
+)
+def test_a_weight_that_is_not_written_is_the_maximum(written: str, weights: dict[str, str]) -> None:
+    assert read(ElasticQuota, _quota(shared_weight=written)).weights == weights
+
+
+def test_weights_of_zero_are_imported_as_the_engine_counts_them() -> None:
+    record = READER.read([_quota(shared_weight='{"cpu": "0", "memory": "0"}')])
+
+    assert record.queues[0].weight == {"cpu": 8000, "memory": 16 * 2**30 * 1000}
+
+
+@pytest.mark.parametrize("written", ["{", '["a", 5]', '"a"'])
+def test_namespaces_that_are_not_a_list_of_names_bind_none(written: str) -> None:
+    quota = _quota(namespaces=written)
+
+    assert read(ElasticQuota, quota).namespaces == ()
+    assert f"metadata.annotations[{NAMESPACES_ANNOTATION}]" in [verdict.field for verdict in RULES.check([quota], [])]
+    assert koordinator_fates([quota], [quota], now=None).rows == ()
+
+
+def test_an_empty_parent_is_the_root() -> None:
+    assert read(ElasticQuota, _quota({PARENT_LABEL: ""})).parent == ROOT_QUOTA
+
+
+def test_a_label_that_is_not_text_is_rejected() -> None:
+    (rejected,) = [v for v in RULES.check([_quota({IS_PARENT_LABEL: True})], []) if v.effect.value == "rejected"]
+
+    assert (rejected.field, rejected.message) == (
+        f"metadata.labels[{IS_PARENT_LABEL}]",
+        "must be of type string, not a Boolean",
+    )
