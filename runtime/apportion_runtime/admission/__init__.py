@@ -1,4 +1,4 @@
-"""From workloads to what the scheduler decides about: their pods, and the pod groups that hold these.
+"""From workloads to the objects that the scheduler schedules: pods and pod groups.
 
-It knows the objects of Kubernetes as plain dictionaries and reaches no cluster; who keeps the objects is its caller.
+Kubernetes objects are plain dictionaries; the caller stores them, and no cluster is accessed.
 """

@@ -1,4 +1,4 @@
-"""Reading objects of Kubernetes that are held as plain dictionaries."""
+"""Access to Kubernetes objects in plain dictionaries."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Manifest = Mapping[str, Any]
 
 
 class GroupingError(ValueError):
-    """An object from which no pod group can be made, in the words of the engine's pod grouper."""
+    """No pod group can be created; the message is that of the engine's pod grouper."""
 
 
 class Objects(Protocol):
-    """The objects of a cluster, as far as grouping looks at other ones than the pod and its owners."""
+    """The objects of a cluster that grouping reads in addition to the pod and its owners."""
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """Return an object, or None where there is none; the namespace of cluster-wide kinds is empty."""
+        """Return an object, or None; the namespace of cluster-scoped kinds is empty."""
         ...
 
     def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -35,7 +35,7 @@ def name_of(made: Manifest) -> str:
 
 
 def namespace_of(made: Manifest) -> str:
-    """Return an object's namespace; empty where it has none."""
+    """Return an object's namespace; empty if it has none."""
     return str(metadata(made).get("namespace") or "")
 
 
@@ -60,7 +60,7 @@ def annotations_of(made: Manifest) -> Mapping[str, str]:
 
 
 def nested(made: Manifest, *path: str) -> Any:
-    """Return what stands at a path; None where the path ends before."""
+    """Return the value at a path; None if it does not exist."""
     at: Any = made
     for step in path:
         if not isinstance(at, Mapping):
@@ -70,10 +70,10 @@ def nested(made: Manifest, *path: str) -> Any:
 
 
 def whole(made: Manifest, *path: str) -> int | None:
-    """Return a whole number at a path, None where there is none.
+    """Return an integer at a path; None if it is missing.
 
     Raises:
-        GroupingError: If something else stands there.
+        GroupingError: If the value is not an integer.
     """
     found = nested(made, *path)
     if found is None:
@@ -84,16 +84,16 @@ def whole(made: Manifest, *path: str) -> int | None:
 
 
 def text(made: Manifest, *path: str) -> str:
-    """Return a text at a path; empty where there is none."""
+    """Return a string at a path; empty if it is missing."""
     found = nested(made, *path)
     return found if isinstance(found, str) else ""
 
 
 def number_in(said: str, what: str) -> int:
-    """Return the whole number that a label or an annotation says.
+    """Return the integer value of a label or annotation.
 
     Raises:
-        GroupingError: If it says none.
+        GroupingError: If it is not an integer.
     """
     try:
         return int(said)

@@ -1,6 +1,6 @@
-"""What a case must be before it is read: every fault as one clause that names the object and the key.
+"""Validation of cases: every fault is one clause that names the object and the key.
 
-Keys that the format does not know are kept and mean nothing; a key that is null is absent.
+Unknown keys are ignored; a null key is absent.
 """
 
 from __future__ import annotations

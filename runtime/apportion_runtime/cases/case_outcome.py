@@ -1,4 +1,4 @@
-"""What each round of a case came to, as a document: where every pod is, and what every queue's share is."""
+"""The result of each round of a case as a document: the node of every pod and the share of every queue."""
 
 from __future__ import annotations
 

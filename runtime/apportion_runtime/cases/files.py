@@ -1,4 +1,4 @@
-"""The text of a file of cases, as cases: one case, a dumped file of them, or one on each line."""
+"""Parses a file of cases: a single case, a dump of several, or one case per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apportion_runtime.cases.case_checks import CaseError, checked
 
 
 class Malformed(Exception):
-    """What is wrong with a text: one clause without a full stop, and its line from 1 where that is known."""
+    """A malformed file: one clause without a full stop, and the line, from 1, if known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -17,7 +17,7 @@ class Malformed(Exception):
 
 
 def read_cases(text: str) -> list[dict[str, Any]]:
-    """Return the cases of a text, in its order.
+    """Return the cases of a text, in order.
 
     Raises:
         Malformed: If it is not JSON, holds no case, or one of them is not in the format.

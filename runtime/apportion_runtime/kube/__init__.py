@@ -1,6 +1,7 @@
 """The scheduler's cycle against a real Kubernetes API: objects are watched, pods bound and evicted.
 
-`scheduler.py` runs one scheduling cycle; read it first; `cluster.py` is what it asks of a cluster, `mirror.py` and
-`connection.py` are the real one. What decides is `apportion_runtime.core`, as in the simulated cluster. Not done here:
-sharing a GPU between pods, and devices of resource claims, which need an agent on the node; such pods are told so.
+`scheduler.py` runs one scheduling cycle; read it first. `cluster.py` is its interface to a cluster, which `mirror.py`
+and `connection.py` implement. Decisions are made by `apportion_runtime.core`, as in the simulated cluster. Not
+supported: shared GPUs and resource claims, which require an agent on the node; such pods get a condition with this
+reason.
 """

@@ -1,4 +1,4 @@
-"""What the scheduler asks of a cluster."""
+"""The scheduler's interface to a cluster."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Manifest = Mapping[str, Any]
 
 
 class Cluster(Protocol):
-    """Objects to look at, and what may be done to them. A write that is refused raises `errors.Refused`."""
+    """Reads and writes of objects. A rejected write raises `errors.Refused`."""
 
     def objects(self) -> Sequence[Manifest]:
-        """Return everything that a snapshot is read from."""
+        """Return all objects of a snapshot."""
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object; None if it does not exist."""
@@ -21,16 +21,16 @@ class Cluster(Protocol):
         """Tell whether any pod of a namespace has all of the labels."""
 
     def create(self, manifest: Manifest) -> Manifest:
-        """Make an object, and return it as it is stored."""
+        """Create an object, and return it as it is stored."""
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        """Change fields of an object, and return it as it is stored."""
+        """Patch an object, and return it as it is stored."""
 
     def bind(self, pod: Manifest, node: str) -> None:
-        """Give a pod its node."""
+        """Bind a pod to a node."""
 
     def evict(self, pod: Manifest, why: str) -> None:
-        """End a pod, and say why."""
+        """Evict a pod, and record the reason."""
 
     def wait(self, pod: Manifest, why: str) -> None:
-        """Say at a pod why it waits."""
+        """Set the condition of a pod that is unschedulable."""

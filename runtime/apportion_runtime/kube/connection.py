@@ -1,4 +1,4 @@
-"""HTTP to a Kubernetes API server by the official client, which logs in as a kubeconfig or the pod's account says."""
+"""Connections to a Kubernetes API server with the official client, authenticated by a kubeconfig or the pod's service account."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from apportion_runtime.kube.resources import WATCHED
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TIMEOUT_S = 30.0
 _GRACE_S = 15.0
-"""How much later than asked a watch may end."""
+"""The grace period after the requested end of a watch, in seconds."""
 _WRITERS = 4
-"""Connections beside those of the watches."""
+"""The number of connections in addition to those of the watches."""
 
 
 def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
-    """Return the access that a kubeconfig gives: the file named, KUBECONFIG's, the account of the pod, or ~/.kube/config.
+    """Return a connection from the given kubeconfig, KUBECONFIG, the pod's service account, or ~/.kube/config.
 
     Raises:
-        Unreachable: If there is none, or it cannot be made out.
+        Unreachable: If there is no kubeconfig, or it is invalid.
     """
     configuration = Configuration()
     named = kubeconfig or os.environ.get("KUBECONFIG")
@@ -55,26 +55,26 @@ def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
 
 
 class Connection:
-    """Requests to one API server; threads may share it."""
+    """A connection to one API server; safe for use by several threads."""
 
     def __init__(self, configuration: Configuration) -> None:
-        # Whoever asks tries again by itself, and says so.
+        # Callers retry and report failures themselves.
         configuration.retries = False
         configuration.connection_pool_maxsize = len(WATCHED) + _WRITERS
         client = ApiClient(configuration)
         client.user_agent = "apportion-scheduler"
         self._server = configuration.host
-        # The kinds are known: there is nothing to discover, and no cache of it to keep.
+        # The kinds are fixed, so discovery and its cache are not needed.
         self._client = DynamicClient(client, discoverer=lambda _client, _cache: None)
 
     def request(
         self, method: str, path: str, body: object = None, *, content_type: str = "application/json"
     ) -> dict[str, Any]:
-        """Return what the API server answers.
+        """Return the API server's response.
 
         Raises:
-            Refused: If it says no.
-            Unreachable: If it does not answer.
+            Refused: If it rejects the request.
+            Unreachable: If it does not respond.
         """
         try:
             answer = self._send(method, path, body, content_type, _TIMEOUT_S)
@@ -87,8 +87,8 @@ class Connection:
         """Yield the events of a watch until it ends.
 
         Raises:
-            Refused: If the API server says no.
-            Unreachable: If it does not answer.
+            Refused: If the API server rejects the request.
+            Unreachable: If it does not respond.
         """
         try:
             answer = self._send("GET", f"{path}&timeoutSeconds={timeout_s}", None, None, timeout_s + _GRACE_S)
@@ -106,7 +106,7 @@ class Connection:
                 method, path, body, content_type=content_type, _request_timeout=timeout_s, serialize=False
             )
         except (DynamicApiError, ApiException) as refused:
-            # What comes without a status never was an answer.
+            # An error without a status is not a response of the server.
             if not refused.status:
                 raise self._unreachable(refused) from None
             raise Refused(refused.status, _said(refused)) from None

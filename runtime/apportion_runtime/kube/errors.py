@@ -1,14 +1,14 @@
-"""What the scheduler hears of an API server that does not do as asked."""
+"""Errors of requests to the API server."""
 
 from __future__ import annotations
 
 
 class Unreachable(Exception):
-    """There is no way to the API server: one clause."""
+    """The API server cannot be reached; the message is one clause."""
 
 
 class Refused(Exception):
-    """The API server said no; `status` is HTTP's."""
+    """The API server rejected a request; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
-"""What the scheduler tells others over HTTP: whether it is alive and ready, and its counters for Prometheus.
+"""The HTTP server of the scheduler: health and readiness probes, and Prometheus metrics.
 
-Whoever reaches the port can open connections, so each has a time to ask in and their number is bounded: a client that
-says nothing, or a byte now and then, keeps neither threads nor the kubelet's probes.
+Connections have a timeout and a maximum number, so that slow or idle clients cannot exhaust threads or block the
+kubelet's probes.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 STUCK_S = 120.0
-"""The health check fails when no cycle has ended for this long."""
+"""The health check fails if no cycle has completed for this long."""
 
 IDLE_S = 10.0
-"""After which a connection is closed on which nothing arrives."""
+"""The timeout after which an idle connection is closed."""
 MOST_CONNECTIONS = 64
-"""Beyond which the connection that has been open longest is closed."""
+"""The maximum number of connections; beyond it, the oldest one is closed."""
 
 
 @dataclass(slots=True, eq=False)
 class Counters(Collector):
-    """What happened since the start. Written by one thread, read by others."""
+    """Counters since the start. Written by one thread, read by others."""
 
     cycles: int = 0
     bound: int = 0
@@ -85,14 +85,14 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        # A client that goes away is no fault of the scheduler.
+        # A client that disconnects is not an error of the scheduler.
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 @contextmanager
 def served(port: int, counters: Counters) -> Iterator[int]:
-    """Answer on a port (0 chooses one) while the block runs, and give the port.
+    """Serve on a port (0 chooses a free one) while the block runs, and yield the port.
 
     Raises:
         OSError: If the port is not available.
@@ -121,7 +121,7 @@ def served(port: int, counters: Counters) -> Iterator[int]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing of a request."""
+            """Do not log requests."""
 
     server = _Server(port, Handler)
     thread = threading.Thread(target=server.serve_forever, name="http", daemon=True)

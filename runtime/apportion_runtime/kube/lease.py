@@ -1,4 +1,4 @@
-"""Of several schedulers one decides: whoever holds the lease, and renews it in time."""
+"""Leader election: of several schedulers, the one that holds the lease is active."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DURATION_S = 15
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """A lease that schedulers take turns to hold.
+    """A lease for leader election.
 
     Attributes:
         connection: The API server.
-        namespace: Where the lease is, and
-        name: what it is called.
-        holder: This scheduler's own name, unlike any other's.
+        namespace: The namespace of the lease.
+        name: The name of the lease.
+        holder: The unique identity of this scheduler.
     """
 
     connection: Connection
@@ -31,9 +31,9 @@ class Leadership:
     holder: str
 
     def is_held(self, now: float) -> bool:
-        """Take the lease or renew it, and tell whether this scheduler has it.
+        """Acquire or renew the lease; return whether this scheduler holds it.
 
-        A write that meets another's is refused by the API server, so that two never have it.
+        The API server rejects conflicting writes, so two schedulers never hold it.
         """
         path = LEASE.path(self.namespace, self.name)
         try:
@@ -49,7 +49,7 @@ class Leadership:
         return self._written("PUT", path, self._lease(now, found))
 
     def release(self) -> None:
-        """Let another have the lease at once."""
+        """Release the lease, so that another scheduler can acquire it immediately."""
         path = LEASE.path(self.namespace, self.name)
         found = self.connection.request("GET", path)
         if found["spec"].get("holderIdentity") == self.holder:

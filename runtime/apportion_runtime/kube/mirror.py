@@ -1,4 +1,4 @@
-"""The cluster as the API server tells it: listed once, then watched, and written to."""
+"""A cache of the cluster's objects: listed once, then watched; writes go to the API server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Key = tuple[str, str]
 
 
 class Mirror:
-    """A `Cluster` over the API. `changed` is set whenever anything that is watched changes."""
+    """A `Cluster` over the API. `changed` is set whenever a watched object changes."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -34,13 +34,13 @@ class Mirror:
         self._ended = threading.Event()
         self.changed = threading.Event()
         self.faults: dict[str, str] = {}
-        """By kind: why it cannot be watched at the moment."""
+        """Why each kind cannot currently be watched."""
 
     def start(self, timeout_s: float) -> None:
-        """Begin to watch, and return once everything is listed.
+        """Start the watches, and return once all kinds are listed.
 
         Raises:
-            Unreachable: If that takes too long.
+            Unreachable: If this times out.
         """
         for resource in WATCHED.values():
             threading.Thread(target=self._follow, args=(resource,), name=resource.plural, daemon=True).start()
@@ -51,7 +51,7 @@ class Mirror:
                 )
 
     def stop(self) -> None:
-        """Watch no longer; the threads end with their next event."""
+        """Stop the watches; the threads end with their next event."""
         self._ended.set()
         self.changed.set()
 
@@ -83,7 +83,7 @@ class Mirror:
         resource = WATCHED[manifest["kind"]]
         made = self._connection.request("POST", resource.path(manifest["metadata"].get("namespace", "")), manifest)
         with self._lock:
-            # What the watch told of it by now is newer.
+            # The watch has delivered a newer version.
             self._held[resource.kind].setdefault(_key(made), made)
         return made
 
@@ -103,13 +103,13 @@ class Mirror:
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
-            # A pod of the same name that came since then is another one.
+            # A pod of the same name created since then is a different pod.
             "metadata": {"name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         path = WATCHED[POD].path(metadata["namespace"], metadata["name"])
         self._connection.request("POST", f"{path}/binding", binding)
-        # The next cycle must not give the place away again before the watch tells of it.
+        # The next cycle must not allocate the resources again before the watch delivers the change.
         self._assume(pod, lambda held: {**held, "spec": {**held["spec"], "nodeName": node}})
 
     def evict(self, pod: Manifest, why: str) -> None:
@@ -150,7 +150,7 @@ class Mirror:
                 version = self._watch(resource, version)
                 self.faults.pop(resource.kind, None)
             except (Refused, Unreachable) as failed:
-                # What is gone from the server's history is listed anew; anything else may pass.
+                # An expired resource version requires a new list; other errors may be temporary.
                 version = ""
                 if isinstance(failed, Refused) and failed.status == HTTPStatus.NOT_FOUND and not resource.is_needed:
                     self._listed[resource.kind].set()
@@ -164,7 +164,7 @@ class Mirror:
         answer = self._connection.request("GET", path)
         while True:
             for one in answer["items"]:
-                # The members of a list do not say what they are.
+                # Items of a list have no apiVersion and kind.
                 found[_key(one)] = {"apiVersion": resource.api_version, "kind": resource.kind, **one}
             more = answer["metadata"].get("continue")
             if not more:

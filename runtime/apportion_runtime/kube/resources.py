@@ -1,4 +1,4 @@
-"""The kinds of objects that the scheduler reads, and where the API has them."""
+"""The kinds of objects that the scheduler reads, and their API paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Resource:
         kind: Its name.
         api_version: Group and version.
         plural: Its name in paths.
-        is_needed: Whether the scheduler cannot do without its definition.
+        is_needed: Whether the scheduler requires its definition to be installed.
     """
 
     kind: str
@@ -79,5 +79,5 @@ OWNERS: Mapping[str, Resource] = {
         Resource("RayService", "ray.io/v1", "rayservices"),
     )
 }
-"""What owns pods, by kind: read one at a time when a pod of theirs is grouped."""
+"""Owners of pods, by kind: read one at a time when a pod is grouped."""
 LEASE = Resource("Lease", "coordination.k8s.io/v1", "leases")

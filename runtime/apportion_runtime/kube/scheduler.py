@@ -1,4 +1,4 @@
-"""One cycle of the live scheduler: group pods, decide, and carry out the decisions."""
+"""One cycle of the live scheduler: groups pods, runs the cycle, and carries out the decisions."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class CycleResult:
 def run_cycle(
     cluster: Cluster, now: float, *, scheduler: str = DEFAULT_SCHEDULER, shard: str | None = None
 ) -> CycleResult:
-    """Decide one cycle over a cluster as it is, and do what was decided.
+    """Run one cycle on the current cluster, and carry out its decisions.
 
     Args:
         cluster: The cluster.
         now: The current time, in seconds since 1970.
-        scheduler: The name by which pods ask for it.
-        shard: Which SchedulingShard's part of the cluster is meant, where there are several.
+        scheduler: The `schedulerName` of its pods.
+        shard: The SchedulingShard to schedule, if there is more than one.
 
     Raises:
-        KeyError: If there is no such shard.
+        KeyError: If the shard does not exist.
     """
     result = CycleResult()
     _group(cluster, scheduler, result)
@@ -78,7 +78,7 @@ def run_cycle(
 
 
 def _group(cluster: Cluster, scheduler: str, result: CycleResult) -> None:
-    """Have every pod that asks for the scheduler belong to a pod group."""
+    """Assign every pod of the scheduler to a pod group."""
     for pod in [one for one in cluster.objects() if one["kind"] == POD]:
         if POD_GROUP_ANNOTATION in annotations_of(pod) or _is_over(pod):
             continue
@@ -152,7 +152,7 @@ def _not_ours_to_give(task: Task, pod: Manifest) -> str | None:
 
 
 def _note(cluster: Cluster, session: Session, result: CycleResult) -> None:
-    """Keep what the engine writes to pod groups, and say at pods why they wait."""
+    """Write the engine's annotations to pod groups, and the pending reasons to pods."""
     for job in session.jobs_of_cycle():
         _keep_times(cluster, job, result)
     for pending in pending_jobs(session):

@@ -23,9 +23,9 @@ class Options:
     """How it runs.
 
     Attributes:
-        scheduler: The name by which pods ask for it.
-        shard: Its part of the cluster, where there are several.
-        period_s: The least time between the starts of two cycles.
+        scheduler: The `schedulerName` of its pods.
+        shard: Its SchedulingShard, if there is more than one.
+        period_s: The minimum time between the starts of two cycles.
         idle_s: A cycle runs after this time even if nothing changed, since some decisions depend on time.
     """
 
@@ -49,13 +49,13 @@ def run(
     Args:
         connection: The API server.
         options: How.
-        leadership: Which lease must be held; None where there is but one scheduler.
-        counters: Takes what happens.
-        say: Takes lines for the log.
-        ended: Set from outside.
+        leadership: The lease that must be held; None for a single scheduler.
+        counters: Receives the counts.
+        say: Writes a line to the log.
+        ended: Set by the caller to stop.
 
     Raises:
-        Unreachable: If the API server does not answer at the start.
+        Unreachable: If the API server does not respond at startup.
     """
     mirror = Mirror(connection)
     mirror.start(_LISTED_S)
@@ -113,7 +113,7 @@ def _lead(leadership: Leadership | None, counters: Counters, say: Callable[[str]
     try:
         counters.is_leader = leadership is None or leadership.is_held(time.time())
     except (Refused, Unreachable) as failed:
-        # Who cannot renew must not decide: another may.
+        # A scheduler that cannot renew the lease must not schedule: another one may be the leader.
         counters.is_leader = False
         say(f"cannot acquire or renew the lease: {failed}")
     if counters.is_leader != was:

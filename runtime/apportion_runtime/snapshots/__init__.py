@@ -1,1 +1,1 @@
-"""A cluster at one moment as text: the documented snapshot format, and the objects that kubectl prints."""
+"""Snapshots as text: the documented snapshot format, and objects as printed by kubectl."""

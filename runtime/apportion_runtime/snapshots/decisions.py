@@ -1,4 +1,4 @@
-"""What a cycle decided, as a document; `docs/snapshot.md` describes it."""
+"""The decisions of a cycle as a document; `docs/snapshot.md` describes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KIND = "Decisions"
 
 
 def decisions_document(session: Session) -> dict[str, Any]:
-    """Return what a cycle decided and why, every list in the order of names."""
+    """Return the decisions of a cycle and their reasons, every list sorted by name."""
     binds = sorted((_placed(session, task) for task in session.decided.binds), key=_name)
     # A pod that waited for a place may have been evicted from there later, or have been given another.
     waiting = {task.uid: task for task in session.decided.pipelines if task.status == PIPELINED}.values()
@@ -46,7 +46,7 @@ def decisions_document(session: Session) -> dict[str, Any]:
 
 
 def pending_document(job: PendingJob) -> dict[str, Any]:
-    """Return why a job waits."""
+    """Return why a job is pending."""
     return {
         "job": job.name,
         "namespace": job.namespace,
@@ -82,7 +82,7 @@ def job_document(session: Session, job: PendingJob) -> dict[str, Any]:
 
 
 def queue_document(session: Session, share: FairShare) -> dict[str, Any]:
-    """Return how a queue comes to its fair share."""
+    """Return the explanation of a queue's fair share."""
     return {
         "apiVersion": API_VERSION,
         "kind": "QueueShareExplanation",

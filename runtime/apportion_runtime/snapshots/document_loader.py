@@ -1,4 +1,4 @@
-"""Texts as objects: JSON or YAML, one document or several, lists taken apart."""
+"""Loads objects from JSON or YAML: one or several documents, with lists expanded."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _DUMPED = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text and the name by which findings speak of it."""
+    """A text and its name in findings."""
 
     name: str
     text: str
 
 
 class LocatedObject(NamedTuple):
-    """An object and where it stands."""
+    """An object and its location."""
 
     data: dict[str, Any]
     place: ObjectLocation
@@ -69,7 +69,7 @@ def load(sources: Sequence[Source]) -> tuple[list[LocatedObject], list[Fault]]:
 
 
 class NotText(Exception):
-    """A text is neither JSON nor YAML: what is wrong, and in which line, 0 where that is not known."""
+    """A text is neither JSON nor YAML: the error, and its line, 0 if unknown."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -140,7 +140,7 @@ def _yaml_documents(text: str) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _ObjectCollector:
-    """Takes the documents of one text apart into the objects of all."""
+    """Collects the objects of all documents of a text."""
 
     name: str
     objects: list[LocatedObject]

@@ -1,4 +1,4 @@
-"""What is wrong with a snapshot: a kind, the object, the place, and what to do about it."""
+"""Faults of a snapshot: kind, object, location and hint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ObjectLocation:
-    """Where an object stands: which text, which document of it, which item of a list, and a value in the object."""
+    """The location of an object: the text, the document in it, the item of a list, and the path of a value in the object."""
 
     source: int
     document: int
@@ -32,9 +32,9 @@ class Fault:
         address: The object: `pod research/train-0`.
         message: One lower-case clause with the values.
         hint: What to do, in the imperative.
-        place: Where it stands; None where the text as a whole is meant.
+        place: The location; None for the text as a whole.
         file: The name of the text, once it is located.
-        line: The line, counted from 1; 0 where it is not known.
+        line: The line, from 1; 0 if unknown.
     """
 
     kind: str
@@ -62,7 +62,7 @@ IGNORED_VALUE = "ignored-value"
 UNKNOWN_SELECTOR = "unknown-device-selector"
 
 ERRORS = frozenset((UNREADABLE, QUANTITY, NEGATIVE, DUPLICATE, CYCLE))
-"""Faults with which no cycle can be decided. With all others the engine goes on, and so does the simulation."""
+"""Faults that prevent a cycle. With all others, the engine and the simulation continue."""
 
 KINDS = (
     UNREADABLE, QUANTITY, NEGATIVE, DUPLICATE, CYCLE, UNKNOWN_QUEUE, UNKNOWN_NODE, UNKNOWN_GROUP, UNKNOWN_SUB_GROUP,
@@ -71,5 +71,5 @@ KINDS = (
 
 
 def has_errors(faults: Sequence[Fault]) -> bool:
-    """Tell whether any fault keeps a cycle from being decided."""
+    """Tell whether any fault prevents a cycle."""
     return any(fault.kind in ERRORS for fault in faults)

@@ -72,7 +72,7 @@ def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard:
         shard: Which SchedulingShard's part of the cluster is meant, where the texts have several.
 
     Raises:
-        KeyError: If there is no such shard.
+        KeyError: If the shard does not exist.
     """
     found, faults = load(sources)
     documents = [each for each in found if is_snapshot(each.data)]

@@ -1,4 +1,4 @@
-"""From a workload to its pods, as its operator makes them: one module for kinds that are alike, and a table."""
+"""From a workload to its pods, as its operator creates them: one module for similar kinds, and a table."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ EXPANDERS: Mapping[tuple[str, str], Callable[[Manifest], Expansion]] = {
 
 
 def expand(workload: Manifest) -> Expansion:
-    """Return what a workload comes to.
+    """Return the expansion of a workload.
 
     Raises:
-        KeyError: If nothing is known of its kind.
-        GroupingError: If its operator refuses it.
+        KeyError: If its kind is not supported.
+        GroupingError: If its operator rejects it.
     """
     return EXPANDERS[kind_of(workload)](workload)

@@ -1,4 +1,4 @@
-"""What a workload comes to: the objects between it and its pods, and a slot for each pod that it wants."""
+"""The expansion of a workload: the objects between it and its pods, and a slot for each required pod."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ending(Enum):
 
 
 class PodReplacement(Enum):
-    """When a lost pod is made anew: at once, when it is gone (under its old name or another), or never."""
+    """When a lost pod is recreated: immediately, when it is gone (under its old name or another), or never."""
 
     AT_ONCE = "at once"
     WHEN_GONE = "when gone"
@@ -29,7 +29,7 @@ class PodReplacement(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A pod that is wanted. `owner` is the kind and the name of its owner among the objects of the workload."""
+    """A required pod. `owner` is the kind and the name of its owner among the objects of the workload."""
 
     key: str
     spec: Mapping[str, Any]
@@ -37,16 +37,16 @@ class Slot:
     annotations: Mapping[str, str]
     owner: tuple[str, str] | None
     is_worker: bool = True
-    """Whether the work goes faster with it; a head or launcher only has to be there."""
+    """Whether it contributes to the work rate; a head or launcher only has to be running."""
     comes_last: bool = False
-    """Whether it is wanted only once all others have been ready together: what submits the work to them."""
+    """Whether it is created only once all others are ready, as a submitter is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
     """The objects between a workload and its pods, owners first, and the pods.
 
-    Owner references of `children` name no uid: who creates them knows it. `status` belongs into the workload's own.
+    Owner references of `children` have no uid, which their creator adds. `status` belongs to the workload's status.
     `at_once` is how many slots have a pod at a time; None is all. Where the work is `submitted`, it begins once all
     pods have been ready together, and the one that submits it, if there is one. `last_child` owns that pod.
     """
@@ -69,7 +69,7 @@ def slot(
     *,
     is_worker: bool = True,
 ) -> Slot:
-    """Return a slot for a pod of a template, with labels in place of its own."""
+    """Return a slot for a pod of a template, with replaced labels."""
     metadata = template.get("metadata") or {}
     spec = defaulted(template.get("spec") or {})
     return Slot(
@@ -83,7 +83,7 @@ def slot(
 
 
 def defaulted(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a pod's spec as the API server keeps it: a container that asks for nothing asks for its limits."""
+    """Return a pod's spec as the API server stores it: requests default to limits."""
     if all(_asks_for_its_limits(container) for container in spec.get("containers") or ()):
         return spec
     containers = [

@@ -20,7 +20,7 @@ _JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def expand_pod(workload: Manifest) -> Expansion:
-    """Return the pod itself, which nobody makes anew."""
+    """Return the pod itself, which is never recreated."""
     only = Slot("", defaulted(workload["spec"]), labels_of(workload), annotations_of(workload), None)
     return Expansion((only,), Ending.EACH, PodReplacement.NEVER)
 

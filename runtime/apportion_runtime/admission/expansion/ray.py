@@ -1,4 +1,4 @@
-"""Ray clusters, and the jobs and services that have one, as KubeRay makes their pods.
+"""The pods that KubeRay creates for Ray clusters, jobs and services.
 
 A RayJob's work is submitted once its cluster is ready: by a pod of a Job, by the operator, or by a container beside the
 head. Source: KubeRay 1.7, ray-operator/controllers/ray (common/pod.go, common/job.go, rayjob_controller.go).
@@ -21,7 +21,7 @@ _SUBMITTER: Mapping[str, Any] = {
     "name": "ray-job-submitter",
     "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}},
 }
-"""The container that submits where nobody says another: KubeRay's GetDefaultSubmitterContainer."""
+"""The default submitter container: KubeRay's GetDefaultSubmitterContainer."""
 
 
 def expand_cluster(workload: Manifest) -> Expansion:
@@ -37,7 +37,7 @@ def expand_service(workload: Manifest) -> Expansion:
 
 
 def submission_mode(ray_job: Manifest) -> str:
-    """Return how the work of a RayJob is submitted; a Job does it unless something else is said."""
+    """Return the submission mode of a RayJob; the default is a Job."""
     return text(ray_job, "spec", "submissionMode") or BY_JOB
 
 
@@ -48,10 +48,10 @@ def submitter_of(ray_job: Manifest) -> Mapping[str, Any]:
 
 
 def expand_ray_job(workload: Manifest) -> Expansion:
-    """Return the pods of the job's cluster, and the one that submits its work, which its operator makes last.
+    """Return the pods of the job's cluster, and the submitter pod, which its operator creates last.
 
     Raises:
-        GroupingError: If its work is submitted in a way of which nothing is known.
+        GroupingError: If its submission mode is not supported.
     """
     mode = submission_mode(workload)
     if nested(workload, "spec", "clusterSelector") or not nested(workload, "spec", "rayClusterSpec"):

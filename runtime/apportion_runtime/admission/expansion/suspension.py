@@ -1,4 +1,4 @@
-"""Workloads that are held back: where each kind says that it is suspended, so that its operator makes no pods.
+"""Suspension of workloads: the field of each kind that keeps its operator from creating pods.
 
 Source: batch/v1 Job, ray.io/v1 RayJob and RayCluster, jobset.x-k8s.io/v1alpha2, kubeflow.org/v1 (runPolicy),
 trainer.kubeflow.org/v1alpha1.
@@ -24,18 +24,18 @@ _SUSPEND: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 
 def can_suspend(workload: Manifest) -> bool:
-    """Tell whether a workload is of a kind that can be held back."""
+    """Tell whether the kind of a workload can be suspended."""
     return kind_of(workload) in _SUSPEND
 
 
 def is_suspended(workload: Manifest) -> bool:
-    """Tell whether a workload is held back."""
+    """Tell whether a workload is suspended."""
     path = _SUSPEND.get(kind_of(workload))
     return path is not None and bool(nested(workload, *path))
 
 
 def with_suspended(workload: Manifest, *, suspended: bool) -> dict[str, Any]:
-    """Return a workload held back, or released. Raises `KeyError` for a kind that cannot be."""
+    """Return a workload suspended, or resumed. Raises `KeyError` for a kind that cannot be suspended."""
     return _with(workload, _SUSPEND[kind_of(workload)], suspended)
 
 

@@ -45,17 +45,17 @@ GROUPERS: Mapping[tuple[str, str], Grouper] = {
     ("jobset.x-k8s.io", "JobSet"): group_jobset,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): group_leader_worker_set,
 }
-"""By API group and kind of the top owner; every other kind is grouped by default."""
+"""Groupers by API group and kind of the top owner; every other kind has the default grouper."""
 
 SKIPPED = frozenset((("trainer.kubeflow.org", "TrainJob"), ("argoproj.io", "Workflow")))
-"""Top owners that only wrap another: the one below is asked, with the labels and annotations of both."""
+"""Top owners that only wrap another owner: the wrapped one is grouped, with the labels and annotations of both."""
 
 
 def group(pod: Manifest, objects: Objects, *, scheduler: str = DEFAULT_SCHEDULER) -> Grouping | None:
     """Return the pod group of a pod; None where the engine leaves grouping to others.
 
     Raises:
-        GroupingError: If none can be made; the pod waits until its owners are mended.
+        GroupingError: If none can be created; the pod waits until its owners are corrected.
     """
     if nested(pod, "spec", "schedulerName") != scheduler:
         return None
@@ -75,7 +75,7 @@ def owners_of(pod: Manifest, objects: Objects) -> Owners:
     """Return the owners of a pod, its own first.
 
     Raises:
-        GroupingError: If one is not there, or has several itself.
+        GroupingError: If an owner does not exist, or has several owners itself.
     """
     found: list[Manifest] = []
     references = nested(pod, "metadata", "ownerReferences") or ()

@@ -1,4 +1,4 @@
-"""What holds for every kind: one pod group for the top owner, a minimum of one pod, and what labels say.
+"""The default grouper: one pod group for the top owner, a minimum of one pod, and settings from labels.
 
 Source: pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go at d5bc503a.
 """
@@ -72,7 +72,7 @@ def group_name(owner: Manifest) -> str:
 
 
 def queue_of(owner: Manifest, pod: Manifest) -> str:
-    """Return the queue that the labels of the owner, or else of the pod, name; empty where they name none."""
+    """Return the queue from the labels of the owner, or else of the pod; empty if there is none."""
     for made in (owner, pod):
         if QUEUE_LABEL in labels_of(made):
             return labels_of(made)[QUEUE_LABEL]
@@ -82,7 +82,7 @@ def queue_of(owner: Manifest, pod: Manifest) -> str:
 
 
 def priority_class(owners: Owners, pod: Manifest, objects: Objects, default: str) -> str:
-    """Return the class that the first owner with one that exists, or the pod beside it, names."""
+    """Return the priority class of the pod, or of the first owner with an existing one."""
     for owner in owners:
         name = (
             labels_of(owner).get(PRIORITY_CLASS_LABEL)
@@ -95,7 +95,7 @@ def priority_class(owners: Owners, pod: Manifest, objects: Objects, default: str
 
 
 def constraint_of(said: Callable[[str], str | None]) -> Constraint | None:
-    """Return the constraint that annotations say."""
+    """Return the topology constraint from annotations."""
     found = [said(key) or "" for key in (TOPOLOGY_ANNOTATION, REQUIRED_LEVEL_ANNOTATION, PREFERRED_LEVEL_ANNOTATION)]
     return Constraint(*found) if any(found) else None
 

@@ -1,4 +1,4 @@
-"""What the engine's pod grouper decides about a pod: its pod group, and its part of it."""
+"""The decision of the engine's pod grouper about a pod: its pod group and sub-group."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from apportion_runtime.admission.objects import Manifest
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Levels of a topology at which pods shall stand together."""
+    """A topology constraint: the levels at which pods are placed together."""
 
     topology: str
     required: str = ""
     preferred: str = ""
 
     def manifest(self) -> dict[str, str]:
-        """Return it as the API writes it."""
+        """Return it as in the API."""
         made = {
             "topology": self.topology,
             "requiredTopologyLevel": self.required,
@@ -29,7 +29,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sub-group: `min_parts` where there are parts below it, otherwise `min_members` pods."""
+    """A sub-group: `min_parts` if it has sub-groups, otherwise `min_members` pods."""
 
     name: str
     min_members: int = 0
@@ -38,7 +38,7 @@ class Part:
     constraint: Constraint | None = None
 
     def manifest(self) -> dict[str, Any]:
-        """Return it as the API writes it."""
+        """Return it as in the API."""
         made: dict[str, Any] = {"name": self.name}
         if self.parent:
             made["parent"] = self.parent
@@ -74,6 +74,6 @@ class Grouping:
     """Whether the queue was said, and is not the default of those that say none."""
 
     def with_parts(self, parts: Sequence[Part], sub_group: str) -> Grouping:
-        """Return it with sub-groups; a pod whose sub-group is none of them has none."""
+        """Return it with sub-groups; a pod with any other sub-group gets none."""
         known = any(part.name == sub_group for part in parts)
         return replace(self, parts=tuple(parts), sub_group=sub_group if known else "")

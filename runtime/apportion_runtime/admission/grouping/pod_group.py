@@ -1,4 +1,4 @@
-"""The PodGroup object of a grouping, and what becomes of one that is there already.
+"""The PodGroup object of a grouping, and the update of an existing one.
 
 Source: pkg/podgrouper/podgroup/handler.go at d5bc503a.
 """
@@ -13,7 +13,7 @@ from apportion_runtime.admission.objects import Manifest, labels_of, name_of, ui
 
 
 def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
-    """Return the object; of the one before stay the queue and whatever the scheduler wrote."""
+    """Return the object; the queue and the scheduler's annotations of an existing one are kept."""
     spec: dict[str, Any] = {"queue": made.queue, "priorityClassName": made.priority_class}
     said = {
         "preemptibility": made.preemptibility,

@@ -1,13 +1,13 @@
-"""Why a cycle decided as it did: pure functions over a session whose actions have run, which leave it as it is.
+"""Explanations of a cycle's decisions: pure functions over a session whose actions have run, which do not change it.
 
 | question | entry point | record |
 |---|---|---|
 | why does a job wait | `pending.why_pending(session, job)`, `pending.pending_jobs(session)` | `PendingJob` |
 | why is a pod evicted | `evictions.evictions(session)` | `Eviction` |
 | how does a queue come to its fair share | `fair_share.fair_share(session, queue)` | `FairShare` |
-| what does the engine itself note | `job.fit_errors`, `job.task_errors` | `JobFitError`, `TaskFitErrors` |
+| what fit errors does the engine record | `job.fit_errors`, `job.task_errors` | `JobFitError`, `TaskFitErrors` |
 
-Records are frozen; `lines` is their text, to be broken to a width by `text.wrapped`, and `documents.document` makes plain
-values of them for JSON. Amounts are in vector units: millicores, bytes, devices; -1 is no bound.
-What the engine notes is written while the cycle runs (`core.reasons`), word for word (`fit_errors`, `node_reasons`).
+Records are frozen; `lines` is their text, to be broken to a width by `text.wrapped`, and `documents.document` makes
+plain values of them for JSON. Amounts are in vector units: millicores, bytes, devices; -1 is no bound. What the
+engine notes is written while the cycle runs (`core.reasons`), word for word (`fit_errors`, `node_reasons`).
 """

@@ -1,4 +1,4 @@
-"""Try once more to place a job in a finished session, see if it fails, and take everything back."""
+"""Retry the placement of a job in a finished session, and roll everything back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apportion_runtime.core.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A pod that no node took, after `n_placed` others of its part of the job found one."""
+    """A pod that fits on no node, after `n_placed` other pods of its sub-group were placed."""
 
     task: Task
     n_placed: int
@@ -24,7 +24,7 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How it went: whether the job's next step found its places, the engine's notes, and the pods that found none."""
+    """The result: whether the job's next step was placed, the engine's fit errors, and the unplaced pods."""
 
     succeeded: bool
     errors: tuple[JobFitError, ...]
@@ -32,12 +32,12 @@ class Attempt:
 
 
 def attempt(session: Session, job: Job, *, bounded: bool = True) -> Attempt:
-    """Place the next step of a job as the allocate action would, and take it back.
+    """Place the next step of a job as the allocate action would, and roll it back.
 
     Args:
         session: A session whose actions have run; it is left as it was.
         job: The job.
-        bounded: Whether the bounds of queues hold.
+        bounded: Whether limits and quotas of queues are enforced.
     """
     unplaced: list[Unplaced] = []
 

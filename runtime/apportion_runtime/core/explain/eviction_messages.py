@@ -1,4 +1,4 @@
-"""The engine's own sentence about an eviction, as its events have it.
+"""The engine's message about an eviction, as in its events.
 
 Source: pkg/scheduler/actions/utils/action.go (GetMessageOfEviction), api/unschedule_info.go.
 """
@@ -18,7 +18,7 @@ from apportion_runtime.core.task import Task
 
 
 def eviction_message(session: Session, action: str, task: Task, by: Job | None, taking: EvictionSet | None) -> str:
-    """Return what the engine says to a victim; amounts are those before anybody was evicted."""
+    """Return the engine's message for a victim; amounts are those before the evictions."""
     pod, job = f"{task.pod.namespace}/{task.pod.name}", session.jobs[task.job]
     if by is None or taking is None:
         return _of_stale_gang(pod, task, job)

@@ -1,8 +1,8 @@
-"""Why pods are evicted: who asked, which rule allowed it, and what the queues held before and after.
+"""Why pods are evicted: the beneficiary, the rule, and the usage of the queues before and after.
 
-Entry point: `evictions(session)`, in the order in which they were decided. Queues are compared where the two sides meet:
-the first level from the root at which they differ. Pods that were moved, to make room, are evicted too, and have a place
-elsewhere that they wait for.
+Entry point: `evictions(session)`, in the order in which they were decided. Queues are compared at the first level
+from the root at which their ancestors differ. Pods moved by consolidation are evicted too, and pipelined on another
+node.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OVER_FAIR_SHARE, OVER_QUOTA, MOVED, LOWER_PRIORITY, STALE, ALLOWED = (
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A queue's numbers: cpu (millicores), memory (bytes), gpu (devices); -1 is no bound."""
+    """A queue's numbers: cpu (millicores), memory (bytes), gpu (devices); -1 is unlimited."""
 
     queue: str
     quota: Quantities
@@ -56,14 +56,14 @@ class Eviction:
         name: Its name with namespace.
         job: Its job's name.
         queue: Its queue.
-        node: Where it stands.
-        action: The action that decided it.
-        for_job: The job that gets room, with namespace; None for gangs that are stale.
+        node: Its node.
+        action: The action that evicted it.
+        for_job: The beneficiary with namespace; None for stale gangs.
         for_queue: That job's queue.
         rule: Which rule allowed it, one of the constants above.
-        because: The rule with its numbers.
-        message: What the engine says in its event.
-        moved_to: The node where it waits for a new place.
+        because: The explanation of the rule, with numbers.
+        message: The message of the engine's event.
+        moved_to: The node on which it is pipelined.
         victim: The victim's side where both meet, and
         beneficiary: the other; both None inside one queue.
     """
@@ -141,7 +141,7 @@ def _stale(session: Session, task: Task, job: Job) -> str:
 
 
 def _over(session: Session, queue: str, by: Job, taking: EvictionSet) -> tuple[str, str] | None:
-    """Return the rule of reclaim that held for a victim's queue before anybody was evicted."""
+    """Return the reclaim rule that applied to a victim's queue before the evictions."""
     _, theirs = siblings(session.shares.queues, by.queue, queue)
     before = taking.before.get(theirs.name, accounted(theirs.allocated))
     for rule, bounds in ((OVER_FAIR_SHARE, theirs.allocatable), (OVER_QUOTA, theirs.deserved)):

@@ -1,7 +1,7 @@
-"""How a queue comes to its fair share: level by level from the root, resource by resource, step by step.
+"""The fair share of a queue, explained step by step for each level from the root and each resource.
 
-Entry point: `fair_share(session, queue)`. The division is done again, with its steps recorded, from what queues asked
-for when the session opened; the session is not changed.
+Entry point: `fair_share(session, queue)`. The division is repeated with its steps recorded, from the requests when
+the session was opened; the session is not changed.
 
 Source: pkg/scheduler/plugins/proportion/resource_division.
 """
@@ -21,14 +21,14 @@ DESERVED, SURPLUS, REMAINDER = "deserved", "surplus", "remainder"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a queue was given at once.
+    """A step of the division: the amount that a queue received.
 
     Attributes:
         phase: `deserved`, `surplus` or `remainder`.
         round: Of the surplus, from 1; 0 in the other phases.
         amount: In the resource's unit: millicores, bytes, devices.
-        left: What there was to give among all of the queue's priority as the round began; 0 in the other phases.
-        part: The queue's part of it by weight and past use, in [0, 1].
+        left: The amount left for queues of the same priority at the start of the round; 0 in the other phases.
+        part: The queue's part of it by weight and past usage, in [0, 1].
     """
 
     phase: str
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """One resource of one level, as a queue sees it; amounts in the resource's unit, -1 is no bound.
+    """The division of one resource on one level, for a queue; amounts in the resource's unit, -1 is unlimited.
 
     Attributes:
         resource: `cpu`, `memory` or `gpu`.
@@ -52,10 +52,10 @@ class Division:
         priority: See quota.
         usage: See quota.
         siblings_weight: Sum of the weights of all siblings of its priority.
-        k_value: How strongly past use counts.
-        steps: What it was given, in order.
-        fair: The result.
-        left: What nobody took.
+        k_value: How strongly past usage counts.
+        steps: The steps, in order.
+        fair: The fair share.
+        left: The undivided rest.
     """
 
     resource: str
@@ -75,7 +75,7 @@ class Division:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A queue of the path, below its parent (None: the cluster)."""
+    """A queue on the path, with its parent (None: the cluster)."""
 
     queue: str
     parent: str | None
@@ -102,10 +102,10 @@ class FairShare:
 
 
 def fair_share(session: Session, queue: str) -> FairShare:
-    """Return how a queue comes to its fair share.
+    """Return the explanation of a queue's fair share.
 
     Raises:
-        KeyError: If the session has no such queue, or leaves it out because one above it is missing.
+        KeyError: If the queue does not exist, or is ignored because an ancestor is missing.
     """
     shares = session.shares
     levels: list[Level] = []

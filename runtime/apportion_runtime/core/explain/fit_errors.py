@@ -1,4 +1,4 @@
-"""What the engine notes about a job, or a pod, that it could not place; and how it writes it down.
+"""The engine's fit errors of unschedulable jobs and pods, and their messages.
 
 Source: pkg/scheduler/api/common_info/job_errors.go, pod_errors.go; pkg/apis/scheduling/v2alpha2/podgroup_types.go.
 """
@@ -27,11 +27,11 @@ class JobFitError:
     """One reason why a job was not placed.
 
     Attributes:
-        reason: The engine's word: `OverLimit`, `NonPreemptibleOverQuota`, `PodSchedulingErrors`, …
+        reason: The engine's reason: `OverLimit`, `NonPreemptibleOverQuota`, `PodSchedulingErrors`, …
         messages: Sentences.
-        detailed: The same in detail; empty where `messages` say it all.
-        sub_group: The part of the job concerned.
-        node_group: The domain of a topology concerned; empty for other errors.
+        detailed: The detailed messages; empty if `messages` are complete.
+        sub_group: The sub-group concerned.
+        node_group: The topology domain concerned; empty for other errors.
     """
 
     reason: str
@@ -55,7 +55,7 @@ def simple(reason: str, message: str) -> JobFitError:
 
 
 def detailed_text(errors: Sequence[JobFitError]) -> str:
-    """Return all that is known, as the engine's events have it: a line each, in alphabetical order."""
+    """Return all errors as in the engine's events: one line each, in alphabetical order."""
     return f"\n{_reason(errors)}." + "".join(sorted(f"\n{error.detailed_message}." for error in errors))
 
 
@@ -65,13 +65,13 @@ def _reason(errors: Sequence[JobFitError]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskFitErrors:
-    """Why no node took a pod: how many nodes gave each reason, over all attempts; or an error that is none of a node."""
+    """Why a pod fits on no node: the number of nodes for each reason, over all attempts, or an error that does not concern nodes."""
 
     error: str = ""
     reason_counts: Mapping[str, int] = field(default_factory=dict)
 
     def plus(self, later: TaskFitErrors) -> TaskFitErrors:
-        """Return the errors of this attempt and a later one; the first error that is none of a node stays."""
+        """Merge the errors of a later attempt; the first error that does not concern nodes is kept."""
         counts = dict(self.reason_counts)
         for reason, count in later.reason_counts.items():
             counts[reason] = counts.get(reason, 0) + count
@@ -86,7 +86,7 @@ class TaskFitErrors:
 
 
 def lacking_in_domain(domain: str, asked: Vector, free: Vector, index: ResourceIndex) -> tuple[list[str], list[str]]:
-    """Return what a domain of a topology has too little of: in short, and with the amounts."""
+    """Return the insufficient resources of a topology domain: in short, and with the amounts."""
     short: list[str] = []
     detailed: list[str] = []
     for r, name in enumerate(index.names):
@@ -114,6 +114,6 @@ def _lacks(domain: str, name: str, wanted: str, there: str, *, noun: str = "reso
 
 
 def add(errors: dict[str, TaskFitErrors], uid: str, more: TaskFitErrors) -> None:
-    """Note errors of a pod beside those noted before."""
+    """Add errors of a pod to those recorded before."""
     known = errors.get(uid)
     errors[uid] = more if known is None else known.plus(more)

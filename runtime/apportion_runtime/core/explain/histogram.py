@@ -1,6 +1,6 @@
-"""Why no node takes a pod: how many nodes fail for which reason, each counted once, by the first reason that holds.
+"""Why no node fits a pod: the number of nodes by reason, each counted once by its first reason.
 
-First come reasons that no eviction changes, then what is lacking, then what lies in the pods that run there.
+The order is: reasons that no eviction changes, insufficient resources, reasons that depend on running pods.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _NOW = {
 
 @dataclass(frozen=True, slots=True)
 class NodeCount:
-    """Nodes that fail for one reason; `small` of them would fail even if nothing ran on them."""
+    """Nodes that fail for one reason; `small` of them would fail even without running pods."""
 
     reason: str
     n: int
@@ -73,7 +73,7 @@ class NodeCount:
 
 @dataclass(frozen=True, slots=True)
 class NodeHistogram:
-    """All nodes that were considered, by reason, the commonest first."""
+    """All considered nodes by reason, the most frequent first."""
 
     n_nodes: int
     counts: tuple[NodeCount, ...]
@@ -94,7 +94,7 @@ class NodeHistogram:
 
 
 def histogram(session: Session, task: Task, nodes: Indices) -> NodeHistogram:
-    """Return why some nodes refuse a pod as things stand now."""
+    """Return why some nodes currently do not fit a pod."""
     left, counts = nodes, list[NodeCount]()
 
     def take(reason: str, refusing: Mask, small: Mask | None = None) -> None:
@@ -122,7 +122,7 @@ def histogram(session: Session, task: Task, nodes: Indices) -> NodeHistogram:
 
 
 def _unchangeable(session: Session, task: Task) -> Iterator[tuple[str, Mask]]:
-    """Yield the nodes that refuse for good, reason by reason; pods with the same words share what is found."""
+    """Yield the nodes that no eviction makes fit, by reason; pods with the same constraints share the result."""
     if not session.predicates.is_on:
         return
     nodes, pod = session.nodes, task.pod
@@ -152,7 +152,7 @@ def _resources(session: Session, task: Task) -> list[tuple[str, list[int]]]:
 
 
 def _fits(session: Session, task: Task, free: np.ndarray, nodes: Indices, columns: list[int]) -> Mask:
-    """Tell on which nodes a pod would fit if all but some resources were unbounded."""
+    """Tell on which nodes a pod would fit if all other resources were unlimited."""
     generous = np.full_like(free, np.inf)
     generous[:, columns] = free[:, columns]
     if GPU not in columns:

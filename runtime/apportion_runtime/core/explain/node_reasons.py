@@ -1,11 +1,11 @@
-"""Why each node refuses a pod, in the engine's words and its order: what is lacking, then predicate by predicate.
+"""Why each node does not fit a pod, with the engine's messages and in its order: insufficient resources, then
+predicates.
 
-Nodes are looked at together, as arrays, as far as the reasons depend on nodes and pods alone; one by one are asked only
-those that refuse for what runs on them.
+Reasons that depend only on nodes and the pod are evaluated as arrays; the others node by node.
 
 Source: pkg/scheduler/framework/session.go (FittingNode), api/node_info/node_info.go (FittingError,
-PredicateByNodeResourcesType), api/common_info/pod_errors.go, plugins/predicates, plugins/dynamicresources, plugins/numa;
-Kubernetes' TaintToleration, NodeAffinity, NodePorts, InterPodAffinity.
+PredicateByNodeResourcesType), api/common_info/pod_errors.go, plugins/predicates, plugins/dynamicresources,
+plugins/numa; Kubernetes' TaintToleration, NodeAffinity, NodePorts, InterPodAffinity.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MOST_KEPT = 64
 
 
 class _Shortfall:
-    """What nodes have too little of for a pod: a row for each node, a column for each text; and the sums over nodes."""
+    """The insufficient resources of nodes for a pod: a row for each node, a column for each message; and the sums over nodes."""
 
     __slots__ = ("counts", "is_roomy", "is_short", "lacks", "n_roomy", "n_short", "n_with", "texts")
 
@@ -59,7 +59,7 @@ class _Shortfall:
         self.counts = {text: n for text, n in zip(self.texts, self.n_with.tolist(), strict=True) if n}
 
     def put(self, rows: Indices, other: _Shortfall) -> None:
-        """Take over the rows of nodes that changed."""
+        """Update the rows of changed nodes."""
         self.n_with += other.n_with - self.lacks[rows].sum(axis=0)
         self.n_short += other.n_short - int(self.is_short[rows].sum())
         self.n_roomy += other.n_roomy - int(self.is_roomy[rows].sum())
@@ -81,9 +81,9 @@ class NodeReasons:
         self._kept: dict[object, tuple[int, _Shortfall]] = {}
 
     def count(self, task: Task, nodes: Indices) -> Counts | None:
-        """Return how many of some nodes give each reason, None if no node refuses.
+        """Return the number of nodes by reason; None if every node fits.
 
-        A node may refuse for several reasons, or without one: a device that is lacking by a claim is not named.
+        A node may have several reasons, or none: a device missing for a claim is not reported.
         """
         lacking = self._what_lacks(task) if nodes is self._session.nodes.all else _lacking(self._session, task, nodes)
         counts = lacking.counts
@@ -93,7 +93,7 @@ class NodeReasons:
         return counts if counts or lacking.n_short else None
 
     def _what_lacks(self, task: Task) -> _Shortfall:
-        """Return what all nodes lack: computed again for those alone that changed since the like was asked."""
+        """Return the insufficient resources of all nodes; only nodes that changed since the last call are recomputed."""
         session, table = self._session, self._session.nodes
         key = (task.shape, task.gpu_devices)
         at, known = self._kept.pop(key, (0, None))
@@ -137,7 +137,7 @@ class NodeReasons:
         if not session.keeps_shares or not len(nodes):
             return nodes
         job = session.jobs[task.job]
-        # What a pod counts for depends on the node's device memory alone.
+        # The charged request depends only on the node's device memory.
         memories, groups = np.unique(session.nodes.gpu_memory[nodes], return_inverse=True)
         left = np.ones(len(nodes), dtype=bool)
         for number in range(len(memories)):
@@ -152,7 +152,7 @@ class NodeReasons:
         return nodes[left]
 
     def _static(self, key: object, texts: Callable[[int], tuple[str, ...]], nodes: Indices, counts: Counts) -> Indices:
-        """Count what nodes say for good, and return those that say nothing."""
+        """Count the reasons that no eviction changes, and return the nodes without one."""
         if not len(nodes):
             return nodes
         known = self._codes.get(key)
@@ -166,7 +166,7 @@ class NodeReasons:
 
 
 def now(session: Session, task: Task, i: int, state: AffinityState | None) -> str | None:
-    """Return the reason of one node that lies in what runs on it, or None."""
+    """Return the reason of a node that depends on its running pods, or None."""
     predicates, node = session.predicates, session.nodes.nodes[i]
     if predicates.is_on:
         if task.kind == MIG and i in session.nodes.legacy_mig:
@@ -195,7 +195,7 @@ def now(session: Session, task: Task, i: int, state: AffinityState | None) -> st
 
 
 def _of_pod_constraints(session: Session, task: Task, i: int) -> tuple[str, ...]:
-    """Return what a node says to a pod's own words, and of itself."""
+    """Return the reason of a node that depends only on the node and the pod's constraints."""
     node = session.nodes.nodes[i]
     if not session.nodes.ready[i]:
         return (UNSCHEDULABLE,) * node.unschedulable + (NOT_READY,) * (not node.ready)
@@ -218,11 +218,11 @@ def _coded(n: int, texts: Callable[[int], tuple[str, ...]]) -> _Codes:
 
 
 def _lacking(session: Session, task: Task, nodes: Indices) -> _Shortfall:
-    """Return what some nodes have too little of for a pod."""
+    """Return the insufficient resources of some nodes for a pod."""
     table = session.nodes
     idle = table.idle[nodes]
     fitting = fits(table, task, idle + table.releasing[nodes], nodes)
-    # A node that has enough idle gives no reason, even where others wait for what it releases.
+    # A node with enough idle resources has no reason, even if its releasing resources are taken.
     silent = fits(table, task, idle, nodes)
     if task.shares_gpu:
         silent |= (task.request <= idle).all(axis=1) & _whole_or_part(session, task, nodes)

@@ -1,7 +1,7 @@
-"""Why jobs wait at the end of a cycle: for each the reasons in order, those first that would have to go first.
+"""Why jobs are pending at the end of a cycle: the reasons of each, the first obstacle first.
 
-Entry points: `pending_jobs(session)` for all, `why_pending(session, job)` for one. They look at the session as the cycle
-left it; where a job would find room by then, the engine's note of its time is given.
+Entry points: `pending_jobs(session)` for all, `why_pending(session, job)` for one. They use the session at the end of
+the cycle; if a job would fit by then, the engine's earlier fit error is given.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from apportion_runtime.core.task import NO_NODE
 
 @dataclass(frozen=True, slots=True)
 class PendingJob:
-    """A job with pods that wait.
+    """A job with pending pods.
 
     Attributes:
         job: Its id.
         name: Its name, with `namespace`.
         namespace: See name.
         queue: Its queue.
-        n_pending: Pods that wait; those that wait for a release included.
-        n_running: Pods that hold a place.
-        reasons: Why, the nearest first.
-        noted: What the engine notes about the job, in its own words; empty if nothing.
+        n_pending: Pending pods, including pipelined ones.
+        n_running: Placed pods.
+        reasons: The reasons, the first obstacle first.
+        noted: The engine's fit errors of the job; empty if there are none.
     """
 
     job: str
@@ -64,14 +64,14 @@ class PendingJob:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The explanation as text, a reason a line."""
+        """The explanation as text, one reason per line."""
         running = f", {self.n_running} placed" if self.n_running else ""
         head = f"job {self.namespace}/{self.name} in queue {self.queue}: {self.n_pending} pending{running}"
         return head, *(f"  {number}. {reason.text}" for number, reason in enumerate(self.reasons, start=1))
 
 
 def pending_jobs(session: Session) -> Iterator[PendingJob]:
-    """Yield every job with pods that wait, in the snapshot's order."""
+    """Yield every job with pending pods, in the snapshot's order."""
     running = _running_jobs(session)
     for job in session.jobs.values():
         if _waits(job):
@@ -79,7 +79,7 @@ def pending_jobs(session: Session) -> Iterator[PendingJob]:
 
 
 def why_pending(session: Session, job: Job) -> PendingJob:
-    """Return why a job waits; without reasons where it does not."""
+    """Return why a job is pending; without reasons if it is not."""
     return _why_pending(session, job, _running_jobs(session))
 
 
@@ -87,7 +87,7 @@ _Running = Mapping[str, Sequence[Job]]
 
 
 def _running_jobs(session: Session) -> _Running:
-    """Return the jobs that hold places, by queue."""
+    """Return the running jobs by queue."""
     found: dict[str, list[Job]] = {}
     for job in session.jobs.values():
         if job.n_active_allocated and session.shares.holds_jobs_of(job.queue):
@@ -127,7 +127,7 @@ def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingR
         return
     if not job.n_pending:
         return
-    # What the last search for victims asked for is still remembered, pods that then were evicted included.
+    # The job still caches the pods of the last victim search, including pods evicted since.
     waiting = next(task for task in job.tasks.values() if task.status == PENDING)
     job.update_status(waiting, PENDING)
     tasks = job.tasks_to_allocate(real=True)
@@ -208,7 +208,7 @@ def _no_room(job: Job, tried: Attempt) -> Iterator[PendingReason]:
     if topology or other:
         yield NoDomain(tuple(error.detailed_message for error in (*other, *topology)))
     if tried.unplaced:
-        # Of several domains, or parts, the one in which most pods found a place.
+        # Of several domains or sub-groups, the one with the most placed pods.
         best = max(tried.unplaced, key=lambda unplaced: unplaced.n_placed)
         pod_set = job.pod_sets[best.task.pod_set]
         n_needed = max(pod_set.min_available - pod_set.n_allocated, 1)
@@ -219,7 +219,7 @@ _BOUNDS = (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA)
 
 
 def _no_victims(session: Session, job: Job, running: _Running) -> Iterator[PendingReason]:
-    """Yield why the actions that evict did nothing for a job, in their order."""
+    """Yield why the evicting actions found no solution for a job, in their order."""
     actions, now = session.settings.actions, session.now
     if not {"reclaim", "preempt", "consolidation"} & set(actions) or not session.settings.generators:
         return
@@ -243,7 +243,7 @@ def _scattered(session: Session, job: Job) -> Iterator[Scattered]:
 
 
 def why_no_reclaim(session: Session, job: Job) -> OverFairShare | None:
-    """Return the share that forbids a job to reclaim; None if it may, and if its session or its own state rules it out."""
+    """Return the share that prevents a job from reclaiming; None if it may reclaim, or if reclaim does not apply to it."""
     asks = "reclaim" in session.settings.actions and session.keeps_shares and session.shares.holds_jobs_of(job.queue)
     is_bounded = any(error.reason in _BOUNDS for error in job.fit_errors)
     if not asks or is_bounded or job.within_preemption_delay(session.now) or can_reclaim(session, job):
@@ -255,7 +255,7 @@ def _over_fair_share(session: Session, job: Job) -> OverFairShare:
     queue = session.shares.queues[job.queue]
     request: Quantities = job.init_request(session.min_device_memory)
     for share, used, is_quota in ((queue.fair, queue.allocated, False), (queue.deserved, queue.allocated_np, True)):
-        # What is asked for comes first: a queue may be over its share of what the job does not need.
+        # Requested resources first: a queue may exceed its share of a resource that the job does not need.
         for r in sorted(range(len(RESOURCES)), key=lambda r: (request[r] == 0, -r)):
             if exceeds(used[r] + request[r], share[r]):
                 return OverFairShare(queue.name, RESOURCES[r], share[r], used[r], request[r], is_quota)

@@ -1,4 +1,4 @@
-"""The reasons for which a job waits, one record for each kind; `text` is a sentence for people.
+"""The reasons why a job is pending, one record type for each; `text` is a sentence.
 
 Amounts are in vector units: millicores, bytes, devices.
 """
@@ -16,7 +16,7 @@ from apportion_runtime.core.shares import RESOURCES
 
 @dataclass(frozen=True, slots=True)
 class UnusableQueue:
-    """The job's queue takes no jobs; `missing` is the queue that does not exist, None if it has queues below."""
+    """The job's queue cannot run jobs; `missing` is the queue that does not exist, None if it has child queues."""
 
     queue: str
     missing: str | None
@@ -33,7 +33,7 @@ class UnusableQueue:
 
 @dataclass(frozen=True, slots=True)
 class IncompleteGang:
-    """A part of the job has too few pods that may start."""
+    """A sub-group of the job has too few schedulable pods."""
 
     part: str
     n_ready: int
@@ -50,7 +50,7 @@ class IncompleteGang:
 
 @dataclass(frozen=True, slots=True)
 class UnknownPart:
-    """Pods name a part that the pod group does not have."""
+    """Pods refer to a sub-group that the pod group does not define."""
 
     part: str
     n_pods: int
@@ -63,7 +63,7 @@ class UnknownPart:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A queue's limit, or its quota for non-preemptible work, would be broken; `reason` is the engine's word."""
+    """A queue's limit, or its quota for non-preemptible jobs, would be exceeded; `reason` is the engine's reason."""
 
     reason: str
     queue: str
@@ -87,7 +87,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class NoNode:
-    """No node took a pod; of its part of the job `n_placed` found one, `n_needed` would have to in this step."""
+    """No node fits a pod; `n_placed` pods of its sub-group can be placed, `n_needed` are required in this step."""
 
     pod: str
     part: str
@@ -105,7 +105,7 @@ class NoNode:
 
 @dataclass(frozen=True, slots=True)
 class NoDomain:
-    """No domain of a topology has room for a part of the job."""
+    """No topology domain has enough resources for a sub-group of the job."""
 
     messages: tuple[str, ...]
 
@@ -117,7 +117,7 @@ class NoDomain:
 
 @dataclass(frozen=True, slots=True)
 class Hopeless:
-    """A pod asks for what no node could provide, whoever left, in the engine's words."""
+    """A pod's request can be met by no node after any eviction; `message` is the engine's."""
 
     message: str
 
@@ -129,7 +129,7 @@ class Hopeless:
 
 @dataclass(frozen=True, slots=True)
 class OverFairShare:
-    """Nothing may be taken back from other queues: the job's queue would leave its fair share, or its quota."""
+    """The job may not reclaim from other queues: its queue would exceed its fair share, or its quota."""
 
     queue: str
     resource: str
@@ -149,15 +149,15 @@ class OverFairShare:
 
 @dataclass(frozen=True, slots=True)
 class NoVictims:
-    """Nobody was found whose place could be taken.
+    """No victims were found.
 
     Attributes:
         action: `reclaim` or `preempt`.
-        within_share: Queues that have no more than their share.
-        n_protected: Jobs that have not yet run for their minimum.
-        n_firm: Jobs that are non-preemptible.
-        n_tried: Jobs that may be evicted; their places together would not do, or the result would be unfair.
-        queue: The job's own.
+        within_share: Queues within their fair share.
+        n_protected: Jobs within their minimum runtime.
+        n_firm: Non-preemptible jobs.
+        n_tried: Evictable jobs that do not free enough resources, or whose eviction would be unfair.
+        queue: The queue of the job.
     """
 
     action: str
@@ -186,7 +186,7 @@ class NoVictims:
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """The job may not evict others yet; both in seconds."""
+    """The job is within its preemption delay; both values in seconds."""
 
     delay: float
     left: float
@@ -201,7 +201,7 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True)
 class Scattered:
-    """Enough GPUs are free in sum, but not where the job could use them; moving others made no room."""
+    """Enough GPUs are free in total, but fragmented; consolidation found no solution."""
 
     free: float
     asked: float
@@ -215,7 +215,7 @@ class Scattered:
 
 @dataclass(frozen=True, slots=True)
 class WaitsForRelease:
-    """Pods have their places and wait until those who leave are gone."""
+    """Pods are pipelined on resources that are being released."""
 
     nodes: tuple[str, ...]
     n_pods: int
@@ -229,7 +229,7 @@ class WaitsForRelease:
 
 @dataclass(frozen=True, slots=True)
 class RoomNow:
-    """The job would find its places now; when it was tried it did not, for what the engine noted."""
+    """The job would fit now; `noted` is why it did not fit when it was tried."""
 
     noted: str
 

@@ -13,7 +13,7 @@ _START = re.compile(r"( *)(\d+\. )?")
 
 
 def wrapped(lines: Iterable[str], width: int = 80) -> Iterator[str]:
-    """Yield lines broken to a width; what is carried over stands below the line's own words, two deeper."""
+    """Yield lines wrapped to a width; continuation lines are indented by two more spaces."""
     for line in lines:
         start = _START.match(line)
         assert start is not None

@@ -1,4 +1,4 @@
-"""The engine's sentences about amounts.
+"""The engine's messages about amounts.
 
 Source: pkg/scheduler/api/unschedule_info.go, api/resource_info (DetailedResourceString),
 k8s_internal/predicates/maxNodeResources.go.
@@ -19,7 +19,7 @@ _ASKED_UNITS = ("CPU cores", "GB memory", "GPUs")
 
 
 def over_capacity_message(over: OverCapacity) -> str:
-    """Return the engine's sentence about a queue's bound that a request would break."""
+    """Return the engine's message about a queue's limit or quota that a request would exceed."""
     r = RESOURCES.index(over.resource)
     unit = UNITS[r]
     bound, used = amount(over.bound, unit), amount(over.used, unit)
@@ -55,7 +55,7 @@ def request_of(task: Task, index: ResourceIndex) -> str:
 
 
 def largest_node_message(task: Task, index: ResourceIndex, r: int, most: float) -> str:
-    """Return the engine's sentence about a pod that requests more of a resource than any node has."""
+    """Return the engine's message about a pod that requests more of a resource than any node has."""
     name, unit = index.names[r], ""
     if r == GPU:
         name = "GPU"

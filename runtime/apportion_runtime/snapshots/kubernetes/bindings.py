@@ -1,4 +1,4 @@
-"""Bind requests: places that the engine gave in an earlier cycle and the binder has not made yet.
+"""Bind requests: allocations of earlier cycles that the binder has not carried out yet.
 
 Source: pkg/scheduler/api/bindrequest_info/binrequest_info.go, cache/cluster_info/cluster_info.go.
 """
@@ -13,7 +13,7 @@ _FAILED = "Failed"
 
 
 def pending_bindings(requests: Sequence[Object], nodes: Collection[str]) -> dict[tuple[str, str], Object]:
-    """Return the requests that stand, by namespace and name of the pod."""
+    """Return the pending bind requests, by namespace and name of the pod."""
     return {
         (request.namespace, request.spec.get("podName") or ""): request
         for request in requests

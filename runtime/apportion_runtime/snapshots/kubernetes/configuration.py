@@ -1,4 +1,4 @@
-"""How the engine is configured: its defaults, a SchedulingShard, or what its own dump says.
+"""The configuration of the engine: its defaults, a SchedulingShard, or its own dump.
 
 Source: pkg/apis/kai/v1/schedulingshard_types.go, pkg/operator/operands/scheduler, pkg/scheduler/conf,
 cmd/scheduler/app/options/options.go.
@@ -31,7 +31,7 @@ _ACTIONS = {"allocate": 500, "consolidation": 400, "reclaim": 300, "preempt": 20
 _GENERATORS = {"sg-nodelocalgreedy": 360, "sg-multinodegang": 350}
 _OPT_IN = frozenset(("numa", "gpuspread"))
 _WITHOUT_EFFECT = frozenset(("snapshot",))
-"""Plugins that decide nothing: it writes dumps."""
+"""Plugins without effect on decisions: it writes dumps."""
 _PLACEMENT_HINT = "use a value listed in the engine's documentation"
 
 
@@ -59,10 +59,10 @@ class Engine:
 
 
 def configured(objects: Mapping[str, Sequence[Object]], shard: str | None, faults: list[Fault]) -> Engine:
-    """Return the configuration that the objects say; of several shards the one named, or the one of no partition.
+    """Return the configuration from the objects; of several shards the given one, or the one without a partition.
 
     Raises:
-        KeyError: If the shard named is not there.
+        KeyError: If the given shard does not exist.
     """
     engine = Engine()
     for config in objects["Config"]:
@@ -201,7 +201,7 @@ _OF_ENGINE: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "gpu-worker-node-label-key": ("gpu_worker_key", str),
     "cpu-worker-node-label-key": ("cpu_worker_key", str),
 }
-"""Flags of the scheduler that decide something here; all others are passed over."""
+"""Scheduler flags with an effect on decisions; all others are ignored."""
 
 
 def _with_flags(engine: Engine, shard: Object, flags: Mapping[str, str], faults: list[Fault]) -> Engine:

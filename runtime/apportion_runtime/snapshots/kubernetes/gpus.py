@@ -1,4 +1,4 @@
-"""What a pod asks of GPUs beside whole devices: parts of them by annotation, old MIG annotations, and shared devices.
+"""GPU requests other than whole devices: fractions by annotation, legacy MIG annotations, and shared devices.
 
 Source: pkg/scheduler/api/pod_info/pod_info.go (updatePodAdditionalFields), pkg/common/resources/gpu_sharing.go.
 """
@@ -27,7 +27,7 @@ _READ = (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, GPU_DEVICES_ANNOTATION)
 
 
 def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault]) -> tuple[GpuRequest, bool]:
-    """Return what a pod asks of GPUs, and whether it is one of the old kind that names MIG in an annotation.
+    """Return the GPU request of a pod, and whether it uses a legacy MIG annotation.
 
     Args:
         pod: The pod.
@@ -100,7 +100,7 @@ def _ignored(pod: Object, key: str, why: str, faults: list[Fault]) -> None:
 
 
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the shared devices that a pod holds, by the names that the engine gave them."""
+    """Return the shared devices of a pod, by their group names."""
     first = labels.get(GPU_GROUP_LABEL)
     if first is None:
         return ()

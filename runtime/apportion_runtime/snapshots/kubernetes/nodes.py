@@ -1,4 +1,4 @@
-"""Nodes: what they have, whether they are ready, and their devices.
+"""Nodes: allocatable resources, readiness, and devices.
 
 Source: pkg/scheduler/api/node_info/node_info.go, numa_topology.go, scheduler_util/scheduler_utils.go.
 """

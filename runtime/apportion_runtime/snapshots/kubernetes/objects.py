@@ -1,4 +1,4 @@
-"""Which objects are read at all, and what each has to look like."""
+"""The kinds of objects that are read, and their shapes."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Object(NamedTuple):
 
     @property
     def address(self) -> str:
-        """What findings call it."""
+        """Its address in findings."""
         return address(self.kind, self.namespace, self.name)
 
     @property
@@ -217,13 +217,13 @@ _WORDS = {POD_GROUP: "pod group", "PriorityClass": "priority class", "ResourceCl
 
 
 def address(kind: str, namespace: str, name: str) -> str:
-    """Return what findings call an object."""
+    """Return the address of an object in findings."""
     word = _WORDS.get(kind) or (kind.lower() if kind in (POD, NODE, QUEUE, "Topology") else kind)
     return f"{word} {namespace}/{name}" if namespace else f"{word} {name}"
 
 
 def objects_by_kind(found: Iterable[LocatedObject], faults: list[Fault]) -> dict[str, list[Object]]:
-    """Return the objects that are read, by kind, in the order of their names; each once."""
+    """Return the objects that are read, by kind, sorted by name, without duplicates."""
     by_kind: dict[str, list[Object]] = {kind: [] for _, kind in sorted(KINDS)}
     seen: dict[tuple[str, str, str], ObjectLocation] = {}
     for data, place in found:

@@ -1,4 +1,4 @@
-"""Pod groups: queue, priority, preemptibility, and the tree of their parts.
+"""Pod groups: queue, priority, preemptibility, and the tree of sub-groups.
 
 Source: pkg/scheduler/cache/cluster_info/cluster_info.go (snapshotPodGroups), api/podgroup_info/job_info.go
 (SetPodGroup), subgroup_info/factory.go, pkg/common/podgroup/preemptible.go.
@@ -60,7 +60,7 @@ class PodGroupReader:
         self._faults = faults
 
     def read(self, groups: Sequence[Object]) -> tuple[PodGroup, ...]:
-        """Return the pod groups that are up for a decision. The engine knows them by name, without the namespace."""
+        """Return the pod groups to schedule. The engine identifies them by name, without the namespace."""
         made: dict[str, PodGroup] = {}
         for group in groups:
             if not self._engine.is_of_pool(group.labels) or self._backs_off(group):
@@ -74,7 +74,7 @@ class PodGroupReader:
         return tuple(made.values())
 
     def _backs_off(self, group: Object) -> bool:
-        """Tell whether a group waits for its object to change, having been refused before."""
+        """Tell whether an unschedulable group waits for a change of its object."""
         read = group.read_as(objects.PodGroup)
         if read.backoff in (None, _NO_BACKOFF) or not read.conditions:
             return False

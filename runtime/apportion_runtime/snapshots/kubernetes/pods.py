@@ -39,7 +39,7 @@ _Asked = tuple[Mapping[str, float], GpuRequest, tuple[Container, ...]]
 
 
 class PodReader:
-    """Reads the pods of a cluster. Pods that ask for the same share what was read of it."""
+    """Reads the pods of a cluster. Pods with the same requests share the result."""
 
     def __init__(
         self,

@@ -21,12 +21,12 @@ from apportion_runtime.snapshots.kubernetes.times import newest
 from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
 
 PlaceOf = Callable[[str, str], ObjectLocation | None]
-"""From a kind (`Pod`, `Queue`, …) and the id of a record to where its object stands."""
+"""The location of a record's object, by kind (`Pod`, `Queue`, …) and id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that was read, and where each of its records stands."""
+    """A cluster, and the location of each of its records."""
 
     snapshot: Snapshot
     settings: Settings
@@ -42,12 +42,12 @@ def read_cluster(
 
     Args:
         found: The objects.
-        faults: Takes what is wrong with them.
+        faults: Receives the faults.
         now: The moment, in seconds since 1970; None is the newest moment that the objects speak of.
-        shard: Which SchedulingShard's part of the cluster is meant.
+        shard: The SchedulingShard to schedule.
 
     Raises:
-        KeyError: If there is no such shard.
+        KeyError: If the shard does not exist.
     """
     objects = objects_by_kind(found, faults)
     engine = configured(objects, shard, faults)

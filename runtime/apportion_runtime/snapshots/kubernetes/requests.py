@@ -1,4 +1,4 @@
-"""What a pod asks for: its containers, sidecars, init containers and overhead.
+"""The request of a pod: its containers, sidecars, init containers and overhead.
 
 Source: pkg/scheduler/api/pod_info/pod_info.go (getPodResourceRequest, initContainerEffects),
 api/resource_info/resource_requirment.go, gpu_resource_requirment.go.
@@ -30,7 +30,7 @@ class Requirements:
 
     @staticmethod
     def of(quantities: Mapping[str, int]) -> Requirements:
-        """Return what one list of resources asks for."""
+        """Return the request of one resource list."""
         made = Requirements()
         for name, nanos in quantities.items():
             if name == CPU:
@@ -101,7 +101,7 @@ class Requirements:
 
 
 def pod_requirements(containers: Sequence[tuple[str, Mapping[str, int]]], overhead: Mapping[str, int]) -> Requirements:
-    """Return what a pod asks for.
+    """Return the request of a pod.
 
     Args:
         containers: Kind and requests of each, init containers and sidecars in their order.

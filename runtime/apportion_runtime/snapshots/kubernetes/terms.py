@@ -1,4 +1,4 @@
-"""Where a pod may run and beside whom, in the words of the core."""
+"""Node and inter-pod affinity of pods as records of the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments and durations of objects."""
+"""Timestamps and durations of objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STAMPS = (STALE_SINCE_ANNOTATION, LAST_START_ANNOTATION, LAST_EVICTION_ANNOTATI
 
 
 def created(of: Object, faults: list[Fault]) -> float:
-    """Return when an object was made, as seconds since 1970; 0 where it does not say."""
+    """Return the creation time of an object, in seconds since 1970; 0 if it is not set."""
     return moment(of, "creationTimestamp", faults) or 0.0
 
 
@@ -31,7 +31,7 @@ def moment(of: Object, key: str, faults: list[Fault]) -> float | None:
 
 
 def stamp(of: Object, key: str, faults: list[Fault]) -> float | None:
-    """Return a time that an annotation says; what cannot be read is passed over, as the engine does."""
+    """Return a time from an annotation; an invalid one is ignored, as in the engine."""
     text = of.annotations.get(key)
     if not text:
         return None
@@ -57,9 +57,9 @@ def duration(of: Object, key: str, written: str | None, faults: list[Fault]) -> 
 
 
 def newest(objects: Mapping[str, Sequence[Object]]) -> float:
-    """Return the latest moment that any object speaks of, 0 where none does.
+    """Return the latest timestamp of any object; 0 if there is none.
 
-    A deletion's own time lies in the future by the grace that is given, and does not count.
+    Deletion timestamps are in the future by the grace period, and do not count.
     """
     texts: set[str] = set()
     for kind in objects.values():

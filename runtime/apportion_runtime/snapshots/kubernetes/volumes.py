@@ -1,4 +1,4 @@
-"""What a pod needs beside resources: config maps, and claims for volumes.
+"""Dependencies of a pod other than resources: config maps and volume claims.
 
 Source: pkg/scheduler/k8s_internal/predicates/config_maps.go; Kubernetes' VolumeBinding.
 """
@@ -25,7 +25,7 @@ class ExistingVolumes:
         self._volume_claims = _names(volume_claims)
 
     def missing_config_maps(self, pod: Object) -> tuple[str, ...]:
-        """Return the config maps that a pod cannot do without and the cluster has not."""
+        """Return the required config maps of a pod that do not exist."""
         if self._config_maps is None:
             return ()
         shared = pod.annotations.get(SHARED_GPU_CONFIG_MAP_ANNOTATION)
@@ -37,7 +37,7 @@ class ExistingVolumes:
         return tuple(sorted(name for name in wanted if (pod.namespace, name) not in self._config_maps))
 
     def missing_volume_claims(self, pod: Object) -> tuple[str, ...]:
-        """Return the claims for volumes that a pod names and the cluster has not."""
+        """Return the volume claims of a pod that do not exist."""
         volumes = pod.spec.get("volumes")
         if self._volume_claims is None or not volumes:
             return ()
