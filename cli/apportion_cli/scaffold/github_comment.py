@@ -1,9 +1,8 @@
-"""Post the review of a pull request as its one comment: the program of the step `Comment` in
-`apportion-review-comment.yml`.
+"""Post the review of a pull request as its one comment: the program of the step `Comment` in `apportion-review-comment.yml`.
 
-The step has a token, so it runs alone: no checkout, no package, nothing but the standard library. What it reads was
-written by a job that the pull request may have changed: the artifact is bounded, opened in memory, and its number is
-a claim that GitHub has to confirm.
+The step has a token, so it runs alone: no checkout, no package, nothing but the standard library. What it reads was written
+by a job that the pull request may have changed: the artifact is bounded, opened in memory, and its number is a claim that
+GitHub has to confirm.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Post the review of a merge request as its one note: the program of the job `review-note` in `.gitlab-ci.yml`.
 
-The job has a token, so it runs alone: nothing but the standard library. The report is bounded and checked, because a
-policy chose some of its words.
+The job has a token, so it runs alone: nothing but the standard library. The report is bounded and checked, because a policy
+chose some of its words.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The fates of running work under KAI Scheduler: cycles of the core for waiting work, and a bound for what may come.
 
 Source: KAI v0.17.0, pkg/scheduler/plugins/proportion/reclaimable (a queue is reclaimed from while it is above its
-deserved quota), actions/preempt (a higher priority in the same queue), actions/consolidation,
-actions/stalegangeviction, and api/podgroup_info IsPreemptibleJob, which all of them ask.
+deserved quota), actions/preempt (a higher priority in the same queue), actions/consolidation, actions/stalegangeviction,
+and api/podgroup_info IsPreemptibleJob, which all of them ask.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""ACK's ElasticQuotaTree and kube-queue's Queue: the rules of ACK's documentation, and what kube-queue makes of the
-rest.
+"""ACK's ElasticQuotaTree and kube-queue's Queue: the rules of ACK's documentation, and what kube-queue makes of the rest.
 
-The published definition of ElasticQuotaTree takes any tree, and ACK's own checks are not public: what is called
-rejected here is what the documentation forbids (https://www.alibabacloud.com/help/doc-detail/2867056.html and
-https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/elasticquotatree). What is accepted and
-ignored is read from koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota.
+The published definition of ElasticQuotaTree takes any tree, and ACK's own checks are not public: what is called rejected
+here is what the documentation forbids (https://www.alibabacloud.com/help/doc-detail/2867056.html and
+https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/elasticquotatree). What is accepted and ignored
+is read from koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota.
 """
 
 from __future__ import annotations

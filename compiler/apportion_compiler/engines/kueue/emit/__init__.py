@@ -4,8 +4,7 @@ Written for v0.18 and read at commit ff69552e79 (after v0.19.2, 2026-08-22). Obj
 Topology, ResourceFlavor, ProvisioningRequestConfig, AdmissionCheck, Cohort, ClusterQueue, LocalQueue and
 WorkloadPriorityClass, `scheduling.k8s.io/v1` PriorityClass, and the admission policies.
 
-https://github.com/kubernetes-sigs/kueue/tree/ff69552e79/apis/kueue/v1beta2; what is lost and why:
-docs/backends/kueue.md.
+https://github.com/kubernetes-sigs/kueue/tree/ff69552e79/apis/kueue/v1beta2; what is lost and why: docs/backends/kueue.md.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Volcano: a tree of queues under the capacity plugin, with reclaim between queues and preemption within.
 
-Written for v1.16 and read at commit ed72c7c81 (v1.16.0-alpha.1-42, 2026-08-20). Objects:
-`scheduling.volcano.sh/v1beta1` Queue, the ConfigMaps of Volcano's scheduler and controller, `scheduling.k8s.io/v1`
-PriorityClass, and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for what Volcano itself lets everybody
-do.
+Written for v1.16 and read at commit ed72c7c81 (v1.16.0-alpha.1-42, 2026-08-20). Objects: `scheduling.volcano.sh/v1beta1`
+Queue, the ConfigMaps of Volcano's scheduler and controller, `scheduling.k8s.io/v1` PriorityClass, and
+`admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for what Volcano itself lets everybody do.
 
 https://github.com/volcano-sh/volcano/tree/ed72c7c81/docs; what is lost and why: docs/backends/volcano.md. How a change
 is applied so that Volcano's webhook takes each step: `rollout.py`.

@@ -4,8 +4,7 @@ Written for 1.8 and read at core be3bb487 (2026-07-02) and k8shim 23b6b47f (2026
 `queues.yaml`, `scheduling.k8s.io/v1` PriorityClass, and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy
 for what YuniKorn itself lets everybody do.
 
-https://github.com/apache/yunikorn-core/tree/be3bb487/pkg/common/configs; what is lost and why:
-docs/backends/yunikorn.md.
+https://github.com/apache/yunikorn-core/tree/be3bb487/pkg/common/configs; what is lost and why: docs/backends/yunikorn.md.
 """
 
 from __future__ import annotations
