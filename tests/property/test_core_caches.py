@@ -1,4 +1,4 @@
-"""What the core keeps between decisions or cycles is what it would compute anew (docs/scheduler.md, "What is kept")."""
+"""What the core keeps between decisions or cycles is what it would compute anew (docs/scheduler.md, "Caches")."""
 
 from __future__ import annotations
 
