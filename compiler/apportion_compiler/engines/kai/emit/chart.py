@@ -58,8 +58,8 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
     notes = [
         "Node label of each pool, which assigns its nodes to a scheduling shard.",
         (
-            "Nodes without it belong to the default shard; set it in the declaration of the pool so that new nodes "
-            "have it."
+            "Nodes without the label belong to the default shard; set it in the configuration of the pool so that new "
+            "nodes get it."
         ),
     ]
     return (Artifact(NODE_LABELS_FILE, yaml_document(notes, labels)),)

@@ -77,8 +77,8 @@ def _place(
         theirs = queues[parent].partition
         yield about.ignored(
             f"metadata.labels[{NODE_POOL_LABEL}]", "Invalid",
-            f"its parent `{parent}` belongs to {_named(theirs)}, but the queue to {_named(held.partition)}, so KAI "
-            f"drops {lost}",
+            f"its parent `{parent}` belongs to {_named(theirs)}, but the queue belongs to "
+            f"{_named(held.partition)}, so KAI drops {lost}",
             f"label both with the same {NODE_POOL_LABEL}",
         )  # fmt: skip
 
@@ -146,7 +146,7 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
                 yield FieldVerdicts(child.index).ignored(
                     f"{path}.limit", "Invalid",
                     f"limit {number_text(theirs)} exceeds {number_text(limit)}, the limit of its parent `{name}`, "
-                    "which applies first",
+                    "which takes precedence",
                     f"lower it to {number_text(limit)}, or set it to {UNLIMITED}",
                 )  # fmt: skip
 

@@ -79,12 +79,12 @@ def _scheduler_config(program: Program) -> str:
     if version is None or version < _WHOLE_SINCE:
         notes = [
             (
-                "Arguments of koord-scheduler's plugins, to merge into the one profile of the ConfigMap "
+                "Arguments for koord-scheduler's plugins; merge them into the profile in the ConfigMap "
                 "koord-scheduler-config."
             ),
             (
-                "Disable DefaultPreemption under postFilter if it is enabled: it preempts across quotas by priority. "
-                "Under score,"
+                "Disable DefaultPreemption under postFilter if it is enabled, because it preempts across quotas by "
+                "priority. Under score,"
             ),
             "disable NodeResourcesFit and enable NodeResourcesFitPlus.",
         ]

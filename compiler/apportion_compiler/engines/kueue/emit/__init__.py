@@ -51,8 +51,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LENDING_LIMIT: Native("ClusterQueue and Cohort spec.resourceGroups[].flavors[].resources[].lendingLimit"),
     Feature.OVER_QUOTA_WEIGHT: Native("ClusterQueue and Cohort spec.fairSharing.weight"),
     Feature.WEIGHT_PER_RESOURCE: Lowered(
-        "spec.fairSharing.weight, one weight for all resources: that of gpu, or that of cpu if the policy counts no "
-        "GPUs",
+        "spec.fairSharing.weight, one weight for all resources: that for GPUs, or that for CPU if the policy does not "
+        "count GPUs",
         "surplus of the other resources is divided by the same weight",
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
