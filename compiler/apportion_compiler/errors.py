@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ApportionCompilerError(Exception):
-    """Root of every exception that this package raises on purpose."""
+    """Base class of the exceptions of this package."""
 
 
 class UnknownTargetError(ApportionCompilerError):

@@ -1,6 +1,6 @@
-"""The vocabulary of an Apportion policy.
+"""The Python API for writing an Apportion policy.
 
-Names are loaded when first used, so that the command's help does not pay for pydantic.
+Names are imported on first use, so that `apportion --help` does not import pydantic.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""One team, one file: gather the declarations of every module in a folder and its subfolders, explicitly and by type.
+"""Collect the declarations of one type from all modules in a folder and its subfolders, so that each team owns a file.
 
-Nothing is hidden: modules are executed in order of their paths, an exception in one is that module's own, and a module
-that declares nothing of the wanted type is an error rather than silence. A file whose name begins with an underscore
-is for helpers; it is executed too, and a declaration in it is an error.
+Modules are executed in path order. A module that declares nothing of the requested type is an error. Files whose names
+begin with an underscore are helpers: they are executed, but must not contain declarations of the type.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ _NOT_WRITTEN_BY_PEOPLE = (".#", "._")
 
 
 def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
-    """Return every declaration of a type that stands at module level in the Python files of a folder, at any depth.
+    """Return the module-level declarations of one type in the Python files of a folder and its subfolders.
 
     Args:
         folder: Relative to the file that calls this.
-        kind: The class of declaration wanted, such as `Queue`.
+        kind: The class of the declarations, such as `Queue`.
 
     Returns:
-        In order of path, then of appearance in the file; a list or tuple at module level counts for its
-        elements; one object named twice counts once.
+        Ordered by path, then by position in the file. The elements of module-level lists and tuples are included; an
+        object with several names is included once.
 
     Raises:
-        CollectError: If the folder does not exist, a file in it declares none, a file of helpers declares one, or
-            the folder holds what is not read: a symbolic link to a folder, or a Python file with another suffix.
+        CollectError: If the folder does not exist, a file declares nothing of the type, a helper file declares something
+            of the type, or the folder contains a symbolic link to a folder or a Python file with an unsupported suffix.
     """
     author = Path(sys._getframe(1).f_code.co_filename).resolve()
     directory = author.parent / folder
@@ -71,7 +70,7 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
 
 
 def _python_files(directory: Path, folder: str) -> Iterator[Path]:
-    """Yield the Python files below a folder; what is hidden is not part of a policy."""
+    """Yield the Python files below a folder, without hidden files."""
     for path, folders, names in os.walk(directory):
         folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
         for name in folders:
@@ -104,7 +103,7 @@ def _public(file: Path) -> str:
 
 
 def _load(file: Path, root: Path) -> ModuleType:
-    """Execute a file under the name by which its neighbours would import it, so that it runs only once."""
+    """Execute a file under the module name by which other files import it, so that it runs only once."""
     name = ".".join(file.relative_to(root).with_suffix("").parts) if file.is_relative_to(root) else file.stem
     name = name.removesuffix(".__init__")
     loaded = sys.modules.get(name)
@@ -134,6 +133,6 @@ def _declared(module: ModuleType, kind: type[T]) -> list[T]:
 
 
 def _written_in(module: ModuleType, declaration: Declaration) -> bool:
-    """Tell whether this module made the declaration, itself or through a helper; what it imports counts elsewhere."""
+    """Return whether this module created the declaration, directly or through a helper, rather than importing it."""
     source = declaration.source
     return module.__file__ in (source.file, *(caller.file for caller in source.callers))

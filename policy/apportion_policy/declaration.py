@@ -1,8 +1,8 @@
-"""The base of everything an author declares: frozen, strict about field names, and aware of its own line.
+"""The base class of all declarations: immutable, rejects unknown fields, and records its source location.
 
-While a policy is being evaluated, a constructor that refuses its arguments records the fault and goes on with an
-unvalidated object, so that the author sees every wrong value of every file at once. Outside evaluation it raises
-pydantic's `ValidationError`, as a Python author expects.
+During the evaluation of a policy, a constructor with invalid arguments records the error and continues with an
+unvalidated object, so that the errors of all files are reported together. Outside of an evaluation, it raises
+pydantic's `ValidationError`.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
 
     @property
     def source(self) -> SourceLocation:
-        """Where the author wrote this declaration."""
+        """The source location of this declaration."""
         try:
             location: SourceLocation = _get_location(self)
         except AttributeError:
@@ -191,7 +191,7 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
         return made
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return this declaration with other values, checked like any other, as written where the copy is made."""
+        """Return a validated copy of this declaration with changed values; its source location is that of the call."""
         _note_copied(self)
         set_fields = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self)(**{**set_fields, **(update or {})})
@@ -253,7 +253,7 @@ _set_location: Any = Declaration.__dict__["_at"].__set__
 
 
 def reference(value: object) -> object:
-    """Return the permanent identity of a declaration, or the value itself: lets a field take either."""
+    """Return the permanent identity of a declaration, or the value itself, so that a field accepts either."""
     if isinstance(value, Declaration):
         if not hasattr(value, "identity"):
             raise ValueError(f"`{type(value).__name__}` cannot be referenced by name")

@@ -1,7 +1,7 @@
-"""Policies written as YAML or JSON: the same model, with the document's own lines.
+"""Policies as YAML or JSON documents: the same model, with locations in the document.
 
-A document is data from a pull request: its size is bounded, aliases are not expanded into copies before they are
-counted, and only plain scalars are recognised (YAML 1.2's core types, so `on`, `010` and `12:30` stay text).
+Documents are untrusted: their size is limited, the size of expanded aliases is computed before they are expanded, and
+only the core types of YAML 1.2 are recognised, so `on`, `010` and `12:30` remain text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Path_ = tuple[str | int, ...]
 
 
 def load_document(path: Path) -> Policy:
-    """Return the policy of a YAML or JSON file and of the files that its `include` names.
+    """Return the policy of a YAML or JSON file, with the files that it includes.
 
     Raises:
         DocumentFault: With every fault found, each at its line.

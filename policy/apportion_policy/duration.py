@@ -1,4 +1,4 @@
-"""Durations as authors write them: `"10m"`, `"1h30m"`, `"7d"`, or a `timedelta`; whole seconds inside.
+"""Durations: `"10m"`, `"1h30m"`, `"7d"`, or a `timedelta`; stored as whole seconds.
 
 Source: the engines read Go durations (`time.ParseDuration`: h, m, s); days are accepted here and written as hours.
 """
@@ -21,7 +21,7 @@ def parse_duration(value: object) -> int:
     """Return whole seconds.
 
     Raises:
-        ValueError: If the text is not a duration, is negative, or is finer than a second.
+        ValueError: If the text is not a duration, is negative, or is not a whole number of seconds.
     """
     if isinstance(value, timedelta):
         seconds, rest = divmod(value, timedelta(seconds=1))

@@ -1,4 +1,4 @@
-"""The engines: adding one starts with a line here, and its folder in `apportion_compiler.engines`."""
+"""The list of engines. Each has a package in `apportion_compiler.engines`."""
 
 from __future__ import annotations
 

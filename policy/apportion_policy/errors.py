@@ -1,7 +1,7 @@
 """Exceptions of the authoring package.
 
-Raised for broken *use of the API* and for documents that cannot be read. A fault in a policy is not an
-exception: it becomes a finding, and findings are data.
+Exceptions report misuse of the API and documents that cannot be read. A fault in a policy is not an exception
+but a finding.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class ApportionPolicyError(Exception):
-    """Root of every exception that this package raises on purpose."""
+    """Base class of the exceptions of this package."""
 
 
 class QuantityError(ApportionPolicyError, ValueError):
-    """Text that is not a quantity, or a quantity its unit cannot hold exactly."""
+    """Invalid quantity, or a quantity more precise than its unit."""
 
 
 class CollectError(ApportionPolicyError):
-    """A folder or module given to `collect` that holds nothing to collect."""
+    """`collect` cannot read a folder, or a file in it has no declarations of the requested type."""
 
 
 class ConfinementError(ApportionPolicyError):
-    """A policy that was not run, because this system cannot confine it: one clause without a full stop.
+    """The policy was not evaluated, because the system cannot confine it; the message is one clause without a full stop.
 
     Attributes:
         hint: What to do about it.
@@ -37,11 +37,11 @@ class ConfinementError(ApportionPolicyError):
 
 
 class AgreementError(ApportionPolicyError):
-    """What the caller agrees to names what cannot be a namespace, an environment or a cluster."""
+    """A permission of the caller contains an invalid namespace, environment or cluster name."""
 
 
 class DocumentFault(ApportionPolicyError):
-    """A YAML or JSON document that is not a policy; carries every fault found in it."""
+    """A YAML or JSON document that is not a policy, with all faults found in it."""
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         super().__init__("; ".join(fault.message for fault in faults))

@@ -1,10 +1,9 @@
-"""Names used in clusters, and references between declarations.
+"""Identifiers of objects, and references between declarations.
 
-A reference field takes the declaration itself or its identity and holds the identity: a typed author gets
-go-to-definition, a team that owns one file needs no import.
+A reference field accepts a declaration or its identity and stores the identity. References to Python objects support
+go-to-definition; identities avoid imports between the files of teams.
 
-Names are deliberately not checked here beyond being text: whether a name fits an engine is a rule with a code,
-a page and a fix (AP103).
+Names are not validated here: whether a name is valid in Kubernetes is checked by a rule (AP104).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ PoolId = Identifier
 
 
 def parse_owner(value: str) -> str:
-    """Return an owner. Raises `ValueError` for what cannot be one."""
+    """Return an owner. Raises `ValueError` if the text is not a valid owner."""
     # Owners become groups that are given rights; names that begin so are groups of Kubernetes' own.
     if value.startswith("system:"):
         raise ValueError(f'"{value}" is a built-in Kubernetes group; use a team, such as "@acme/vision-leads"')
@@ -59,5 +58,5 @@ else:
 
 
 def identity_of(ref: QueueRef | PriorityClassRef | PoolRef | PlanRef | EnvironmentRef) -> str:
-    """Return the identity that a validated reference holds."""
+    """Return the identity of a validated reference."""
     return ref if isinstance(ref, str) else ref.identity

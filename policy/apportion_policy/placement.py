@@ -1,4 +1,4 @@
-"""How workloads are laid out on nodes."""
+"""Placement of workloads on nodes, and network topologies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apportion_policy.identifiers import Identifier
 
 
 class PlacementStrategy(str, Enum):
-    """Fill nodes one after the other, or distribute evenly."""
+    """Bin-pack nodes, or spread workloads evenly."""
 
     BINPACK = "binpack"
     SPREAD = "spread"

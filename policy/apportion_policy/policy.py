@@ -53,7 +53,7 @@ class Waiver(Declaration):
 
 
 class Rules(Declaration):
-    """Severity of rules and other settings of the checks."""
+    """Rule severities and other settings of the checks."""
 
     severity: Mapping[RuleCode, RuleSeverity] = Field(
         default={}, description="Severity per rule: error, warning or off."
@@ -99,7 +99,7 @@ class Policy(Declaration):
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
-        """What its author wrote that is not part of it; outside of equality and of serialisation."""
+        """Declarations and files that are not part of the policy; excluded from equality and serialisation."""
         try:
             omitted: tuple[Omission, ...] = _get_omitted(self)
         except AttributeError:
@@ -108,7 +108,7 @@ class Policy(Declaration):
 
     @property
     def agreement(self) -> Agreement:
-        """What whoever runs the command agrees to; outside of equality and of serialisation."""
+        """Permissions granted by the caller of the command; excluded from equality and serialisation."""
         try:
             agreed: Agreement = _get_agreed(self)
         except AttributeError:
@@ -117,12 +117,12 @@ class Policy(Declaration):
 
 
 def set_agreement(policy: Policy, agreed: Agreement) -> None:
-    """Have a policy say what the caller agrees to."""
+    """Set the permissions granted by the caller."""
     _set_agreed(policy, agreed)
 
 
 def set_omissions(policy: Policy, omissions: Iterable[Omission]) -> None:
-    """Have a policy say what its author wrote that is not part of it."""
+    """Set the declarations and files that are not part of the policy."""
     _set_omitted(policy, tuple(omissions))
 
 

@@ -53,4 +53,4 @@ INFERENCE = PriorityClass(
 )
 
 DEFAULT_PRIORITY_CLASSES = (TRAIN, BUILD_PREEMPTIBLE, BUILD, INFERENCE)
-"""The four tiers that KAI's chart installs, with the preemptibility that KAI gives them."""
+"""The four classes that KAI's chart installs, with their preemptibility in KAI."""

@@ -13,15 +13,15 @@ from apportion_policy.identifiers import Identifier
 QUEUED_PROVISIONING_GKE = "queued-provisioning.gke.io"
 
 MAX_RUN_DURATION_PARAMETER = "maxRunDurationSeconds"
-"""The class's parameter by which a request says how long its nodes may live."""
+"""The parameter of the class that limits the lifetime of a request's nodes."""
 MAX_RUN_SECONDS = 604_800
-"""Seven days, in seconds: GKE's bound, and what holds there where nothing is said."""
+"""Seven days, in seconds: GKE's maximum and default."""
 
 _SECONDS = re.compile(r"[0-9]{1,18}")
 
 
 def parse_run_seconds(text: str) -> int | None:
-    """Return the seconds that the parameter says; None where it is not a whole number, or beyond 64 bits."""
+    """Return the value of the parameter in seconds; None if it is not a whole number or exceeds 64 bits."""
     return int(text) if _SECONDS.fullmatch(text) else None
 
 

@@ -1,6 +1,6 @@
 """Exact quantities: integers in the smallest unit an engine counts, never floats.
 
-Three things that look alike are kept apart everywhere: *unset* (`None`), *zero* and `UNLIMITED`.
+*Unset* (`None`), *zero* and `UNLIMITED` are always distinct.
 
 | kind | text | base unit |
 |---|---|---|
@@ -9,8 +9,8 @@ Three things that look alike are kept apart everywhere: *unset* (`None`), *zero*
 | GPU | Kubernetes quantity, at most three decimals | thousandth of a device |
 | weight | decimal number, at most three decimals | thousandth |
 
-Source: `k8s.io/apimachinery/pkg/api/resource` (grammar and suffixes). It differs in one point: Kubernetes rounds
-up what a unit cannot hold, this refuses it.
+Source: `k8s.io/apimachinery/pkg/api/resource` (grammar and suffixes). One difference: Kubernetes rounds up
+amounts that are more precise than the unit, and this module rejects them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from apportion_policy.errors import QuantityError
 
 
 class Unlimited(str, Enum):
-    """The one value that says "no bound"; it is neither zero nor unset."""
+    """The type of `UNLIMITED`, which means no limit; it is neither zero nor unset."""
 
     UNLIMITED = "unlimited"
 
@@ -44,7 +44,7 @@ Amount = int | Unlimited
 """An integer in the base unit of its kind, or `UNLIMITED`."""
 
 QuantityInput = int | str | float | Decimal | Unlimited
-"""What an author may write for a quantity."""
+"""The types that are accepted as a quantity."""
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
@@ -182,7 +182,7 @@ def kubernetes_text(value: float | str) -> str:
 
 
 def is_over(amount: Amount, bound: Amount) -> bool:
-    """Tell whether an amount is greater than a bound; nothing is greater than UNLIMITED."""
+    """Return whether an amount exceeds a limit; nothing exceeds UNLIMITED."""
     if isinstance(bound, Unlimited):
         return False
     return isinstance(amount, Unlimited) or amount > bound
@@ -194,14 +194,14 @@ def smaller(first: Amount, second: Amount) -> Amount:
 
 
 def add(first: Amount, second: Amount) -> Amount:
-    """Return the sum; UNLIMITED absorbs."""
+    """Return the sum; UNLIMITED if one of the two is UNLIMITED."""
     if isinstance(first, Unlimited) or isinstance(second, Unlimited):
         return UNLIMITED
     return first + second
 
 
 def total(amounts: Iterable[Amount]) -> Amount:
-    """Return the sum; without a bound where one of the amounts has none."""
+    """Return the sum; UNLIMITED if one of the amounts is UNLIMITED."""
     summed: Amount = 0
     for amount in amounts:
         summed = add(summed, amount)

@@ -58,7 +58,7 @@ class Queue(Declaration):
     """
 
     id: Identifier = Field(description="Permanent identity, unique in the policy.")
-    title: str | None = Field(default=None, description="Display name; may change freely.")
+    title: str | None = Field(default=None, description="Display name; can be changed at any time.")
     parent: QueueRef | None = Field(default=None, description="Parent queue, or its id.")
     children: tuple[Queue, ...] = Field(default=(), description="Queues nested below this one.")
     owner: Owner | None = Field(default=None, description="Owner; inherited from the nearest ancestor.")

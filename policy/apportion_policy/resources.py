@@ -36,7 +36,7 @@ _GPU_MODEL = re.compile(GPU_MODEL_PATTERN)
 CPU = "cpu"
 MEMORY = "memory"
 GPU = "gpu"
-"""All GPUs of a queue, whatever their model."""
+"""All GPUs of a queue, of any model."""
 
 
 def gpu_resource(model: str) -> str:
@@ -136,7 +136,7 @@ class Resources(Declaration):
         return self
 
     def amounts(self) -> dict[str, Amount]:
-        """Return base-unit amounts of what is set, without `machines`, keyed cpu, memory, gpu, gpu/<model>, name."""
+        """Return the amounts that are set, without `machines`, in base units; keys are cpu, memory, gpu, gpu/<model> and names."""
         amounts: dict[str, Amount] = {}
         if self.cpu is not None:
             amounts[CPU] = parse_cpu(self.cpu)
@@ -160,7 +160,7 @@ class Weight(Declaration):
     gpu: WeightValue | None = Field(default=None, description="Weight for surplus GPUs.")
 
     def weights(self) -> dict[str, int]:
-        """Return thousandths of the weights that are set, keyed cpu, memory, gpu."""
+        """Return the weights that are set, in thousandths; keys are cpu, memory and gpu."""
         named = ((CPU, self.cpu), (MEMORY, self.memory), (GPU, self.gpu))
         return {name: parse_weight(value) for name, value in named if value is not None}
 

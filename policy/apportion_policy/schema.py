@@ -1,4 +1,4 @@
-"""The JSON Schema of a policy document, for editors and for whoever generates one."""
+"""The JSON Schema of a policy document, for editors and generators of documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEADER: dict[str, Any] = {
 
 
 def policy_schema() -> dict[str, Any]:
-    """Return the schema of a whole document, its optional header included."""
+    """Return the schema of a complete document, including its optional header."""
     schema = Policy.model_json_schema()
     _without_generated_titles(schema)
     properties = {**_HEADER, **schema.pop("properties")}

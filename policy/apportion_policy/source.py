@@ -1,8 +1,7 @@
-"""Where a declaration was written.
+"""Source locations of declarations.
 
-A location never takes part in equality, so that two equal declarations on two lines stay equal. Python
-declarations find their own line by walking the stack past this package and pydantic; documents set it from
-their parser's marks.
+Locations are excluded from equality, so that equal declarations on different lines are equal. Declarations in Python
+find their line by walking the stack past this package and pydantic; documents use the marks of the parser.
 """
 
 from __future__ import annotations

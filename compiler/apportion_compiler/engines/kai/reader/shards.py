@@ -78,7 +78,9 @@ def _settings(shard: SchedulingShard, notes: list[Note]) -> dict[str, Any]:
     if shard.k_value is not None and shard.k_value >= 0:
         exact = Decimal(repr(shard.k_value)) * 1000
         if exact != int(exact):
-            notes.append(Note(str(shard), f"spec.kValue is {shard.k_value}, more than three decimals: rounded"))
+            notes.append(
+                Note(str(shard), f"spec.kValue is {shard.k_value}, which has more than three decimals: rounded")
+            )
         found["k_value"] = weight_text(round(exact))
     for ours, theirs, duration in (
         ("preempt_min_runtime", "preemptMinRuntime", shard.preempt_min_runtime),

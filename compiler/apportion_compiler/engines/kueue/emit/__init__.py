@@ -117,7 +117,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.TOPOLOGY: Lowered(
         "Topology spec.levels, ResourceFlavor spec.topologyName",
         "cpu and memory are divided among the flavors in proportion to their machines, because a single flavor must "
-        "then provide all resources of a pod; a cluster with an autoscaled pool gets only the Topology",
+        "then provide all resources of a pod; a cluster with an autoscaled pool gets only the Topology object",
     ),
     Feature.QUEUED_PROVISIONING: Lowered(
         "AdmissionCheck and ProvisioningRequestConfig on the flavors of pools with a plan",

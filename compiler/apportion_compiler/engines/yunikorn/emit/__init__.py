@@ -95,12 +95,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Lowered(
-        "placement rule `tag` with namespace.parentqueue, which is an annotation of the namespace, and admission "
+        "the `tag` placement rule with namespace.parentqueue, an annotation of the namespace, and admission "
         "policies that isolate the applications of different namespaces",
         "",
     ),
     Feature.DEFAULT_QUEUE: Lowered(
-        "placement rule `tag` with namespace.parentqueue: workloads never need to specify their queue", ""
+        "the `tag` placement rule with namespace.parentqueue: workloads never need to specify their queue", ""
     ),
     Feature.PLACEMENT: Native("queues.yaml partitions[].nodesortpolicy.type"),
     Feature.POOL_PLACEMENT: Unsupported(
