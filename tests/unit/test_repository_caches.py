@@ -20,7 +20,7 @@ def _rows() -> list[list[str]]:
     """The cells of every row of the section's tables, without the head."""
     text = (ROOT / "docs" / "scheduler.md").read_text(encoding="utf-8")
     section = text.split("\n## Caches\n")[1].split("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith("| kept |")]
+    lines = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith("| cached value |")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
 
