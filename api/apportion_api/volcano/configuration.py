@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apportion_api.fields import Fields
-from apportion_api.objects import derived, each, mapping, text
+from apportion_api.objects import derived, each, mapping, mappings, text
 
 SCHEDULER_CONFIG_MAP = "volcano-scheduler-configmap"
 SCHEDULER_KEY = "volcano-scheduler.conf"
@@ -53,6 +53,8 @@ class SchedulerConfiguration:
 
     actions: tuple[str, ...] = derived(_actions, ())
     tiers: tuple[Tier, ...] = each("tiers", Tier)
+    configurations: tuple[Mapping[str, Any], ...] = mappings("configurations")
+    """Arguments of actions."""
 
     @property
     def plugins(self) -> Sequence[Plugin]:

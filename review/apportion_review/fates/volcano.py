@@ -1,4 +1,4 @@
-"""The fates of running work under Volcano, by a static model of its actions `preempt` and `reclaim`.
+"""The fates of running work under Volcano: simulated cycles for pending work, and a bound for future work.
 
 Source: volcano-sh/volcano pkg/scheduler/actions, pkg/scheduler/framework/session_plugins.go, plugins/capacity.
 """
@@ -6,57 +6,69 @@ Source: volcano-sh/volcano pkg/scheduler/actions, pkg/scheduler/framework/sessio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from apportion_api.objects import read, read_all
 from apportion_api.volcano.configuration import SchedulerConfiguration
 from apportion_api.volcano.names import GROUP, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_LABEL, SCHEDULER
 from apportion_api.volcano.objects import PodGroup, Queue
 from apportion_compiler.plain_objects import Manifest, annotations_of, integer, labels_of, mapping, text
-from apportion_review.fates.pod_fates import (
-    EngineModel,
-    Use,
-    beyond_limits,
-    classes_of,
-    pod_fates,
-    started_of,
-)
+from apportion_review.fates.pod_fates import EngineModel, Use, beyond_limits, pod_fates, started_of
 from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.volcano_bound import ReclaimBound
+from apportion_review.fates.volcano_cycles import N_CYCLES, evictions, is_recorded
+from apportion_review.fates.volcano_priorities import Priorities
 from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
-from apportion_runtime.engines.volcano.amounts import UNBOUNDED, common
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, queue_spec
-from apportion_runtime.engines.volcano.configuration import written_configuration
+from apportion_runtime.engines.volcano.configuration import is_decided_by, written_configuration
 from apportion_runtime.engines.volcano.pod_groups import is_preemptable
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, amounts, total
+from apportion_runtime.engines.volcano.snapshot_cycles import uid_of
+from apportion_runtime.sim.api.pod_requests import amounts, total
 
 SOURCE = "Volcano v1.16.0-alpha.1-42"
+_CYCLES_NOTE = (
+    f"Evicted now is what {N_CYCLES} simulated cycles evict for the pending work of the snapshot; evicted pods terminate "
+    "before the next cycle and become pending again."
+)
+_ORDER_NOTE = (
+    "If several nodes could make room, Volcano tries them in no fixed order: work that is reclaimable on demand may be "
+    "evicted instead of what is evicted now."
+)
+_GANG_NOTE = "Protection by the gang plugin, which may keep jobs at their minimum, counts in the simulated cycles only."
+_OTHERS_NOTE = "Preemption by kube-scheduler, for pods that do not name Volcano, is not modelled."
 _PREEMPT, _RECLAIM = "preempt", "reclaim"
 _HARMLESS = frozenset(("enqueue", "allocate", "backfill"))
-_NO_VICTIMS = frozenset(
-    ("predicates", "nodeorder", "binpack", "overcommit", "resource-strategy-fit", "nodegroup", "network-topology-aware")
-)
-"""Plugins that select no victims."""
 
 
 def volcano_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
     """Return the fates of the running pods of a cluster, by owner."""
-    return pod_fates(_MODEL, base, head)
+    found = pod_fates(_MODEL, base, head)
+    return replace(found, is_verified=is_recorded(base) and is_recorded(head))
 
 
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
-        self._configuration = written_configuration(list(of_group(objects, "", "ConfigMap")))
-        self._classes = classes_of(objects)
+        self._configuration = made = written_configuration(list(of_group(objects, "", "ConfigMap")))
+        self._priorities = Priorities(objects)
         self._groups = {f"{each.namespace}/{each.name}": each for each in read_all(PodGroup, objects)}
         specs = [queue_spec(read(Queue, made)) for made in of_group(objects, GROUP, "Queue")]
         allocatable = [amounts(mapping(node, "status", "allocatable")) for node in of_group(objects, "", "Node")]
-        self._capacity = Capacity(specs, total(allocatable), hierarchy=self._has_hierarchy)
+        self._capacity = Capacity(
+            specs,
+            total(allocatable),
+            hierarchy=made is None or made.has_hierarchy,
+            ancestor_level=0 if made is None else made.ancestor_level,
+        )
         self._owned = [owned for owned in owned_pods(objects) if self._is_own(owned)]
+        self._by_owner = {owned.owner: owned for owned in self._owned}
         for owned in self._owned:
             queue = self.queue_of(owned)
             if queue in self._capacity.queues:
                 self._capacity.charge(queue, _amounts(owned))
+        self._bound = ReclaimBound(self._capacity)
+        self._evictions = evictions(objects)
         self._beyond = beyond_limits(
             [
                 Use(owned.owner, self.queue_of(owned), _amounts(owned), self._priority(owned), started_of(owned))
@@ -65,22 +77,22 @@ class _Side:
             self._limit,
         )
 
-    @property
-    def _has_hierarchy(self) -> bool:
-        return self._configuration is None or self._configuration.has_hierarchy
-
     @staticmethod
     def _is_own(owned: OwnedPods) -> bool:
         return all(text(pod, "spec", "schedulerName") == SCHEDULER for pod in owned.pods)
 
-    def _group(self, owned: OwnedPods) -> PodGroup | None:
-        pod = owned.pods[0]
+    def _group(self, pod: Manifest) -> PodGroup | None:
         name = annotations_of(pod).get(GROUP_ANNOTATION)
-        return None if name is None else self._groups.get(f"{owned.owner.namespace}/{name}")
+        return None if name is None else self._groups.get(f"{text(pod, 'metadata', 'namespace') or ''}/{name}")
+
+    def _missing_group(self, pod: Manifest) -> str | None:
+        name = annotations_of(pod).get(GROUP_ANNOTATION)
+        return None if name is None or self._group(pod) is not None else str(name)
 
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the queue of the pod group, or that which the pods name."""
-        group, pod = self._group(owned), owned.pods[0]
+        pod = owned.pods[0]
+        group = self._group(pod)
         if group is not None:
             return group.queue or DEFAULT
         return annotations_of(pod).get(QUEUE_ANNOTATION) or labels_of(pod).get(QUEUE_LABEL) or DEFAULT
@@ -91,19 +103,31 @@ class _Side:
 
     def notes(self) -> Iterator[str]:
         """Yield what is assumed."""
-        yield from self._classes.notes()
+        yield from self._priorities.notes()
         if self._configuration is None:
             yield (
                 "The ConfigMap of Volcano's scheduler is not among the objects: all actions are assumed to be enabled, "
                 "and no plugin to protect pods."
             )
+        if self._evictions.unsupported:
+            yield (
+                "Volcano is not simulated on the snapshot, and workloads that pending work would evict count as "
+                f"reclaimable on demand: {self._evictions.unsupported}."
+            )
 
     def verdict(self, owned: OwnedPods) -> Verdict:
-        """Return the fate of pods."""
+        """Return the fate of pods, as this side has them."""
+        owned = self._by_owner.get(owned.owner, owned)
         if not self._is_own(owned):
             return Verdict(Fate.UNKNOWN, "not scheduled by Volcano")
+        missing = next((name for pod in owned.pods if (name := self._missing_group(pod))), None)
+        if missing is not None:
+            return Verdict(Fate.UNKNOWN, f"its PodGroup {missing} is not among the objects")
         if self.queue_of(owned) not in self._capacity.queues:
             return Verdict(Fate.UNKNOWN, f"there is no queue {self.queue_of(owned)}")
+        evicted = self._evicted(owned)
+        if evicted is not None:
+            return evicted
         made = self._configuration
         if made is not None:
             unknown = next((a for a in made.actions if a not in (*_HARMLESS, _PREEMPT, _RECLAIM)), None)
@@ -117,12 +141,22 @@ class _Side:
             return Verdict(Fate.UNKNOWN, "not preemptable, but the actions of the scheduler are unknown")
         return self._preempted(owned) or self._reclaimed(owned) or self._kept(owned, self._protection(owned))
 
+    def _evicted(self, owned: OwnedPods) -> Verdict | None:
+        """Return the fate of pods of which some are evicted for pending work."""
+        found = [self._evictions.found[uid] for pod in owned.pods if (uid := uid_of(pod)) in self._evictions.found]
+        if not found:
+            return None
+        first = found[0]
+        does = "reclaimed" if first.action == _RECLAIM else "preempted"
+        some = "" if len(found) == len(owned.pods) else f"{len(found)} of {len(owned.pods)} pods "
+        return Verdict(Fate.EVICTED, f"{some}{does} for {first.by}, which is pending in {first.queue}", first.queue)
+
     def _preempted(self, owned: OwnedPods) -> Verdict | None:
         if not _enables(self._configuration, _PREEMPT):
             return None
-        is_by_priority = _is_sole(self._configuration, "priority", "Preemptable")
+        is_by_priority = _is_decided_by(self._configuration, "priority", "Preemptable")
         lowest = min([self._priority(owned), *(integer(pod, "spec", "priority") or 0 for pod in owned.pods)])
-        if is_by_priority and not self._classes.outranks(lowest):
+        if is_by_priority and not self._priorities.outranks(lowest):
             return None
         return Verdict(Fate.ON_DEMAND, "a job of a higher priority in its queue may preempt it", self.queue_of(owned))
 
@@ -130,42 +164,23 @@ class _Side:
         queue = self._capacity.queues[self.queue_of(owned)]
         if not _enables(self._configuration, _RECLAIM) or not queue.spec.reclaimable:
             return None
-        by = self._reclaimer(queue.name)
-        if by is None or self._is_within(queue.name, owned):
+        if _is_decided_by(self._configuration, "capacity", "Reclaimable"):
+            reclaimers = (self._bound.reclaimer(queue.name, requests_of(pod)) for pod in owned.pods)
+            by = next((name for name in reclaimers if name is not None), None)
+        else:
+            others = (name for name in sorted(self._capacity.queues) if name not in (queue.name, ROOT))
+            by = next((name for name in others if self._capacity.is_leaf(name)), None)
+        if by is None:
             return None
         return Verdict(Fate.ON_DEMAND, f"its queue may use more than it deserves, which {by} may reclaim", by)
 
-    def _reclaimer(self, but: str) -> str | None:
-        """Return another queue that deserves anything."""
-        by_deserved = _is_sole(self._configuration, "capacity", "Reclaimable")
-        for name, queue in sorted(self._capacity.queues.items()):
-            is_other = name not in (but, ROOT) and self._capacity.is_leaf(name) and queue.spec.is_open
-            if is_other and (not by_deserved or any(queue.deserved.values())):
-                return name
-        return None
-
-    def _is_within(self, name: str, owned: OwnedPods) -> bool:
-        """Tell whether the plugin capacity forbids to reclaim pods: their queue never holds more than it deserves."""
-        if not _is_sole(self._configuration, "capacity", "Reclaimable") or self._capacity.fault:
-            return False
-        request = _amounts(owned)
-        for queue in self._capacity.path(name):
-            if queue.name == ROOT:
-                continue
-            if not common(request, queue.deserved):
-                return False
-            for resource, amount in request.items():
-                deserved = queue.deserved.get(resource, 0)
-                is_counted = deserved > 0 if resource in (CPU, MEMORY) else resource in queue.deserved
-                most = max(queue.real.get(resource, UNBOUNDED), queue.allocated.get(resource, 0))
-                if amount and is_counted and most > deserved:
-                    return False
-        return True
-
     def _protection(self, owned: OwnedPods) -> str:
+        above = (
+            "no priority class ranks above it" if _enables(self._configuration, _PREEMPT) else "preempt is not enabled"
+        )
         if not self._capacity.queues[self.queue_of(owned)].spec.reclaimable:
-            return "no priority class ranks above it, and its queue is not reclaimable"
-        return "no priority class ranks above it, and no queue may reclaim from its own"
+            return f"{above}, and its queue is not reclaimable"
+        return f"{above}, and no queue may reclaim from its own"
 
     def _kept(self, owned: OwnedPods, rule: str) -> Verdict:
         if owned.owner in self._beyond:
@@ -178,9 +193,8 @@ class _Side:
         return None if held is None or resource not in held.capability else held.real.get(resource)
 
     def _priority(self, owned: OwnedPods) -> int:
-        group = self._group(owned)
-        named = None if group is None else self._classes.values.get(group.priority_class or "")
-        return owned.priority if named is None else named
+        """Return the lowest priority of the jobs of pods."""
+        return min(self._priorities.of_job(self._group(pod), pod) for pod in owned.pods)
 
 
 def _amounts(owned: OwnedPods) -> dict[str, int]:
@@ -191,29 +205,8 @@ def _enables(configuration: SchedulerConfiguration | None, action: str) -> bool:
     return configuration is None or action in configuration.actions
 
 
-def _is_sole(configuration: SchedulerConfiguration | None, plugin: str, function: str) -> bool:
-    """Tell whether a plugin takes part in every selection of victims.
-
-    A tier whose plugins agree on no victim leaves the choice to the next one, so there must be a single tier that selects.
-    """
-    if configuration is None:
-        return False
-    selecting = [
-        {each.name for each in tier.plugins if each.name not in _NO_VICTIMS and each.does(function)}
-        for tier in configuration.tiers
-    ]
-    # The plugin priority selects no victims of a reclaim.
-    deciding = [names - ({"priority"} if function == "Reclaimable" else set()) for names in selecting]
-    decided = [names for names in deciding if names]
-    return len(decided) == 1 and plugin in decided[0]
+def _is_decided_by(configuration: SchedulerConfiguration | None, plugin: str, function: str) -> bool:
+    return configuration is not None and is_decided_by(configuration, plugin, function)
 
 
-_MODEL = EngineModel(
-    "volcano",
-    SOURCE,
-    _Side,
-    (
-        "Volcano is not simulated on the snapshot: workloads that pending work would evict count as reclaimable on demand.",
-        "Protection by the gang plugin, which may keep jobs at their minimum, is not modelled.",
-    ),
-)
+_MODEL = EngineModel("volcano", SOURCE, _Side, (_CYCLES_NOTE, _ORDER_NOTE, _GANG_NOTE, _OTHERS_NOTE))

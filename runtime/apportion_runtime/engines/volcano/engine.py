@@ -132,6 +132,7 @@ class Volcano(PlainEngine):
             self._configuration, self._nodes, capacity, self._wanted(), self._tasks, nominated=self._nominated
         )
         run_actions(session)
+        self._nominated |= session.nominations()
         for statement in session.committed:
             self._carry_out(statement)
         unplaced = self._close(session)
@@ -181,8 +182,6 @@ class Volcano(PlainEngine):
                 message=f"Pod is evicted, because of {action}",
                 because=_because(victim, by, action),
             )  # fmt: skip
-        for task, node in statement.nominated:
-            self._nominated[task.uid] = node.name
         for task in statement.placed:
             assert task.node is not None
             self._nominated.pop(task.uid, None)

@@ -76,8 +76,9 @@ def _settle(session: Session, statement: Statement, kind: object | None, *, done
     if done:
         session.commit(statement)
         return
+    has_promised = bool(statement.nominated)
     session.discard(statement)
-    if kind is not None:
+    if kind is not None and not has_promised:
         session.fruitless[kind] = ()
 
 
@@ -113,6 +114,11 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
             and (not task.is_best_effort or other.is_best_effort)
         ]
 
+    if not evicts and (
+        session.capacity.refused(task.queue, task.request)
+        or not any(session.fits_later(task, node) for node in session.nodes.all)
+    ):
+        return False
     for node in _by_score(session, task, may_leave):
         candidates = may_leave(node)
         victims = _agreed(session, task, candidates, "Preemptable")

@@ -43,7 +43,7 @@ def may_reclaim(capacity: Capacity, name: str, request: Amounts) -> bool:
         return False
     if over(plus(queue.allocated, request), queue.real, request):
         return False
-    asked = [queue, *(above for above in _levels(capacity, queue) if above.name != ROOT)]
+    asked = [queue, *(above for above in levels_above(capacity, queue) if above.name != ROOT)]
     return any(has_room_somewhere(plus(each.allocated, request), each.deserved, request) for each in asked)
 
 
@@ -87,8 +87,8 @@ def is_spared(capacity: Capacity, taker: Queue, giver: Queue, request: Amounts, 
     """Tell whether neither leaf deserves anything of what is at stake, below one queue that reclaim asks for both."""
     if common(held, giver.deserved) or common(request, taker.deserved):
         return False
-    own = {above.name for above in _levels(capacity, taker)} - {ROOT}
-    return any(above.name in own for above in _levels(capacity, giver))
+    own = {above.name for above in levels_above(capacity, taker)} - {ROOT}
+    return any(above.name in own for above in levels_above(capacity, giver))
 
 
 def levels_to_ask(capacity: Capacity, taker: Queue, giver: Queue) -> list[Queue]:
@@ -96,14 +96,14 @@ def levels_to_ask(capacity: Capacity, taker: Queue, giver: Queue) -> list[Queue]
 
     A queue that is above both, at the same distance, is not asked.
     """
-    taking = dict(enumerate(above.name for above in _levels(capacity, taker)))
+    taking = dict(enumerate(above.name for above in levels_above(capacity, taker)))
     return [
         above
-        for distance, above in enumerate(_levels(capacity, giver))
+        for distance, above in enumerate(levels_above(capacity, giver))
         if above.name != ROOT and taking.get(distance) != above.name
     ]
 
 
-def _levels(capacity: Capacity, queue: Queue) -> list[Queue]:
+def levels_above(capacity: Capacity, queue: Queue) -> list[Queue]:
     """Return the queues above one that reclaim asks, the nearest first."""
     return [capacity.queues[name] for name in queue.ancestors[::-1][: capacity.ancestor_level]]

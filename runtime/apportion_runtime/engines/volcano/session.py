@@ -85,6 +85,8 @@ class Session:
         self.fruitless: dict[object, tuple[str, ...]] = {}
         self.prepared: set[str] = set()
         self.leaving: set[str] = set()
+        self._attempts: dict[str, str | None] = {}
+        """By pod the node that it was promised in an attempt that was taken back; None where nobody would have left."""
         self.committed: list[Statement] = []
         self._profile = _profile(configuration)
         self._groups = _node_groups(configuration, capacity)
@@ -280,7 +282,10 @@ class Session:
 
     def discard(self, statement: Statement) -> None:
         """Discard a statement."""
+        promised = {task.uid: node.name for task, node in statement.nominated}
         for task, status, node in reversed(statement.done):
+            if task.status in (Status.ALLOCATED, Status.PIPELINED):
+                self._attempts[task.uid] = promised.get(task.uid)
             if task.status is Status.ALLOCATED and task.node is not None:
                 task.node.remove(task.pod)
                 if task.node.name in self._seen:
@@ -320,6 +325,18 @@ class Session:
         """Commit a statement."""
         self.forget(statement)
         self.committed.append(statement)
+        for task, _, _ in statement.done:
+            self._attempts.pop(task.uid, None)
+
+    def nominations(self) -> Mapping[str, str]:
+        """Return by pod the node that it is promised from now on.
+
+        One that others leave for it, or that they would have left, had the last attempt for its job not been taken back.
+
+        Source: pkg/scheduler/api/job_info.go (TaskSchedulingReason), framework/statement.go (GenerateLastTxContext).
+        """
+        found = {task.uid: node.name for statement in self.committed for task, node in statement.nominated}
+        return found | {uid: node for uid, node in self._attempts.items() if node is not None}
 
     def fits_later(self, task: Task, node: NodeState) -> bool:
         """Tell whether a pod fits into a node's future idle resources."""

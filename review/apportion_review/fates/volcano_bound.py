@@ -1,0 +1,83 @@
+"""Which running pods Volcano may reclaim for other queues, whatever these request: a bound from its configuration.
+
+A queue never holds more than its real capability, which the action `allocate` and the plugin's preemptive function check.
+Those above it are not checked by `reclaim`, so that one of them may hold what all leaves below it may hold together.
+
+Source: pkg/scheduler/plugins/capacity/capacity.go at ed72c7c8 (AddPreemptiveFn, AddReclaimableFn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.engines.volcano.amounts import UNBOUNDED, Amounts, common
+from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, Queue
+from apportion_runtime.engines.volcano.reclaim_rules import is_spared, levels_above, levels_to_ask
+from apportion_runtime.sim.api.pod_requests import CPU, MEMORY
+
+
+class ReclaimBound:
+    """The possible reclaimers of a cluster's queues.
+
+    Args:
+        capacity: The queues, charged with what runs.
+    """
+
+    def __init__(self, capacity: Capacity) -> None:
+        self._capacity = capacity
+        names = [name for name in capacity.queues if capacity.is_leaf(name) and name != ROOT]
+        self._leaves = sorted(names, key=lambda name: (name == DEFAULT, name))
+        self._takers = [name for name in self._leaves if self._may_take(capacity.queues[name])]
+        self._below: dict[str, list[Queue]] = {}
+        for name in self._leaves:
+            for above in capacity.queues[name].ancestors:
+                self._below.setdefault(above, []).append(capacity.queues[name])
+        self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
+
+    def reclaimer(self, name: str, request: Amounts) -> str | None:
+        """Return a queue that may reclaim a pod with a request from a queue; None if none can."""
+        held = {resource: amount for resource, amount in request.items() if amount > 0}
+        key = name, tuple(sorted(held))
+        if key not in self._found:
+            self._found[key] = self._reclaimer(self._capacity.queues[name], held)
+        return self._found[key]
+
+    def _reclaimer(self, giver: Queue, held: Mapping[str, int]) -> str | None:
+        if self._capacity.fault:
+            # No queue reclaims until the tree is mended, and then any may.
+            return next((name for name in self._leaves if name != giver.name), None)
+        if not self._may_give(giver, held):
+            return None
+        for name in self._takers:
+            taker = self._capacity.queues[name]
+            # What a pod requests besides may be something that its queue deserves.
+            if name == giver.name or is_spared(self._capacity, taker, giver, taker.deserved, held):
+                continue
+            if all(self._may_give(above, held) for above in levels_to_ask(self._capacity, taker, giver)):
+                return name
+        return None
+
+    def _may_take(self, queue: Queue) -> bool:
+        """Tell whether a queue may reclaim: it, or one above it that is asked too, deserves anything."""
+        asked = [queue, *(above for above in levels_above(self._capacity, queue) if above.name != ROOT)]
+        return queue.spec.is_open and any(any(amount > 0 for amount in each.deserved.values()) for each in asked)
+
+    def _may_give(self, queue: Queue, held: Mapping[str, int]) -> bool:
+        """Tell whether a queue may ever hold more than it deserves of what a pod holds, or deserves nothing of it."""
+        if not common(held, queue.deserved):
+            return True
+        return any(
+            self._most(queue, resource) > queue.deserved.get(resource, 0)
+            for resource in held
+            if (queue.deserved.get(resource, 0) > 0 if resource in (CPU, MEMORY) else resource in queue.deserved)
+        )
+
+    def _most(self, queue: Queue, resource: str) -> int:
+        """Return the most that a queue may hold of a resource."""
+        leaves = self._below.get(queue.name) or [queue]
+        return sum(max(self._bound(leaf, resource), leaf.allocated.get(resource, 0)) for leaf in leaves)
+
+    def _bound(self, leaf: Queue, resource: str) -> int:
+        # Without a tree, what queues may hold depends on the nodes, and more may come.
+        bound = leaf.real if self._capacity.hierarchy else leaf.capability
+        return bound.get(resource, UNBOUNDED)
