@@ -65,8 +65,10 @@ def _cluster(before: Report, after: Report) -> QueueLoad:
 
 
 def _waits(report: Report) -> list[float]:
-    """Return how long workloads waited, before each of their runs, or until the end of the simulation."""
+    """Return how long workloads waited before each of their runs, or until the end of the simulation."""
     ends = report.summary.duration_s
-    return sorted(
-        (ends if until is None else until) - since for work in report.workloads for since, until in work.waits
-    )
+    roots = {queue.name for queue in report.summary.queues if queue.parent is None}
+    # Workloads list no waits of zero length; the first bound of the distribution, 0 s, counts them.
+    n_immediate = sum(waits.counts[0] for waits in report.waits if waits.queue in roots)
+    lasting = [(ends if until is None else until) - since for work in report.workloads for since, until in work.waits]
+    return sorted([0.0] * n_immediate + lasting)

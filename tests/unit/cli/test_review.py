@@ -169,6 +169,9 @@ def test_load_is_simulated_under_both_policies(run: Run, repository: Path) -> No
     simulated = told.out.partition("<summary>Simulated load")[2]
     assert "| `speech` | 110.0 min → 0.5 min | 110.0 min → 0.5 min | 0 → 0 | 0.0 → 0.0 |" in simulated
     assert "| 0.0 min → 60.0 min | 0 → 1 |" in simulated
+    (repository / "idle.yaml").write_text(SCENARIO.replace("at: 10m, ", "at: 3h, "))
+    idle = run("review", "main", "--scenario", "idle.yaml", "-o", "md", *NOW)
+    assert "| cluster | 0.0 min → 0.0 min | 0.0 min → 0.0 min | 0 → 0 | 0.0 → 0.0 |" in idle.out
     again = run("review", "main", "--scenario", "load.yaml", "--cluster", "prod/two", *NOW)
     assert (again.code, "the clusters in both policies are prod/one" in again.err) == (2, True)
 
