@@ -8,7 +8,7 @@ from apportion_runtime.core.actions.allocate import allocate
 from apportion_runtime.core.actions.consolidation import consolidate
 from apportion_runtime.core.actions.preempt import preempt
 from apportion_runtime.core.actions.reclaim import reclaim
-from apportion_runtime.core.actions.stale import evict_stale_gangs
+from apportion_runtime.core.actions.stale_gang_eviction import evict_stale_gangs
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Settings, Snapshot
 

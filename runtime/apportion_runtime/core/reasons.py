@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from apportion_runtime.core.capacity import OverCapacity
+from apportion_runtime.core.explain.amount_messages import over_capacity_message
 from apportion_runtime.core.explain.fit_errors import (
     DEFAULT_POD_ERROR,
     DEFAULT_SUB_GROUP,
@@ -25,7 +26,6 @@ from apportion_runtime.core.explain.fit_errors import (
     simple,
 )
 from apportion_runtime.core.explain.node_reasons import NodeReasons
-from apportion_runtime.core.explain.wording import over_capacity_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable

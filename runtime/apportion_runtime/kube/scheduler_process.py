@@ -11,7 +11,7 @@ from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.lease import DURATION_S, Leadership
-from apportion_runtime.kube.mirror import Mirror
+from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.scheduler import run_cycle
 
 _LISTED_S = 60.0
@@ -57,20 +57,20 @@ def run(
     Raises:
         Unreachable: If the API server does not respond at startup.
     """
-    mirror = Mirror(connection)
-    mirror.start(_LISTED_S)
+    cache = ObjectCache(connection)
+    cache.start(_LISTED_S)
     counters.is_ready = True
     say("initial list of the cluster complete")
     try:
-        _run_cycles(mirror, options, leadership, counters, say=say, ended=ended)
+        _run_cycles(cache, options, leadership, counters, say=say, ended=ended)
     finally:
-        mirror.stop()
+        cache.stop()
         if leadership is not None and counters.is_leader:
             leadership.release()
 
 
 def _run_cycles(
-    mirror: Mirror,
+    cache: ObjectCache,
     options: Options,
     leadership: Leadership | None,
     counters: Counters,
@@ -85,15 +85,15 @@ def _run_cycles(
         if now - renewed >= _RENEW_S:
             renewed = now
             _lead(leadership, counters, say)
-        is_due = mirror.changed.is_set() or now - last_cycle >= options.idle_s
+        is_due = cache.changed.is_set() or now - last_cycle >= options.idle_s
         if not counters.is_leader or not is_due or now - last_cycle < options.period_s:
             ended.wait(0.05)
             continue
         last_cycle = now
-        mirror.changed.clear()
+        cache.changed.clear()
         began = time.monotonic()
         try:
-            result = run_cycle(mirror, now, scheduler=options.scheduler, shard=options.shard)
+            result = run_cycle(cache, now, scheduler=options.scheduler, shard=options.shard)
         except (Refused, Unreachable) as failed:
             say(f"cycle failed: {failed}")
             continue

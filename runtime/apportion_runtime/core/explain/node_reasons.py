@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from apportion_runtime.core.explain.wording import over_capacity_message
+from apportion_runtime.core.explain.amount_messages import over_capacity_message
 from apportion_runtime.core.node_fit import fits
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.plugins.pod_affinity import AffinityState

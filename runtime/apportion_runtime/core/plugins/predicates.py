@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apportion_runtime.core.capacity import OverCapacity, over_capacity
-from apportion_runtime.core.explain.wording import largest_node_message
+from apportion_runtime.core.explain.amount_messages import largest_node_message
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.pod_affinity import AffinityState, PodPreferences, affinity_state, has_affinity

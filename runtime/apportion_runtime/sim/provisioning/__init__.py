@@ -1,9 +1,9 @@
-"""Queued provisioning: ProvisioningRequests, the autoscaler that answers them, and what the provider has to give.
+"""Queued provisioning: ProvisioningRequests, the autoscaler that handles them, and the provider's capacity.
 
-`offers.py` is what a scenario says of the provider, `request_checks.py` whether a request can be met at all, `market.py` whether
-it can be met now, and `autoscaler.py` acts on the cluster by them. Whoever made a request, Kueue or somebody by hand, it
-is answered alike.
+`offers.py` is the provider's capacity as defined in a scenario, `request_checks.py` decides whether a request can be met
+at all, `zone_capacity.py` whether it can be met now, and `autoscaler.py` acts on the cluster. Requests created by Kueue
+and by users are handled alike.
 
-The conditions are those of cluster-autoscaler's API (autoscaling.x-k8s.io/v1); what a provider does behind them is not
-public, and follows what seed document 003 and GKE's documentation say of the Dynamic Workload Scheduler.
+The conditions are those of cluster-autoscaler's API (autoscaling.x-k8s.io/v1); the provider's implementation is not
+public; this model follows seed document 003 and GKE's documentation of the Dynamic Workload Scheduler.
 """

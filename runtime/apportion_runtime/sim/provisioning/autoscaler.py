@@ -1,7 +1,7 @@
-"""The autoscaler: it answers ProvisioningRequests, brings nodes for them, and takes nodes away again.
+"""The autoscaler: handles ProvisioningRequests, and adds and removes their nodes.
 
-A request is Pending until it was looked at, then Accepted or Failed; Accepted ones get all their nodes at once or wait.
-Nodes are labelled with their request and tainted, so that its pods alone run there, and live for as long as it says.
+A request is Pending until it is checked, then Accepted or Failed; accepted requests get all their nodes at once or wait.
+Nodes are labelled with their request and tainted, so that only its pods run there, and are deleted after its maximum runtime.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Handlers
 from apportion_runtime.sim.history import ENDED_BY_NODE
 from apportion_runtime.sim.kubelet.nodes import add_node, node_manifest, node_name, remove_node
-from apportion_runtime.sim.provisioning.market import HeldMachines, find_machines
 from apportion_runtime.sim.provisioning.offers import QueuedPool, changes
 from apportion_runtime.sim.provisioning.request_checks import (
     GKE_CLASS,
@@ -33,6 +32,7 @@ from apportion_runtime.sim.provisioning.request_checks import (
     request_name,
 )
 from apportion_runtime.sim.provisioning.request_consumers import REQUEST
+from apportion_runtime.sim.provisioning.zone_capacity import HeldMachines, find_machines
 from apportion_runtime.sim.scenario.format import Manifest, Pool
 
 _ZONE = ZONE_LABEL
@@ -40,7 +40,7 @@ _ZONE = ZONE_LABEL
 
 @dataclass(frozen=True, slots=True)
 class RequestDue(EngineEvent):
-    """The autoscaler looks at a new request."""
+    """The autoscaler checks a new request."""
 
     namespace: str
     name: str
@@ -48,47 +48,47 @@ class RequestDue(EngineEvent):
 
 @dataclass(frozen=True, slots=True)
 class CapacityChanges(EngineEvent):
-    """The provider has other machines, or the project another quota, than before."""
+    """The provider's capacity or the project's quota changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodesReady(EngineEvent):
-    """The nodes of a request are ready, all of them."""
+    """All nodes of a request are ready."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class BookingEnds(EngineEvent):
-    """Nobody holds the nodes of a request for its pods any longer."""
+    """The booking of a request expires."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnds(EngineEvent):
-    """The nodes of a request have lived for as long as they may."""
+    """The nodes of a request reach their maximum runtime."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class PatienceEnds(EngineEvent):
-    """A request has waited for as long as requests may."""
+    """A waiting request expires."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class IdleEnds(EngineEvent):
-    """Nodes of a request may have stood idle for long enough."""
+    """Idle nodes of a request may be due for removal."""
 
     uid: str
 
 
 @dataclass(slots=True)
 class _ActiveRequest:
-    """A request that is not over: what it asks for, what it has, and its nodes with the moment since when each is idle."""
+    """An active request: its demand, its machines, and its nodes with the start of their idle time."""
 
     namespace: str
     name: str
@@ -99,14 +99,14 @@ class _ActiveRequest:
 
 
 class Autoscaler:
-    """Answers requests.
+    """Handles ProvisioningRequests.
 
     Args:
         cluster_state: What is simulated.
-        workloads: Told of pods whose node is taken away.
+        workloads: Notified of pods whose node is removed.
         pools: The node pools of the cluster.
-        told: Told of each request whose state changed.
-        owner: Returns the workload that a request is for; -1 where somebody made it by hand.
+        told: Called for each request whose state changed.
+        owner: Returns the workload of a request; -1 for a request created by a user.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Autoscaler:
             cluster_state.events.plan(cluster_state.clock.start + at_s, CapacityChanges())
 
     def handlers(self) -> Handlers:
-        """Return what is done at each of its events."""
+        """Return the handlers of its events."""
         return {
             RequestDue: lambda event: self._look(event.namespace, event.name),
             CapacityChanges: lambda _: self._serve(),
@@ -198,7 +198,7 @@ class Autoscaler:
         )
 
     def _serve(self) -> None:
-        """Give machines to the requests that wait, the oldest first; one that cannot be met does not hold up others."""
+        """Assign machines to waiting requests, the oldest first; a request that cannot be met does not block others."""
         for uid, standing in list(self._standing.items()):
             made = self._request(standing, uid)
             if standing.held is not None or made is None:
@@ -248,7 +248,7 @@ class Autoscaler:
         }
 
     def _expire(self, uid: str) -> None:
-        """The booking is over; nodes that no pod of the request runs on are not needed."""
+        """The booking expires; nodes without pods of the request are not needed."""
         standing = self._standing.get(uid)
         made = None if standing is None else self._request(standing, uid)
         if standing is None or made is None:
@@ -275,7 +275,7 @@ class Autoscaler:
                 f"its {_nodes(len(standing.nodes))} reached the maximum runtime of {standing.asked.run_s:.0f} seconds"
             )
             self._note("capacity-revoked", made, message)
-            # Whoever made the request knows before its pods are lost, and does not make them anew.
+            # The owner of the request is notified before its pods are lost, and does not recreate them.
             self._told(self._with(made, "CapacityRevoked", "True", "MaxRunDurationExceeded", message))
         if uid in self._standing:
             self._release(uid)
@@ -290,7 +290,7 @@ class Autoscaler:
         self._told(self._with(made, "Failed", "True", "Expired", "ProvisioningRequest is expired"))
 
     def _cancel(self, uid: str) -> None:
-        """Somebody deleted a request: nodes that are on their way come no more, those that are there go when idle."""
+        """A request was deleted: nodes being created are cancelled, existing ones are removed when idle."""
         standing = self._standing.get(uid)
         if standing is not None and not standing.is_ready:
             del self._standing[uid]
@@ -299,7 +299,7 @@ class Autoscaler:
             self._take_idle(uid)
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone: its node may be idle from now on."""
+        """A pod is gone: its node may be idle now."""
         node = pod.record.node
         for uid, standing in self._standing.items():
             if node in standing.nodes and not self._cluster_state.pods_on.get(node or ""):
@@ -309,7 +309,7 @@ class Autoscaler:
                 )
 
     def _take_idle(self, uid: str) -> None:
-        """Take away the nodes of a request that nobody has used for long enough, once their booking is over."""
+        """Remove nodes of a request that have been idle long enough, after their booking."""
         standing = self._standing.get(uid)
         if standing is None:
             return
@@ -352,7 +352,7 @@ class Autoscaler:
         return made if made is not None and uid_of(made) == uid else None
 
     def _with(self, made: Manifest, kind: str, status: str, reason: str, message: str) -> Manifest:
-        """Write a condition, and return the request with it."""
+        """Set a condition, and return the updated request."""
         others = [each for each in nested(made, "status", "conditions") or () if each["type"] != kind]
         condition = {
             "type": kind,

@@ -1,7 +1,7 @@
-"""Node pools that grow for pods that find no place, and shrink when nodes stand idle, within their limits.
+"""Node pools with autoscaling: they grow for unschedulable pods and shrink when nodes are idle, within their limits.
 
-A pool grows by the nodes that the waiting pods would fill, were they alone; of several pools that fit, the first. Pods
-that a queue's bound keeps waiting ask for none.
+A pool grows by the nodes that the pending pods would fill on their own; of several fitting pools, the first is used.
+Pods that wait for quota do not trigger a scale-up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GPU = "gpu"
 
 @dataclass(slots=True)
 class _Size:
-    """How many nodes a pool has, of how many it is sure to have, and since when each stands idle."""
+    """The state of a pool: its nodes, its requested size, and the idle time of each node."""
 
     n_made: int = 0
     names: dict[str, None] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class NodePools:
         self._check_at: float | None = None
 
     def begin(self) -> None:
-        """Make the nodes that are there from the beginning."""
+        """Create the initial nodes."""
         for pool in self.pools.values():
             for _ in range(pool.size):
                 self.join(self._next_name(pool), pool.name)
@@ -52,7 +52,7 @@ class NodePools:
         return name
 
     def join(self, name: str, pool: str) -> None:
-        """Have a node of a pool join."""
+        """Add a node of a pool."""
         size = self._sizes[pool]
         size.coming.pop(name, None)
         size.names[name] = None
@@ -61,7 +61,7 @@ class NodePools:
             self._look_again(self._cluster_state.now)
 
     def gone(self, name: str) -> None:
-        """A node was taken away by somebody else."""
+        """A node was deleted."""
         for size in self._sizes.values():
             size.names.pop(name, None)
             size.idle_since.pop(name, None)
@@ -72,7 +72,7 @@ class NodePools:
         return any(pool.scales for pool in self.pools.values())
 
     def grow(self, waiting: Sequence[Pod]) -> None:
-        """Ask for nodes for pods that found no place, and would have one if there were more."""
+        """Request nodes for unschedulable pods that would fit on additional nodes."""
         for pool in self.pools.values():
             size = self._sizes[pool.name]
             room = pool.most - len(size.names) - len(size.coming)
@@ -86,7 +86,7 @@ class NodePools:
                 self._cluster_state.note("node-asked", node=name)
 
     def _needed(self, pool: Pool, pods: Sequence[Pod]) -> int:
-        """Return how many nodes pods would fill, each put on the first where there is room."""
+        """Return the number of nodes that pods would fill, by first fit."""
         model = self._model(pool)
         if model is None:
             return 0
@@ -111,7 +111,7 @@ class NodePools:
         return self._models[pool.name]
 
     def check(self) -> None:
-        """Take away nodes that stand idle for long enough, and look again when the next one might."""
+        """Remove nodes that have been idle long enough, and schedule the next check."""
         cluster_state = self._cluster_state
         self._check_at = None
         following: list[float] = []
@@ -135,7 +135,7 @@ class NodePools:
             self._look_again(min(following))
 
     def settle(self) -> None:
-        """After pods came or went: look for idle nodes at once."""
+        """Check for idle nodes after pods changed."""
         if self.can_grow:
             self._look_again(self._cluster_state.now)
 

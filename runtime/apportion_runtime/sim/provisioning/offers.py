@@ -1,4 +1,4 @@
-"""What a provider gives for whole requests, as a scenario says it."""
+"""The provider's capacity for queued requests, as defined in a scenario."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """From a moment on, how many machines of a pool the provider has for this cluster in a zone."""
+    """The number of machines of a pool in a zone, from a given time."""
 
     zone: str
     nodes: int
@@ -19,7 +19,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class GpuQuota:
-    """From a moment on, how many GPUs the project may have in a region."""
+    """The GPU quota of the project in a region, from a given time."""
 
     gpus: int
     at_s: float = 0.0
@@ -27,20 +27,20 @@ class GpuQuota:
 
 @dataclass(frozen=True, slots=True)
 class QueuedPool:
-    """A pool whose nodes come for whole requests.
+    """A pool with queued provisioning.
 
     Attributes:
-        offers: What there is to be had.
-        region: Requests and GPUs are counted in a region, over all its pools.
-        boot_s: From the moment at which machines are found until their nodes are ready, all of them.
-        accept_s: From a request until the autoscaler has looked at it.
-        gpu_quotas: GPUs that the project may have in the region, over time; none is no bound.
-        open_requests: Requests of the region that may be accepted and not provisioned at a time.
-        nodes_per_request: At most.
-        booking_s: How long provisioned nodes wait for the pods they are for.
-        longest_s: How long nodes live at most, and where a request does not specify how long.
-        shortest_s: The least that a request may say.
-        patience_s: After how long a request that was not provisioned is given up.
+        offers: The available capacity.
+        region: The region in which requests and GPUs are counted, over all its pools.
+        boot_s: The time from finding machines until all their nodes are ready.
+        accept_s: The time until the autoscaler checks a request.
+        gpu_quotas: The GPU quotas of the project in the region, over time; empty is unlimited.
+        open_requests: The maximum number of accepted but unprovisioned requests in the region.
+        nodes_per_request: The maximum number of nodes of a request.
+        booking_s: How long provisioned nodes are reserved for their pods.
+        longest_s: The maximum and default runtime of nodes.
+        shortest_s: The minimum runtime of a request.
+        patience_s: The time after which an unprovisioned request expires.
     """
 
     offers: tuple[Offer, ...] = ()
@@ -61,17 +61,17 @@ class QueuedPool:
         return tuple(sorted({offer.zone for offer in self.offers}))
 
     def nodes_in(self, zone: str, at_s: float) -> int:
-        """Return how many machines there are in a zone at a moment, those that are in use included."""
+        """Return the number of machines in a zone at a time, including those in use."""
         begun = [(offer.at_s, number, offer.nodes) for number, offer in enumerate(self.offers) if offer.zone == zone]
         return max((each for each in begun if each[0] <= at_s), default=(0.0, 0, 0))[2]
 
     def gpu_quota(self, at_s: float) -> int | None:
-        """Return how many GPUs the project may have at a moment; None is no bound."""
+        """Return the GPU quota of the project at a time; None is unlimited."""
         begun = [(quota.at_s, number, quota.gpus) for number, quota in enumerate(self.gpu_quotas) if quota.at_s <= at_s]
         return max(begun)[2] if begun else None
 
 
 def changes(pools: Collection[QueuedPool]) -> Iterator[float]:
-    """Yield the moments at which a provider has other machines, or a project another quota, than before."""
+    """Yield the times at which the provider's capacity or the project's quota changes."""
     offered = {offer.at_s for pool in pools for offer in pool.offers}
     yield from sorted(at_s for at_s in offered | {quota.at_s for pool in pools for quota in pool.gpu_quotas} if at_s)

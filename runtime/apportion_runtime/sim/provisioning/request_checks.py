@@ -1,4 +1,4 @@
-"""Whether a ProvisioningRequest can be met at all: what it asks for, and what the provider refuses.
+"""Validation of ProvisioningRequests: their demand, and the limits of the provider.
 
 Source: seed document 003 (limits of the Dynamic Workload Scheduler), GKE's documentation of queued provisioning, and
 cluster-autoscaler's API autoscaling.x-k8s.io/v1.
@@ -28,7 +28,7 @@ INVALID, QUOTA_EXCEEDED, NOT_FOUND = "InvalidRequest", "QuotaExceeded", "Capacit
 
 @dataclass(frozen=True, slots=True)
 class RequestDemand:
-    """What a request comes to."""
+    """The demand of a request."""
 
     pool: str
     nodes: int
@@ -47,7 +47,7 @@ class UnmetRequest:
 def check_request(
     request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[Pool]
 ) -> RequestDemand | UnmetRequest:
-    """Return what a request asks for, or why it fails.
+    """Return the demand of a request, or why it fails.
 
     Args:
         request: The ProvisioningRequest.
@@ -98,7 +98,7 @@ def _sized(request: Manifest, pool: Pool, nodes: int) -> RequestDemand | UnmetRe
 
 
 def quota_message(pool: Pool, limit: int, region: str) -> str:
-    """Return the provider's words for a quota that is used up."""
+    """Return the provider's message for an exhausted quota."""
     model = pool.shape.labels.get("cloud.google.com/gke-accelerator") or pool.shape.labels.get(
         "apportion.dev/gpu-model"
     )
@@ -135,7 +135,7 @@ def _is_for(spec: Manifest, pool: Pool) -> bool:
 
 
 def _pods_each(wants: Mapping[str, int], pool: Pool) -> int:
-    """Return how many of its pods a node holds."""
+    """Return the number of its pods that fit on a node."""
     has = amounts(pool.shape.allocatable)
     counted = {**wants, PODS: 1}
     return min(has.get(resource, 0) // amount for resource, amount in counted.items() if amount)
@@ -149,5 +149,5 @@ def _no_pool(fitting: Sequence[Pool], pools: Sequence[Pool]) -> str:
 
 
 def request_name(made: Manifest) -> str:
-    """Return how the nodes of a request name it: another one for one that was made anew under the same name."""
+    """Return the label value for the nodes of a request, which differs for a recreated request of the same name."""
     return f"{name_of(made)[:54].rstrip('-.')}-{uid_of(made)[-8:]}"

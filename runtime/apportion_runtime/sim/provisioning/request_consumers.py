@@ -14,19 +14,19 @@ CONSUMES = (
     "autoscaling.x-k8s.io/consume-provisioning-request",
     "cluster-autoscaler.kubernetes.io/consume-provisioning-request",
 )
-"""Annotations by which a pod names its request: the current one, and the one before."""
+"""Annotations that refer to a request: the current one, and its predecessor."""
 CLASS_OF = "autoscaling.x-k8s.io/provisioning-class-name"
 _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def condition(made: Manifest, kind: str) -> Mapping[str, str] | None:
-    """Return a condition of an object that is true; None where it is not."""
+    """Return a condition of an object if it is true; otherwise None."""
     found = nested(made, "status", "conditions") or ()
     return next((each for each in found if each["type"] == kind and each["status"] == "True"), None)
 
 
 def consuming(made: Manifest, store: ClusterApi) -> Manifest:
-    """Return a pod as the provider lets it be made: one that names a request runs on its nodes alone, and is not moved."""
+    """Return a pod with the provider's changes: a consumer of a request runs only on its nodes, and is not moved."""
     annotations = annotations_of(made)
     name = next((annotations[key] for key in CONSUMES if annotations.get(key)), None)
     if name is None or kind_of(made) != ("", "Pod"):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.provisioning.market import HeldMachines, find_machines
 from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, QueuedPool, changes
 from apportion_runtime.sim.provisioning.request_checks import RequestDemand, UnmetRequest, check_request
+from apportion_runtime.sim.provisioning.zone_capacity import HeldMachines, find_machines
 from apportion_runtime.sim.scenario.format import NodeShape, Pool
 
 _TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}

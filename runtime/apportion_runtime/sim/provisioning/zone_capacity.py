@@ -1,4 +1,4 @@
-"""Whether a request can be met now: all of its machines in one zone, within the quota of the region."""
+"""Zone capacity: whether a request can be met now, with all of its machines in one zone and within the quota of the region."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apportion_runtime.sim.scenario.format import Pool
 
 @dataclass(frozen=True, slots=True)
 class HeldMachines:
-    """Machines that a request has."""
+    """The machines of a request."""
 
     pool: str
     zone: str
@@ -28,7 +28,7 @@ class HeldMachines:
 def find_machines(
     asked: RequestDemand, pools: Mapping[str, Pool], held: Iterable[HeldMachines], at_s: float
 ) -> HeldMachines | UnmetRequest:
-    """Return the machines that a request gets at a moment, or why it goes on waiting."""
+    """Return the machines for a request at a time, or why it has to wait."""
     pool = pools[asked.pool]
     queued = pool.queued
     assert queued is not None

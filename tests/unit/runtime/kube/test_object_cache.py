@@ -12,7 +12,7 @@ import pytest
 
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused
-from apportion_runtime.kube.mirror import Mirror
+from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, WATCHED
 
 PODS = WATCHED[POD].plural
@@ -49,58 +49,58 @@ def server() -> Server:
 
 
 @pytest.fixture
-def mirror(server: Server) -> Iterator[Mirror]:
-    mirror = Mirror(server)
-    mirror.start(10)
-    yield mirror
-    mirror.stop()
+def cache(server: Server) -> Iterator[ObjectCache]:
+    cache = ObjectCache(server)
+    cache.start(10)
+    yield cache
+    cache.stop()
     server.events.put(None)
 
 
-def _held(mirror: Mirror) -> Any:
-    return mirror.get(POD, "vision", "work")
+def _held(cache: ObjectCache) -> Any:
+    return cache.get(POD, "vision", "work")
 
 
-def _tell(mirror: Mirror, server: Server, type_: str, pod: dict[str, Any]) -> None:
-    """Have the watch tell of a pod, and return once the mirror has heard."""
+def _tell(cache: ObjectCache, server: Server, type_: str, pod: dict[str, Any]) -> None:
+    """Have the watch tell of a pod, and return once the cache has heard."""
     server.events.put({"type": type_, "object": pod})
     deadline = time.monotonic() + 10
-    while (_held(mirror) is None) != (type_ == "DELETED") or (type_ != "DELETED" and _held(mirror) is not pod):
+    while (_held(cache) is None) != (type_ == "DELETED") or (type_ != "DELETED" and _held(cache) is not pod):
         assert time.monotonic() < deadline
         threading.Event().wait(0.01)
 
 
-def test_an_evicted_pod_leaves_before_the_watch_tells(mirror: Mirror) -> None:
-    mirror.evict(_held(mirror), "its place is taken back")
-    assert "deletionTimestamp" in _held(mirror)["metadata"]
+def test_an_evicted_pod_leaves_before_the_watch_tells(cache: ObjectCache) -> None:
+    cache.evict(_held(cache), "its place is taken back")
+    assert "deletionTimestamp" in _held(cache)["metadata"]
 
 
-def test_an_evicted_pod_that_was_gone_at_once_stays_gone(mirror: Mirror, server: Server) -> None:
-    server.during = lambda method: _tell(mirror, server, "DELETED", server.pod) if method == "DELETE" else None
-    mirror.evict(_held(mirror), "its place is taken back")
-    assert _held(mirror) is None
+def test_an_evicted_pod_that_was_gone_at_once_stays_gone(cache: ObjectCache, server: Server) -> None:
+    server.during = lambda method: _tell(cache, server, "DELETED", server.pod) if method == "DELETE" else None
+    cache.evict(_held(cache), "its place is taken back")
+    assert _held(cache) is None
 
 
-def test_a_bound_pod_has_its_node_before_the_watch_tells(mirror: Mirror) -> None:
-    mirror.bind(_held(mirror), "node-1")
-    assert _held(mirror)["spec"]["nodeName"] == "node-1"
+def test_a_bound_pod_has_its_node_before_the_watch_tells(cache: ObjectCache) -> None:
+    cache.bind(_held(cache), "node-1")
+    assert _held(cache)["spec"]["nodeName"] == "node-1"
 
 
-def test_another_pod_of_the_name_is_not_taken_for_the_bound_one(mirror: Mirror, server: Server) -> None:
+def test_another_pod_of_the_name_is_not_taken_for_the_bound_one(cache: ObjectCache, server: Server) -> None:
     other = {**server.pod, "metadata": {**server.pod["metadata"], "uid": "2", "resourceVersion": "3"}}
-    server.during = lambda method: _tell(mirror, server, "ADDED", other)
-    mirror.bind(_held(mirror), "node-1")
-    assert _held(mirror) is other
+    server.during = lambda method: _tell(cache, server, "ADDED", other)
+    cache.bind(_held(cache), "node-1")
+    assert _held(cache) is other
 
 
-def test_what_the_watch_told_during_a_change_stands(mirror: Mirror, server: Server) -> None:
+def test_what_the_watch_told_during_a_change_stands(cache: ObjectCache, server: Server) -> None:
     newer = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}}
-    server.during = lambda method: _tell(mirror, server, "MODIFIED", newer)
-    mirror.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
-    assert _held(mirror) is newer
+    server.during = lambda method: _tell(cache, server, "MODIFIED", newer)
+    cache.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
+    assert _held(cache) is newer
 
 
-def test_a_changed_pod_is_held_as_it_was_stored(mirror: Mirror, server: Server) -> None:
+def test_a_changed_pod_is_held_as_it_was_stored(cache: ObjectCache, server: Server) -> None:
     server.pod = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "2"}}
-    mirror.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
-    assert _held(mirror) is server.pod
+    cache.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
+    assert _held(cache) is server.pod

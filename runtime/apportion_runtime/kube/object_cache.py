@@ -23,7 +23,7 @@ Key = tuple[str, str]
 """Namespace, empty where there is none, and name."""
 
 
-class Mirror:
+class ObjectCache:
     """A `Cluster` over the API. `changed` is set whenever a watched object changes."""
 
     def __init__(self, connection: Connection) -> None:
