@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from apportion_api.fields import Written
 from apportion_api.kubernetes.names import SCHEDULING_GROUP
-from apportion_api.objects import ApiObject, flag, integer, text, text_map
+from apportion_api.objects import ApiObject, each, flag, integer, quantities, text, text_map, texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,32 @@ class PriorityClass(ApiObject):
     is_default: bool | None = flag("globalDefault")
     preemption_policy: str | None = text("preemptionPolicy")
     description: str | None = text("description")
+
+
+def default_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
+    """Return the class of pods that name none: if several are marked, the one of the lowest value."""
+    return min((cls for cls in classes if cls.is_default), key=lambda cls: cls.value or 0, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaScope:
+    """What a ResourceQuota counts alone; without an operator it is whatever has the scope."""
+
+    name: str = text("scopeName", default="")
+    operator: str = text("operator", default="")
+    values: tuple[str, ...] = texts("values")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuota(ApiObject):
+    """A ResourceQuota; `scopes` are the short form of `selected`."""
+
+    namespace: str = text("metadata.namespace", default="")
+    hard: Mapping[str, Written] = quantities("spec.hard")
+    scopes: tuple[str, ...] = texts("spec.scopes")
+    selected: tuple[QuotaScope, ...] = each("spec.scopeSelector.matchExpressions", QuotaScope)
+
+    @property
+    def all_scopes(self) -> tuple[QuotaScope, ...]:
+        """The scopes of both forms."""
+        return (*(QuotaScope(name, "Exists") for name in self.scopes), *self.selected)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from apportion_compiler.plain_objects import integer, labels_of, name_of, of_kind, text
+from apportion_api.kubernetes.objects import PriorityClass
+from apportion_api.objects import read_all
+from apportion_compiler.backends.metadata import MANAGED_BY_LABEL
 from apportion_compiler.readers.record import Manifest, PriorityClassRecord
 
 _KUBERNETES_OWN = "system-"
@@ -20,16 +22,15 @@ def priority_classes(
         preemptible: What the engine makes of a class's name and value.
     """
     found: dict[str, PriorityClassRecord] = {}
-    for manifest in of_kind(manifests, "scheduling.k8s.io", "PriorityClass"):
-        name = name_of(manifest)
-        value = integer(manifest, "value") or 0
+    for cls in read_all(PriorityClass, manifests):
+        name, value = cls.name, cls.value or 0
         if name and not name.startswith(_KUBERNETES_OWN):
             found[name] = PriorityClassRecord(
                 name,
                 value,
                 preemptible(name, value),
-                manifest.get("globalDefault") is True,
-                text(manifest, "description"),
-                labels_of(manifest).get("app.kubernetes.io/managed-by") == "Helm",
+                cls.is_default is True,
+                cls.description,
+                cls.labels.get(MANAGED_BY_LABEL) == "Helm",
             )
     yield from sorted(found.values(), key=lambda cls: (cls.value, cls.name))

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from apportion_compiler.plain_objects import Manifest, integer, name_of, text
+from apportion_api.kubernetes.objects import PriorityClass
+from apportion_api.objects import read_all
+from apportion_compiler.plain_objects import Manifest, integer, text
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
 from apportion_review.fates.workloads import OwnedPods, Owner, gpus_of, models_of_nodes, of_group, owned_pods
 from apportion_runtime.snapshots.quantities import parse_time
@@ -126,13 +128,12 @@ def classes_of(objects: Sequence[Manifest]) -> Classes:
     """Return the priority classes among objects; pods without a class have priority 0 and may preempt."""
     values: dict[str, int] = {}
     preempting = [0]
-    for made in of_group(objects, "scheduling.k8s.io", "PriorityClass"):
-        value = made.get("value")
-        if name_of(made).startswith(_SYSTEM_CLASSES) or not isinstance(value, int):
+    for cls in read_all(PriorityClass, objects):
+        if cls.name.startswith(_SYSTEM_CLASSES) or cls.value is None:
             continue
-        values[name_of(made)] = value
-        if made.get("preemptionPolicy") != "Never":
-            preempting.append(value)
+        values[cls.name] = cls.value
+        if cls.preemption_policy != "Never":
+            preempting.append(cls.value)
     for pod in of_group(objects, "", "Pod"):
         of_system = (text(pod, "spec", "priorityClassName") or "").startswith(_SYSTEM_CLASSES)
         if not of_system and text(pod, "spec", "preemptionPolicy") != "Never":

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from apportion_api.ack import names
+from apportion_api.kubernetes.objects import PriorityClass
+from apportion_api.objects import read
 from apportion_runtime.admission.expansion import is_suspended, with_suspended
 from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.grouping.kubeflow import ROLES
@@ -101,7 +103,7 @@ def priority(job: Manifest, store: ClusterApi) -> int:
     """Return a job's priority in its queue: that of its pods' class; 0 if they have none or it does not exist."""
     spec = _speaking(job).get("spec") or {}
     found = store.get("PriorityClass", "", spec.get("priorityClassName") or "")
-    said = spec.get("priority") if found is None else found.get("value")
+    said = spec.get("priority") if found is None else read(PriorityClass, found).value
     return int(said or 0)
 
 

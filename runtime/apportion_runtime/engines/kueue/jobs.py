@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from apportion_api.kubernetes.names import NAMESPACE_LABEL
+from apportion_api.kubernetes.objects import PriorityClass, default_class
 from apportion_api.kueue.names import (
     DEFAULT_QUEUE,
     ELASTIC_ANNOTATION,
@@ -17,6 +18,7 @@ from apportion_api.kueue.names import (
     SUSPENDING_PARENT_ANNOTATION,
     TOPOLOGY_PREFIX,
 )
+from apportion_api.objects import read
 from apportion_runtime.admission.expansion.suspension import with_suspended
 from apportion_runtime.admission.objects import (
     annotations_of,
@@ -222,10 +224,9 @@ class Jobs:
     def _of_pods(self, template: Manifest) -> int:
         """Return the priority of the pods of a template."""
         name = nested(template, "spec", "priorityClassName") or ""
-        found = self._store.get("PriorityClass", "", name) if name else None
-        if found is None:
-            found = next((each for each in self._store.list("PriorityClass") if each.get("globalDefault")), None)
-        return 0 if found is None else int(found.get("value") or 0)
+        classes = [read(PriorityClass, each) for each in self._store.list("PriorityClass")]
+        found = next((cls for cls in classes if cls.name == name), None) or default_class(classes)
+        return 0 if found is None else found.value or 0
 
 
 def _annotations(template: Manifest) -> Mapping[str, str]:

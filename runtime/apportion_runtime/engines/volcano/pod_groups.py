@@ -10,6 +10,7 @@ ray-operator/controllers/ray/batchscheduler/volcano (1.6.2).
 
 from __future__ import annotations
 
+from apportion_api.kubernetes.objects import PriorityClass
 from apportion_api.kubernetes.operators import (
     LWS_GROUP_LABEL,
     RAY_GROUP_LABEL,
@@ -184,7 +185,7 @@ def _of_owner(cluster_state: ClusterState, running: Running, made: Manifest) -> 
 def _priority(cluster_state: ClusterState, name: str, made: Manifest) -> int:
     found = cluster_state.store.get("PriorityClass", "", name) if name else None
     if found is not None:
-        return int(found.get("value") or 0)
+        return read(PriorityClass, found).value or 0
     return int(nested(made, "spec", "priority") or 0)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apportion_api.kubernetes.objects import QuotaScope, ResourceQuota
+from apportion_api.objects import read
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
 from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, containers_of, pod_requests
 from apportion_runtime.sim.engine import Denied, reading
@@ -33,17 +35,17 @@ class Quota:
     name: str
     namespace: str
     hard: Mapping[str, int]
-    scopes: Sequence[Mapping[str, Any]]
+    scopes: Sequence[QuotaScope]
     used: dict[str, int] = field(default_factory=dict)
 
 
 def quota_of(made: Manifest) -> Quota:
-    """Return the quota of a ResourceQuota object. Raises `ValueError` for an invalid amount."""
-    spec = made.get("spec") or {}
-    scopes: list[Mapping[str, Any]] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
-    scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
-    hard = {str(name): parse_quantity(value) for name, value in (spec.get("hard") or {}).items()}
-    return Quota(name_of(made), namespace_of(made), hard, scopes)
+    """Return the quota of a ResourceQuota object. Raises `ValueError` for what the API server does not accept."""
+    quota = read(ResourceQuota, made)
+    if quota.faults:
+        raise ValueError(str(quota.faults[0]))
+    hard = {name: parse_quantity(amount) for name, amount in quota.hard.items()}
+    return Quota(quota.name, quota.namespace, hard, quota.all_scopes)
 
 
 class Quotas:
@@ -168,11 +170,11 @@ def _refuse_silence(made: Manifest, quota: Quota, names: Iterable[str]) -> None:
         raise Denied(f"{_forbidden(made)}: failed quota: {quota.name}: must specify {said}")
 
 
-def _in_scope(made: Manifest, scope: Mapping[str, Any]) -> bool:
+def _in_scope(made: Manifest, scope: QuotaScope) -> bool:
     if not _is_pod(made):
         return False
-    spec, operator = made["spec"], scope.get("operator", "Exists")
-    match scope.get("scopeName"):
+    spec = made["spec"]
+    match scope.name:
         case "Terminating":
             return spec.get("activeDeadlineSeconds") is not None
         case "NotTerminating":
@@ -182,12 +184,12 @@ def _in_scope(made: Manifest, scope: Mapping[str, Any]) -> bool:
         case "NotBestEffort":
             return not _is_best_effort(spec)
         case "PriorityClass":
-            name, values = spec.get("priorityClassName") or "", scope.get("values") or ()
-            match operator:
+            name = spec.get("priorityClassName") or ""
+            match scope.operator:
                 case "In":
-                    return name in values
+                    return name in scope.values
                 case "NotIn":
-                    return name not in values
+                    return name not in scope.values
                 case "DoesNotExist":
                     return not name
                 case _:

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_api.kubernetes.objects import PriorityClass, ResourceQuota
+from apportion_api.objects import read as read_object
+from apportion_api.objects import read_all
 from apportion_compiler.backends.admission.namespace_metadata import QUEUE_LABEL
 from apportion_compiler.backends.metadata import TOP_QUEUE_LABEL
-from apportion_compiler.plain_objects import described, items, labels_of, mapping, name_of, of_kind, text
+from apportion_compiler.plain_objects import described, labels_of, name_of, of_kind, text
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.limit_ranges import with_limit_ranges
 from apportion_compiler.readers.namespaces import with_namespaces
@@ -104,33 +107,29 @@ def _tops(manifests: Sequence[Manifest], queues: Mapping[str, QueueRecord]) -> I
 def _limit(quotas: Sequence[Manifest], notes: list[Note]) -> dict[str, Amount]:
     """Return the bounds of a namespace: the smallest of its quotas."""
     limit: dict[str, Amount] = {}
-    for quota in quotas:
-        if mapping(quota, "spec", "scopeSelector") or items(quota, "spec", "scopes"):
+    for manifest in quotas:
+        quota = read_object(ResourceQuota, manifest)
+        if quota.all_scopes:
             if not _is_of_classes(quota):
-                notes.append(Note(described(quota), "a quota with a scope is dropped"))
+                notes.append(Note(described(manifest), "a quota with a scope is dropped"))
             continue
-        hard = mapping(quota, "spec", "hard")
-        for key, value in hard.items():
+        for key, value in quota.hard.items():
             resource = key.removeprefix("requests.")
             if key in ("cpu", "memory") or (key.startswith("requests.") and "storage" not in key):
                 kept, parse = _COUNTED.get(resource, (resource, parse_count))
                 try:
-                    amount = parse(value if isinstance(value, int | float) else str(value))
+                    amount = parse(value)
                 except QuantityError as refused:
-                    raise ValueError(f"{described(quota)}: spec.hard[{key}]: {refused}") from None
+                    raise ValueError(f"{described(manifest)}: spec.hard[{key}]: {refused}") from None
                 limit[kept] = smaller(amount, limit[kept]) if kept in limit else amount
             else:
-                notes.append(Note(described(quota), f"`{key}` is dropped: a policy limits only requests"))
+                notes.append(Note(described(manifest), f"`{key}` is dropped: a policy limits only requests"))
     return limit
 
 
-def _is_of_classes(quota: Manifest) -> bool:
+def _is_of_classes(quota: ResourceQuota) -> bool:
     """Tell whether a quota says which classes the namespace may use, as Apportion's do."""
-    expressions = items(quota, "spec", "scopeSelector", "matchExpressions")
-    return bool(expressions) and all(
-        text(expression, "scopeName") == "PriorityClass" and text(expression, "operator") == "In"
-        for expression in expressions
-    )
+    return all(scope.name == "PriorityClass" and scope.operator == "In" for scope in quota.all_scopes)
 
 
 def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[PriorityClassRecord]:
@@ -138,11 +137,7 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Prior
 
     Classes that never evict stand above one that is protected: the highest of those that do evict.
     """
-    never = {
-        name_of(m)
-        for m in of_kind(manifests, "scheduling.k8s.io", "PriorityClass")
-        if m.get("preemptionPolicy") == _NEVER
-    }
+    never = {cls.name for cls in read_all(PriorityClass, manifests) if cls.preemption_policy == _NEVER}
     found = list(priority_classes(manifests, lambda _, __: True))
     lowest = min((cls.value for cls in found if cls.name in never), default=None)
     below = [cls for cls in found if lowest is not None and cls.value < lowest]

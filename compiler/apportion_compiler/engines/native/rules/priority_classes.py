@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.fields import Manifest
+from apportion_api.kubernetes.objects import PriorityClass
+from apportion_api.objects import is_a, read, read_all
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
 from apportion_compiler.engines.native.rules.fault import Fault, rejected
-from apportion_compiler.plain_objects import Manifest, integer, name_of, of_kind
 
-_GROUP, _KIND = "scheduling.k8s.io", "PriorityClass"
 _HIGHEST = 1_000_000_000
 _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _POLICIES = ("Never", "PreemptLowerPriority")
@@ -18,11 +19,12 @@ _INT32 = 2**31
 
 def priority_class(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
     """Yield the faults of a PriorityClass."""
-    name, value = name_of(manifest), integer(manifest, "value")
+    cls = read(PriorityClass, manifest)
+    name, value = cls.name, cls.value
     if value is None or not -_INT32 <= value < _INT32:
         yield rejected("value", "Invalid", "the value is not a 32-bit integer", "use an integer")
     elif name.startswith("system-"):
-        if _SYSTEM.get(name) != value or manifest.get("globalDefault"):
+        if _SYSTEM.get(name) != value or cls.is_default:
             yield rejected(
                 "metadata.name",
                 "Forbidden",
@@ -46,20 +48,15 @@ def priority_class(manifest: Manifest, before: Manifest | None) -> Iterator[Faul
 
 def one_default(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
     """Yield a verdict on each class that would be a second default."""
-    applied = {name_of(manifest) for manifest in of_kind(manifests, _GROUP, _KIND)}
+    applied = [(index, read(PriorityClass, m)) for index, m in enumerate(manifests) if is_a(PriorityClass, m)]
+    names = {cls.name for _, cls in applied}
     default = next(
-        (
-            name_of(held)
-            for held in of_kind(existing, _GROUP, _KIND)
-            if held.get("globalDefault") is True and name_of(held) not in applied
-        ),
-        None,
+        (cls.name for cls in read_all(PriorityClass, existing) if cls.is_default and cls.name not in names), None
     )
-    for manifest in of_kind(manifests, _GROUP, _KIND):
-        if manifest.get("globalDefault") is not True:
+    for index, cls in applied:
+        if not cls.is_default:
             continue
-        if default is not None and default != name_of(manifest):
-            index = next(n for n, other in enumerate(manifests) if other is manifest)
+        if default is not None and default != cls.name:
             yield Verdict(
                 Effect.REJECTED,
                 index,
@@ -68,13 +65,13 @@ def one_default(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> 
                 f"PriorityClass {default} is already marked as default, and only one default can exist",
                 f"remove globalDefault, or remove it from {default} first",
             )
-        default = default or name_of(manifest)
+        default = default or cls.name
 
 
 def _changed(manifest: Manifest, before: Manifest) -> Iterator[Fault]:
     cure = "create a class with a different name, and move workloads to it"
-    if integer(manifest, "value") != integer(before, "value"):
+    now, then = read(PriorityClass, manifest), read(PriorityClass, before)
+    if now.value != then.value:
         yield rejected("value", "Forbidden", "may not be changed in an update", cure)
-    policies = [held.get("preemptionPolicy") or _DEFAULT_POLICY for held in (manifest, before)]
-    if policies[0] != policies[1]:
+    if (now.preemption_policy or _DEFAULT_POLICY) != (then.preemption_policy or _DEFAULT_POLICY):
         yield rejected("preemptionPolicy", "Invalid", "field is immutable", cure)

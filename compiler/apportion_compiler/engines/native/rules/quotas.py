@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.fields import Manifest
+from apportion_api.kubernetes.objects import QuotaScope, ResourceQuota
+from apportion_api.objects import read
 from apportion_compiler.engines.native.rules.fault import Fault, ignored, rejected
 from apportion_compiler.engines.native.rules.quantities import (
     COUNTS,
@@ -14,7 +17,6 @@ from apportion_compiler.engines.native.rules.quantities import (
     is_standard,
     parse,
 )
-from apportion_compiler.plain_objects import Manifest, items, mapping, text
 
 _POD_COMPUTE = frozenset(
     {"pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"}
@@ -39,17 +41,15 @@ _BY_CLASS = ".k8s.io/"
 
 def resource_quota(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
     """Yield the faults of a ResourceQuota."""
-    hard = mapping(manifest, "spec", "hard")
-    for resource, amount in hard.items():
+    quota = read(ResourceQuota, manifest)
+    for resource, amount in quota.hard.items():
         yield from _hard(resource, amount)
-    scopes = [str(scope) for scope in items(manifest, "spec", "scopes")]
-    yield from _scopes(scopes, hard, "spec.scopes")
-    selected = items(manifest, "spec", "scopeSelector", "matchExpressions")
+    yield from _scopes(quota.scopes, quota.hard, "spec.scopes")
     path = "spec.scopeSelector.matchExpressions"
-    yield from _scopes([text(expression, "scopeName") or "" for expression in selected], hard, path)
-    for expression in selected:
-        yield from _expression(expression, path)
-    if before is not None and (set(scopes) != {str(scope) for scope in items(before, "spec", "scopes")}):
+    yield from _scopes([scope.name for scope in quota.selected], quota.hard, path)
+    for scope in quota.selected:
+        yield from _expression(scope, path)
+    if before is not None and set(quota.scopes) != set(read(ResourceQuota, before).scopes):
         yield rejected(
             "spec.scopes", "Invalid", "field is immutable", "create a quota with a different name, and delete this one"
         )
@@ -108,9 +108,8 @@ def _scopes(scopes: Sequence[str], hard: Mapping[str, object], field: str) -> It
             yield rejected(field, "Invalid", f"the scopes {one} and {other} conflict", "create a quota for each")
 
 
-def _expression(expression: object, path: str) -> Iterator[Fault]:
-    scope, operator = text(expression, "scopeName") or "", text(expression, "operator") or ""
-    values = items(expression, "values")
+def _expression(selected: QuotaScope, path: str) -> Iterator[Fault]:
+    scope, operator, values = selected.name, selected.operator, selected.values
     if scope in _EXISTS_ONLY and operator != "Exists":
         yield rejected(f"{path}.operator", "Invalid", f"must be Exists for the scope {scope}", "use Exists")
     if operator in ("In", "NotIn"):
