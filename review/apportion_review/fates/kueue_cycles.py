@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_api.kubernetes.names import NAMESPACE_LABEL
-from apportion_review.fates.kueue_workloads import KueueCluster, pending_of
+from apportion_review.fates.kueue_workloads import KueueCluster
 from apportion_runtime.engines.kueue.object_reader import selects
+from apportion_runtime.engines.kueue.observed_workloads import pending_of
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.records import Holder, Pending, Queue

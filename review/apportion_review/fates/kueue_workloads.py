@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from apportion_api.kueue.names import (
     CONFIGURATION,
@@ -14,16 +14,15 @@ from apportion_api.kueue.names import (
     TOPOLOGY_PREFIX,
 )
 from apportion_api.kueue.objects import ClusterQueue, LocalQueue
-from apportion_api.kueue.workloads import PodSetAssignment, Workload
+from apportion_api.kueue.workloads import Workload
 from apportion_api.objects import is_a, read_all
 from apportion_api.objects import read as read_object
 from apportion_compiler.plain_objects import Manifest, annotations_of, items, labels_of, mapping, name_of, text
 from apportion_review.fates.workloads import of_group
 from apportion_runtime.engines.kueue.object_reader import Configured, read
-from apportion_runtime.engines.kueue.pod_sets import PodSetTemplate, pod_set, shape
-from apportion_runtime.engines.kueue.quota_tree import FlavorResource, Node
-from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet, Queue
-from apportion_runtime.sim.api.pod_requests import amount
+from apportion_runtime.engines.kueue.observed_workloads import holder_of, pending_of
+from apportion_runtime.engines.kueue.quota_tree import Node
+from apportion_runtime.engines.kueue.records import Holder, Pending, Queue
 from apportion_runtime.snapshots.quantities import parse_time
 
 _GROUPS = (GROUP, CONFIGURATION_GROUP)
@@ -140,66 +139,6 @@ def _highest_priority(objects: Sequence[Manifest], workloads: Sequence[Workload]
     return max((*known, 0, *(workload.priority or 0 for workload in workloads)))
 
 
-def holder_of(workload: Workload, configured: Configured) -> Holder:
-    """Return the quota that a workload holds. Raises `ValueError` for an amount that cannot be read."""
-    assert workload.admission is not None
-    usage: dict[FlavorResource, int] = {}
-    for assigned in workload.admission.pod_sets:
-        for resource, quantity in _usage(workload, assigned, configured).items():
-            if resource in assigned.flavors:
-                fr = (assigned.flavors[resource], resource)
-                usage[fr] = usage.get(fr, 0) + quantity
-    reserved = workload.condition("QuotaReserved")
-    return Holder(
-        workload.key,
-        workload.admission.cluster_queue,
-        usage,
-        workload.uid,
-        workload.priority or 0,
-        _time(workload.created),
-        None if reserved is None or reserved.since is None else parse_time(reserved.since),
-        evicted=workload.condition("Evicted") is not None,
-    )
-
-
-def _usage(workload: Workload, assigned: PodSetAssignment, configured: Configured) -> dict[str, int]:
-    """Return what a pod set counts for: less than it was assigned once pods have ended that are not replaced."""
-    ended = sum(each.count or 0 for each in workload.reclaimable if each.name == assigned.name)
-    sets = {each.name: each for each in _pod_sets(workload, configured)}
-    full = sets.get(assigned.name)
-    count = assigned.count if assigned.count is not None else (1 if full is None else full.count)
-    if assigned.usage:
-        total = {name: amount(name, written) for name, written in assigned.usage.items()}
-    else:
-        total = {} if full is None else dict(full.of(count).requests)
-    if not ended or not count:
-        return total
-    return {name: quantity * max(0, count - ended) // count for name, quantity in total.items()}
-
-
-def _pod_sets(workload: Workload, configured: Configured) -> tuple[PodSet, ...]:
-    places = [
-        PodSetTemplate(each.name, 1 if each.count is None else each.count, (), each.template, each.least)
-        for each in workload.pod_sets
-    ]
-    return tuple(pod_set(place, configured.settings.counting) for place in places)
-
-
-def pending_of(workload: Workload, queue: str, configured: Configured) -> Pending:
-    """Return a workload as one that waits in a ClusterQueue."""
-    sets, priority = _pod_sets(workload, configured), workload.priority or 0
-    waiting = Pending(
-        workload.key, queue, workload.namespace, sets, workload.uid, priority, _time(workload.created),
-        shape=shape(sets, priority),
-    )  # fmt: skip
-    evicted = workload.condition("Evicted")
-    ready = configured.settings.pods_ready
-    was_late = evicted is not None and evicted.reason == "PodsReadyTimeout" and (ready is None or ready.by_eviction)
-    if evicted is not None and evicted.since is not None and (was_late or evicted.reason == "AdmissionCheck"):
-        return replace(waiting, ordered_at=parse_time(evicted.since))
-    return waiting
-
-
 def _pending(
     waiting: Sequence[Workload], configured: Configured, queues: Mapping[str, Queue], now: float | None
 ) -> tuple[tuple[Pending, ...], tuple[str, ...]]:
@@ -224,7 +163,3 @@ def _unplaceable(workload: Workload) -> Iterator[bool]:
         yield bool(each.topology_request)
         yield any(key.startswith(TOPOLOGY_PREFIX) for key in annotations_of(each.template))
         yield bool(items(mapping(each.template, "spec"), "resourceClaims"))
-
-
-def _time(written: str | None) -> float:
-    return float("-inf") if written is None else parse_time(written)

@@ -12,6 +12,7 @@ from apportion_runtime.admission.expansion.distributed import (
     expand_training_job,
 )
 from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, Slot
+from apportion_runtime.admission.expansion.observed import OBSERVED, expand_observed, is_observed
 from apportion_runtime.admission.expansion.plain import expand_job, expand_pod, expand_replicas, job_of
 from apportion_runtime.admission.expansion.ray import expand_cluster, expand_ray_job, expand_service
 from apportion_runtime.admission.expansion.suspension import can_suspend, is_suspended, with_suspended
@@ -26,6 +27,7 @@ __all__ = [
     "Slot",
     "can_suspend",
     "expand",
+    "is_observed",
     "is_suspended",
     "job_of",
     "with_suspended",
@@ -49,6 +51,7 @@ EXPANDERS: Mapping[tuple[str, str], Callable[[Manifest], Expansion]] = {
     ("trainer.kubeflow.org", "TrainJob"): expand_train_job,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): expand_leader_worker_set,
     (BATCH_GROUP, "Job"): expand_volcano_job,
+    OBSERVED: expand_observed,
 }
 """By API group and kind. A CronJob has no pods of its own: `job_of` gives the Jobs that it makes."""
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from apportion_runtime.admission.expansion.observed import OBSERVED
 from apportion_runtime.admission.objects import Manifest, kind_of, nested
 
 _SPEC = ("spec", "suspend")
 _RUN_POLICY = ("spec", "runPolicy", "suspend")
 _SUSPEND: Mapping[tuple[str, str], tuple[str, ...]] = {
+    OBSERVED: _SPEC,
     ("batch", "Job"): _SPEC,
     ("ray.io", "RayJob"): _SPEC,
     ("ray.io", "RayCluster"): _SPEC,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from apportion_api.ack import names
 from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
-from apportion_runtime.admission.expansion import is_suspended
+from apportion_runtime.admission.expansion import is_observed, is_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.ack import jobs
@@ -80,7 +80,10 @@ class Ack(PlainEngine):
         path = self.tree.quota_of(running.manifest)
         if path is not None:
             self.cluster_state.history.workloads[running.number].queue = self._shown[path]
-        self.queue.take_in(running)
+        if is_observed(running.manifest):
+            self.queue.observe(running)
+        else:
+            self.queue.take_in(running)
 
     def finished(self, running: Running) -> None:
         """Release the quota of a workload."""
@@ -96,7 +99,10 @@ class Ack(PlainEngine):
             metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
             made = self.cluster_state.store.update({**made, "metadata": metadata})
         self.scheduler.members.take_in(made, self.cluster_state.now)
-        return super().take_in(running, made)
+        record = super().take_in(running, made)
+        if record.node is not None:
+            self.scheduler.members.place(record.uid, self.pods.facts_of(record).request)
+        return record
 
     def starts_together(self, running: Running) -> bool:
         """Tell whether ACK's KubeRay marks the pods of a workload as a gang."""

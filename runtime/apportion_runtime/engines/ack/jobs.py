@@ -39,6 +39,11 @@ def is_known(job: Manifest) -> bool:
     return kind_of(job) in _SUFFIXES
 
 
+def is_known_kind(kind: str) -> bool:
+    """Tell whether kube-queue knows jobs of a kind, whatever their API group."""
+    return any(kind == known for _, known in _SUFFIXES)
+
+
 def held_back(job: Manifest) -> Manifest:
     """Return a job with its suspend field set if its annotation requests it."""
     by_annotation = kind_of(job)[0] == _BY_ANNOTATION and annotations_of(job).get(names.SUSPEND_ANNOTATION) == "true"

@@ -24,6 +24,7 @@ from apportion_runtime.engines.ack.tree import Tree
 from apportion_runtime.engines.base.gangs import Gangs
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.object_store import Conflict
+from apportion_runtime.sim.api.pod_requests import pod_requests, total
 from apportion_runtime.sim.controllers.job_events import JobChanged
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -54,6 +55,7 @@ class KubeQueue:
         self._queue_of: dict[int, JobQueue] = {}
         self._let_go: dict[int, tuple[Unit, JobQueue, float]] = {}
         """The dequeued jobs, with their queue and the time."""
+        self._observed: dict[int, Unit] = {}
         self._changed: dict[str, None] = {}
         self._ranks = {name: number for number, name in enumerate(self.queues)}
         self._busy: dict[str, JobQueue] = {}
@@ -110,6 +112,18 @@ class KubeQueue:
         )
         cluster_state.note("enqueued", workload=unit.job, why=self._place(unit))
         cluster_state.request_cycle()
+
+    def observe(self, running: Running) -> None:
+        """Have a job of a snapshot whose pods are there hold its quota: it has left its queue before."""
+        path = self._tree.quota_of(running.manifest)
+        kind = self._cluster_state.history.workloads[running.number].kind
+        if path is None or not jobs.is_known_kind(kind):
+            return
+        demand = total(pod_requests(slot.spec) for slot in running.slots.values())
+        preemptible = jobs.is_preemptible(running.manifest)
+        unit = Unit(running.number, "", namespace_of(running.manifest), path, demand, 0, preemptible, 0.0)
+        self._observed[running.number] = unit
+        self.accounts.take(path, demand, preemptible=preemptible)
 
     def _never(self, running: Running, why: str) -> None:
         cluster_state = self._cluster_state
@@ -189,6 +203,11 @@ class KubeQueue:
     def finished(self, running: Running) -> None:
         """A job has finished: remove it from its queue, or release its quota."""
         number = running.number
+        observed = self._observed.pop(number, None)
+        if observed is not None:
+            self._give_back(observed)
+            self._cluster_state.request_cycle()
+            return
         queue, held = self._queue_of.get(number), self._let_go.pop(number, None)
         if running.is_suspended:
             self._cluster_state.history.drop_wait(self._gangs.name_of(running))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from apportion_api.ack.names import QUEUE_GROUP, QUOTA_LABEL, TREE_GROUP
 from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
-from apportion_runtime.admission.expansion import with_suspended
+from apportion_runtime.admission.expansion import is_suspended, with_suspended
 from apportion_runtime.admission.objects import kind_of
+from apportion_runtime.engines.ack import jobs
 from apportion_runtime.engines.ack.engine import Ack
 from apportion_runtime.engines.base.model import Model, of_kinds
+from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels, by
 
 _QUEUED = frozenset(
@@ -30,11 +33,18 @@ def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
     return {**held, "metadata": metadata, "spec": {**held["spec"], "shutdownAfterJobFinishes": True}}
 
 
+def _queued(objects: Sequence[Manifest]) -> list[Manifest]:
+    """Return the suspended jobs of a snapshot that kube-queue knows, in the order of their creation."""
+    found = [made for made in objects if jobs.is_known(made) and is_suspended(made)]
+    return sorted(found, key=lambda made: str(made["metadata"].get("creationTimestamp") or ""))
+
+
 MODEL = Model(
     "ack",
     "ACK (ElasticQuotaTree and kube-queue)",
     of_kinds((TREE_GROUP, "ElasticQuotaTree"), (QUEUE_GROUP, "Queue")),
     made_by=Ack,
+    queued=_queued,
     # A job's queue is its quota, which the job's namespace also selects.
     workload_labels=WorkloadLabels(
         finished=_for_kube_queue,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from apportion_runtime.admission.expansion import is_observed
 from apportion_runtime.admission.objects import kind_of, labels_of
 from apportion_runtime.core.snapshot import Expression, Pod
 from apportion_runtime.engines.base.gangs import Gangs
@@ -163,6 +164,8 @@ class PlainEngine:
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Read a new pod, and assign it to its gang."""
+        if is_observed(running.manifest):
+            self.admission.observe(made)
         return self.pods.take_in(running, made)
 
     def starts_together(self, running: Running) -> bool:

@@ -17,7 +17,7 @@ from apportion_api.kai.names import (
     GPU_MEMORY_ANNOTATION,
     POD_GROUP_ANNOTATION,
 )
-from apportion_runtime.admission.expansion import can_suspend
+from apportion_runtime.admission.expansion import can_suspend, is_observed
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
@@ -65,7 +65,7 @@ class Gangs:
         self._group(running, made)
 
     def _group(self, running: Running, made: Manifest) -> tuple[str, str]:
-        grouping = self._grouping(made)
+        grouping = _alone(made) if is_observed(running.manifest) else self._grouping(made)
         least = self._least(running, made)
         if least is not None and not grouping.parts:
             grouping = replace(grouping, min_members=least)
@@ -85,11 +85,15 @@ class Gangs:
 
     def _grouping(self, made: Manifest) -> Grouping:
         as_kai = {**made, "spec": {**made["spec"], "schedulerName": DEFAULT_SCHEDULER}}
-        lone = Grouping(made, namespace_of(made), f"pg-{name_of(made)}-{made['metadata']['uid']}", "", "")
         try:
-            return group_of(as_kai, Lookup(self._cluster_state)) or lone
+            return group_of(as_kai, Lookup(self._cluster_state)) or _alone(made)
         except GroupingError:
-            return lone
+            return _alone(made)
+
+
+def _alone(made: Manifest) -> Grouping:
+    """Return a pod as a group of its own."""
+    return Grouping(made, namespace_of(made), f"pg-{name_of(made)}-{made['metadata']['uid']}", "", "")
 
 
 def _object(grouping: Grouping, name: str, now: str) -> dict[str, Any]:

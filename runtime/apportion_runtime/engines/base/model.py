@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.engine import Engine
+from apportion_runtime.sim.observed.workloads import ObservedWorkload, observed_workloads
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.sim.scenario.workload_labels import PLAIN_WORKLOAD_LABELS, WorkloadLabels
 
@@ -38,6 +39,8 @@ class Model:
         workload_labels: How workloads name their queue and priority.
         reads: Whether an object is read into the records of the scheduler core.
         priority_classes: Those that exist unless the objects declare others of these names.
+        observe: The work among the objects of a cluster, as far as it has pods or quota.
+        queued: The jobs among them that a queue holds back without an object of its own.
     """
 
     name: str
@@ -47,6 +50,8 @@ class Model:
     workload_labels: WorkloadLabels = PLAIN_WORKLOAD_LABELS
     reads: Callable[[Manifest], bool] = _is_plain
     priority_classes: Mapping[str, int] = field(default_factory=lambda: SYSTEM_CLASSES)
+    observe: Callable[[Sequence[Manifest]], Sequence[ObservedWorkload]] = observed_workloads
+    queued: Callable[[Sequence[Manifest]], Sequence[Manifest]] = lambda objects: ()
 
     def make(self, cluster_state: ClusterState) -> Engine:
         """Create the engine on a cluster. Raises `NoModelError` if it cannot be simulated."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apportion_api.kai.names import DEFAULT_SCHEDULER
+from apportion_runtime.admission.expansion import is_observed
 from apportion_runtime.admission.expansion.ray import BY_JOB, submission_mode
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.job import Job
@@ -83,6 +84,9 @@ class Kai:
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Create the pod's group if necessary, and read the pod."""
+        if is_observed(running.manifest):
+            self._grouper.take_in(running, made)
+            return self._cluster_state.records.put_pod(made)
         spec = made["spec"]
         if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != DEFAULT_SCHEDULER:
             made = self._cluster_state.store.update({**made, "spec": {**spec, "schedulerName": DEFAULT_SCHEDULER}})

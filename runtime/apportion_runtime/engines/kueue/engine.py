@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from apportion_api.kueue.names import PRIORITY_CLASS_LABEL, WORKLOAD
+from apportion_runtime.admission.expansion import is_observed
 from apportion_runtime.admission.objects import kind_of, labels_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.base.engine import PlainEngine
@@ -18,6 +19,7 @@ from apportion_runtime.engines.kube_scheduler.profiles import KIND, known_profil
 from apportion_runtime.engines.kueue.deadlines import Deadlines
 from apportion_runtime.engines.kueue.jobs import Jobs
 from apportion_runtime.engines.kueue.object_reader import Configured, List, read, selects, unmodelled
+from apportion_runtime.engines.kueue.observed_workloads import take_over
 from apportion_runtime.engines.kueue.pending_queues import PendingQueues
 from apportion_runtime.engines.kueue.pod_sets import (
     originals_of,
@@ -111,6 +113,9 @@ class Kueue(PlainEngine):
         """Create the Workload of a job, and queue it."""
         job = running.manifest
         self.cluster_state.history.workloads[running.number].queue = ""
+        if is_observed(job):
+            take_over(self, running)
+            return
         unit = self._jobs.unit(running.number, job, pod_set_templates(job)) if self._jobs.manages(job) else None
         if unit is None:
             return
@@ -128,6 +133,13 @@ class Kueue(PlainEngine):
         record = super().take_in(running, made)
         self.pod_workloads.add(running, made)
         return record
+
+    def adopt(self, unit: WorkloadState) -> None:
+        """Manage a workload that was observed, with the quota that it holds."""
+        self.units[unit.key] = self._by_number[unit.number] = unit
+        self.cluster_state.history.workloads[unit.number].queue = unit.queue
+        if unit.holder is not None and unit.queue in self.configured.rules.queues:
+            self.holders.put(unit.holder)
 
     def wait(self, unit: WorkloadState) -> None:
         """Queue a workload, not before the end of its backoff."""

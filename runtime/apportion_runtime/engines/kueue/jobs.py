@@ -19,6 +19,7 @@ from apportion_api.kueue.names import (
     TOPOLOGY_PREFIX,
 )
 from apportion_api.objects import read
+from apportion_runtime.admission.expansion.observed import is_observed
 from apportion_runtime.admission.expansion.suspension import with_suspended
 from apportion_runtime.admission.objects import (
     annotations_of,
@@ -120,7 +121,7 @@ class Jobs:
     def _is_of_managed(self, made: Manifest) -> bool:
         for reference in made["metadata"].get("ownerReferences") or ():
             owner = self._store.get(str(reference["kind"]), namespace_of(made), str(reference["name"]))
-            if owner is not None and (self.manages(owner) or self._is_of_managed(owner)):
+            if owner is not None and (is_observed(owner) or self.manages(owner) or self._is_of_managed(owner)):
                 return True
         return False
 

@@ -85,6 +85,8 @@ class Volcano(PlainEngine):
         group = group_of(self.cluster_state, running, made)
         known = self._groups.setdefault(group.key, group)
         known.least, known.least_resources = group.least, group.least_resources
+        if record.node is not None:
+            known.phase = Phase.RUNNING
         job = self._jobs.setdefault(known.key, Job(known))
         facts = self.pods.facts_of(record)
         self._coming[record.uid] = Task(facts, job, Status.PENDING, None, is_preemptable(made))

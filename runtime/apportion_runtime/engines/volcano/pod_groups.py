@@ -27,7 +27,7 @@ from apportion_api.volcano.names import (
     QUEUE_LABEL,
 )
 from apportion_api.volcano.objects import PodGroup
-from apportion_runtime.admission.expansion import Slot
+from apportion_runtime.admission.expansion import Slot, is_observed
 from apportion_runtime.admission.objects import (
     annotations_of,
     kind_of,
@@ -39,11 +39,12 @@ from apportion_runtime.admission.objects import (
     whole,
 )
 from apportion_runtime.engines.volcano.capacity import DEFAULT
-from apportion_runtime.engines.volcano.jobs import GroupState
+from apportion_runtime.engines.volcano.jobs import GroupState, Phase
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.pod_requests import amounts, pod_requests, total
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.quantities import parse_time
 
 OWN_MINIMUM = ("ray.io", "kubeflow.org")
 """API groups whose workloads specify their own minimum."""
@@ -71,15 +72,20 @@ def _named(cluster_state: ClusterState, running: Running, made: Manifest, name: 
     group = PodGroup(min_member=_NEVER) if written is None else read(PodGroup, written)
     if group.faults:
         raise ValueError(f"PodGroup {key}: {group.faults[0]}")
-    return GroupState(
+    created = nested(written or {}, "metadata", "creationTimestamp") if is_observed(running.manifest) else None
+    state = GroupState(
         key,
         group.queue or DEFAULT,
         group.min_member or 1,
         None if group.min_resources is None else amounts(group.min_resources),
         _priority(cluster_state, group.priority_class or "", made),
-        cluster_state.now,
+        cluster_state.now if created is None else parse_time(str(created)),
         running.number,
     )
+    if is_observed(running.manifest):
+        phase = nested(written or {}, "status", "phase")
+        state.phase = next((each for each in Phase if each.value == phase), state.phase)
+    return state
 
 
 _NEVER = 2**31

@@ -50,6 +50,10 @@ class Admission:
         self.quotas.charge(made)
         return made
 
+    def observe(self, pod: Manifest) -> None:
+        """Charge a pod that was admitted before: quotas that it exceeds refuse others."""
+        self.quotas.observe(pod)
+
     def left(self, pod: PodState) -> None:
         """Release the quota of a deleted pod."""
         self.quotas.release("Pod", pod.namespace, pod.name)

@@ -69,25 +69,33 @@ class Quotas:
         Raises:
             Denied: If a quota would be exceeded, with the API server's message; then nothing is charged.
         """
+        self._take(made, self._charges(made, refuses=True))
+
+    def observe(self, pod: Manifest) -> None:
+        """Charge a pod that is there already, whatever it comes to."""
+        self._take(pod, self._charges(pod, refuses=False))
+
+    def _charges(self, made: Manifest, *, refuses: bool) -> list[tuple[Quota, Usage]]:
         quotas = self.of(namespace_of(made))
-        if not quotas:
-            return
-        counted = usage_of(made)
+        counted = usage_of(made) if quotas else {}
         charges: list[tuple[Quota, Usage]] = []
         for quota in quotas:
             names = [name for name in quota.hard if name in counted or (_is_pod(made) and _is_of_pods(name))]
             if not names or not all(_in_scope(made, scope) for scope in quota.scopes):
                 continue
-            if _is_pod(made):
+            if refuses and _is_pod(made):
                 _refuse_silence(made, quota, names)
             asked = {name: counted[name] for name in names if counted.get(name)}
             over = [name for name in asked if quota.used.get(name, 0) + asked[name] > quota.hard[name]]
-            if over:
+            if refuses and over:
                 raise Denied(
                     f"{_forbidden(made)}: exceeded quota: {quota.name}, requested: {_text(asked, over)}, "
                     f"used: {_text(quota.used, over)}, limited: {_text(quota.hard, over)}"
                 )
             charges.append((quota, asked))
+        return charges
+
+    def _take(self, made: Manifest, charges: list[tuple[Quota, Usage]]) -> None:
         for quota, charged in charges:
             for name, amount in charged.items():
                 quota.used[name] = quota.used.get(name, 0) + amount

@@ -8,7 +8,7 @@ from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of
+from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of, namespace_of, nested
 from apportion_runtime.core.explain.pending_reasons import UnusableQueue
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.running_workload import Group, Running
@@ -43,6 +43,15 @@ class PodGrouper:
         return cluster_state.store.update(
             {**made, "metadata": {**made["metadata"], "annotations": annotations, "labels": labels}}
         )
+
+    def take_in(self, running: Running, made: Manifest) -> None:
+        """Have a pod of a snapshot belong to the group that it names, as the snapshot has that."""
+        name = annotations_of(made).get(POD_GROUP_ANNOTATION, "")
+        group = self._cluster_state.store.get("PodGroup", namespace_of(made), name)
+        if group is not None and name not in running.groups:
+            self._cluster_state.records.put_group(group)
+            running.groups[name] = Group(name, group)
+            self._cluster_state.history.workloads[running.number].queue = str(nested(group, "spec", "queue") or "")
 
     def _put_group(self, running: Running, grouping: Grouping) -> None:
         cluster_state = self._cluster_state

@@ -1,0 +1,28 @@
+"""A workload that is known by its pods alone: one of a snapshot, whose own object may not be in it.
+
+It is no API object: `spec.podSets` are its pods, each set with a name, a count and a template, and `spec.suspend` holds
+it back. Pods that it loses are not replaced.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, slot
+from apportion_runtime.admission.objects import Manifest, kind_of, name_of, nested
+
+OBSERVED = ("apportion.dev", "ObservedWorkload")
+
+
+def is_observed(workload: Manifest) -> bool:
+    """Tell whether a workload is one of a snapshot."""
+    return kind_of(workload) == OBSERVED
+
+
+def expand_observed(workload: Manifest) -> Expansion:
+    """Return the pods of each pod set; the first pod of set `a` has the slot `a-0`."""
+    owner = (OBSERVED[1], name_of(workload))
+    slots = tuple(
+        slot(f"{each['name']}-{number}", each["template"], owner)
+        for each in nested(workload, "spec", "podSets") or ()
+        for number in range(each["count"])
+    )
+    return Expansion(slots, Ending.NEVER, PodReplacement.NEVER)

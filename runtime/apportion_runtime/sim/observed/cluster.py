@@ -1,0 +1,50 @@
+"""A simulated cluster that begins as a snapshot has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from apportion_runtime.engines.base.model import Model
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.observed.resumption import resume
+from apportion_runtime.sim.observed.workloads import ObservedWorkload, other_objects
+from apportion_runtime.sim.scenario.format import Manifest, Scenario, Work
+
+
+def observed_cluster(
+    objects: Sequence[Manifest],
+    workloads: Sequence[ObservedWorkload],
+    scenario: Scenario,
+    model: Model,
+    *,
+    admit: Callable[[Manifest], None],
+) -> Cluster:
+    """Return a cluster whose work runs and waits as it was observed.
+
+    Args:
+        objects: All objects of the cluster; those of its work are passed over.
+        workloads: Its work, as `model.observe` found it.
+        scenario: Nodes beside those of the snapshot, and the time of it as the start.
+        model: The engine.
+        admit: Raises `ValueError` where a new workload is refused.
+
+    Raises:
+        UnreadableError: If the engine cannot begin from the objects.
+        ValueError: If the work cannot be read.
+    """
+    queued = tuple(Work(_as_new(made)) for made in model.queued(objects))
+    begun = Scenario(
+        pools=scenario.pools,
+        works=(*queued, *scenario.works),
+        objects=scenario.objects,
+        timing=scenario.timing,
+        start=scenario.start,
+    )
+    cluster = Cluster(other_objects(objects), begun, model, keeps_facts=False, admit=admit)
+    for each in workloads:
+        resume(cluster.cluster_state, cluster.workloads, cluster.engine, each)
+    return cluster
+
+
+def _as_new(made: Manifest) -> Manifest:
+    return {key: value for key, value in made.items() if key != "status"}
