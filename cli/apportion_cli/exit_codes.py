@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     CHANGES = 10
     """The rendered trees or clusters differ, for commands that check this."""
     GATE_FAILED = 11
-    """A threshold of `review` is exceeded, or a required approval is missing."""
+    """A threshold of `review` is exceeded, a required approval is missing, or work is evicted for a workload (`fit`)."""
     INTERNAL = 70
     """Internal error."""
     INTERRUPTED = 130

@@ -125,10 +125,11 @@ def _compiled(
     compilation = compile_policy(inputs.policy, own, as_of)
     if has_errors(compilation.diagnostics):
         return show_findings(console, inputs, compilation.diagnostics, "error")
-    return _objects_of(compilation, own), compilation.programs[own[0]]
+    return objects_of_targets(compilation, own), compilation.programs[own[0]]
 
 
-def _objects_of(compilation: Compilation, targets: Iterable[Target]) -> list[dict[str, Any]]:
+def objects_of_targets(compilation: Compilation, targets: Iterable[Target]) -> list[dict[str, Any]]:
+    """Return what is compiled for targets: their objects, and those in their configuration files."""
     found: list[dict[str, Any]] = []
     for target in targets:
         output = compilation.outputs[target]
@@ -159,7 +160,7 @@ def compiled_objects(compilation: Compilation, cluster: str) -> ScenarioObjects:
     program = compilation.programs[own[0]]
     nodes = policy_nodes(program)
     return ScenarioObjects(
-        of_model(_objects_of(compilation, own), model), model, program.environment, program.cluster, nodes
+        of_model(objects_of_targets(compilation, own), model), model, program.environment, program.cluster, nodes
     )
 
 

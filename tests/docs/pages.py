@@ -74,6 +74,11 @@ PAGES: Mapping[str, Page] = {
     "docs/delivery.md": Page(setup=_SCAFFOLD + _RENDERED, programs={"kubectl": KUBECTL}),
     "docs/diff.md": Page(setup=_CHANGED, exits={"apportion diff main": 10}),
     "docs/e2e.md": Page(programs={"make": MAKE}),
+    "docs/fit.md": Page(
+        setup='cp -r "$REPOSITORY/examples/pull-request/policy" policy\n'
+        'python "$TOOLS/overused_snapshot.py" "$REPOSITORY/examples/pull-request/snapshot.json" >prod.json\n',
+        exits={"apportion fit policy -f small.yaml": 11},
+    ),
     "docs/import.md": Page(
         setup=f"mkdir other && cd other\n{_SCAFFOLD}{_RENDERED}{_EXPORT}"
         'sed -i \'s/Engine.KAI, engine_version="[0-9.]*"/Engine.KUEUE, engine_version="0.18.0"/\' environments.py\n'

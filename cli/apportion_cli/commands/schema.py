@@ -17,10 +17,10 @@ from apportion_cli.verbosity import console_options
 @click.option(
     "--for",
     "name",
-    type=click.Choice(["policy", "report", "diff", "review", "snapshot"]),
+    type=click.Choice(["policy", "report", "diff", "review", "fit", "snapshot"]),
     default="policy",
     show_default=True,
-    help="Schema to print: a policy document, the output of `validate`, `diff` or `review` with `-o json`, or the "
+    help="Schema to print: a policy document, the output of `validate`, `diff`, `review` or `fit` with `-o json`, or the "
     "snapshot of `simulate --cycle`.",
 )
 @console_options
@@ -35,7 +35,7 @@ def schema(name: str) -> None:
 
         current().out(json.dumps(snapshot_schema(), indent=2) + "\n")
         return
-    if name in ("diff", "review"):
+    if name in ("diff", "fit", "review"):
         from apportion_review.schemas import schema_text
     else:
         from apportion_compiler.schemas import schema_text

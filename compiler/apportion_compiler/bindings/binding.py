@@ -81,6 +81,8 @@ class EngineBinding:
         misplaced: Yields what it admits to machines that a node selector does not choose.
         remarks: Yields what a person should hear of workloads that run otherwise than the policy intends.
         unreachable: Yields why it accepts workloads of a queue and never admits them.
+        queue_keys: Labels and annotations by which a workload or its pods name their queue; the first one counts.
+        queue_fields: Paths of fields of a workload that name it likewise.
     """
 
     name: str
@@ -95,3 +97,5 @@ class EngineBinding:
     misplaced: Callable[[Selection], Iterator[Verdict]] = _nowhere
     remarks: Callable[[Binding, Sequence[Node]], Iterator[str]] = _nothing
     unreachable: Callable[[Binding, Sequence[Node]], Iterator[str]] = _nothing
+    queue_keys: tuple[str, ...] = ()
+    queue_fields: tuple[tuple[str, ...], ...] = ()

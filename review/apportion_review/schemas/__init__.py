@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-SCHEMAS = {"diff": "policy-diff.v1.json", "review": "policy-review.v1.json"}
+SCHEMAS = {"diff": "policy-diff.v1.json", "fit": "fit-report.v1.json", "review": "policy-review.v1.json"}
 """Files by the name that `apportion schema --for` takes."""
 
 

@@ -61,4 +61,9 @@ def _wait(workload: Node) -> None:
         annotate(workload, {names.SUSPEND_ANNOTATION: "true"})
 
 
-BINDING = EngineBinding("ack", _bind, workload_queue=workload_queue)
+BINDING = EngineBinding(
+    "ack",
+    _bind,
+    workload_queue=workload_queue,
+    queue_keys=names.QUOTA_LABELS,
+)

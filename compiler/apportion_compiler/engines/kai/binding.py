@@ -131,4 +131,5 @@ BINDING = EngineBinding(
     share=_share,
     elastic={"Job": _elastic_job, "PyTorchJob": _elastic_pytorch_job},
     starts_together=_starts_together,
+    queue_keys=(names.QUEUE_LABEL,),
 )

@@ -46,4 +46,4 @@ def _starts_together(workload: Workload) -> bool:
     return is_whole_gang(workload, GANG_MIN_ANNOTATION, by_pods_alone=True)
 
 
-BINDING = EngineBinding("koordinator", _bind, starts_together=_starts_together)
+BINDING = EngineBinding("koordinator", _bind, starts_together=_starts_together, queue_keys=(names.QUEUE_LABEL,))

@@ -111,4 +111,5 @@ BINDING = EngineBinding(
     starts_together=_starts_together,
     misplaced=misplaced,
     unreachable=_unreachable,
+    queue_keys=(QUEUE_LABEL,),
 )

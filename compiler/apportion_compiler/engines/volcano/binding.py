@@ -117,4 +117,6 @@ BINDING = EngineBinding(
     _bind,
     elastic={"Job": _elastic_job, "VolcanoJob": _elastic_volcano_job},
     starts_together=_starts_together,
+    queue_keys=(names.QUEUE_ANNOTATION, names.QUEUE_LABEL),
+    queue_fields=(("spec", "queue"), ("spec", "runPolicy", "schedulingPolicy", "queue")),
 )

@@ -86,4 +86,9 @@ def _starts_together(workload: Workload) -> bool:
     return is_whole_gang(workload, names.TASK_GROUPS_ANNOTATION, by_pods_alone=True)
 
 
-BINDING = EngineBinding("yunikorn", _bind, starts_together=_starts_together)
+BINDING = EngineBinding(
+    "yunikorn",
+    _bind,
+    starts_together=_starts_together,
+    queue_keys=(names.QUEUE_LABEL, names.OLD_QUEUE_LABEL),
+)

@@ -1,0 +1,172 @@
+"""`apportion fit`: whether, where and when a workload would start."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.cluster_inputs import parsed_moment, shard_option
+from apportion_cli.console import current
+from apportion_cli.errors import PreconditionError
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import Output, json_option, limits, output_option, reading_options
+from apportion_cli.scopes import cluster_scope, place_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import date
+
+    from apportion_cli.fit_workload import FitWorkload
+    from apportion_review.cluster_reviews import ClusterSnapshot
+    from apportion_review.fit.clusters import ObservedCluster
+    from apportion_review.fit.fit import Question
+    from apportion_review.fit.records import Fit
+
+
+@click.command()
+@click.option("-f", "--file", required=True, metavar="FILE", help="Manifest of the workload; - reads standard input.")
+@click.option("--name", metavar="NAME", help="Workload to decide on; required if FILE has several.")
+@click.option(
+    "--queue", metavar="ID", help="Queue of the workload (default: the one that it names, or that of its namespace)."
+)
+@place_options
+@click.option(
+    "--snapshot",
+    "snapshots",
+    multiple=True,
+    metavar="FILE",
+    help="Objects of the cluster, as `kubectl get … -A -o json` prints them; may be repeated.",
+)
+@click.option(
+    "--now",
+    callback=parsed_moment,
+    metavar="TIME",
+    help="Time of the submission, such as 2026-11-21T08:00:00Z (default: the newest time in the snapshot).",
+)
+@shard_option
+@output_option("text", "json")
+@json_option
+@reading_options
+def fit(
+    policy: str,
+    *,
+    file: str,
+    name: str | None,
+    queue: str | None,
+    env: str | None,
+    cluster: str | None,
+    snapshots: tuple[str, ...],
+    now: float | None,
+    shard: str | None,
+    outputs: tuple[Output, ...],
+    as_of: date,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> int:
+    """Decide whether a workload would start under POLICY: where, when, and what would let it start.
+
+    The engine of the cluster decides. Without a snapshot, the cluster is taken to be idle. Exit 0 if the workload
+    starts now, 11 if running work is evicted for it, 1 if it does not start now or this cannot be decided.
+
+    \b
+    apportion fit -f job.yaml
+    apportion fit policy.py --env prod -f job.yaml --queue vision
+    kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
+    priorityclasses,jobs -A -o json > prod.json
+    apportion fit policy.py --env prod -f job.yaml --snapshot prod.json
+    apportion fit policy.py -f job.yaml --snapshot prod.json -o json
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
+    from apportion_cli.delivery import deliver
+    from apportion_cli.findings import show_findings
+    from apportion_cli.fit_inputs import cluster_compiler, model_of
+    from apportion_cli.fit_workload import read_workload, with_queue
+    from apportion_cli.inputs import read_policy
+    from apportion_compiler.compile import check_policy
+    from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_review.fit.clusters import ObservedCluster
+    from apportion_review.fit.document import fit_json
+    from apportion_review.fit.fit import Question
+    from apportion_review.fit.text import fit_text
+
+    console = current()
+    located, others = read_workload(file, name)
+    inputs = read_policy(policy, limits(time_limit, memory_limit))
+    if inputs.policy is None:
+        return show_findings(console, inputs, inputs.diagnostics, "error")
+    checked = check_policy(inputs.policy, as_of)
+    if checked.graph is None or has_errors(checked.diagnostics):
+        return show_findings(console, inputs, checked.diagnostics, "error")
+    scope = cluster_scope(checked.graph, env, cluster)
+    compiler = cluster_compiler(inputs.policy, scope, as_of=as_of, source=policy, shard=shard)
+    compiled = compiler.compile(inputs.policy)
+    if compiled is None:
+        raise PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
+    workload = with_queue(located, others, compiled.program, compiled.objects, queue)
+    snapshot = _snapshot(snapshots, scope.name or "")
+    observed = ObservedCluster(
+        compiled,
+        model_of(compiled.program.engine),
+        None if snapshot is None else snapshot.objects,
+        workload.beside,
+        _moment(snapshot, now),
+    )
+    question = Question(
+        workload.manifest,
+        workload.queue,
+        workload.is_bound,
+        inputs.policy,
+        checked.graph,
+        scope,
+        compiler.compile,
+        "" if snapshot is None else snapshot.info.name,
+    )
+    answer = _decided(question, observed, workload)
+    for output in outputs or (Output("text"),):
+        deliver(console, output, fit_json(answer) if output.format == "json" else fit_text(answer))
+    return _code(answer)
+
+
+def _snapshot(files: Sequence[str], cluster: str) -> ClusterSnapshot | None:
+    """Return the snapshot in some files. Raises `PreconditionError` if one cannot be read or nothing is in it."""
+    from apportion_cli.review_inputs import read_snapshots
+
+    if not files:
+        return None
+    snapshots, _ = read_snapshots(files, [cluster], time.time())
+    found = snapshots[cluster]
+    if not any(each.get("kind") == "Node" for each in found.objects):
+        raise PreconditionError(
+            f"{found.info.name} contains no nodes, so nothing could start",
+            hint="include them: kubectl get nodes,pods,… -A -o json",
+        )
+    return found
+
+
+def _moment(snapshot: ClusterSnapshot | None, now: float | None) -> float:
+    if now is not None:
+        return now
+    return time.time() if snapshot is None or snapshot.info.taken is None else snapshot.info.taken
+
+
+def _decided(question: Question, observed: ObservedCluster, workload: FitWorkload) -> Fit:
+    """Return the answer. Raises `PreconditionError` if the engine cannot begin from the objects."""
+    from apportion_review.fit.fit import fit_of
+    from apportion_review.fit.submitted_before import submitted_before
+
+    try:
+        question, observed, note = submitted_before(question, observed)
+        answer = fit_of(question, observed)
+    except ValueError as wrong:
+        raise PreconditionError(f"{question.snapshot or 'the cluster'} cannot be decided on: {wrong}") from None
+    remarks = tuple(f"{clause[:1].upper()}{clause[1:]}." for clause in workload.remarks)
+    return replace(answer, notes=(*note, *answer.notes, *remarks))
+
+
+def _code(answer: Fit) -> int:
+    from apportion_review.fit.records import Outcome
+
+    codes: Mapping[Outcome, ExitCode] = {Outcome.NOW: ExitCode.OK, Outcome.AFTER_EVICTIONS: ExitCode.GATE_FAILED}
+    return codes.get(answer.decision.outcome, ExitCode.FINDINGS)

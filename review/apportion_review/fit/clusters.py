@@ -1,0 +1,112 @@
+"""The cluster that a workload is submitted to: a snapshot under a policy, or the policy's own pools without any work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from apportion_compiler.engine_rules.pod_admission import admit
+from apportion_compiler.ir.program import Program
+from apportion_compiler.plain_objects import Manifest
+from apportion_policy.policy import Policy
+from apportion_review.fates.cluster_objects import objects_under
+from apportion_runtime.engines.base.model import Model
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.observed.cluster import observed_cluster
+from apportion_runtime.sim.observed.workloads import ObservedWorkload
+from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario
+
+_EPOCH = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCluster:
+    """One cluster of a policy.
+
+    Attributes:
+        program: What it shall enforce.
+        objects: What is compiled for it, configuration files included.
+        shapes: What the nodes of each pool are like, with the labels that its engine selects them by.
+    """
+
+    program: Program
+    objects: Sequence[Manifest]
+    shapes: Mapping[str, NodeShape]
+
+
+Compile = Callable[[Policy], CompiledCluster | None]
+"""From a policy to the cluster in question; None if the policy has errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCluster:
+    """What a workload is submitted to.
+
+    Attributes:
+        compiled: The cluster under the policy.
+        model: Its engine.
+        snapshot: All objects of the cluster; None if it is taken to be idle.
+        beside: Objects of the workload's file that are no workloads.
+        now: Time of the snapshot, in seconds since the epoch.
+        replaced: Kind, namespace and name of waiting work that the workload stands for, which is left out.
+    """
+
+    compiled: CompiledCluster
+    model: Model
+    snapshot: Sequence[Manifest] | None
+    beside: Sequence[Manifest] = ()
+    now: float = _EPOCH
+    replaced: tuple[str, str, str] | None = None
+
+    def workloads(self) -> list[ObservedWorkload]:
+        """Return the work of the snapshot."""
+        if self.snapshot is None:
+            return []
+        return [
+            each
+            for each in self.model.observe(self.snapshot)
+            if self.replaced is None or (each.owner.kind, each.owner.namespace, each.owner.name) != self.replaced
+        ]
+
+    def build(self, compiled: CompiledCluster | None = None, *, with_ends: bool = False) -> Cluster:
+        """Return the cluster, under another policy if one is given.
+
+        Args:
+            compiled: The cluster under the other policy.
+            with_ends: Whether running work ends at its deadlines.
+
+        Raises:
+            UnreadableError: If the engine cannot begin from the objects.
+            ValueError: If an object of the snapshot cannot be read.
+        """
+        under = self.compiled if compiled is None else compiled
+        work = self.workloads()
+        if not with_ends:
+            work = [replace(each, ends=None) for each in work]
+        former = self.compiled.objects if compiled is not None else ()
+        objects = [*self.beside, *objects_under(self._known(), former, under.objects)]
+        name = self.model.name
+        return observed_cluster(objects, work, self._scenario(under), self.model, admit=lambda made: admit(name, made))
+
+    def _known(self) -> Sequence[Manifest]:
+        if self.snapshot is None:
+            return ()
+        if self.replaced is None:
+            return self.snapshot
+        return [each for each in self.snapshot if _identity(each) != self.replaced]
+
+    def _scenario(self, compiled: CompiledCluster) -> Scenario:
+        if self.snapshot is not None:
+            return Scenario(start=self.now)
+        pools = tuple(
+            Pool(pool.id, compiled.shapes[pool.id], pool.max_nodes, pool.max_nodes, pool.max_nodes)
+            for pool in compiled.program.pools
+            if pool.plan is None
+        )
+        return Scenario(start=self.now, pools=pools)
+
+
+def _identity(made: Manifest) -> tuple[str, str, str]:
+    metadata = made.get("metadata")
+    held: Mapping[str, object] = metadata if isinstance(metadata, Mapping) else {}
+    return str(made.get("kind")), str(held.get("namespace") or ""), str(held.get("name") or "")

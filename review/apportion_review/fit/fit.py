@@ -1,0 +1,237 @@
+"""Whether a workload fits a cluster of a policy: decided by the cluster's own engine, and every proposal with it.
+
+Read `probe.py` next: all answers are decisions of the simulated engine on the observed cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.plain_objects import Manifest, name_of, text
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_compiler.workload_shapes import mapping, pod_sets
+from apportion_policy.policy import Policy
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
+from apportion_review.fit.clusters import Compile, ObservedCluster
+from apportion_review.fit.largest import largest
+from apportion_review.fit.pod_requests import (
+    gpus_of_workload,
+    largest_request,
+    request_text,
+    resource_of,
+    with_request,
+)
+from apportion_review.fit.pool_growth import pool_changes
+from apportion_review.fit.probe import Probe
+from apportion_review.fit.queue_use import queue_ids, used_by_queue
+from apportion_review.fit.quota_raises import QuotaSearch, quota_changes
+from apportion_review.fit.records import Change, ChangeKind, Decision, Fit, Outcome, Size, Start, Workload
+from apportion_review.fit.scaling import dimension_of, scaled
+from apportion_review.fit.start import start_of
+from apportion_review.fit.static_bounds import bounded_decision
+from apportion_runtime.sim.api.pod_requests import pod_requests
+
+_MAX_REQUEST = 4096
+IDLE = "Without a snapshot, the cluster is taken to be idle, with every node pool at its max_nodes."
+_GROWTH = "Node pools are taken as they are: autoscaling is not simulated on a snapshot."
+_PENDING = "What waits in the snapshot is decided first, as if the workload were submitted after it."
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A workload, and the policy that it is submitted under.
+
+    Attributes:
+        manifest: The workload as it is submitted.
+        queue: Id of its queue in the policy.
+        is_bound: Whether the queue was assigned to it.
+        policy: The policy.
+        graph: Its graph.
+        scope: The scope of the cluster.
+        compile: Compiles the cluster under another policy.
+        snapshot: Name of the snapshot; empty without one.
+    """
+
+    manifest: Manifest
+    queue: str
+    is_bound: bool
+    policy: Policy
+    graph: PolicyGraph
+    scope: Scope
+    compile: Compile
+    snapshot: str = ""
+
+
+def fit_of(question: Question, observed: ObservedCluster) -> Fit:
+    """Return whether a workload fits, and what would let it start.
+
+    Raises:
+        UnreadableError: If the engine cannot begin from the objects.
+        ValueError: If an object of the snapshot cannot be read.
+    """
+    answer = _answer(question, observed)
+    if observed.model.made_by is None:
+        asked, n_pods = _asked(question, observed), answer.workload.n_pods
+        title = observed.model.title
+        return replace(
+            answer,
+            decision=bounded_decision(
+                question.graph, question.scope, question.queue, asked, n_pods=n_pods, engine=title
+            ),
+            notes=(
+                f"Only quotas are compared: {title}'s scheduler is not simulated, and running work is not considered.",
+            ),
+        )
+    probe = Probe(observed.build)
+    decision = probe.decide(question.manifest)
+    answer = replace(answer, decision=decision, notes=tuple(_notes(observed, decision)))
+    if decision.outcome is Outcome.NOW:
+        return answer
+    used = used_by_queue(probe.cluster, question.graph, queue_ids(observed.compiled.program, observed.compiled.objects))
+    size = _size(question, probe)
+    changes = (
+        *_smaller(question, probe, size),
+        *_less(question, probe),
+        *_more_quota(question, observed, used, decision),
+        *pool_changes(
+            observed,
+            probe,
+            question.manifest,
+            decision.n_pods or answer.workload.n_pods,
+            evicts=decision.outcome is Outcome.AFTER_EVICTIONS,
+        ),
+    )
+    start = None
+    if decision.outcome is Outcome.WAITS and observed.snapshot is not None:
+        start = start_of(observed, probe, question.manifest)
+    elif decision.outcome is Outcome.LATER and decision.after_s is not None and observed.snapshot is not None:
+        start = Start(observed.now + decision.after_s)
+    return replace(answer, size=size, changes=changes, start=start)
+
+
+def _answer(question: Question, observed: ObservedCluster) -> Fit:
+    made = question.manifest
+    workload = Workload(
+        str(made.get("kind")),
+        text(made, "metadata", "namespace") or "default",
+        name_of(made),
+        question.queue,
+        gpus_of_workload(made),
+        sum(each.count for each in pod_sets(made)),
+        question.is_bound,
+    )
+    program = observed.compiled.program
+    work = observed.workloads()
+    return Fit(
+        f"{program.environment}/{program.cluster}",
+        program.engine,
+        observed.model.title,
+        workload,
+        Decision(Outcome.UNDECIDED),
+        question.snapshot,
+        None if observed.snapshot is None else observed.now,
+        sum(each.runs for each in work),
+        sum(not each.runs for each in work) + len(observed.model.queued(observed.snapshot or ())),
+    )
+
+
+def _notes(observed: ObservedCluster, decision: Decision) -> Iterator[str]:
+    if observed.snapshot is None:
+        yield IDLE
+    else:
+        if any(not each.runs for each in observed.workloads()) or observed.model.queued(observed.snapshot):
+            yield _PENDING
+        if any(pool.max_nodes > pool.min_nodes for pool in observed.compiled.program.pools):
+            yield _GROWTH
+    plans = sorted(pool.id for pool in observed.compiled.program.pools if pool.plan is not None)
+    if plans and decision.outcome is not Outcome.NOW:
+        names = ", ".join(plans)
+        yield f"Nodes of {names} come by queued provisioning, and when the provider has them is not known."
+
+
+def _size(question: Question, probe: Probe) -> Size | None:
+    dimension = dimension_of(question.manifest)
+    if dimension is None or dimension.value <= 1:
+        return None
+
+    def fits(count: int) -> bool:
+        return probe.decide(scaled(question.manifest, dimension, count)).outcome is Outcome.NOW
+
+    found = largest(dimension.value, fits)
+    gpus = gpus_of_workload(scaled(question.manifest, dimension, found.value)) if found.value else 0
+    return Size(dimension.field, dimension.value, found.value, found.n_verified, gpus)
+
+
+def _smaller(question: Question, probe: Probe, size: Size | None) -> Iterator[Change]:
+    if size is not None and 0 < size.largest < size.asked:
+        yield Change(ChangeKind.SIZE, size.dimension, "", "", str(size.asked), str(size.largest))
+
+
+def _less(question: Question, probe: Probe) -> Iterator[Change]:
+    """Yield lower requests of each pod with which the workload starts, of the first resource that helps."""
+    for family in (GPU, CPU, MEMORY):
+        resource = resource_of(question.manifest, family)
+        present = largest_request(question.manifest, resource) if resource else 0
+        if not 1 < present <= _MAX_REQUEST:
+            continue
+        found = _largest_request(question, probe, resource, present)
+        if found:
+            yield Change(
+                ChangeKind.REQUEST,
+                f"{resource} of each container",
+                "",
+                family,
+                request_text(resource, present),
+                request_text(resource, found),
+            )
+            return
+
+
+def _largest_request(question: Question, probe: Probe, resource: str, present: int) -> int:
+    """Return the greatest lower request with which the workload starts now; 0 if there is none."""
+
+    def fits(most: int) -> bool:
+        return probe.decide(with_request(question.manifest, resource, most)).outcome is Outcome.NOW
+
+    low, high = 0, present
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _more_quota(
+    question: Question, observed: ObservedCluster, used: dict[str, dict[str, int]], decision: Decision
+) -> Iterator[Change]:
+    if question.queue not in question.graph.nodes:
+        return
+    search = QuotaSearch(
+        question.policy,
+        question.graph,
+        question.scope,
+        question.compile,
+        question.queue,
+        used,
+        _asked(question, observed),
+    )
+    may_evict = decision.outcome is not Outcome.AFTER_EVICTIONS
+    yield from quota_changes(search, observed, question.manifest, may_evict=may_evict)
+
+
+def _asked(question: Question, observed: ObservedCluster) -> dict[str, int]:
+    """Return what all pods request in base units; GPUs also by the models that the workload may be placed on."""
+    asked = {GPU: gpus_of_workload(question.manifest), CPU: 0, MEMORY: 0}
+    selected: set[str] = set()
+    for each in pod_sets(question.manifest):
+        requests = pod_requests(each.spec)
+        for resource in (CPU, MEMORY):
+            asked[resource] += each.count * requests.get(resource, 0)
+        model = mapping(each.spec.get("nodeSelector")).get(GPU_MODEL_LABEL)
+        if isinstance(model, str):
+            selected.add(model)
+    models = {pool.gpu_model for pool in observed.compiled.program.pools if pool.gpu_model is not None}
+    for model in sorted(models & selected or models):
+        asked[gpu_resource(model)] = asked[GPU]
+    return {resource: amount for resource, amount in asked.items() if amount}

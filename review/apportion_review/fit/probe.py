@@ -1,0 +1,193 @@
+"""One question to an engine: what becomes of a workload that is submitted to a cluster as it stands.
+
+The cluster is kept between questions, and made anew once one of them evicted or started other work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, name_of
+from apportion_compiler.pool_label_keys import GKE_NODE_POOL_LABEL, POOL_LABEL
+from apportion_review.fit.records import Decision, Outcome, Placement, Victim
+from apportion_runtime.sim.api.cluster_state import PodState
+from apportion_runtime.sim.api.events import WorkloadArrives
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.history import EvictionFact
+from apportion_runtime.sim.scenario.format import Work
+
+_NOW_S = 60.0
+"""Within this time of its submission a workload starts now: controllers and cycles take a few seconds."""
+_HORIZON_S = 3600.0
+_MAX_EVENTS = 200_000
+POOL_LABELS = (POOL_LABEL, GKE_NODE_POOL_LABEL)
+
+
+class Probe:
+    """A cluster that workloads are submitted to.
+
+    Args:
+        build: Makes the cluster.
+    """
+
+    def __init__(self, build: Callable[[], Cluster]) -> None:
+        self._build = build
+        self._settled: Cluster | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster with every decision made that its own work leads to."""
+        if self._settled is None:
+            self._settled = self._build()
+            run(self._settled, _HORIZON_S)
+        return self._settled
+
+    def spoil(self) -> None:
+        """Make the cluster anew before the next question."""
+        self._settled = None
+
+    def decide(self, workload: Manifest) -> Decision:
+        """Submit a workload, return what becomes of it, and take it away."""
+        cluster = self.cluster
+        before = _footprint(cluster)
+        submission = Submission(cluster, workload)
+        submission.settle(_HORIZON_S)
+        decision = submission.decision()
+        if decision.victims or not submission.withdraw() or _footprint(cluster) != before:
+            self.spoil()
+        return decision
+
+
+class Submission:
+    """A workload that was submitted to a cluster."""
+
+    def __init__(self, cluster: Cluster, workload: Manifest) -> None:
+        self.cluster = cluster
+        state = cluster.cluster_state
+        self._since = state.now
+        self._n_evicted = len(state.history.taken)
+        self.number = cluster.workloads.add(Work(workload))
+        self.placed_at: float | None = None
+        state.events.plan(state.now, WorkloadArrives(self.number))
+
+    def settle(self, seconds: float) -> None:
+        """Let things happen until all its pods have nodes, nothing more happens, or some time is over."""
+        run(self.cluster, seconds, self._is_placed)
+        if self.placed_at is None and self._is_placed():
+            self.placed_at = self.cluster.cluster_state.now
+
+    @property
+    def running(self) -> Running | None:
+        """It, while it is there."""
+        return self.cluster.workloads.running.get(self.number)
+
+    def _is_placed(self) -> bool:
+        running = self.running
+        return running is not None and bool(running.slots) and len(_placed(self.cluster, running)) >= n_wanted(running)
+
+    def decision(self) -> Decision:
+        """Return what became of it so far."""
+        state, facts = self.cluster.cluster_state, self.cluster.cluster_state.history.workloads[self.number]
+        running = self.running
+        if running is None:
+            return Decision(Outcome.REFUSED, facts.queue, reason=facts.why_waiting)
+        pods = _placed(self.cluster, running)
+        victims = tuple(_victims(self.cluster, state.history.taken[self._n_evicted :], self.number))
+        after_s = None if self.placed_at is None else self.placed_at - self._since
+        if after_s is None:
+            outcome = Outcome.WAITS
+        elif victims:
+            outcome = Outcome.AFTER_EVICTIONS
+        else:
+            outcome = Outcome.NOW if after_s <= _NOW_S else Outcome.LATER
+        return Decision(
+            outcome,
+            facts.queue,
+            n_wanted(running),
+            len(pods),
+            tuple(_placements(self.cluster, pods)),
+            _flavors(self.cluster, running),
+            victims,
+            ""
+            if after_s is not None
+            else _reason(self.cluster, running, facts.why_waiting or facts.why_waited, len(pods)),
+            after_s,
+        )
+
+    def withdraw(self) -> bool:
+        """Take it away, with its pods at once; tell whether nothing is left of it."""
+        running = self.running
+        self.cluster.workloads.leave(self.number)
+        for uid in list(running.pods.values()) if running is not None else ():
+            self.cluster.workloads.pod_gone(uid)
+        return self.running is None
+
+
+def run(cluster: Cluster, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+    """Let things happen until nothing more does, a condition holds, or some time is over."""
+    state = cluster.cluster_state
+    end = state.now + seconds
+    for _ in range(_MAX_EVENTS):
+        at = state.events.next_at()
+        if at is None or at > end or until() or not cluster.step():
+            return
+
+
+def n_wanted(running: Running) -> int:
+    """Return how many pods a workload has at a time."""
+    at_once = running.expansion.at_once
+    return len(running.slots) if at_once is None else min(at_once, len(running.slots))
+
+
+def _placed(cluster: Cluster, running: Running) -> list[PodState]:
+    pods = (cluster.cluster_state.pods.get(uid) for uid in running.pods.values())
+    return [pod for pod in pods if pod is not None and pod.is_bound and not pod.leaving]
+
+
+def _reason(cluster: Cluster, running: Running, why: str, n_placed: int) -> str:
+    if why:
+        return why
+    return f"{n_placed} of {n_wanted(running)} pods have a node" if n_placed else "the engine gives no reason"
+
+
+def _placements(cluster: Cluster, pods: list[PodState]) -> Iterator[Placement]:
+    by_pool: dict[str, list[str]] = {}
+    for pod in pods:
+        node = cluster.cluster_state.store.get("Node", "", pod.record.node or "")
+        labels = {} if node is None else labels_of(node)
+        pool = next((labels[key] for key in POOL_LABELS if key in labels), "")
+        by_pool.setdefault(pool, []).append(pod.record.node or "")
+    for pool, nodes in sorted(by_pool.items()):
+        yield Placement(pool, len(nodes), tuple(sorted(set(nodes))))
+
+
+def _flavors(cluster: Cluster, running: Running) -> tuple[str, ...]:
+    """Return the flavors in the admission of the workload's Workload objects (Kueue's)."""
+    found: set[str] = set()
+    identity = (running.manifest.get("kind"), name_of(running.manifest))
+    for made in cluster.cluster_state.store.list("Workload"):
+        owners = (mapping(each) for each in items(made, "metadata", "ownerReferences"))
+        if any((owner.get("kind"), owner.get("name")) == identity for owner in owners):
+            for assignment in items(made, "status", "admission", "podSetAssignments"):
+                found.update(map(str, mapping(mapping(assignment), "flavors").values()))
+    return tuple(sorted(found))
+
+
+def _victims(cluster: Cluster, taken: list[EvictionFact], number: int) -> Iterator[Victim]:
+    by_workload: dict[int, list[EvictionFact]] = {}
+    for fact in taken:
+        if fact.workload != number:
+            by_workload.setdefault(fact.workload, []).append(fact)
+    for victim, facts in by_workload.items():
+        of = cluster.cluster_state.history.workloads[victim]
+        first = facts[0]
+        rule = first.action if first.rule in ("", first.action) else f"{first.action}: {first.rule}"
+        gpus = round(1000 * sum(fact.gpus for fact in facts))
+        yield Victim(of.kind, of.namespace, of.name, first.queue, gpus, len(facts), rule, first.message)
+
+
+def _footprint(cluster: Cluster) -> tuple[object, ...]:
+    """Return what a question must leave as it was: where pods are, and who waits."""
+    state = cluster.cluster_state
+    return (len(state.pods), state.n_pending, sum(map(len, state.pods_on.values())), len(cluster.workloads.running))

@@ -1,0 +1,58 @@
+"""Names of an engine's queues as the policy knows them, and what the work of each queue holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from apportion_compiler.backends.metadata import GROUP
+from apportion_compiler.bindings import ENGINES
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.ir.program import Program
+from apportion_compiler.plain_objects import Manifest, labels_of, name_of
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_compiler.readers.objects import queue_id
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
+from apportion_runtime.sim.api.pod_requests import pod_requests
+from apportion_runtime.sim.cluster import Cluster
+
+_QUEUES = frozenset(("Queue", "ClusterQueue", "ElasticQuota"))
+_QUEUE_LABEL = f"{GROUP}/queue"
+
+
+def queue_ids(program: Program, objects: Iterable[Manifest]) -> dict[str, str]:
+    """Return the policy's id of each name of a queue on its engine; of a namespace, where these are what is bounded."""
+    engine = ENGINES[program.engine]
+    found = {queue.id: queue.id for queue in program.queues}
+    for made in objects:
+        if made.get("kind") in _QUEUES and queue_id(made) in found:
+            found[name_of(made)] = queue_id(made)
+        elif made.get("kind") == "Namespace" and labels_of(made).get(_QUEUE_LABEL) in found:
+            found.setdefault(name_of(made), labels_of(made)[_QUEUE_LABEL])
+    for queue in program.queues:
+        name = engine.workload_queue(program, queue) if queue.is_leaf else None
+        if name:
+            found.setdefault(name, queue.id)
+    return found
+
+
+def used_by_queue(cluster: Cluster, graph: PolicyGraph, ids: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """Return what the running pods of each queue request, in base units; inner queues with all below them."""
+    state = cluster.cluster_state
+    found: dict[str, dict[str, int]] = {}
+    for pod in state.pods.values():
+        queue = ids.get(state.history.workloads[pod.workload].queue)
+        made = state.store.get("Pod", pod.namespace, pod.name)
+        if queue is None or made is None or not pod.is_bound or pod.leaving:
+            continue
+        held = pod_requests(made["spec"])
+        gpus = round(1000 * pod.gpus)
+        node = state.store.get("Node", "", pod.record.node or "")
+        model = "" if node is None else labels_of(node).get(GPU_MODEL_LABEL, "")
+        amounts = {CPU: held.get(CPU, 0), MEMORY: held.get(MEMORY, 0), GPU: gpus}
+        if model:
+            amounts[gpu_resource(model)] = gpus
+        for above in graph.nodes[queue].path:
+            total = found.setdefault(above, {})
+            for resource, amount in amounts.items():
+                total[resource] = total.get(resource, 0) + amount
+    return found

@@ -1,0 +1,194 @@
+"""The smallest raise of quotas with which a workload starts: of limits, of guarantees, or of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.explain import explain_queue
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.plain_objects import Manifest
+from apportion_policy.policy import Policy
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
+from apportion_review.fit.clusters import Compile, ObservedCluster
+from apportion_review.fit.probe import Probe
+from apportion_review.fit.quota_edits import QuotaEdit, edited
+from apportion_review.fit.records import Change, ChangeKind, Decision, Outcome
+
+_GUARANTEED, _LIMIT = "guaranteed", "limit"
+_UNITS = {CPU: 1000, MEMORY: 1024**3}
+_GPU_UNIT = 1000
+_MAX_SEARCHED = 1000
+"""Workloads of a snapshot up to which the least raise is searched; beyond it, what is computed is verified alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSearch:
+    """What a search for a raise needs.
+
+    Attributes:
+        policy: The policy.
+        graph: Its graph.
+        scope: The cluster's scope.
+        compile: Compiles the cluster under another policy.
+        queue: Id of the workload's queue.
+        used: What the work of each queue holds by resource, in base units, inner queues with what is below them.
+        asked: What the workload requests, likewise.
+    """
+
+    policy: Policy
+    graph: PolicyGraph
+    scope: Scope
+    compile: Compile
+    queue: str
+    used: Mapping[str, Mapping[str, int]]
+    asked: Mapping[str, int]
+
+
+def quota_changes(
+    search: QuotaSearch, observed: ObservedCluster, workload: Manifest, *, may_evict: bool
+) -> Iterator[Change]:
+    """Yield the first of these raises that suffices: of limits, of guarantees, of both.
+
+    One without evictions comes before one with them, which counts only if `may_evict`.
+    """
+    limits, guarantees = list(_limits(search)), list(_guarantees(search))
+    plans = [plan for plan in (limits, guarantees) if plan]
+    if len(plans) > 1:
+        plans.append([*limits, *guarantees])
+    decided = [(plan, _decision(search, observed, workload, [raise_.to(0) for raise_ in plan])) for plan in plans]
+    for wanted in (Outcome.NOW, Outcome.AFTER_EVICTIONS) if may_evict else (Outcome.NOW,):
+        for plan, decision in decided:
+            if decision is not None and decision.outcome is wanted:
+                yield _change(search, observed, workload, plan, decision)
+                return
+
+
+def _change(
+    search: QuotaSearch, observed: ObservedCluster, workload: Manifest, plan: Sequence[_Raise], decision: Decision
+) -> Change:
+    """Return the least raise of a plan with the outcome that all of it has."""
+    edits = [raise_.to(0) for raise_ in plan]
+    if len(observed.workloads()) <= _MAX_SEARCHED:
+        low, high = 0, max(raise_.n_steps for raise_ in plan)
+        while high - low > 1:
+            middle = (low + high) // 2
+            smaller = [raise_.to(middle) for raise_ in plan]
+            found = _decision(search, observed, workload, smaller)
+            if found is not None and found.outcome is decision.outcome:
+                low, edits, decision = middle, smaller, found
+            else:
+                high = middle
+    first, *others = sorted(edits, key=lambda edit: (edit.queue != search.queue, edit.field))
+    return Change(
+        ChangeKind.QUOTA,
+        first.queue,
+        first.field,
+        first.resource,
+        _present(search, first),
+        amount_text(first.resource, first.amount),
+        _line(search, first),
+        tuple(_clause(search, edit) for edit in others),
+        len(decision.victims),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Raise:
+    """A raise from a present amount to one that surely suffices, in steps."""
+
+    queue: str
+    field: str
+    resource: str
+    present: int
+    needed: int
+    unit: int
+
+    @property
+    def n_steps(self) -> int:
+        return -(-(self.needed - self.present) // self.unit)
+
+    def to(self, below: int) -> QuotaEdit:
+        """Return the edit to some steps below what surely suffices; at least one step above the present amount."""
+        amount = max(self.present + self.unit, self.needed - below * self.unit)
+        return QuotaEdit(self.queue, self.field, self.resource, min(amount, max(self.needed, self.present + self.unit)))
+
+
+def _limits(search: QuotaSearch) -> Iterator[_Raise]:
+    """Yield the raises of the limits on the way to the root that the workload exceeds."""
+    for queue in search.graph.nodes[search.queue].path:
+        for resource, limit in search.scope.values[queue].limit.items():
+            asked = _asked(search, resource)
+            needed = search.used.get(queue, {}).get(resource, 0) + asked
+            if not isinstance(limit, Unlimited) and asked and needed > limit:
+                yield _Raise(queue, _LIMIT, resource, limit, needed, _UNITS.get(resource, _GPU_UNIT))
+
+
+def _guarantees(search: QuotaSearch) -> Iterator[_Raise]:
+    """Yield the raises of the guarantee, and of the ancestors' that the children's would exceed."""
+    path = search.graph.nodes[search.queue].path
+    values = search.scope.values
+    for resource in _counted(search):
+        asked = _asked(search, resource)
+        held = values[search.queue].guaranteed.get(resource, 0)
+        needed = search.used.get(search.queue, {}).get(resource, 0) + asked
+        if isinstance(held, Unlimited) or not asked or needed <= held:
+            continue
+        unit = _UNITS.get(resource, _GPU_UNIT)
+        yield _Raise(search.queue, _GUARANTEED, resource, held, needed, unit)
+        more = needed - held
+        for ancestor in reversed(path[:-1]):
+            own = values[ancestor].guaranteed.get(resource, 0)
+            if resource not in values[ancestor].declared or isinstance(own, Unlimited):
+                continue
+            children = [values[child].guaranteed.get(resource, 0) for child in search.graph.nodes[ancestor].children]
+            total = sum(amount for amount in children if not isinstance(amount, Unlimited)) + more
+            if total <= own:
+                break
+            more = total - own
+            yield _Raise(ancestor, _GUARANTEED, resource, own, total, unit)
+
+
+def _counted(search: QuotaSearch) -> list[str]:
+    """Return the resources in which the queue's guarantee is written, or its siblings' are."""
+    own = [name for name in search.scope.values[search.queue].declared if name in search.asked]
+    return (
+        own
+        or [name for name in (GPU, *search.asked) if any(name in v.declared for v in search.scope.values.values())][:1]
+    )
+
+
+def _asked(search: QuotaSearch, resource: str) -> int:
+    return search.asked.get(resource, 0)
+
+
+def _decision(
+    search: QuotaSearch, observed: ObservedCluster, workload: Manifest, edits: Sequence[QuotaEdit]
+) -> Decision | None:
+    """Return the decision under a policy with other amounts; None if the policy does not allow them."""
+    try:
+        compiled = search.compile(edited(search.policy, edits))
+    except ValueError:
+        return None
+    return None if compiled is None else Probe(lambda: observed.build(compiled)).decide(workload)
+
+
+def _present(search: QuotaSearch, edit: QuotaEdit) -> str:
+    values = search.scope.values[edit.queue]
+    held = (values.limit if edit.field == _LIMIT else values.guaranteed).get(edit.resource)
+    is_declared = edit.field == _LIMIT or edit.resource in values.declared
+    return "" if held is None or not is_declared else amount_text(edit.resource, held)
+
+
+def _line(search: QuotaSearch, edit: QuotaEdit) -> str:
+    explained = explain_queue(search.graph, search.scope, edit.queue)
+    named = f"{edit.field} {edit.resource}"
+    at = next((value.at for value in explained.values if value.field == named and value.at.line), explained.at)
+    return f"{at.file}:{at.line}" if at.line else ""
+
+
+def _clause(search: QuotaSearch, edit: QuotaEdit) -> str:
+    at = _line(search, edit)
+    text = f"{edit.field} of {edit.queue} to {amount_text(edit.resource, edit.amount)}"
+    return f"{text} ({at})" if at else text

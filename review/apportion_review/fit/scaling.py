@@ -1,0 +1,179 @@
+"""The number of pods of a workload, as its manifest writes it: which field it is, and the manifest with another value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from apportion_api.ack import names as ack
+from apportion_api.kai import names as kai
+from apportion_api.kueue.names import MIN_PARALLELISM_ANNOTATION
+from apportion_api.volcano import names as volcano
+from apportion_compiler.plain_objects import Manifest, integer, mapping
+from apportion_compiler.workload_shapes import PodSet, pod_sets
+from apportion_review.fit.pod_requests import gpus_of_pod
+
+Path = tuple[str | int, ...]
+_REPLICAS = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "LeaderWorkerSet"))
+_RAY = {"RayCluster": ("spec",), "RayJob": ("spec", "rayClusterSpec"), "RayService": ("spec", "rayClusterConfig")}
+_MIN_MEMBER = (
+    volcano.MIN_MEMBER_ANNOTATION,
+    kai.MIN_MEMBER_ANNOTATION,
+    ack.GANG_MIN_LABEL,
+)
+"""Annotations and labels with the number of pods that start together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A number of a manifest that says how many pods there are.
+
+    Attributes:
+        field: Where it is, as people write it: `spec.parallelism`.
+        path: The same as keys.
+        value: Its value.
+    """
+
+    field: str
+    path: Path
+    value: int
+
+
+def dimension_of(workload: Manifest) -> Dimension | None:
+    """Return what is scaled of a workload: the number of the pods that request most; None for a kind without any."""
+    candidates = [path for path in _paths(workload) if (_value(workload, path) or 0) > 0]
+    best = max(candidates, key=lambda path: _weight(workload, path), default=None)
+    if best is None:
+        return None
+    return Dimension(_text(best), best, _value(workload, best) or 0)
+
+
+def scaled(workload: Manifest, dimension: Dimension, count: int) -> Manifest:
+    """Return a workload with another number of pods, and the numbers that must not exceed it lowered with it."""
+    made = cast("dict[str, object]", _copied(workload))
+    _set(made, dimension.path, count)
+    owner = dimension.path[:-1]
+    if workload.get("kind") == "Job" and dimension.path[-1] == "parallelism":
+        completions = _value(workload, (*owner, "completions"))
+        if completions is not None and completions <= dimension.value:
+            _set(made, (*owner, "completions"), min(completions, count))
+    fewest = _value(workload, (*owner, "minReplicas"))
+    if fewest is not None and fewest > count:
+        _set(made, (*owner, "minReplicas"), count)
+    total = sum(each.count for each in pod_sets(made))
+    least = _value(workload, ("spec", "minAvailable"))
+    if least is not None and least > total:
+        _set(made, ("spec", "minAvailable"), total)
+    for marks in _marks(made):
+        for key in _MIN_MEMBER:
+            written = str(marks.get(key, ""))
+            if written.isdecimal() and int(written) > total:
+                marks[key] = str(total)
+        # Kueue rejects a number that is not below the number of pods.
+        written = str(marks.get(MIN_PARALLELISM_ANNOTATION, ""))
+        if written.isdecimal() and int(written) >= total:
+            del marks[MIN_PARALLELISM_ANNOTATION]
+    return made
+
+
+def _marks(made: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    """Yield the labels and annotations of a workload, of the Jobs of a JobSet, and of the pods."""
+    jobs = [mapping(mapping(each).get("template")) for each in _list(made, ("spec", "replicatedJobs"))]
+    nodes: list[Mapping[str, object]] = [made, *jobs, *(each.template for each in pod_sets(made))]
+    for node in nodes:
+        for key in ("labels", "annotations"):
+            held = mapping(node, "metadata").get(key)
+            if isinstance(held, dict):
+                yield cast("dict[str, object]", held)
+
+
+def _paths(workload: Manifest) -> Iterator[Path]:
+    kind = str(workload.get("kind"))
+    if kind in _REPLICAS:
+        yield ("spec", "replicas")
+    elif kind == "Job" and "tasks" in mapping(workload, "spec"):
+        yield from (("spec", "tasks", n, "replicas") for n in range(len(_list(workload, ("spec", "tasks")))))
+    elif kind == "Job":
+        yield ("spec", "parallelism")
+    elif kind == "JobSet":
+        for n in range(len(_list(workload, ("spec", "replicatedJobs")))):
+            base: Path = ("spec", "replicatedJobs", n)
+            yield (*base, "replicas")
+            yield (*base, "template", "spec", "parallelism")
+    elif kind in _RAY:
+        base = (*_RAY[kind], "workerGroupSpecs")
+        yield from ((*base, n, "replicas") for n in range(len(_list(workload, base))))
+    elif kind == "TrainJob":
+        yield ("spec", "trainer", "numNodes")
+    else:
+        for key, roles in mapping(workload, "spec").items():
+            if key.endswith("ReplicaSpecs") and isinstance(roles, Mapping):
+                yield from (("spec", key, str(role), "replicas") for role in roles)
+
+
+def _weight(workload: Manifest, path: Path) -> tuple[int, int, int]:
+    """Return the GPUs and pods that one more of a number adds, and the number; one more of a number with a value of 1
+    counts less than of one that is scaled already.
+    """
+    value = _value(workload, path) or 0
+    larger = pod_sets(cast("Manifest", _with(workload, path, value + 1)))
+    before = pod_sets(workload)
+    added = _gpus(larger) - _gpus(before)
+    return (int(added > 0), int(value > 1), added)
+
+
+def _gpus(sets: Sequence[PodSet]) -> int:
+    return sum(each.count * gpus_of_pod(each.template) for each in sets)
+
+
+def _with(workload: Manifest, path: Path, value: int) -> object:
+    made = cast("dict[str, object]", _copied(workload))
+    _set(made, path, value)
+    return made
+
+
+def _value(workload: Manifest, path: Path) -> int | None:
+    at: object = workload
+    for step in path[:-1]:
+        at = _below(at, step)
+    if not isinstance(at, Mapping):
+        return None
+    written = integer(at, str(path[-1]))
+    if written is None and path[-1] in ("parallelism", "replicas") and path[-1] not in at:
+        return 1
+    return written
+
+
+def _below(at: object, step: str | int) -> object:
+    if isinstance(at, list):
+        return at[step] if isinstance(step, int) and step < len(at) else None
+    return mapping(at).get(str(step))
+
+
+def _list(workload: Manifest, path: Path) -> list[object]:
+    at: object = workload
+    for step in path:
+        at = mapping(at).get(str(step))
+    return at if isinstance(at, list) else []
+
+
+def _set(made: dict[str, object], path: Path, value: object) -> None:
+    at: object = made
+    for step in path[:-1]:
+        at = _below(at, step)
+    if isinstance(at, dict):
+        at[str(path[-1])] = value
+
+
+def _copied(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _text(path: Path) -> str:
+    made = ""
+    for step in path:
+        made += f"[{step}]" if isinstance(step, int) else f".{step}" if made else step
+    return made

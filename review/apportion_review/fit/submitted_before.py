@@ -1,0 +1,36 @@
+"""A workload that is in the snapshot already: it waits there, or one of its name runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from apportion_compiler.plain_objects import mapping, name_of, text
+from apportion_review.fit.clusters import ObservedCluster
+
+if TYPE_CHECKING:
+    from apportion_review.fit.fit import Question
+
+
+def submitted_before(
+    question: Question, observed: ObservedCluster
+) -> tuple[Question, ObservedCluster, tuple[str, ...]]:
+    """Return the question and the cluster such that the workload is submitted once, and a note on it.
+
+    One that waits in the snapshot is taken out of it. One that runs stays, and the workload gets another name.
+    """
+    made = question.manifest
+    kind, namespace, name = str(made.get("kind")), text(made, "metadata", "namespace") or "default", name_of(made)
+    same = [
+        each
+        for each in observed.workloads()
+        if (each.owner.kind, each.owner.namespace, each.owner.name) == (kind, namespace, name)
+    ]
+    if not same:
+        return question, observed, ()
+    if not any(each.runs for each in same):
+        note = f"{kind} {namespace}/{name} waits in the snapshot: it is taken to be submitted anew, after the others."
+        return question, replace(observed, replaced=(kind, namespace, name)), (note,)
+    another = {**made, "metadata": {**mapping(made, "metadata"), "name": f"{name}-another"}}
+    note = f"{kind} {namespace}/{name} runs in the snapshot: the answer is for another one like it."
+    return replace(question, manifest=another), observed, (note,)

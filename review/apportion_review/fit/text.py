@@ -1,0 +1,158 @@
+"""The answer of a fit as text of 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from apportion_policy.quantity import gpu_text
+from apportion_review.fit.records import Change, ChangeKind, Decision, Ending, Fit, Outcome, Placement, Size, Start
+from apportion_runtime.snapshots.quantities import time_text
+
+_WIDTH = 80
+_MOST_NAMED = 4
+_MOST_ROWS = 12
+_LABELS = {
+    ChangeKind.SIZE: "fewer pods",
+    ChangeKind.REQUEST: "smaller pods",
+    ChangeKind.QUOTA: "more quota",
+    ChangeKind.NODES: "more nodes",
+}
+_WIDEST = max(map(len, _LABELS.values()))
+
+
+def fit_text(fit: Fit) -> str:
+    """Return the answer as text, the decision in its first lines."""
+    paragraphs = [list(_head(fit)), list(_decision(fit))]
+    if fit.size is not None:
+        paragraphs.append([_size(fit.size)])
+    if fit.start is not None:
+        paragraphs.append(list(_start(fit.start)))
+    if fit.changes:
+        paragraphs.append(["Changes that let it start now, each decided by the engine:", *_changes(fit.changes)])
+    elif fit.decision.outcome not in (Outcome.NOW, Outcome.UNDECIDED) and fit.size is not None:
+        without = " without evictions" if fit.decision.victims else ""
+        paragraphs.append(
+            [f"No single change of its size, its requests, its quota or the nodes lets it start now{without}."]
+        )
+    paragraphs.append([f"Note: {note}" for note in fit.notes])
+    return "\n\n".join("\n".join(_wrapped(paragraph)) for paragraph in paragraphs if paragraph) + "\n"
+
+
+def _wrapped(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines broken to the width, what is carried over two deeper; paths and names are never broken."""
+    for line in lines:
+        hanging = " " * (len(line) - len(line.lstrip()) + 2)
+        yield from textwrap.wrap(
+            line, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+        )
+
+
+def headline(fit: Fit) -> str:
+    """Return the decision in a few words: `starts now`."""
+    decision = fit.decision
+    if decision.outcome is Outcome.AFTER_EVICTIONS:
+        return f"starts after evicting {_count(len(decision.victims), 'workload')}"
+    return str(decision.outcome.value)
+
+
+def _head(fit: Fit) -> Iterator[str]:
+    work = fit.workload
+    yield f"{work.kind} {work.namespace}/{work.name}: {headline(fit)}"
+    bound = " (assigned)" if work.is_bound else ""
+    yield f"  {_count(work.n_pods, 'pod')}, {gpu_text(work.gpus)} GPUs, queue {work.queue}{bound}"
+    yield f"  {fit.cluster}, {fit.engine_title}"
+    if fit.snapshot and fit.taken is not None:
+        counts = f"{_count(fit.n_running, 'workload')} running, {fit.n_waiting} waiting"
+        yield f"  snapshot {fit.snapshot} of {time_text(float(int(fit.taken)))}: {counts}"
+
+
+def _decision(fit: Fit) -> Iterator[str]:
+    decision = fit.decision
+    if decision.placements and decision.outcome in (Outcome.NOW, Outcome.AFTER_EVICTIONS, Outcome.LATER):
+        yield "Placement:"
+        yield from (f"  {_placement(each, fit.snapshot)}" for each in decision.placements)
+    if decision.flavors:
+        yield f"Quota: {'flavor' if len(decision.flavors) == 1 else 'flavors'} {', '.join(decision.flavors)}"
+    if decision.victims:
+        yield "Evicted for it:"
+        yield from _victims(decision)
+    if decision.reason:
+        yield "Reason:"
+        yield f"  {decision.reason}"
+        if 0 < decision.n_placed < decision.n_pods:
+            yield f"  {decision.n_placed} of its {decision.n_pods} pods would get a node."
+
+
+def _placement(placed: Placement, snapshot: str) -> str:
+    pods = _count(placed.n_pods, "pod")
+    pool = f"pool {placed.pool}" if placed.pool else "nodes without a pool label"
+    # The nodes of an idle cluster have no names that anybody knows.
+    where = f" on {_some(placed.nodes)}" if snapshot else f" on {_count(len(placed.nodes), 'node')}"
+    return f"{pool}: {pods}{where}"
+
+
+def _victims(decision: Decision) -> Iterator[str]:
+    for each in decision.victims[:_MOST_ROWS]:
+        name = f"{each.kind} {each.namespace}/{each.name}"
+        yield f"  {name}: {_count(each.n_pods, 'pod')}, {gpu_text(each.gpus)} GPUs, queue {each.queue} ({each.rule})"
+    left = len(decision.victims) - _MOST_ROWS
+    if left > 0:
+        yield f"  and {left} more"
+    messages = list(dict.fromkeys(each.message for each in decision.victims if each.message))
+    yield from (f"    {message}" for message in messages[:_MOST_NAMED])
+
+
+def _size(size: Size) -> str:
+    if not size.largest:
+        return f"Largest that starts now: none, not even {size.dimension} 1."
+    gpus = f" ({gpu_text(size.gpus)} GPUs)" if size.gpus else ""
+    return f"Largest that starts now: {size.dimension} {size.largest} of {size.asked}{gpus}"
+
+
+def _start(start: Start) -> Iterator[str]:
+    if start.at is not None:
+        yield f"Starts at {time_text(float(int(start.at)))} if nothing else is submitted and work runs to its deadline:"
+        yield from (f"  {_ending(each)}" for each in start.after)
+        return
+    yield "Start time: unknown, because nothing in the snapshot tells when the work before it ends."
+    if start.after:
+        yield "  It starts once this work has ended, for example:"
+        yield from (f"    {_ending(each)}" for each in start.after)
+    else:
+        yield "  No running work was found whose end alone lets it start."
+
+
+def _ending(ending: Ending) -> str:
+    at = "" if ending.at is None else f" ends at {time_text(float(int(ending.at)))}"
+    return f"{ending.kind} {ending.namespace}/{ending.name} ({gpu_text(ending.gpus)} GPUs, queue {ending.queue}){at}"
+
+
+def _changes(changes: Iterable[Change]) -> Iterator[str]:
+    below = " " * (_WIDEST + 6)
+    for change in changes:
+        yield f"  {_LABELS[change.kind].ljust(_WIDEST)}  {change_text(change)}"
+        if change.at:
+            yield f"{below}{change.at}"
+        yield from (f"{below}and {clause}" for clause in change.beside)
+        if change.n_evicted:
+            yield f"{below}which evicts {_count(change.n_evicted, 'running workload')} for it"
+
+
+def change_text(change: Change) -> str:
+    """Return a change as a clause: `limit of vision: 8 GPUs -> 16 GPUs`."""
+    subject = change.subject
+    if change.kind is ChangeKind.QUOTA:
+        subject = f"{change.field} of {change.subject}"
+    elif change.kind is ChangeKind.NODES:
+        subject = f"nodes of pool {change.subject}"
+    return f"{subject}: {change.before or 'unset'} -> {change.after}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    left = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"

@@ -1,0 +1,243 @@
+"""`apportion fit`: its answers as text and JSON, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from tests.unit.review.fit_clusters import VERSIONS, bound, compiled, job, snapshot
+
+from apportion_policy import Policy
+from apportion_review.schemas import schema_text
+
+Run = Callable[..., Any]
+EXPECTED = Path(__file__).parent / "expected"
+AS_OF = ("--as-of", "2026-11-24", "--now", "2026-11-30T00:54:20Z")
+
+POLICY = """\
+from apportion_policy import Accelerator, Cluster, Environment, Fixed, NodePool, Organisation, Policy, Queue, Resources
+from apportion_policy import GPU_TAINT
+
+H100 = NodePool(
+    id="h100",
+    provider=Fixed(),
+    cpu=96,
+    memory="1Ti",
+    accelerator=Accelerator(model="h100", count=8),
+    min_nodes=4,
+    max_nodes=4,
+    taints=(GPU_TAINT,),
+)
+SPEECH = Queue(id="speech", owner="@acme/s", namespaces=("speech",), guaranteed=Resources(gpu=8), limit=Resources(gpu=16))
+VISION = Queue(
+    id="vision",
+    owner="@acme/v",
+    namespaces=("vision",),
+    guaranteed=Resources(gpu=8),
+    limit=Resources(gpu=24),
+)
+POLICY = Policy(
+    organisation=Organisation(name="acme"),
+    node_pools=(H100,),
+    queues=QUEUES,
+    environments=(
+        Environment(
+            name="prod",
+            clusters=(Cluster(name="gpu", engine="ENGINE", engine_version="VERSION", pools=(H100,)),),
+        ),
+    ),
+)
+"""
+
+
+def policy_text(engine: str) -> str:
+    tree = '(Queue(id="research", owner="@acme/r", children=(SPEECH, VISION)),)'
+    return POLICY.replace("QUEUES", tree).replace("ENGINE", engine).replace("VERSION", VERSIONS[engine] or "")
+
+
+def made_policy(text: str) -> Policy:
+    namespace: dict[str, Any] = {}
+    exec(compile(text, "policy.py", "exec"), namespace)
+    found = namespace["POLICY"]
+    assert isinstance(found, Policy)
+    return found
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., None]:
+    def call(engine: str, works: Sequence[dict[str, Any]], asked: Any) -> None:
+        text = policy_text(engine)
+        (tmp_path / "policy.py").write_text(text)
+        cluster = compiled(made_policy(text))
+        held = snapshot(cluster, [bound(cluster, made) for made in works])
+        (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": held}))
+        (tmp_path / "job.yaml").write_text(yaml.safe_dump_all(asked if isinstance(asked, list) else [asked]))
+
+    return call
+
+
+def fit(run: Run, *more: str) -> Any:
+    return run("fit", "policy.py", "-f", "job.yaml", "--snapshot", "cluster.json", *AS_OF, *more)
+
+
+RUNNING = (job("asr", "speech", 2, 8), job("detector", "vision", 1, 8))
+CASES = {
+    "now": (RUNNING, job("train", "vision", 1, 8), 0),
+    "quota": (RUNNING, job("train", "speech", 1, 8), 1),
+    "capacity": (RUNNING, job("train", "vision", 2, 8), 1),
+    "full": (
+        (job("asr", "speech", 1, 8), *(job(f"w{n}", "vision", 1, 8) for n in range(3))),
+        job("train", "speech", 1, 8),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("engine", ["kai", "kueue", "volcano"])
+def test_the_answer_reads_as_expected(
+    engine: str, case: str, run: Run, write: Callable[..., None], update_golden: bool
+) -> None:
+    works, asked, code = CASES[case]
+    write(engine, works, asked)
+    result = fit(run)
+    golden = EXPECTED / f"fit-{engine}-{case}.txt"
+    if update_golden:
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(f"{result.out}exit {result.code}\n")
+    assert f"{result.out}exit {result.code}\n" == golden.read_text()
+    assert all(len(line) <= 80 for line in result.out.splitlines())
+    assert code in (None, result.code)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_json_document_is_of_its_schema(case: str, run: Run, write: Callable[..., None]) -> None:
+    works, asked, _ = CASES[case]
+    write("kai", works, asked)
+    document = json.loads(fit(run, "--json").out)
+    jsonschema.validate(document, json.loads(schema_text("fit")))
+    assert document["kind"] == "FitReport"
+    assert document["startsNow"] == (document["decision"]["outcome"] == "starts now")
+
+
+def test_work_that_is_evicted_has_an_exit_code_of_its_own(run: Run, write: Callable[..., None]) -> None:
+    works = [job(f"w{n}", "vision", 1, 8) for n in range(3)] + [job("late", "speech", 1, 8)]
+    write("kai", works, job("train", "speech", 2, 4))
+    (node, *_) = [each for each in json.loads(Path("cluster.json").read_text())["items"] if each["kind"] == "Node"]
+    cordoned = json.loads(Path("cluster.json").read_text())
+    for each in cordoned["items"]:
+        if each["kind"] == "Pod" and each["metadata"]["namespace"] == "speech":
+            each["metadata"]["namespace"] = "vision"
+        if each["kind"] == "PodGroup" and each["metadata"]["namespace"] == "speech":
+            each["metadata"]["namespace"], each["spec"]["queue"] = "vision", "vision"
+    Path("cluster.json").write_text(json.dumps(cordoned))
+    result = fit(run)
+    assert result.code == 11
+    assert result.out.startswith("Job speech/train: starts after evicting 1 workload\n")
+    assert node["kind"] == "Node"
+
+
+def test_without_a_snapshot_an_idle_cluster_decides(run: Run, write: Callable[..., None]) -> None:
+    write("kueue", [], job("train", "vision", 1, 8))
+    result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")
+    assert result.code == 0
+    assert "pool h100: 1 pod on 1 node" in result.out
+    assert "taken to be idle" in result.out
+
+
+def test_a_queue_that_is_given_is_the_one_that_decides(run: Run, write: Callable[..., None]) -> None:
+    asked = job("train", "speech", 3, 8)
+    del asked["metadata"]["namespace"]
+    write("kai", [], asked)
+    assert fit(run, "--queue", "vision").code == 0
+    refused = fit(run, "--queue", "speech")
+    assert refused.code == 1
+    assert "Limit is 16 GPUs" in refused.out.replace("\n    ", " ")
+
+
+def _with(asked: dict[str, Any], **labels: str) -> dict[str, Any]:
+    return {**asked, "metadata": {**asked["metadata"], "labels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "code", "message"),
+    [
+        (job("train", "vision", 1, 8), ("--queue", "vison"), 2, "there is no queue vison; did you mean vision?"),
+        (job("train", "vision", 1, 8), ("--queue", "research"), 2, "queue research has child queues"),
+        (
+            _with(job("train", "vision", 1, 8), **{"kai.scheduler/queue": "nlp"}),
+            (),
+            2,
+            "names queue nlp, which the policy does not have here; choose one of research, speech or vision",
+        ),
+        (
+            _with(job("train", "vision", 1, 8), **{"kai.scheduler/queue": "research"}),
+            (),
+            2,
+            "research has child queues",
+        ),
+        (job("train", "nlp", 1, 8), (), 2, "namespace nlp belongs to none: pass --queue"),
+        (job("train", "vision", 1, 8), ("--env", "dev"), 2, "there is no environment dev"),
+        (job("train", "vision", 1, 8), ("--env", "prod", "--cluster", "cpu"), 2, "has no cluster cpu"),
+        (job("train", "vision", 1, 8), ("--snapshot", "absent.json"), 3, "absent.json is not a readable file"),
+        (job("train", "vision", 1, 8), ("--name", "other"), 2, "job.yaml has no workload other; it has Job train"),
+        (
+            [job("a", "vision", 1, 8), job("b", "vision", 1, 8)],
+            (),
+            2,
+            "contains 2 workloads; choose one with --name: Job a, Job b",
+        ),
+        ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, (), 2, "job.yaml contains no workload"),
+        (
+            {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c"}, "spec": {}},
+            (),
+            2,
+            "a CronJob has no pods of its own",
+        ),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_in_one_sentence(
+    asked: Any, options: tuple[str, ...], code: int, message: str, run: Run, write: Callable[..., None]
+) -> None:
+    write("kai", [], asked)
+    result = fit(run, *options)
+    assert (result.code, result.out) == (code, "")
+    assert message in " ".join(result.err.split())
+
+
+def test_an_unreadable_manifest_is_an_environment_error(run: Run, write: Callable[..., None]) -> None:
+    write("kai", [], job("train", "vision", 1, 8))
+    Path("job.yaml").write_text("kind: [")
+    assert (fit(run).code, run("fit", "policy.py", "-f", "none.yaml").code) == (3, 3)
+
+
+def test_a_snapshot_without_nodes_is_refused(run: Run, write: Callable[..., None]) -> None:
+    write("kai", [], job("train", "vision", 1, 8))
+    Path("cluster.json").write_text('{"apiVersion": "v1", "kind": "List", "items": [{"kind": "Pod", "metadata": {}}]}')
+    result = fit(run)
+    assert result.code == 3
+    assert "contains no nodes" in result.err
+
+
+def test_a_policy_with_errors_is_shown_with_its_findings(run: Run, write: Callable[..., None]) -> None:
+    write("kai", [], job("train", "vision", 1, 8))
+    broken = policy_text("kai").replace(
+        "guaranteed=Resources(gpu=8),\n    limit", "guaranteed=Resources(gpu=80),\n    limit"
+    )
+    Path("policy.py").write_text(broken)
+    result = fit(run)
+    assert result.code == 1
+    assert "policy.py:" in result.text
+
+
+def test_an_engine_that_is_not_simulated_is_never_said_to_start_anything(run: Run, write: Callable[..., None]) -> None:
+    Path("policy.py").write_text(policy_text("koordinator"))
+    Path("job.yaml").write_text(yaml.safe_dump(job("train", "vision", 1, 8)))
+    result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")
+    assert result.code == 1
+    assert result.out.startswith("Job vision/train: not decided\n")
