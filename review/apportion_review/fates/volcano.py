@@ -115,6 +115,12 @@ class _Side:
                 f"reclaimable on demand: {self._evictions.unsupported}."
             )
 
+        if not self._evictions.is_complete:
+            yield (
+                f"Fewer than {N_CYCLES} cycles were simulated, since many pods are pending: what later cycles evict is "
+                "reclaimable on demand."
+            )
+
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods, as this side has them."""
         owned = self._by_owner.get(owned.owner, owned)

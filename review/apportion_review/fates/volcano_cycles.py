@@ -12,6 +12,8 @@ from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.snapshot_cycles import Eviction, evictions_by_cycle
 
 N_CYCLES = 5
+_MAX_COMPARISONS = 100_000
+"""Pending pods times nodes of all cycles: about one second."""
 _ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 _PLUGINS = frozenset(
     (
@@ -29,27 +31,41 @@ _PLUGINS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Evictions:
-    """Evicted pods by uid; `unsupported` says why the cycles were not run, empty if they were."""
+    """Evicted pods by uid.
+
+    Attributes:
+        found: Them.
+        unsupported: Why no cycle was simulated; empty if any was, or no pod is pending.
+        is_complete: Whether the cycles were simulated to their end; otherwise, others may be evicted as well.
+    """
 
     found: Mapping[str, Eviction]
     unsupported: str = ""
+    is_complete: bool = True
 
 
 def evictions(objects: Sequence[Manifest]) -> Evictions:
-    """Run cycles on the objects of a cluster; the first eviction of a pod counts."""
-    if not any(text(pod, "spec", "schedulerName") == SCHEDULER for pod in pending_pods(objects)):
+    """Simulate cycles on the objects of a cluster; the first eviction of a pod counts."""
+    n_pending = sum(text(pod, "spec", "schedulerName") == SCHEDULER for pod in pending_pods(objects))
+    if not n_pending:
         return Evictions({})
     unsupported = next(_unsupported(objects), "")
     if unsupported:
         return Evictions({}, unsupported)
+    n_nodes = sum(1 for _ in of_group(objects, "", "Node"))
+    n_affordable = _MAX_COMPARISONS // max(n_pending * n_nodes, 1)
+    if not n_affordable:
+        return Evictions({}, f"{n_pending} pods are pending, and there are {n_nodes} nodes")
     found: dict[str, Eviction] = {}
+    n_run = 0
     try:
-        for cycle in evictions_by_cycle(objects, N_CYCLES):
+        for cycle in evictions_by_cycle(objects, min(N_CYCLES, n_affordable)):
+            n_run += 1
             for eviction in cycle:
                 found.setdefault(eviction.pod, eviction)
     except ValueError as wrong:
         return Evictions({}, str(wrong))
-    return Evictions(found)
+    return Evictions(found, is_complete=n_affordable >= N_CYCLES or n_run < n_affordable)
 
 
 def is_recorded(objects: Sequence[Manifest]) -> bool:

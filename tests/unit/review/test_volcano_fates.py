@@ -139,3 +139,11 @@ def test_what_is_not_simulated_is_marked_and_never_evicted_now(objects: list[Mad
 )
 def test_what_recorded_runs_do_not_cover_is_marked(text: str) -> None:
     assert not fates_of(configured(text)).is_verified
+
+
+def test_a_cluster_with_too_much_pending_work_is_not_simulated() -> None:
+    pending = {f"w{number}": {"queue": "owner", "gpus": 1} for number in range(351)}
+    nodes = {f"n{number}": {} for number in range(300)}
+    found = fates_of(list(objects_of({**CLUSTER, "nodes": nodes, "pending": pending})))
+    assert fates(found) == {"kept": Fate.ON_DEMAND, "lent": Fate.ON_DEMAND}
+    assert any(note.endswith(": 351 pods are pending, and there are 300 nodes.") for note in found.notes)

@@ -12,7 +12,8 @@ from apportion_runtime.engines.kube_scheduler.filters import explained
 from apportion_runtime.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
-from apportion_runtime.engines.volcano.session import Session, Statement, fits_on
+from apportion_runtime.engines.volcano.session import Session, fits_on
+from apportion_runtime.engines.volcano.statement import Statement
 
 
 def enqueue(session: Session) -> None:

@@ -24,7 +24,8 @@ from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.cycle import open_capacity, run_actions
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, is_preemptable
-from apportion_runtime.engines.volcano.session import Session, Statement
+from apportion_runtime.engines.volcano.session import Session
+from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.pod_requests import CPU, GPUS, amounts, pod_requests, total
 from apportion_runtime.sim.controllers.running_workload import Running

@@ -16,7 +16,8 @@ from apportion_runtime.engines.volcano.amounts import fits, plus
 from apportion_runtime.engines.volcano.configuration import is_decided_by
 from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task
 from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim, reclaimable
-from apportion_runtime.engines.volcano.session import Session, Statement, merge
+from apportion_runtime.engines.volcano.session import Session
+from apportion_runtime.engines.volcano.statement import Statement, merge
 from apportion_runtime.sim.api.pod_requests import total
 
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
@@ -103,10 +104,12 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
     if search is not None and search in session.futile:
         return False
 
+    holders = session.nodes_of(task.queue) if evicts else frozenset[str]()
+
     def may_leave(node: NodeState) -> list[Task]:
         return [
             other
-            for other in (_on(session, node) if evicts else ())
+            for other in (_on(session, node) if node.name in holders else ())
             if other.preemptable
             and other.status is Status.RUNNING
             and other.queue == task.queue

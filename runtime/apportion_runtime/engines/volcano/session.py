@@ -6,8 +6,8 @@ predicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.configuration import SchedulerConfiguration
@@ -21,6 +21,7 @@ from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.node_groups import NodeGroups
 from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
+from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.sim.api.pod_requests import add
 
 _NODE_ORDER = {
@@ -32,18 +33,6 @@ _NODE_ORDER = {
     "podtopologyspread.weight": ("PodTopologySpread", 2),
 }
 _CPU_AND_MEMORY = {"cpu": 1, "memory": 1}
-
-
-@dataclass(slots=True)
-class Statement:
-    """A statement: decisions that are committed or discarded together."""
-
-    done: list[tuple[Task, Status, NodeState | None]] = field(default_factory=list)
-    """Changed pods with their previous status and node."""
-    evicted: list[tuple[Task, Task, str]] = field(default_factory=list)
-    """Evicted pods, with the beneficiary and the action."""
-    placed: list[Task] = field(default_factory=list)
-    nominated: list[tuple[Task, NodeState]] = field(default_factory=list)
 
 
 class Session:
@@ -92,6 +81,7 @@ class Session:
         self._groups = _node_groups(configuration, capacity)
         self._coming: dict[str, dict[str, int]] = {}
         """The releasing resources of each node, less those of pods pipelined on it."""
+        self._nodes_by_queue: dict[str, set[str]] | None = None
         self._seen: dict[str, NodeState] = {}
         """Nodes as kube-scheduler's plugins see them: without pods that are evicted, with those that wait for a place."""
         self.wanting = [job for job in self.jobs.values() if job.counts[Status.PENDING]]
@@ -138,6 +128,15 @@ class Session:
         """Return the sort key of a job: by the plugins in order, then age."""
         return (*self.rank(job), job.group.created, job.key)
 
+    def nodes_of(self, queue: str) -> Collection[str]:
+        """Return the names of the nodes where pods of a queue ran when the cycle began."""
+        if self._nodes_by_queue is None:
+            self._nodes_by_queue = {}
+            for task in self.tasks.values():
+                if task.node is not None and task.status is Status.RUNNING:
+                    self._nodes_by_queue.setdefault(task.queue, set()).add(task.node.name)
+        return self._nodes_by_queue.get(queue, ())
+
     def rank(self, job: Job) -> tuple[int, ...]:
         """Return a job's place among others by the plugins alone."""
         return tuple(-job.group.priority if plugin == "priority" else job.is_ready for plugin in self._orders)
@@ -163,11 +162,6 @@ class Session:
     def changes(self, node: NodeState) -> bool:
         """Tell whether a node has releasing or pipelined pods."""
         return node.name in self._coming
-
-    @property
-    def has_changes(self) -> bool:
-        """Whether pods are about to leave any node, or wait for it."""
-        return bool(self._coming)
 
     def lacking_later(self, task: Task, node: NodeState) -> Iterator[str]:
         """Yield the resources for which a pod exceeds a node's future idle."""
@@ -347,14 +341,6 @@ class Session:
             if value > 0 and value > (node.free(name) if name in node.allocatable else 0) + coming.get(name, 0):
                 return False
         return True
-
-
-def merge(into: Statement, other: Statement) -> None:
-    """Merge one statement into another."""
-    into.done += other.done
-    into.evicted += other.evicted
-    into.placed += other.placed
-    into.nominated += other.nominated
 
 
 def fits_on(request: Mapping[str, int], node: NodeState) -> bool:
