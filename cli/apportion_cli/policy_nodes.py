@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from apportion_api.kubernetes.names import GPU_COUNT_LABEL, GPU_MEMORY_LABEL
+from apportion_api.kubernetes.names import GPU_COUNT_LABEL, GPU_MEMORY_LABEL, GPU_RESOURCE
 
 if TYPE_CHECKING:
     from apportion_compiler.ir.program import Program
@@ -32,7 +32,7 @@ def policy_nodes(program: Program) -> Mapping[str, NodeShape]:
         if pool.n_gpus:
             held = pool.gpu_memory
             memory = held // _MIB if isinstance(held, int) else _DEVICE_MEMORY_MIB
-            allocatable["nvidia.com/gpu"] = str(pool.n_gpus)
+            allocatable[GPU_RESOURCE] = str(pool.n_gpus)
             labels |= {GPU_COUNT_LABEL: str(pool.n_gpus), GPU_MEMORY_LABEL: str(memory)}
         taints = tuple({"key": t.key, "value": t.value or "", "effect": t.effect} for t in pool.taints)
         shapes[pool.id] = NodeShape(labels, allocatable, taints)

@@ -14,6 +14,7 @@ from typing import Literal
 
 import yaml
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_compiler.backends.capability import Output
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_versions import parse_version
@@ -32,7 +33,7 @@ _KUEUE_CONFIG_MAP = "kueue-manager-config"
 _VALUES_FILES = ("values.yaml", "components.yaml")
 _BUILT_IN = (
     "", "apps", "batch", "autoscaling", "policy", "admissionregistration.k8s.io", "rbac.authorization.k8s.io",
-    "scheduling.k8s.io",
+    SCHEDULING_GROUP,
 )  # fmt: skip
 """Groups that every API server has, among those that backends write."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
-from apportion_api.kubernetes.names import HOSTNAME_LABEL
+from apportion_api.kubernetes.names import HOSTNAME_LABEL, SCHEDULING_GROUP
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.plain_objects import Manifest
 
@@ -84,7 +84,7 @@ def _cluster_role() -> Manifest:
         _rule("", ["pods"], [*_READ, "patch", "delete"]),
         _rule("", ["pods/binding"], ["create"]),
         _rule("", ["pods/status"], ["patch"]),
-        _rule("scheduling.k8s.io", ["priorityclasses"], _READ),
+        _rule(SCHEDULING_GROUP, ["priorityclasses"], _READ),
         _rule(GROUP, ["queues"], _READ),
         _rule(GROUP, ["podgroups"], [*_READ, "create", "patch"]),
         _rule(CONFIGURATION_GROUP, ["schedulingshards", "configs", "topologies"], _READ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from apportion_api.kubernetes.names import PRIORITY_CLASS_API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.ir.program import PriorityClass, Program
@@ -34,7 +35,7 @@ def priority_class(
 ) -> Manifest:
     """Return the manifest of a class, with the fields that the API server would store, so that none shows as drift."""
     manifest: Manifest = {
-        "apiVersion": "scheduling.k8s.io/v1",
+        "apiVersion": PRIORITY_CLASS_API,
         "kind": "PriorityClass",
         "metadata": metadata(program, object_name(cls.name), cls.source, annotations=annotations),
         "value": cls.value,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.engines.traits import Reference
 from apportion_compiler.plain_objects import Manifest, group_of, mapping
@@ -51,7 +52,7 @@ def _class_values(changes: Iterable[ObjectChange]) -> Iterator[Hazard]:
             )
 
 
-_PRIORITY_CLASS = ("scheduling.k8s.io", "PriorityClass")
+_PRIORITY_CLASS = (SCHEDULING_GROUP, "PriorityClass")
 
 
 def _queues_with_children(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:

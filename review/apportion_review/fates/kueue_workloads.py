@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_api.kueue.names import (
     CONFIGURATION,
     CONFIGURATION_GROUP,
@@ -129,7 +130,7 @@ def _workloads(kueue: Sequence[Manifest], known: dict[int, Workload]) -> list[Wo
 
 def _highest_priority(objects: Sequence[Manifest], workloads: Sequence[Workload]) -> int | None:
     classes = [
-        *of_group(objects, "scheduling.k8s.io", "PriorityClass"),
+        *of_group(objects, SCHEDULING_GROUP, "PriorityClass"),
         *of_group(objects, GROUP, "WorkloadPriorityClass"),
     ]
     values = [each.get("value") for each in classes if not name_of(each).startswith(_SYSTEM_CLASSES)]

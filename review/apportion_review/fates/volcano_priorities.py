@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_api.volcano.objects import PodGroup
 from apportion_compiler.plain_objects import Manifest, integer, name_of, text
 from apportion_review.fates.workloads import of_group
@@ -25,7 +26,7 @@ class Priorities:
     """The classes of a cluster, and the priorities of its pods."""
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
-        classes = list(of_group(objects, "scheduling.k8s.io", "PriorityClass"))
+        classes = list(of_group(objects, SCHEDULING_GROUP, "PriorityClass"))
         self._values = {name_of(made): integer(made, "value") or 0 for made in classes}
         self._default = next((integer(made, "value") or 0 for made in classes if made.get("globalDefault")), 0)
         own = [value for name, value in self._values.items() if not name.startswith(_SYSTEM_CLASSES)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.yunikorn.configuration import Partition, Queue, partitions_of
 from apportion_api.yunikorn.names import (
     CONFIG_MAP,
     OLD_QUEUE_LABEL,
@@ -25,7 +26,6 @@ from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.manifests import is_config_map, queues_text
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_root
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
-from apportion_compiler.engines.yunikorn.rules.records import Partition, Queue, partitions_of
 from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, name_of, text
 from apportion_review.fates.pod_fates import EngineModel, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict

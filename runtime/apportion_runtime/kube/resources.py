@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apportion_api.kai.names import POD_GROUP_API, QUEUE_API, SHARD_API, TOPOLOGY_API
+from apportion_api.kubernetes.names import PRIORITY_CLASS_API
 
 POD, POD_GROUP = "Pod", "PodGroup"
 
@@ -48,7 +49,7 @@ WATCHED: Mapping[str, Resource] = {
         Resource("Node", "v1", "nodes"),
         Resource(POD, "v1", "pods"),
         Resource("Namespace", "v1", "namespaces"),
-        Resource("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses"),
+        Resource("PriorityClass", PRIORITY_CLASS_API, "priorityclasses"),
         Resource("Queue", QUEUE_API, "queues"),
         Resource(POD_GROUP, POD_GROUP_API, "podgroups"),
         Resource("SchedulingShard", SHARD_API, "schedulingshards", is_needed=False),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from apportion_api.kubernetes.names import PRIORITY_CLASS_API
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.engines.base.model import Model
 from apportion_runtime.engines.kai.model import MODEL as KAI
@@ -285,7 +286,7 @@ def _default_classes(store: ObjectStore, classes: Mapping[str, int]) -> Iterable
     for name, value in classes.items():
         if store.get("PriorityClass", "", name) is None:
             yield {
-                "apiVersion": "scheduling.k8s.io/v1",
+                "apiVersion": PRIORITY_CLASS_API,
                 "kind": "PriorityClass",
                 "metadata": {"name": name},
                 "value": value,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from apportion_api.kai.names import BIND_REQUEST_API, POD_GROUP_API, QUEUE_API, TOPOLOGY_API
+from apportion_api.kubernetes.names import PRIORITY_CLASS_API
 from apportion_runtime.snapshots.codec import described_value
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation, Path
 from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
@@ -24,7 +25,7 @@ _DUMPED = {
     "queues": (QUEUE_API, "Queue"),
     "podGroups": (POD_GROUP_API, "PodGroup"),
     "bindRequests": (BIND_REQUEST_API, "BindRequest"),
-    "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "priorityClasses": (PRIORITY_CLASS_API, "PriorityClass"),
     "configMaps": ("v1", "ConfigMap"),
     "persistentVolumeClaims": ("v1", "PersistentVolumeClaim"),
     "resourceClaims": ("resource.k8s.io/v1", "ResourceClaim"),

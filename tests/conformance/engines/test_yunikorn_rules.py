@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from apportion_api.yunikorn.configuration import partition_of, placement_rule_of, queue_of
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engines.yunikorn.rules import RULES
 from apportion_compiler.engines.yunikorn.rules.config import check_node_sort_policy
@@ -25,7 +26,6 @@ from apportion_compiler.engines.yunikorn.rules.queues import (
     check_queues,
     with_root,
 )
-from apportion_compiler.engines.yunikorn.rules.records import partition_of, placement_rule_of, queue_of
 
 TABLES = Path(__file__).parent / "yunikorn"
 FILES: list[dict[str, Any]] = json.loads((TABLES / "queues-yaml.json").read_text(encoding="utf-8"))

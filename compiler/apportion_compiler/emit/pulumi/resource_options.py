@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_api.kueue.names import GROUP
 from apportion_compiler.backends.metadata import MANAGER, QUEUE_ID_LABEL
 from apportion_compiler.ir.program import Program
@@ -14,7 +15,7 @@ FIELD_MANAGER_ANNOTATION = "pulumi.com/patchFieldManager"
 _KUEUE = GROUP
 
 IMMUTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("scheduling.k8s.io", "PriorityClass"): ("value", "preemptionPolicy"),
+    (SCHEDULING_GROUP, "PriorityClass"): ("value", "preemptionPolicy"),
     (_KUEUE, "LocalQueue"): ("spec.clusterQueue",),
     (_KUEUE, "AdmissionCheck"): ("spec.controllerName",),
     (_KUEUE, "Topology"): ("spec.levels",),

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_compiler.backends.admission.namespace_metadata import (
     CLASSES_ANNOTATION,
     QUEUE_LABEL,
@@ -109,7 +110,7 @@ def _queues(
 
 
 def _classes(context: WorkloadContext, workload: Workload, allowed: list[str]) -> Iterator[Verdict]:
-    known = set(context.named("scheduling.k8s.io", "PriorityClass"))
+    known = set(context.named(SCHEDULING_GROUP, "PriorityClass"))
     named: dict[str, str] = {}
     for key in TRAITS[context.engine].class_labels:
         named |= dict.fromkeys(workload.values_of(key), f"metadata.labels[{key}]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_api.ack.names import TREE_GROUP
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,
@@ -71,7 +72,7 @@ def _count(amount: object) -> object:
 
 def _classes(context: WorkloadContext) -> Iterator[Verdict]:
     """Admission refuses a pod whose class does not exist. Judged where the manifests hold classes at all."""
-    known = set(context.named("scheduling.k8s.io", "PriorityClass"))
+    known = set(context.named(SCHEDULING_GROUP, "PriorityClass"))
     if not known:
         return
     known |= _SYSTEM | TRAITS[context.engine].installed_classes

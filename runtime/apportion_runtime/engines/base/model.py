@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.engine import Engine
@@ -15,7 +16,7 @@ from apportion_runtime.sim.scenario.workload_labels import PLAIN_WORKLOAD_LABELS
 SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Priority classes that every cluster has."""
 _PLAIN = frozenset(
-    (("scheduling.k8s.io", "PriorityClass"), ("", "Namespace"), ("", "ConfigMap"), ("", "PersistentVolumeClaim"))
+    ((SCHEDULING_GROUP, "PriorityClass"), ("", "Namespace"), ("", "ConfigMap"), ("", "PersistentVolumeClaim"))
 )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_api.objects import read
 from apportion_api.volcano import objects as api
 from apportion_api.volcano.names import GROUP, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_LABEL, SCHEDULER
@@ -86,7 +87,7 @@ class _Cluster:
         for made in by_kind.get((GROUP, "Queue"), ()):
             with reading(f"Queue {name_of(made)}"):
                 self._specs.append(queue_spec(read(api.Queue, made)))
-        classes = by_kind.get(("scheduling.k8s.io", "PriorityClass"), ())
+        classes = by_kind.get((SCHEDULING_GROUP, "PriorityClass"), ())
         self._classes = {name_of(made): int(made.get("value") or 0) for made in classes}
         self._default_priority = next((int(made.get("value") or 0) for made in classes if made.get("globalDefault")), 0)
         clock = Clock()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_api.kueue.names import GROUP
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts, quantity
 from apportion_compiler.plain_objects import integer, items, mapping, text
 
 _CONTAINERS = ("initContainers", "containers")
-_CLASS_KINDS = {"scheduling.k8s.io": "PriorityClass", GROUP: "WorkloadPriorityClass"}
+_CLASS_KINDS = {SCHEDULING_GROUP: "PriorityClass", GROUP: "WorkloadPriorityClass"}
 
 
 def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
@@ -75,7 +76,7 @@ def _fixed(about: FieldVerdicts, spec: Mapping[str, object], before: Mapping[str
                 "create a new Workload, or stop this one first",
             )  # fmt: skip
     now, then = mapping(spec, "priorityClassRef"), mapping(before, "priorityClassRef")
-    names_fixed = now.get("group") == "scheduling.k8s.io"
+    names_fixed = now.get("group") == SCHEDULING_GROUP
     for field in ("group", "kind", *(("name",) if names_fixed else ())):
         if now.get(field) != then.get(field):
             yield about.rejected(

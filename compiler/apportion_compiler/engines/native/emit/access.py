@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_compiler.backends.admission.namespaces import ADMINISTER_VERB, ADMINISTERED_RESOURCE
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
@@ -40,7 +41,7 @@ _TEAM: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 """What a team may do in its namespaces. Quotas, roles and the namespace itself are not among it, nor is
 `pods/binding`, with which a pod is placed past every scheduler."""
 
-_READER: tuple[tuple[str, tuple[str, ...]], ...] = (("scheduling.k8s.io", ("priorityclasses",)),)
+_READER: tuple[tuple[str, tuple[str, ...]], ...] = ((SCHEDULING_GROUP, ("priorityclasses",)),)
 """Cluster-wide objects that a team needs to see to know what it may use."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_compiler.engine_rules.verdict import EngineRules, Verdict
 from apportion_compiler.engines.native.rules.autoscalers import autoscaler
 from apportion_compiler.engines.native.rules.fault import Rule
@@ -24,7 +25,7 @@ from apportion_compiler.plain_objects import Manifest, group_of, name_of, text
 _RULES: Mapping[tuple[str, str], Rule] = {
     ("", "ResourceQuota"): resource_quota,
     ("", "LimitRange"): limit_range,
-    ("scheduling.k8s.io", "PriorityClass"): priority_class,
+    (SCHEDULING_GROUP, "PriorityClass"): priority_class,
     ("autoscaling", "HorizontalPodAutoscaler"): autoscaler,
     ("batch", "Job"): job,
     ("batch", "CronJob"): cron_job,

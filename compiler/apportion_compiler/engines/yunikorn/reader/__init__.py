@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_api.kubernetes.names import GPU_RESOURCE, SCHEDULING_GROUP
+from apportion_api.yunikorn.configuration import Limit, Partition, PlacementRule, Queue, partitions_of
 from apportion_api.yunikorn.names import (
     ALLOW_PREEMPTION_ANNOTATION,
     CONFIG_MAP,
@@ -37,7 +38,6 @@ from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.manifests import UnreadableConfigError, is_config_map, queues_text
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_limits_on_root, with_root
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
-from apportion_compiler.engines.yunikorn.rules.records import Limit, Partition, PlacementRule, Queue, partitions_of
 from apportion_compiler.ir.program import UserLimit
 from apportion_compiler.kubernetes_names import is_label, suggested_name
 from apportion_compiler.plain_objects import annotations_of, described, name_of, of_kind
@@ -112,7 +112,7 @@ class _FileFacts:
 def _preemptible(manifests: Sequence[Manifest]) -> _Preemptible:
     last = {
         name_of(cls)
-        for cls in of_kind(manifests, "scheduling.k8s.io", "PriorityClass")
+        for cls in of_kind(manifests, SCHEDULING_GROUP, "PriorityClass")
         if annotations_of(cls).get(ALLOW_PREEMPTION_ANNOTATION) == "false"
     }
     return _Preemptible(frozenset(last))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from apportion_api.yunikorn.configuration import Partition, partitions_of
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.limits import check_limit_max_applications, check_limit_resources
 from apportion_compiler.engines.yunikorn.rules.placement import check_placement_rules
@@ -19,7 +20,6 @@ from apportion_compiler.engines.yunikorn.rules.queues import (
     with_root,
 )
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
-from apportion_compiler.engines.yunikorn.rules.records import Partition, partitions_of
 
 DEFAULT_PARTITION = "default"
 _NODE_SORT_POLICIES = ("fair", "binpacking", "")

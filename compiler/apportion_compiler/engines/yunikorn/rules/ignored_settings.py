@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from apportion_api.durations import parse_duration
+from apportion_api.yunikorn.configuration import Partition, PlacementRule, Queue
 from apportion_compiler.engines.yunikorn.rules.amounts import parse_amounts
 from apportion_compiler.engines.yunikorn.rules.config import DEFAULT_PARTITION
 from apportion_compiler.engines.yunikorn.rules.limits import ROOT, WILDCARD
 from apportion_compiler.engines.yunikorn.rules.queues import QUEUE_NAME
-from apportion_compiler.engines.yunikorn.rules.records import Partition, PlacementRule, Queue
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from apportion_api.yunikorn.configuration import Limit, Queue
 from apportion_compiler.engines.yunikorn.rules.amounts import Amounts, amounts_text, fits, least, parse_amounts
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
-from apportion_compiler.engines.yunikorn.rules.records import Limit, Queue
 
 ROOT = "root"
 WILDCARD = "*"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from apportion_api.yunikorn.configuration import Filter, Partition, PlacementRule, Queue
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.limits import GROUP, ROOT, USER
-from apportion_compiler.engines.yunikorn.rules.records import Filter, Partition, PlacementRule, Queue
 
 FIXED = "fixed"
 _RULE_NAME = re.compile(r"[_a-zA-Z][a-zA-Z0-9_]*")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from apportion_api.yunikorn.configuration import Partition, Queue
 from apportion_compiler.engines.yunikorn.rules.amounts import (
     Amounts,
     amounts_text,
@@ -17,7 +18,6 @@ from apportion_compiler.engines.yunikorn.rules.amounts import (
 )
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.limits import ROOT, WILDCARD, check_limits
-from apportion_compiler.engines.yunikorn.rules.records import Partition, Queue
 
 QUEUE_NAME = re.compile(r"[a-zA-Z0-9_:#/@-]{1,64}")
 _INVALID_NAME = (

@@ -14,8 +14,9 @@ import yaml
 from yaml.composer import ComposerError
 from yaml.scanner import ScannerError
 
+from apportion_api.yunikorn.configuration import Fields
+from apportion_api.yunikorn.schema import SCHEDULER_CONFIG, ListOf, MapOf, Scalar, Shape, Struct
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
-from apportion_compiler.engines.yunikorn.rules.records import Fields
 from apportion_compiler.engines.yunikorn.rules.scalars import (
     MERGE,
     NULL,
@@ -28,7 +29,6 @@ from apportion_compiler.engines.yunikorn.rules.scalars import (
     resolve,
     short_tag,
 )
-from apportion_compiler.engines.yunikorn.rules.schema import SCHEDULER_CONFIG, ListOf, MapOf, Scalar, Shape, Struct
 from apportion_policy.documents import MAX_DEPTH, line_nested_too_deeply
 
 # libyaml, from which YuniKorn's parser was translated: it words its errors alike. Which
