@@ -161,7 +161,7 @@ def _decided(question: Question, observed: ObservedCluster, workload: FitWorkloa
         answer = fit_of(question, observed)
     except ValueError as wrong:
         raise PreconditionError(f"{question.snapshot or 'the cluster'} cannot be decided on: {wrong}") from None
-    remarks = tuple(f"{clause[:1].upper()}{clause[1:]}." for clause in workload.remarks)
+    remarks = tuple(f"By the declared node pools and quotas, {clause}." for clause in workload.remarks)
     return replace(answer, notes=(*note, *answer.notes, *remarks))
 
 

@@ -14,6 +14,7 @@ from apportion_runtime.engines.base.model import Model
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.observed.cluster import observed_cluster
 from apportion_runtime.sim.observed.workloads import ObservedWorkload
+from apportion_runtime.sim.provisioning.offers import QueuedPool
 from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario
 
 _EPOCH = 0.0
@@ -96,14 +97,13 @@ class ObservedCluster:
         return [each for each in self.snapshot if _identity(each) != self.replaced]
 
     def _scenario(self, compiled: CompiledCluster) -> Scenario:
-        if self.snapshot is not None:
-            return Scenario(start=self.now)
-        pools = tuple(
-            Pool(pool.id, compiled.shapes[pool.id], pool.max_nodes, pool.max_nodes, pool.max_nodes)
-            for pool in compiled.program.pools
-            if pool.plan is None
-        )
-        return Scenario(start=self.now, pools=pools)
+        # Nodes of a plan come for whole requests, and when the provider has them is not known: there are no offers.
+        queued = [pool for pool in compiled.program.pools if pool.plan is not None]
+        pools = [Pool(p.id, compiled.shapes[p.id], 0, 0, p.max_nodes, queued=QueuedPool()) for p in queued]
+        if self.snapshot is None:
+            plain = [pool for pool in compiled.program.pools if pool.plan is None]
+            pools += [Pool(p.id, compiled.shapes[p.id], p.max_nodes, p.max_nodes, p.max_nodes) for p in plain]
+        return Scenario(start=self.now, pools=tuple(pools))
 
 
 def _identity(made: Manifest) -> tuple[str, str, str]:

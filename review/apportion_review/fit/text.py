@@ -60,7 +60,7 @@ def _head(fit: Fit) -> Iterator[str]:
     work = fit.workload
     yield f"{work.kind} {work.namespace}/{work.name}: {headline(fit)}"
     bound = " (assigned)" if work.is_bound else ""
-    yield f"  {_count(work.n_pods, 'pod')}, {gpu_text(work.gpus)} GPUs, queue {work.queue}{bound}"
+    yield f"  {_count(max(work.n_pods, fit.decision.n_pods), 'pod')}, {_gpus(work.gpus)}, queue {work.queue}{bound}"
     yield f"  {fit.cluster}, {fit.engine_title}"
     if fit.snapshot and fit.taken is not None:
         counts = f"{_count(fit.n_running, 'workload')} running, {fit.n_waiting} waiting"
@@ -95,7 +95,7 @@ def _placement(placed: Placement, snapshot: str) -> str:
 def _victims(decision: Decision) -> Iterator[str]:
     for each in decision.victims[:_MOST_ROWS]:
         name = f"{each.kind} {each.namespace}/{each.name}"
-        yield f"  {name}: {_count(each.n_pods, 'pod')}, {gpu_text(each.gpus)} GPUs, queue {each.queue} ({each.rule})"
+        yield f"  {name}: {_count(each.n_pods, 'pod')}, {_gpus(each.gpus)}, queue {each.queue} ({each.rule})"
     left = len(decision.victims) - _MOST_ROWS
     if left > 0:
         yield f"  and {left} more"
@@ -106,7 +106,7 @@ def _victims(decision: Decision) -> Iterator[str]:
 def _size(size: Size) -> str:
     if not size.largest:
         return f"Largest that starts now: none, not even {size.dimension} 1."
-    gpus = f" ({gpu_text(size.gpus)} GPUs)" if size.gpus else ""
+    gpus = f" ({_gpus(size.gpus)})" if size.gpus else ""
     return f"Largest that starts now: {size.dimension} {size.largest} of {size.asked}{gpus}"
 
 
@@ -125,7 +125,7 @@ def _start(start: Start) -> Iterator[str]:
 
 def _ending(ending: Ending) -> str:
     at = "" if ending.at is None else f" ends at {time_text(float(int(ending.at)))}"
-    return f"{ending.kind} {ending.namespace}/{ending.name} ({gpu_text(ending.gpus)} GPUs, queue {ending.queue}){at}"
+    return f"{ending.kind} {ending.namespace}/{ending.name} ({_gpus(ending.gpus)}, queue {ending.queue}){at}"
 
 
 def _changes(changes: Iterable[Change]) -> Iterator[str]:
@@ -152,6 +152,10 @@ def change_text(change: Change) -> str:
 def _some(names: tuple[str, ...]) -> str:
     left = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+
+
+def _gpus(amount: int) -> str:
+    return "1 GPU" if amount == 1000 else f"{gpu_text(amount)} GPUs"
 
 
 def _count(n: int, word: str) -> str:
