@@ -24,7 +24,7 @@ def rounds_document(case: Case, *, rounds: int | None = None, actions: tuple[str
 
     Args:
         case: A case, checked.
-        rounds: How many; None is what the case asks for.
+        rounds: The number of rounds; None uses that of the case.
         actions: The actions of each round; None is the case's.
     """
     wanted = default_rounds(case) if rounds is None else rounds

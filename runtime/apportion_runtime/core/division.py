@@ -21,8 +21,8 @@ class Claim:
     """One queue's claim on one resource.
 
     Attributes:
-        deserved: Its quota; -1 is no bound.
-        limit: -1 is no bound.
+        deserved: Its quota; -1 is unlimited.
+        limit: -1 is unlimited.
         weight: For the surplus; 0 takes no part in it.
         request: What its pods hold and wait for.
         usage: Past use as a part of the cluster's capacity.
@@ -41,12 +41,12 @@ class Claim:
 
     @property
     def requestable(self) -> float:
-        """What it may ask for."""
+        """The request within the limit."""
         return self.request if self.limit == UNLIMITED else min(self.limit, self.request)
 
     @property
     def wanted(self) -> float:
-        """What it may still ask for."""
+        """The unmet part of the request."""
         return max(self.requestable - self.share, 0.0)
 
     @property

@@ -161,12 +161,12 @@ def whole_or_fraction(gpus: float, memory: int = 0) -> GpuRequest:
 
 
 def less_equal(left: Sequence[float], right: Sequence[float]) -> bool:
-    """Tell whether no resource of the left exceeds the right; -1 is no bound on either side."""
+    """Tell whether no resource of the left exceeds the right; -1 is unlimited on either side."""
     return not (exceeds(left[0], right[0]) or exceeds(left[1], right[1]) or exceeds(left[2], right[2]))
 
 
 def exceeds(amount: float, bound: float) -> bool:
-    """Compare two amounts of which either may be -1, no bound (resource_quantities.go:compareQuantities)."""
+    """Compare two amounts of which either may be -1, unlimited (resource_quantities.go:compareQuantities)."""
     if amount == UNLIMITED:
         return bound != UNLIMITED
     return bound != UNLIMITED and amount > bound

@@ -21,7 +21,7 @@ _NO_SHARE_FACTOR = 1000
 
 
 class QueueShare:
-    """A queue's numbers, each a list of cpu (millicores), memory (bytes) and gpu (devices); -1 is no bound."""
+    """A queue's numbers, each a list of cpu (millicores), memory (bytes) and gpu (devices); -1 is unlimited."""
 
     __slots__ = (
         "_allocatable",

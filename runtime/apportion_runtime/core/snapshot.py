@@ -204,7 +204,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class QueueResource:
-    """One resource of a queue in vector units: -1 is no bound, in quota and in limit."""
+    """One resource of a queue in vector units: -1 is unlimited, in quota and in limit."""
 
     quota: float = 0.0
     limit: float = 0.0

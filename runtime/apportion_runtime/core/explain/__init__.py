@@ -8,6 +8,6 @@
 | what fit errors does the engine record | `job.fit_errors`, `job.task_errors` | `JobFitError`, `TaskFitErrors` |
 
 Records are frozen; `lines` is their text, to be broken to a width by `text.wrapped`, and `documents.document` makes
-plain values of them for JSON. Amounts are in vector units: millicores, bytes, devices; -1 is no bound. What the
+plain values of them for JSON. Amounts are in vector units: millicores, bytes, devices; -1 is unlimited. What the
 engine notes is written while the cycle runs (`core.reasons`), word for word (`fit_errors`, `node_reasons`).
 """

@@ -18,7 +18,7 @@ def lasting(seconds: float) -> str:
 
 
 def waited(seconds: float | None) -> str:
-    """Return how long a wait was; nothing where nobody waited."""
+    """Return a wait; an empty string if there was none."""
     return "" if seconds is None else lasting(seconds)
 
 

@@ -22,7 +22,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class QueueSeries:
-    """A queue's GPUs over time, with everything below it; a `quota` of -1 is no bound."""
+    """A queue's GPUs over time, with everything below it; a `quota` of -1 is unlimited."""
 
     queue: str
     allocated: Steps
@@ -64,7 +64,7 @@ class Preemption:
     """What one queue took from another: evictions of gangs, their pods, and the GPUs these had."""
 
     by: str
-    """The queue that got the place; empty where nobody did, as when a gang lost its minimum."""
+    """The beneficiary queue; empty if there is none, as when a gang lost its minimum."""
     queue: str
     n_evictions: int
     n_pods: int

@@ -36,7 +36,7 @@ class ScenarioError(ValueError):
 
 @dataclass(slots=True)
 class Fields:
-    """A mapping of a document; `done` refuses what nobody asked for."""
+    """The fields of a mapping; `done` rejects unknown fields."""
 
     data: Mapping[str, Any]
     path: str
@@ -148,7 +148,7 @@ class Fields:
             yield Fields(_mapping(item, path), path)
 
     def done(self) -> None:
-        """Refuse what was not asked for."""
+        """Reject unknown fields."""
         unknown = sorted(str(key) for key in self.data if key not in self._known)
         if unknown:
             raise self.fault(unknown[0], f"unknown field; supported fields are {', '.join(sorted(self._known))}")

@@ -84,8 +84,8 @@ class Work:
         fails: Whether it ends in failure.
         scalings: When it wants another number of replicas.
         cancelled_s: When it is deleted if it has never run by then, in seconds after its arrival.
-        demand: What its replicas are asked for, in the order of time; autoscalers follow it.
-        saturates: What one replica can do at most; None has no bound.
+        demand: The load on its replicas, in order of time; autoscalers follow it.
+        saturates: The maximum load of one replica; None is unlimited.
     """
 
     manifest: Manifest

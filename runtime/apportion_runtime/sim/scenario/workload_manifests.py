@@ -1,6 +1,6 @@
 """Manifests of workloads that a scenario describes by a few fields.
 
-What each pod asks for is `cpu`, `memory` and `gpus` (whole devices, or a part of one), or `gpu_memory` in MiB.
+The request of each pod is `cpu`, `memory` and `gpus` (whole devices, or a part of one), or `gpu_memory` in MiB.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FRACTION, _MEMORY = GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What one pod asks for."""
+    """The request of one pod."""
 
     cpu: str = "1"
     memory: str = "4Gi"

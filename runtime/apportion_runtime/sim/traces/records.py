@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class TraceError(ValueError):
-    """A trace of which nothing can be read: one sentence with file, line and cure."""
+    """An unreadable trace: one sentence with file, line and remedy."""
 
     def __init__(self, file: str, line: int, reason: str, cure: str) -> None:
         super().__init__(f"{file}:{line}: {reason}; {cure}")
