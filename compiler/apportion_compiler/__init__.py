@@ -1,1 +1,1 @@
-"""Policy in; manifests and diagnostics out. No network, no cluster, no clock. Read `compile.py` first."""
+"""The compiler: takes a policy, returns manifests and diagnostics. It uses no network, cluster or clock; see `compile.py`."""

@@ -1,4 +1,4 @@
-"""What stands at the end of a sentence that refuses a name: which names there are to choose from."""
+"""The end of a message about an unknown name: the names to choose from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From the IR to Kubernetes objects, in the order in which to apply them: what all backends share, and the targets.
+"""The backends, which turn the IR into Kubernetes objects in apply order, and the code that they share.
 
-A backend is the `emit` part of its engine (`apportion_compiler.engines`). Beside the engines' there are companions, such
-as node pools.
+A backend is the `emit` part of its engine (`apportion_compiler.engines`). Companions, such
+as node pools, are additional targets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BACKENDS: Mapping[str, Backend] = EngineParts(_BACKENDS)
 """Backends by the engine's name."""
 
 COMPANIONS: Mapping[str, Companion] = EngineParts(_COMPANIONS)
-"""Targets that accompany an engine's on clusters that need them."""
+"""Additional targets for clusters that need them."""
 
 EMITTERS: Mapping[str, Backend | Companion] = EngineParts({**_BACKENDS, **_COMPANIONS})
 """Every target by its name."""

@@ -1,6 +1,6 @@
-"""What a backend can say of each feature of a policy.
+"""How a backend supports each feature of a policy.
 
-A backend opens with one `CAPABILITIES` table that has an entry for every `Feature`; a test fails on a missing one.
+Each backend begins with a `CAPABILITIES` table with an entry for every `Feature`; a test fails if one is missing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from apportion_policy.source import SourceLocation
 
 
 class Feature(str, Enum):
-    """What a policy can ask of an engine."""
+    """A feature that a policy can require of an engine."""
 
     QUEUE_TREE = "queue-tree"
     GUARANTEED = "guaranteed"
@@ -45,14 +45,14 @@ class Feature(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """The engine has a field for it and does what the policy says. `field` cites it."""
+    """The engine supports the feature directly, in `field`."""
 
     field: str
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """Expressed by other means; `approximation` says what is lost, empty where nothing is."""
+    """The feature is emulated; `approximation` describes the limitations, and is empty if there are none."""
 
     by: str
     approximation: str
@@ -60,9 +60,9 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """The engine has no field for it. `code` is the AP5xx rule that says so where a policy asks for it.
+    """The engine does not support the feature. `code` is the AP5xx rule that reports its use.
 
-    `hint` is an imperative: what an author can do instead.
+    `hint` is an imperative with an alternative.
     """
 
     code: str
@@ -93,7 +93,7 @@ Manifest = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A text that is not a Kubernetes object, such as chart values: a file name and its content."""
+    """A file that is not a Kubernetes object, such as chart values, with its name and content."""
 
     name: str
     content: str
@@ -101,7 +101,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a backend makes of a program: objects in apply order, texts beside them."""
+    """The output of a backend: objects in apply order, and additional files."""
 
     manifests: tuple[Manifest, ...]
     artifacts: tuple[Artifact, ...] = ()
@@ -124,7 +124,7 @@ class Refusal:
 
 
 def nothing_refused(program: Program) -> Iterator[Refusal]:
-    """Yield nothing: the table of capabilities says it all."""
+    """Yield nothing: the backend has no limits beyond its table of capabilities."""
     return iter(())
 
 
@@ -143,13 +143,13 @@ class Backend:
     conditions: tuple[Condition, ...] = ()
 
     def conditions_of(self, feature: Feature) -> tuple[Condition, ...]:
-        """Return what has to be applied for a feature."""
+        """Return the conditions of a feature."""
         return tuple(condition for condition in self.conditions if feature in condition.features)
 
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """A target beside an engine's: it writes what the cluster needs besides, and of queues it says nothing."""
+    """An additional target of a cluster, with objects other than queues."""
 
     name: str
     emit: Callable[[Program], Output]

@@ -1,4 +1,4 @@
-"""The tables of capabilities as Markdown: one backend's for its page, and all of them beside each other."""
+"""The tables of capabilities in Markdown: one per backend, and a comparison of all backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line by which a file that Apportion writes is recognised: only such files are replaced or deleted."""
+"""The header of generated files; only files with this header are replaced or deleted."""
 
 from __future__ import annotations
 

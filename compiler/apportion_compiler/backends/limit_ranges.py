@@ -1,4 +1,4 @@
-"""LimitRanges of a queue's namespaces: the names of their fields, and the one beside a quota on cpu or memory."""
+"""LimitRanges of a queue's namespaces: the names of their fields, and the one that accompanies a quota on cpu or memory."""
 
 from __future__ import annotations
 

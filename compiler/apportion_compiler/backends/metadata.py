@@ -1,4 +1,4 @@
-"""The metadata of every emitted object: who manages it and where it belongs.
+"""The metadata of emitted objects: their manager, queue and owner.
 
 The author's line goes with an object in memory only. Written to the cluster it would change with every comment above
 the declaration; `compile -o json` reports it instead.
@@ -52,7 +52,7 @@ def metadata(
 
     Args:
         program: The cluster it is for.
-        name: The object's name, as it shall be.
+        name: The name of the object.
         source: The declaration it comes from. For what no author wrote, such as the default priority classes, the
             cluster that wants it stands in.
         namespace: The namespace of a namespaced object.

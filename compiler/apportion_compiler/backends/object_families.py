@@ -1,4 +1,4 @@
-"""Objects beside the queues that a cluster may leave to others: they are not emitted, so never owned or deleted."""
+"""Kinds of objects that a cluster can exclude from management: they are not emitted, owned or deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAMILIES: Mapping[str, frozenset[str]] = {
 
 
 def managed(output: Output, program: Program) -> Output:
-    """Return what a backend wrote without the objects that others manage on this cluster."""
+    """Return the output of a backend without the objects that are managed elsewhere on this cluster."""
     elsewhere = frozenset(kind for family in program.managed_elsewhere for kind in FAMILIES[family])
     external = {name for queue in program.queues for name in queue.external_namespaces}
     if not elsewhere and not external:

@@ -1,4 +1,4 @@
-"""The parts into which an engine divides a cluster so that GPU models can be told apart, and the queues' names there.
+"""The partitions of a cluster by GPU model, and the names of the queues in each.
 
 An engine that counts GPUs without their model gets one part for each model and a queue object in each of them.
 Workloads then choose the model by the queue they name, so these names are part of what a namespace may say.

@@ -1,4 +1,4 @@
-"""Which labels the nodes of a pool carry: one place for node pools, which set them, and for engines, which select by them.
+"""The labels of a pool's nodes, for node pools, which set them, and for engines, which select by them.
 
 Of the labels that a provider sets by itself, those are listed whose values follow from the policy: the machine type, the
 GPU, and the name that a node pool gets on GKE. A zone or a level of a topology does not, or not for every node.

@@ -1,4 +1,4 @@
-"""PriorityClass (scheduling.k8s.io/v1): the one object of this kind that every engine reads.
+"""PriorityClass (scheduling.k8s.io/v1), which all engines read.
 
 `value` and `preemptionPolicy` are immutable in Kubernetes: to change one, give the class another name, or delete
 and create it.

@@ -1,4 +1,4 @@
-"""Promises and bounds as whole numbers on every queue, for trees of quotas that know no word for "no bound".
+"""Guarantees and limits as integers on every queue, for quota trees that cannot represent an unlimited amount.
 
 ACK's ElasticQuotaTree and Koordinator's ElasticQuota want a number for each resource on every node, the same resources
 all along, and a parent that holds what its children hold. What the policy leaves open becomes the parent's number, and

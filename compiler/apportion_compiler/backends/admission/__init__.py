@@ -1,6 +1,5 @@
-"""ValidatingAdmissionPolicies: what a namespace's work may name, whatever engine reads it.
+"""ValidatingAdmissionPolicies: the queues and classes that the workloads of a namespace may use, for every engine.
 
-One policy serves every namespace of a cluster. What a namespace may name stands on the namespace itself, in
-annotations that only the platform may change (`namespaces.py`), and the policies read it there: 10,000 queues cost
-no more than one. All of it is admissionregistration.k8s.io/v1, Kubernetes 1.30 and later.
+One policy serves all namespaces of a cluster: the policies read the allowed values from annotations of the namespace,
+which only the platform team may change (`namespaces.py`), so 10,000 queues cost no more than one. All of it is admissionregistration.k8s.io/v1, Kubernetes 1.30 and later.
 """

@@ -47,7 +47,7 @@ def texts(values: Iterable[str]) -> str:
 
 
 def workload_variables(workload: Workload, table: EngineTable) -> list[Variable]:
-    """Return the variables that say what a workload names.
+    """Return the variables with the queues, classes and schedulers of a workload.
 
     `top` is what the object's own metadata names, `templates` what each of its pod templates does, `named` both.
     """

@@ -1,4 +1,4 @@
-"""How an engine is told what to do with a workload: the table from which the policies are made."""
+"""Where an engine reads the queue, class and scheduler of a workload: the table from which the policies are generated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_compiler.backends.admission.workloads import Workload
 
 @dataclass(frozen=True, slots=True)
 class SchedulingUnit:
-    """The object of an engine that says, last of all, in which queue a group of pods runs.
+    """The object of an engine that finally determines the queue of a group of pods.
 
     An engine's controller makes it from labels of pods and of their owners. Whoever may forge an owner still has to
     get this object past the policy. Paths are those of fields below `spec`.
@@ -29,12 +29,12 @@ class SchedulingUnit:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a workload must say when it is made, beside its queue and its class.
+    """A requirement on a workload at creation, in addition to its queue and class.
 
     Attributes:
         workload: The shape of workloads it is for, by its name in `workloads.py`.
-        expression: What is true of an object that may pass; over `object` and `request`.
-        message: What is said where it is not.
+        expression: CEL over `object` and `request`, true for valid objects.
+        message: The message if the expression is false.
     """
 
     workload: str
@@ -44,27 +44,27 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class EngineTable:
-    """Where an engine looks.
+    """Where an engine reads the fields of workloads.
 
     Attributes:
         scheduler_name: What `schedulerName` of pods must be.
-        queue_label: Label that names the queue; None where nothing does.
+        queue_label: Label with the queue; None if there is none.
         shared_queue: The one name that work outside of the policy's namespaces may give.
         class_labels: Labels that name a priority class in place of the pod's field.
         preemptibility_label: Label whose values are `preemptible` and `non-preemptible`; None where there is none.
-        sharing_annotations: Annotations by which a pod asks for a part of a GPU.
-        default_class: Class that the engine chooses for work without one; None where it chooses none.
+        sharing_annotations: Annotations by which a pod requests a fraction of a GPU.
+        default_class: Class that the engine assigns to workloads without one; None if it assigns none.
         default_class_of: The same for shapes of workloads, by their name in `workloads.py`, where it differs.
-        preemptible: For each priority class of the policy, whether its work may be evicted.
-        must_say: Classes whose work needs the preemptibility label, because the engine would guess otherwise.
+        preemptible: For each priority class of the policy, whether its workloads may be evicted.
+        must_say: Classes whose workloads need the preemptibility label, because the engine's default differs.
         system_namespaces: Namespaces of the engine itself.
-        unit: The engine's scheduling unit, where it has one.
+        unit: The engine's scheduling unit, if it has one.
         more_queue_labels: Further labels that name the queue.
         queue_annotations: Annotations that name the queue, of workloads and of their pods.
         queue_required: Whether work must name its queue; otherwise its namespace says it, and work may say the same.
         preemptible_words: The values of the preemptibility label.
-        forbidden_resources: Beginnings of resource names that no work may ask for: no quota counts them.
-        requirements: What else the engine needs of workloads.
+        forbidden_resources: Prefixes of resource names that workloads must not request, because no quota counts them.
+        requirements: Further requirements on workloads.
         preemptibility_annotation: Annotation that says the same as the preemptibility label, and goes before it.
         queue_fields: For shapes of workloads, by name, the path below `spec` of a field that names the queue.
         class_fields: The same for the priority class.

@@ -1,4 +1,4 @@
-"""The policy on labels of objects of every kind: an engine takes a queue's name from a pod's owner, and any object can own."""
+"""The policy on labels of all kinds: engines read the queue from the owner of a pod, and any object can be an owner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apportion_compiler.backends.admission.policy import Validation, Variable
 
 
 def label_keys(table: EngineTable) -> tuple[str, ...]:
-    """Return the labels by which any object can say where work belongs."""
+    """Return the labels that can assign workloads to a queue, on any object."""
     keys = (table.queue_label, *table.more_queue_labels, *table.class_labels, table.preemptibility_label)
     return tuple(key for key in keys if key is not None)
 
@@ -32,7 +32,7 @@ def label_variables() -> list[Variable]:
 
 
 def label_validations(table: EngineTable) -> list[Validation]:
-    """Return what is refused of the labels of an object of any kind: an owner of pods can be any object."""
+    """Return the validations of the labels of an object of any kind."""
     found: list[Validation] = []
     if table.queue_label is not None:
         found += [_label(key, "variables.queues") for key in (table.queue_label, *table.more_queue_labels)]

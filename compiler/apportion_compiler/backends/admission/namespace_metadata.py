@@ -1,4 +1,4 @@
-"""What is written on a namespace of the policy: whose it is, and what its work may name."""
+"""Labels and annotations of the policy's namespaces: their queue, and what their workloads may use."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from apportion_compiler.backends.metadata import GROUP
 QUEUE_LABEL = f"{GROUP}/queue"
 """The queue's id, as a label value. Its presence is what makes a namespace one of the policy's."""
 QUEUES_ANNOTATION = f"{GROUP}/queues"
-"""Names that work may give for its queue, comma separated."""
+"""Queue names that workloads may use, separated by commas."""
 CLASSES_ANNOTATION = f"{GROUP}/priority-classes"
-"""Priority classes that work may use, comma separated."""
+"""Priority classes that workloads may use, separated by commas."""
 SHARING_ANNOTATION = f"{GROUP}/gpu-sharing"
-"""`true` where work may ask for a part of a GPU."""
+"""`true` if workloads may request fractions of a GPU."""

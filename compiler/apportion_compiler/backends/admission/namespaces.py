@@ -1,7 +1,7 @@
-"""The policy on namespaces: only the platform says which queue one belongs to.
+"""The policy on namespaces: only the platform team may assign a namespace to a queue.
 
-Who the platform is, RBAC says: whoever may `administer` the resource `policies` of the group `apportion.dev`, which
-a cluster administrator may without further ado.
+The platform team consists of the users with the verb `administer` on the resource `policies` of the group
+`apportion.dev`, which includes cluster administrators.
 """
 
 from __future__ import annotations

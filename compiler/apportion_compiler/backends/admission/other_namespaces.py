@@ -1,4 +1,4 @@
-"""The policy on namespaces that are not the policy's: their work may not run in a queue that is."""
+"""The policy on namespaces outside of the policy: their workloads must not use its queues."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Condition = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class AdmissionPolicy:
-    """What is matched, where, and what is refused. `namespaces` is a label selector; None for cluster-wide kinds."""
+    """The objects that are matched, and their validations. `namespaces` is a label selector; None for cluster-scoped kinds."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -38,7 +38,7 @@ _ACTIONS = {"deny": ("Deny",), "warn": ("Warn", "Audit"), "audit": ("Audit",)}
 
 
 def policy_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
-    """Return the policy. It fails closed: what cannot be evaluated is refused."""
+    """Return the policy. It fails closed: objects that cannot be evaluated are rejected."""
     scope = "Cluster" if policy.namespaces is None else "Namespaced"
     return {
         "apiVersion": API_VERSION,
@@ -66,7 +66,7 @@ def policy_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
 
 
 def binding_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
-    """Return the binding that puts a policy in force."""
+    """Return the binding that enforces a policy."""
     match = {} if policy.namespaces is None else {"matchResources": {"namespaceSelector": policy.namespaces}}
     actions = _ACTIONS["deny" if policy.guards_marks else program.admission]
     return {

@@ -1,8 +1,7 @@
-"""What is refused of a workload, as CEL validations over the variables of `cel.py`.
+"""Validations of workloads, in CEL over the variables of `cel.py`.
 
-An update that changes nothing of what is named passes every rule. Work that a controller made for an owner may leave
-out what its owner says; a pod that merely claims an owner wins nothing by it, because the scheduling unit that the
-engine makes of it has to pass too.
+Updates that do not change the queue, class or scheduler always pass. Workloads that a controller creates for an owner
+may omit what the owner declares; a forged owner has no effect, because the engine's scheduling unit is validated too.
 """
 
 from __future__ import annotations

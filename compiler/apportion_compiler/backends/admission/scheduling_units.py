@@ -1,4 +1,4 @@
-"""The policy on the engine's scheduling unit: whatever labels and owners say, this is what is scheduled."""
+"""The policy on the engine's scheduling unit, which determines what is scheduled regardless of labels and owners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def unit_variables(unit: SchedulingUnit, table: EngineTable) -> list[Variable]:
 
 
 def unit_validations(table: EngineTable) -> list[Validation]:
-    """Return what is refused of a scheduling unit in one of the policy's namespaces."""
+    """Return the validations of a scheduling unit in one of the policy's namespaces."""
     evictable = texts(sorted(name for name, preemptible in table.preemptible.items() if preemptible))
     yes = table.preemptible_words[0]
     must_say = table.must_say if table.unit is None or table.unit.must_say else ()

@@ -1,4 +1,4 @@
-"""Kinds of workloads, and where each keeps its pod templates.
+"""Kinds of workloads, and the paths of their pod templates.
 
 Templates are a CEL expression with `{object}` in place of the variable. Kinds of the API server are written so that
 it can check the types; a custom resource need not be installed, and its expression takes any shape.
@@ -14,7 +14,7 @@ Rule = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Kinds whose templates lie in the same place.
+    """Kinds with the same paths of pod templates.
 
     `built_in` kinds have their pods' defaults filled in by the API server, so that a scheduler's name is never
     missing there.

@@ -1,4 +1,4 @@
-"""Node pools: the machines of a cluster, for the providers that make them.
+"""Node pools: the machines of a cluster, for their providers.
 
 A target beside an engine's: it says of queues nothing, and its labels are those by which the engine's objects select
 (`pool_labels.py`). GKE, ACK and EKS have no Kubernetes object for a pool, so each gets a document with the arguments of

@@ -31,7 +31,7 @@ def documents(program: Program, pools: Sequence[AckPool]) -> Iterator[Document]:
 
 
 def ack_script(program: Program, pools: Sequence[AckPool]) -> Artifact:
-    """Return the script that makes and updates the pools of a cluster."""
+    """Return the script that creates and updates the pools of a cluster."""
     notes = (
         "Create or update the node pools of a cluster to match the policy. Usage: sh apply.sh (requires aliyun and jq)",
         "The type and the Lingjun group of a pool cannot be changed after creation and are not updated.",

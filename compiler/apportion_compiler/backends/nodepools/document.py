@@ -1,4 +1,4 @@
-"""A resource of a cloud provider as a plain document, and as the file that one can read.
+"""A resource of a cloud provider, as plain data and as a file.
 
 The type is Pulumi's, and the arguments are spelt as Pulumi's Python libraries spell them: a stack hands them over as
 they are. Coordinates that no policy has, such as a cluster's id or a subnet, are named in `supply`.
@@ -28,8 +28,8 @@ class Document:
         type: Pulumi's type token.
         args: Its arguments, plain data.
         ignore_changes: Arguments that the provider changes by itself after creation.
-        supply: Arguments that must be added, as no policy knows them.
-        notes: What whoever applies it needs to know, a sentence each.
+        supply: Arguments that the operator must add, because the policy does not contain them.
+        notes: Notes for the operator, one sentence each.
     """
 
     folder: str

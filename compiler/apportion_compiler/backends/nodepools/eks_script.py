@@ -1,4 +1,4 @@
-"""The same groups as `aws` commands: each is made where it is not there, and brought to the policy where it is.
+"""The node groups as `aws` commands that create or update each group.
 
 Commands: docs.aws.amazon.com/cli, eks, autoscaling and ec2. A launch template gets a new version each time, and groups
 take the latest one.
@@ -31,7 +31,7 @@ from apportion_policy.providers import Eks
 
 
 def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
-    """Return the script that makes and updates the groups of a cluster."""
+    """Return the script that creates and updates the groups of a cluster."""
     managed = [(pool, settings) for pool, settings in pools if settings.managed]
     needed: dict[str, str] = {}
     if any(settings.node_role is None for _, settings in managed):

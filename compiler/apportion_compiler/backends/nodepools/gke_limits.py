@@ -1,4 +1,4 @@
-"""Limits of GKE's node auto-provisioning: what the cluster may hold in all, pools that were made by hand included."""
+"""Limits of GKE's node auto-provisioning for the whole cluster, including pools that were created manually."""
 
 from __future__ import annotations
 

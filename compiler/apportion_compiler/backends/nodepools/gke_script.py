@@ -1,4 +1,4 @@
-"""The same pools as `gcloud` commands: each is made where it is not there, and brought to the policy where it is.
+"""The node pools as `gcloud` commands that create or update each pool.
 
 `gcloud container node-pools update` takes one group of settings at a time, so there is a command for each. What GKE
 fixes at creation is not updated. Flags: cloud.google.com/sdk/gcloud/reference/container/node-pools.
@@ -40,7 +40,7 @@ _NEEDED = {"LOCATION": "the region or zone of the cluster", "PROJECT": "the proj
 
 
 def gke_script(program: Program, pools: Sequence[GkePool]) -> Artifact:
-    """Return the script that makes and updates the pools of a cluster."""
+    """Return the script that creates and updates the pools of a cluster."""
     notes = (
         "Create or update the node pools of a cluster to match the policy. Usage: sh apply.sh",
         (

@@ -1,4 +1,4 @@
-"""The words of providers for the effects of taints."""
+"""The providers' names of taint effects."""
 
 from __future__ import annotations
 
