@@ -36,7 +36,7 @@ _TEXTS = {
     "memory": "lack memory",
     "pods": "have the maximum number of pods",
     QUEUE: "would exceed a limit of its queue",
-    PORTS: "do not have its host ports free",
+    PORTS: "have a host port conflict",
     AFFINITY: "do not match its pod affinity",
     ANTI_AFFINITY: "do not match its pod anti-affinity",
     EXISTING_ANTI_AFFINITY_UNMET: "run pods whose anti-affinity rules exclude it",

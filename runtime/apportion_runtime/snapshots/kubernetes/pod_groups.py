@@ -129,7 +129,7 @@ class PodGroupReader:
             parent = (part.parent or "").lower()
             if parent and parent not in parts:
                 return self._without_parts(
-                    group, number, f"the sub-group `{part.name}` is below `{parent}`, which does not exist"
+                    group, number, f"the parent `{parent}` of sub-group `{part.name}` does not exist"
                 )
         children = self._children("", parts, below, frozenset())
         if not any(_holds_pods(child) for child in children):
