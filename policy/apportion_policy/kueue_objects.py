@@ -29,7 +29,8 @@ class KueuePreemption(Declaration):
         default="Never", description="Workloads of the same queue."
     )
     borrow_within_cohort: Literal["Never", "LowerPriority"] | None = Field(
-        default=None, description="Workloads of other queues, for a workload that borrows; not with fair sharing."
+        default=None,
+        description="Workloads of other queues that a borrowing workload may evict; not supported with fair sharing.",
     )
     borrow_max_priority: int | None = Field(
         default=None, description="Highest priority that a borrowing workload may evict (maxPriorityThreshold)."

@@ -172,7 +172,7 @@ def _without_pool(fault: PoolFault) -> Diagnostic:
         tuple(Related(pool.source, f"`{pool.id}` has a max_nodes of {pool.max_nodes}") for pool in fault.empty),
         f"let `{node.id}` use {fault.instead}"
         if fault.instead
-        else f"allow `{node.id}` to use a node pool that a cluster has",
+        else f"allow `{node.id}` to use a node pool of a cluster",
         None,
         fault.cluster,
         Severity.WARNING if fault.cluster is not None else None,

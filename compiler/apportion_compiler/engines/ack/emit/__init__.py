@@ -175,7 +175,7 @@ def _unheld_priorities(program: Program) -> Iterator[Refusal]:
                 "queue-priority: " + ("only leaf queues order jobs" if queue.children else "no Queue is emitted"),
                 "give the queues below it a priority"
                 if queue.children
-                else "set `queue_policy` in the `ack` of the queue or of the cluster",
+                else "set `queue_policy` in the `ack` settings of the queue or of the cluster",
             )
 
 
