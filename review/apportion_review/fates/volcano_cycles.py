@@ -69,10 +69,16 @@ def evictions(objects: Sequence[Manifest]) -> Evictions:
 
 
 def is_recorded(objects: Sequence[Manifest]) -> bool:
-    """Tell whether recorded runs of Volcano cover a cluster: the actions and plugins that Apportion writes."""
+    """Tell whether recorded runs of Volcano cover a cluster: the actions and plugins that Apportion writes.
+
+    They do not if the plugin gang selects victims: it looks at pods in no fixed order, and runs differ.
+    """
     if next(_unsupported(objects), None) is not None:
         return False
     made = read_configuration(list(of_group(objects, "", "ConfigMap")))
+    gang = made.plugin("gang")
+    if gang is not None and (gang.does("Preemptable") or gang.does("Reclaimable")):
+        return False
     is_written = len(made.tiers) == 1 and made.actions == _ACTIONS and made.has_hierarchy
     return is_written and {plugin.name for plugin in made.plugins} <= _PLUGINS
 

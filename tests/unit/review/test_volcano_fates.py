@@ -135,6 +135,7 @@ def test_what_is_not_simulated_is_marked_and_never_evicted_now(objects: list[Mad
         ACTIONS + "tiers: [{plugins: [{name: priority}, {name: conformance}, {name: capacity}]}]",
         ACTIONS + "tiers: [{plugins: [{name: priority}]}, {plugins: [" + CAPACITY + "]}]",
         ACTIONS + "tiers: [{plugins: [{name: priority}, " + CAPACITY + ", {name: binpack}]}]",
+        ACTIONS + "tiers: [{plugins: [{name: priority}, {name: gang}, " + CAPACITY + "]}]",
     ],
 )
 def test_what_recorded_runs_do_not_cover_is_marked(text: str) -> None:
