@@ -17,38 +17,39 @@ from typing import Any, ClassVar, TypeVar
 
 from apportion_api.fields import Fault, Fields
 
+_MISSING = object()
 _Form = TypeVar("_Form")
 _Object = TypeVar("_Object", bound="ApiObject")
 
 
 def text(path: str, *former: str, default: str | None = None) -> Any:
     """Declare a text, by its path and those of former versions."""
-    return _field(lambda at, key: at.text(key), path, *former, default=default)
+    return _field(Fields.text, path, *former, default=default)
 
 
 def integer(path: str) -> Any:
     """Declare a whole number."""
-    return _field(lambda at, key: at.integer(key), path)
+    return _field(Fields.integer, path)
 
 
 def flag(path: str) -> Any:
     """Declare a boolean."""
-    return _field(lambda at, key: at.flag(key), path)
+    return _field(Fields.flag, path)
 
 
 def number(path: str) -> Any:
     """Declare a finite number, whole or not."""
-    return _field(lambda at, key: at.number(key), path)
+    return _field(Fields.number, path)
 
 
 def quantity(path: str) -> Any:
     """Declare a quantity, which stays as it is written."""
-    return _field(lambda at, key: at.quantity(key), path)
+    return _field(Fields.quantity, path)
 
 
 def quantities(path: str) -> Any:
     """Declare a mapping of quantities, such as a resource list."""
-    return _field(lambda at, key: at.quantities(key), path, default_factory=dict)
+    return _field(Fields.quantities, path, default_factory=dict)
 
 
 def optional_quantities(path: str) -> Any:
@@ -58,12 +59,12 @@ def optional_quantities(path: str) -> Any:
 
 def integers(path: str) -> Any:
     """Declare a mapping of whole numbers."""
-    return _field(lambda at, key: at.integers(key), path, default_factory=dict)
+    return _field(Fields.integers, path, default_factory=dict)
 
 
 def texts(path: str) -> Any:
     """Declare a list of texts."""
-    return _field(lambda at, key: at.texts(key), path, default=())
+    return _field(Fields.texts, path, default=())
 
 
 def optional_texts(path: str) -> Any:
@@ -73,7 +74,7 @@ def optional_texts(path: str) -> Any:
 
 def text_map(path: str) -> Any:
     """Declare a mapping of texts, such as labels."""
-    return _field(lambda at, key: at.text_map(key), path, default_factory=dict)
+    return _field(Fields.text_map, path, default_factory=dict)
 
 
 def optional_text_map(path: str) -> Any:
@@ -88,7 +89,7 @@ def mapping(path: str) -> Any:
 
 def mappings(path: str) -> Any:
     """Declare a list of mappings that stay as they are written."""
-    return _field(lambda at, key: at.mappings(key), path, default=())
+    return _field(Fields.mappings, path, default=())
 
 
 def each(path: str, form: type[object]) -> Any:
@@ -143,7 +144,11 @@ def is_a(form: type[ApiObject], manifest: Mapping[str, object]) -> bool:
 
 def read_fields(form: type[_Form], fields: Fields) -> _Form:
     """Return an object of a form from its fields."""
-    return form(**{name: read_field(fields) for name, read_field in _readers(form)})  # type: ignore[arg-type]
+    found: dict[str, Any] = {}
+    for name, read_field in _readers(form):  # type: ignore[arg-type]
+        if (value := read_field(fields)) is not _MISSING:
+            found[name] = value
+    return form(**found)
 
 
 @cache
@@ -163,9 +168,11 @@ def _field(
 
     def read_from(fields: Fields) -> object:
         for above, key in places:
-            if (found := read_key(fields.at(*above), key)) is not None:
+            at = fields.at(*above) if above else fields
+            # Most fields are missing in most objects: they cost a look-up, and get the default of their class.
+            if at.written.get(key) is not None and (found := read_key(at, key)) is not None:
                 return found
-        return default
+        return _MISSING
 
     metadata = {"read": read_from}
     if default_factory is not None:
