@@ -86,7 +86,8 @@ def fit_of(question: Question, observed: ObservedCluster) -> Fit:
         )
     probe = Probe(observed.build)
     decision = probe.decide(question.manifest)
-    answer = replace(answer, decision=decision, notes=tuple(_notes(observed, decision)))
+    notes = (*_unaccounted(probe), *_notes(observed, decision))
+    answer = replace(answer, decision=decision, notes=notes)
     if decision.outcome is Outcome.NOW:
         return answer
     used = used_by_queue(probe.cluster, question.graph, queue_ids(observed.compiled.program, observed.compiled.objects))
@@ -149,6 +150,18 @@ def _notes(observed: ObservedCluster, decision: Decision) -> Iterator[str]:
     if plans and decision.outcome is not Outcome.NOW:
         names = ", ".join(plans)
         yield f"Nodes of {names} come by queued provisioning, and when the provider has them is not known."
+
+
+def _unaccounted(probe: Probe) -> Iterator[str]:
+    """Yield that running work with GPUs counts at no queue, as it does if a snapshot lacks the engine's own objects."""
+    state = probe.cluster.cluster_state
+    found = [each for each in state.history.workloads if each.started_s is not None and each.gpus and not each.queue]
+    if found:
+        first = f"{found[0].kind} {found[0].namespace}/{found[0].name}"
+        yield (
+            f"Running workloads with GPUs that count at no queue: {len(found)}, such as {first}. If the snapshot lacks their pod groups "
+            "or Workloads, the quota in use is higher than assumed: include these objects."
+        )
 
 
 def _size(question: Question, probe: Probe) -> Size | None:

@@ -312,3 +312,10 @@ def test_the_document_says_starts_now_only_if_nothing_is_evicted() -> None:
     assert document["decision"]["outcome"] == "starts after evictions"
     assert document["startsNow"] is False
     assert [each["name"] for each in document["decision"]["victims"]] == ["c"]
+
+
+def test_running_work_that_counts_at_no_queue_is_noted() -> None:
+    policy = policy_for("kueue")
+    held = [made for made in held_by(policy, job("a", "vision", 1, 8)) if made["kind"] != "Workload"]
+    found = answer(policy, job("new", "vision", 1, 8), held)
+    assert found.notes[0].startswith("Running workloads with GPUs that count at no queue: 1, such as Job vision/a.")
