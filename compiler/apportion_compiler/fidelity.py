@@ -1,4 +1,4 @@
-"""What becomes of each feature that a program uses on a backend: exact, approximated or refused. Nothing is silent."""
+"""The support of each feature that a program uses on a backend: exact, approximated or refused."""
 
 from __future__ import annotations
 

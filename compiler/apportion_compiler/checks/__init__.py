@@ -104,7 +104,7 @@ STRUCTURE_CHECKS: tuple[StructureCheck, ...] = (
     required_rule_disabled,
     reserved_label,
 )
-"""They read bare declarations, which may be faulty in every way."""
+"""Checks of declarations, which may be invalid in any way."""
 
 CHECKS: tuple[Check, ...] = (
     unknown_engine_version,
@@ -154,10 +154,10 @@ CHECKS: tuple[Check, ...] = (
     pools_disagree,
     gpus_shared_twice,
 )
-"""They read a graph whose structure is sound."""
+"""Checks of a graph with a valid structure."""
 
 FINDING_CHECKS: tuple[FindingCheck, ...] = (waiver_unused,)
-"""They read the findings of all others, with the waivers applied."""
+"""Checks of all other findings, after waivers are applied."""
 
 _RULES: tuple[Rule, ...] = (
     *AUTHORING.values(),

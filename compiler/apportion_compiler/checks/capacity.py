@@ -1,7 +1,7 @@
-"""What the node pools of a cluster hold at their largest, and where the guarantees of the top-level queues exceed it.
+"""The capacity of a cluster's node pools at `max_nodes`, and top-level guarantees that exceed it.
 
-A cluster that lists no pools, and a resource that one of its pools does not state, have an unknown capacity: nothing
-is said about them. Nodes that are queued for are not counted: nobody has promised them, so they back no promise.
+The capacity of a cluster without pools, or of a resource that one of its pools does not declare, is unknown and not
+checked. Nodes from queued provisioning are not counted, because their capacity is not guaranteed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 @dataclass(slots=True)
 class Holding:
-    """What a cluster holds of one resource: base units of one machine by pool id, for the pools that hold any."""
+    """The capacity of a cluster for one resource: base units of one machine by pool id, for pools with the resource."""
 
     machines: dict[str, int] = field(default_factory=dict[str, int])
     pools: dict[str, NodePool] = field(default_factory=dict[str, NodePool])
@@ -74,7 +74,7 @@ class Shortage:
 
 
 def cluster_holdings(graph: PolicyGraph, cluster: Cluster) -> Mapping[str, Holding]:
-    """Return what a cluster holds, by resource; GPUs by model and in total. Empty for a cluster without pools.
+    """Return the capacity of a cluster by resource, GPUs by model and in total; empty for a cluster without pools.
 
     Pools whose nodes are queued for are left out; a cluster that has no other holds nothing.
     """
@@ -105,7 +105,7 @@ def top_level_guarantees(graph: PolicyGraph, scope: Scope, resource: str) -> lis
 
 
 def shortages(graph: PolicyGraph) -> Iterator[Shortage]:
-    """Yield, for each cluster, what is guaranteed above what its pools hold."""
+    """Yield the shortages of each cluster: guarantees above the capacity of its pools."""
     return _merged([shortage for scope in graph.scopes for shortage in _shortages(graph, scope)[0]])
 
 

@@ -1,4 +1,4 @@
-"""What makes a cluster hold its guarantees again: more nodes of a pool, or less for a queue."""
+"""Remedies of a capacity shortage: more nodes in a pool, or a lower guarantee of a queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check is: a pure function from declarations or a graph to findings. It never raises and never mutates."""
+"""The type of a check: a pure function from declarations or a graph to findings, which neither raises nor mutates."""
 
 from __future__ import annotations
 

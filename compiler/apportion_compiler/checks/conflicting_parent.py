@@ -1,4 +1,4 @@
-"""AP108: a queue is nested in one queue and names another as its parent."""
+"""AP108: a queue is nested in one queue and declares a different parent."""
 
 from __future__ import annotations
 

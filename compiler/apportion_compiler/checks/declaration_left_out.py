@@ -1,4 +1,4 @@
-"""AP118: a declaration that the author made and the policy does not hold."""
+"""AP118: a declaration that is not part of the policy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIELDS = {
 
 
 def declaration_left_out(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Report the declarations of the evaluation that nothing holds."""
+    """Report declarations of the evaluation that are not part of a policy."""
     for omission in declarations.policy.omissions:
         if omission.kind in (FILE, FOLDER):
             continue

@@ -1,4 +1,4 @@
-"""Machine-readable fixes: the one value of a declaration whose change makes a finding go away."""
+"""Machine-readable fixes: a single value of a declaration whose change resolves a finding."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """AP125: an environment or a cluster enforces less than the policy, and the caller has not agreed to it.
 
-The rule is required. It is an error where the caller says which clusters may do so (a flag, a variable or the settings
-of a base revision), and a warning where nobody has been asked, so that a cluster can be adopted step by step.
+The rule is required. It is an error if the caller lists the clusters that may do so (a flag, a variable or the settings
+of a base revision), and a warning otherwise, so that a cluster can be adopted step by step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LETS_IN = {Admission.WARN: "only warn about", Admission.AUDIT: "only record"}
 
 
 def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at what each environment does with work, and at what each cluster leaves to others."""
+    """Report environments whose admission policies do not deny, and clusters whose enforcement is managed elsewhere."""
     for environment in graph.policy.environments:
         if environment.admission in _LETS_IN:
             message = (

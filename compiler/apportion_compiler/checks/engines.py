@@ -1,4 +1,4 @@
-"""Which engines a policy is for: some faults are real on some of them only."""
+"""The engines of a policy, for faults that depend on the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP404: two classes with one value: neither takes precedence, and neither may preempt the other.
+"""AP404: two priority classes with the same value: neither takes precedence or preempts the other.
 
 KAI orders such work by its age (framework/session_plugins.go, JobOrderFn), kube-scheduler by its time in the queue.
 """

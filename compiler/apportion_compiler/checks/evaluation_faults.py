@@ -1,4 +1,4 @@
-"""AP0xx: there is no policy to check. The evaluation says why; here its faults become findings like any other."""
+"""AP0xx: the evaluation returned no policy; its faults are converted to findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP119: a file beside the policy that reads like a part of it and was not read."""
+"""AP119: a file in the policy's folder that looks like part of the policy but was not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where queues and their overrides name GPU models, as written."""
+"""The GPU models that queues and their overrides use, as written."""
 
 from __future__ import annotations
 

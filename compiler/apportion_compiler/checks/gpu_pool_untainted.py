@@ -1,4 +1,4 @@
-"""AP605: a pool of GPU machines without a taint that keeps work without GPUs off them."""
+"""AP605: a pool of GPU machines without a taint that keeps workloads without GPUs off its nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP202: a queue is guaranteed more than its limit, or an ancestor's, allows."""
+"""AP202: the guarantee of a queue exceeds its limit or that of an ancestor."""
 
 from __future__ import annotations
 

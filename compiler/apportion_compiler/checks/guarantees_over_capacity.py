@@ -1,4 +1,4 @@
-"""AP601: the guarantees of a cluster add up to more than its node pools can ever hold."""
+"""AP601: the guarantees of a cluster add up to more than the capacity of its node pools."""
 
 from __future__ import annotations
 

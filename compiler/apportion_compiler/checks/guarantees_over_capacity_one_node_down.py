@@ -1,4 +1,4 @@
-"""AP602: the guarantees of a cluster fit its node pools only while every node is up."""
+"""AP602: the guarantees of a cluster exceed the capacity of its node pools with one node down."""
 
 from __future__ import annotations
 

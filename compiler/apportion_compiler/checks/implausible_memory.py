@@ -1,4 +1,4 @@
-"""AP210: an amount of memory so small that its unit must have been forgotten: memory=64 is 64 bytes."""
+"""AP210: an implausibly small amount of memory, probably without a unit: memory=64 is 64 bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 def implausible_memory(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at every amount of memory that is written down, in force or not."""
+    """Check every declared amount of memory, whether or not it is in effect."""
     for address, field, holder in _written(graph):
         if holder is None or holder.memory is None:
             continue

@@ -1,4 +1,4 @@
-"""AP104: a name that Kubernetes does not take, or takes only when it is cut."""
+"""AP104: a name that is invalid in Kubernetes, or that has to be truncated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP301: levels of a topology that no engine takes.
+"""AP301: a topology with levels that no engine supports.
 
 Source: KAI and Kueue Topology (CEL rules of their CRDs): levels are unique, `kubernetes.io/hostname` can only be the
 lowest, and each is the key of a node label.

@@ -1,4 +1,4 @@
-"""AP203: a queue's limit exceeds that of an ancestor: without effect on some engines, refused by others."""
+"""AP203: a queue's limit exceeds that of an ancestor, which some engines ignore and others reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP126: a queue puts a LocalQueue into a namespace that belongs to a queue of another owner.
+"""AP126: a queue has a LocalQueue in a namespace of a queue with a different owner.
 
 Work of that namespace which names no other queue may then be counted against this one: a LocalQueue of the name
 `default` takes all of it. The rule is required.

@@ -1,4 +1,4 @@
-"""AP614: a node pool says that its machines hold something else than the machine type does.
+"""AP614: a node pool declares resources that differ from its machine type.
 
 Quotas are given out of what pools say. `machine_types.py` has the types that are known; of others nothing is said.
 """

@@ -1,4 +1,4 @@
-"""AP208: a minimum runtime that KAI reads nowhere, or not where the author will expect it.
+"""AP208: a minimum runtime that KAI never reads, or reads at a different level than expected.
 
 KAI looks a reclaim minimum up at the child of the lowest common ancestor of the two queues on the victim's side, and
 from there upwards (`reclaimResolveMethod: lca`, the default); between two top-level queues at the victim's top-level

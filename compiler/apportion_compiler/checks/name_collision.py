@@ -1,4 +1,4 @@
-"""AP105: two names differ, but the objects made from them would have one name."""
+"""AP105: two different names are emitted as the same object name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP107: a queue that has queues below it also has namespaces, whose work no engine would run there."""
+"""AP107: a queue with children has namespaces, whose workloads no engine would run there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP606: every node pool of a cluster waits for queued provisioning, so that nothing else can run there."""
+"""AP606: a cluster has only node pools with queued provisioning, so that no other workloads can run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP613: a label on a node pool that Apportion, the engine or the provider sets to something else, or that none may set.
+"""AP613: a node pool sets a label that is reserved for Apportion, the engine, the provider or Kubernetes.
 
 Engines select nodes by labels that `pool_label_keys.py` lists; a node with another value is one that no queue's work
 reaches, or that a scheduler leaves alone.

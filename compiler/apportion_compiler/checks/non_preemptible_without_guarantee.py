@@ -1,4 +1,4 @@
-"""AP206: a queue may run non-preemptible work, but is guaranteed nothing that such work could use.
+"""AP206: a queue may run non-preemptible workloads, but has no guarantee for them.
 
 Said only where the policy speaks of the queue's classes by name, on the queue, on one above it, or in the class's own
 `queues`: the default set allows every class everywhere, and most teams never use them all. A guarantee that a

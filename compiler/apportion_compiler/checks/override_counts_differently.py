@@ -1,4 +1,4 @@
-"""AP122: an override counts a resource in another way than the value that it changes, and so cannot be merged with it."""
+"""AP122: an override counts a resource differently than the value that it changes, so the two cannot be merged."""
 
 from __future__ import annotations
 

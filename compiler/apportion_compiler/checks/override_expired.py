@@ -1,4 +1,4 @@
-"""AP111: an override has expired changes nothing any more."""
+"""AP111: an override has expired and no longer has an effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP615: a setting of a node pool that its provider has no field for, refuses, or cannot do without another."""
+"""AP615: a setting of a node pool that its provider does not support, or that conflicts with another setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is unfit among the settings of a node pool, and the settings that several providers have no field for."""
+"""Unsupported settings of node pools, and those that several providers do not support."""
 
 from __future__ import annotations
 

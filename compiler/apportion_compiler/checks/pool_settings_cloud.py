@@ -1,4 +1,4 @@
-"""What GKE, ACK and EKS have no field for, or refuse, among the settings of a node pool.
+"""Settings of node pools that GKE, ACK and EKS do not support or reject.
 
 Source: cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools and
 /docs/how-to/{consuming-reservations,flex-start-gpu-training}; alibabacloud.com, ACK CreateClusterNodePool;

@@ -1,4 +1,4 @@
-"""What Karpenter has no field for, or refuses, among the settings of a node pool.
+"""Settings of node pools that Karpenter does not support or rejects.
 
 Source: the definitions karpenter.sh/v1 at 226646810 and karpenter.k8s.aws/v1 at 1d92708.
 """

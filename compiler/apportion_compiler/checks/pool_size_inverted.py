@@ -1,4 +1,4 @@
-"""AP612: a node pool that can have no size, or none where guarantees rest on it."""
+"""AP612: a node pool with an inverted size range, or without nodes although guarantees depend on it."""
 
 from __future__ import annotations
 

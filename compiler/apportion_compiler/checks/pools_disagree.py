@@ -1,4 +1,4 @@
-"""AP616: node pools of one cluster that say different things of what is there once, or that cannot be told apart."""
+"""AP616: node pools of one cluster with conflicting shared settings, or that are indistinguishable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP406: a class that is declared non-preemptible for an engine that has no such word, and evicts it.
+"""AP406: a class is declared non-preemptible on an engine that evicts its workloads anyway.
 
 KAI, Volcano, Koordinator, YuniKorn and ACK take an explicit label, annotation or attribute. Two engines take none:
 

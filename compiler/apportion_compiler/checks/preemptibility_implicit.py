@@ -1,4 +1,4 @@
-"""AP405: a class that KAI takes for non-preemptible because of its number, and nobody said so.
+"""AP405: a class that KAI treats as non-preemptible because of its value, without an explicit setting.
 
 Source: KAI-Scheduler pkg/common/podgroup/preemptible.go: without a word on it, a priority of 100 and more is not
 preemptible; plugins/proportion/capacity_policy/quota_check.go: such work may use the guarantee and nothing beyond.

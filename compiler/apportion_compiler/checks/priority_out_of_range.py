@@ -1,4 +1,4 @@
-"""AP401: a priority that the API server refuses.
+"""AP401: a priority that the API server rejects.
 
 Source: kubernetes pkg/apis/scheduling/validation: a user's class has a value of at most 1000000000; the type is int32.
 """

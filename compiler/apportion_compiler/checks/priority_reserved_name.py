@@ -1,4 +1,4 @@
-"""AP402: a priority class under a name that is not the author's to give.
+"""AP402: a priority class with a reserved name.
 
 Source: kubernetes pkg/apis/scheduling/validation: the prefix `system-` is refused for all but the system's own
 classes, which every cluster has from the start, for what keeps its nodes running: their pods evict all others. What the

@@ -1,4 +1,4 @@
-"""AP205: a queue in which nothing can ever run.
+"""AP205: a queue in which no workload can run.
 
 A queue without guarantee and with weight 0 is not one: KAI still lets it use what is idle.
 """

@@ -1,4 +1,4 @@
-"""AP211: a leaf queue without namespaces, in which no work can run."""
+"""AP211: a leaf queue without namespaces, which cannot run workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP610: settings of a node pool that GKE refuses or advises against together with queued provisioning.
+"""AP610: settings of a node pool that GKE rejects or discourages with queued provisioning.
 
 Source: cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest (creating a node pool, prerequisites of an
 existing one, disruption settings, limitations).

@@ -1,4 +1,4 @@
-"""AP609: queued machines that are to live longer than GKE lets them."""
+"""AP609: queued nodes with a longer lifetime than GKE allows."""
 
 from __future__ import annotations
 

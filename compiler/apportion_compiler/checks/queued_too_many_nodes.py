@@ -1,4 +1,4 @@
-"""AP608: a queued request for more machines than GKE provisions at once."""
+"""AP608: a queued request for more nodes than GKE provisions at once."""
 
 from __future__ import annotations
 

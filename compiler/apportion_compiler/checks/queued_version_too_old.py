@@ -1,4 +1,4 @@
-"""AP611: queued provisioning asks for something that the cluster's GKE version does not have."""
+"""AP611: queued provisioning requires a feature that the cluster's GKE version does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP5xx and AP618: what an engine cannot express. `fidelity.py` makes the findings; the rules are named here.
+"""AP5xx and AP618: features that an engine does not support. `fidelity.py` makes the findings; the rules are named here.
 
 An error is what would leave a hard promise of the policy without anything that holds it; a warning is what changes
 how well a cluster is shared.
