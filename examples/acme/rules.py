@@ -22,13 +22,17 @@ def accepted(code, queues, reason):
 
 WAIVERS = (
     waiver(
-        "AP406", "priority class serving", "Kueue takes back what serving has borrowed; what it is promised, it keeps"
+        "AP406",
+        "priority class serving",
+        "Kueue reclaims GPUs that serving has borrowed; its guarantee is not affected",
     ),
-    *accepted("AP506", PROMISED, "plain Kubernetes keeps nothing back; the edge is small and its teams talk"),
+    *accepted("AP506", PROMISED, "plain Kubernetes has no guarantees; the edge is small, and its teams coordinate"),
     *accepted("AP507", ("data", "nlp", "research", "vision"), "first come, first served until those clusters run KAI"),
     *accepted("AP508", ("assistant", "product"), "serving has a priority class of its own everywhere"),
     *accepted("AP509", ("research", "vision"), "training there writes a checkpoint every ten minutes"),
     *accepted("AP510", ("ads", "interns"), "whole GPUs until those clusters run KAI"),
-    *accepted("AP512", BOUNDED, "on the edge each namespace has the whole limit; nobody has reached it"),
-    *accepted("AP618", BOUNDED_IN_ASIA, "whole requests for machines in Asia are for the departments without a limit"),
+    *accepted("AP512", BOUNDED, "on the edge, each namespace has the full limit; no team has reached it"),
+    *accepted(
+        "AP618", BOUNDED_IN_ASIA, "all-or-nothing requests for machines in Asia are for departments without a limit"
+    ),
 )

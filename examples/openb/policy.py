@@ -37,11 +37,11 @@ MACHINES = NodePool(
     max_nodes=777,
     taints=(GPU_TAINT,),
 )
-"""The trace brings its own nodes, of several shapes; in machines of eight devices they are as many."""
+"""The trace has its own nodes, of several shapes; this is their number in machines of eight devices."""
 ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=96, memory="384Gi", min_nodes=310, max_nodes=310)
 A_HUNDREDTH = MACHINES.model_copy(update={"id": "a-hundredth", "min_nodes": 8, "max_nodes": 9})
 STAY = KaiSettings(max_consolidation_preemptees=0)
-"""Jobs of the trace keep no checkpoints: who is moved to make room for another begins anew."""
+"""Jobs of the trace have no checkpoints: a job that is moved to make room for another restarts from the beginning."""
 CLUSTER = Queue(id="cluster", owner="@acme/platform", guaranteed=Resources(gpu=6200))
 SERVING = Queue(
     id="serving",

@@ -49,7 +49,7 @@ policy = Policy(
         Waiver(
             code="AP601",
             address="cluster demo/dws",
-            reason="nobody has promised these nodes: the quota is how work gets to ask for them",
+            reason="these nodes are not guaranteed: the quota only allows workloads to request them",
             owner="@acme/platform",
             expires="2030-12-31",
         ),

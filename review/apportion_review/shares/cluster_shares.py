@@ -14,7 +14,9 @@ BASE, HEAD = "base", "head"
 SharesByRow = Mapping[tuple[str, str], Mapping[Demand, int]]
 """Shares in thousandths of a GPU by demand, of each queue and resource."""
 _EVERYONE_NOTE = "Fair shares assume that every queue requests all resources, and that all queues are the same age."
-_NOT_COMPARED = "Fair shares are compared only if both policies compile, for an engine that divides shares, and count the same GPUs."
+_NOT_COMPARED = (
+    "Fair shares are compared only if both policies compile for an engine with fair shares and count the same GPUs."
+)
 _SNAPSHOT_NOTE = "Fair shares for the snapshot are those of its nodes, running and pending pods."
 
 

@@ -26,12 +26,12 @@ _DIVISIONS: Mapping[str, Callable[[DivisionInputs], Iterator[Division]]] = {
     "koordinator": koordinator_divisions,
 }
 NO_SHARES: Mapping[str, str] = {
-    "ack": "ACK divides no shares: a quota takes back its min, and uses up to its max while others do not need it.",
-    "kueue": "Kueue divides no shares: a ClusterQueue takes back its nominal quota, and borrows what its cohort lends "
+    "ack": "ACK has no fair shares: a quota reclaims up to its min, and uses up to its max while others do not need it.",
+    "kueue": "Kueue has no fair shares: a ClusterQueue reclaims its nominal quota, and borrows what its cohort lends "
     "in the order of its workloads; fair sharing compares what queues have borrowed.",
-    "native": "Kubernetes divides no shares: a ResourceQuota is a limit.",
-    "volcano": "Volcano's plugin capacity divides no shares: a queue reclaims up to what it deserves, which is declared.",
-    "yunikorn": "YuniKorn divides no shares: a queue preempts up to its guarantee, and uses up to its max.",
+    "native": "Kubernetes has no fair shares: a ResourceQuota is a limit.",
+    "volcano": "Volcano's capacity plugin has no fair shares: a queue reclaims up to its declared deserved amount.",
+    "yunikorn": "YuniKorn has no fair shares: a queue preempts up to its guarantee, and uses up to its max.",
 }
 """Why the other engines have no shares."""
 
