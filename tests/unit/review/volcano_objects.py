@@ -68,7 +68,8 @@ def objects_of(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _gang(cluster, name, said, 1_000 + number)
 
 
-def _time(second: int) -> str:
+def time_of(second: int) -> str:
+    """Return a time, in seconds after the first one."""
     return datetime.fromtimestamp(START + second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -101,7 +102,7 @@ def _queue(name: str, said: Mapping[str, Any], number: int) -> dict[str, Any]:
     return {
         "apiVersion": API,
         "kind": "Queue",
-        "metadata": {"name": name, "uid": name, "creationTimestamp": _time(number // 2)},
+        "metadata": {"name": name, "uid": name, "creationTimestamp": time_of(number // 2)},
         "spec": {key: value for key, value in spec.items() if value is not None},
         "status": {"state": said.get("state", "Open")},
     }
@@ -117,7 +118,7 @@ def _gang(cluster: Mapping[str, Any], name: str, said: Mapping[str, Any], second
     n_pods, gpus, queue = said.get("pods", 1), said["gpus"], said["queue"]
     least = said.get("minimum", n_pods)
     class_name = said.get("class", "low")
-    made = _time(said.get("second", second))
+    made = time_of(said.get("second", second))
     spec: dict[str, Any] = {"queue": queue, "minMember": least}
     if "class" in said:
         spec["priorityClassName"] = class_name
