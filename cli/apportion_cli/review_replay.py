@@ -14,7 +14,8 @@ from apportion_cli.errors import PreconditionError
 
 _RECORDED = "apportion.replayed-digests"
 _PROGRAM = ["apportion", "review"]
-_NOT_RECORDED = frozenset(("outputs", "replay"))
+_NOT_RECORDED = frozenset(("check_shares", "outputs", "replay"))
+_CHECKED = "apportion.checked-report"
 
 
 def time_text(at: float) -> str:
@@ -50,8 +51,8 @@ def _text(option: str, value: object) -> str:
     return str(value)
 
 
-def replay_arguments(file: str) -> Sequence[str]:
-    """Return the arguments of the review from which a JSON report was made.
+def replay_arguments(file: str) -> tuple[Sequence[str], Mapping[str, object]]:
+    """Return the arguments of the review from which a JSON report was made, and the report.
 
     Raises:
         PreconditionError: If the file is not such a report.
@@ -68,7 +69,7 @@ def replay_arguments(file: str) -> Sequence[str]:
     if words[:2] != _PROGRAM or not isinstance(digests, dict):
         raise PreconditionError(f"{file} is not a JSON report of `apportion review`: it contains no command")
     click.get_current_context().meta[_RECORDED] = digests
-    return words[2:]
+    return words[2:], document
 
 
 def _words(command: object) -> list[str]:
@@ -78,11 +79,32 @@ def _words(command: object) -> list[str]:
         return []
 
 
-def check_replayed(digests: Mapping[str, str]) -> None:
-    """Refuse inputs that are not those of the report that is made again. Raises `PreconditionError`."""
+def set_checked_report(document: Mapping[str, object]) -> None:
+    """Have the review that follows check the shares of a report, instead of making one."""
+    click.get_current_context().meta[_CHECKED] = document
+
+
+def checked_report() -> Mapping[str, object] | None:
+    """Return the report whose shares are checked; None if a report is made."""
+    found: Mapping[str, object] | None = click.get_current_context().meta.get(_CHECKED)
+    return found
+
+
+def check_replayed(digests: Mapping[str, str], *, loads_too: bool = True) -> None:
+    """Refuse inputs that are not those of the report that is made again.
+
+    Args:
+        digests: Of the inputs, by name.
+        loads_too: Whether the simulated loads take part.
+
+    Raises:
+        PreconditionError: If any has another digest.
+    """
     recorded: Mapping[str, str] | None = click.get_current_context().meta.get(_RECORDED)
     if recorded is None:
         return
+    if not loads_too:
+        recorded = {name: digest for name, digest in recorded.items() if name in digests}
     changed = [name for name in dict.fromkeys((*recorded, *digests)) if recorded.get(name) != digests.get(name)]
     if changed:
         raise PreconditionError(

@@ -23,7 +23,14 @@ from apportion_cli.options import (
     output_option,
 )
 from apportion_cli.review_inputs import given_approvals, parse_gpu_hours, read_snapshots
-from apportion_cli.review_replay import check_replayed, command_line, replay_arguments, time_text
+from apportion_cli.review_replay import (
+    check_replayed,
+    checked_report,
+    command_line,
+    replay_arguments,
+    set_checked_report,
+    time_text,
+)
 from apportion_cli.settings import variable
 from apportion_cli.trace_input import trace_options
 from apportion_cli.verbosity import console_options
@@ -118,6 +125,11 @@ _WIDTH = 100
     metavar="FILE",
     help="Make the report again from which this JSON report was made; the inputs must be the same.",
 )
+@click.option(
+    "--check-shares",
+    metavar="FILE",
+    help="Verify every fair share of this JSON report, and each step of its division, without dividing again.",
+)
 @limit_options
 @console_options
 def review(
@@ -140,6 +152,7 @@ def review(
     base_as_of: date | None,
     now: float | None,
     replay: str | None,
+    check_shares: str | None,
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
@@ -162,10 +175,10 @@ def review(
     from apportion_review.policy_review import ReviewInputs, policy_review
     from apportion_review.report.redaction import redacted
 
-    if replay is not None:
+    if replay is not None or check_shares is not None:
         if base is not None:
-            raise click.UsageError("--replay takes BASE and HEAD from the report")
-        return _replayed(replay, outputs)
+            raise click.UsageError("--replay and --check-shares take BASE and HEAD from the report")
+        return _replayed(replay, outputs) if replay is not None else _checked(check_shares or "")
     if base is None:
         raise click.UsageError("Missing argument 'BASE'.")
     if head is None and ".." in base and not Path(base).exists():
@@ -180,6 +193,11 @@ def review(
         return show_findings(console, invalid.inputs, invalid.diagnostics, "error")
     clusters = list(dict.fromkeys((*changed.facts.clusters, *former.facts.clusters)))
     held, digests = read_snapshots(snapshots, clusters, at)
+    if (report := checked_report()) is not None:
+        from apportion_cli.share_check import show_share_check
+
+        check_replayed({"base": former.digest, "head": changed.digest, **digests}, loads_too=False)
+        return show_share_check(console, report, former, changed, held)
     load = scenario if trace is None else replace(trace, beside=scenario)
     loads, load_digests = _loads(former, changed, load, load_clusters)
     made = policy_review(
@@ -245,10 +263,18 @@ def _command(at: float, dates: tuple[date, date]) -> str:
 
 
 def _replayed(file: str, outputs: tuple[Output, ...]) -> int:
-    arguments = replay_arguments(file)
+    arguments, _ = replay_arguments(file)
     named = [f"-o{each.format}" if each.file is None else f"-o{each.format}={each.file}" for each in outputs]
     parent = click.get_current_context().parent
     with review.make_context("review", [*arguments, *named], parent=parent) as context:
+        return int(review.invoke(context))
+
+
+def _checked(file: str) -> int:
+    arguments, document = replay_arguments(file)
+    set_checked_report(document)
+    parent = click.get_current_context().parent
+    with review.make_context("review", [*arguments], parent=parent) as context:
         return int(review.invoke(context))
 
 

@@ -183,7 +183,7 @@ def test_load_is_simulated_under_both_policies(run: Run, repository: Path) -> No
         (("main", "--snapshot", "missing.json"), "missing.json is not a readable file or directory"),
         (("main", "--snapshot", "prod/two=../idle.json"), "there is no cluster `prod/two`; the policies have prod/one"),
         (("main", "--max-lost-gpu-hours", "many"), "`many` is not a number of GPU-hours such as 40 or 2.5"),
-        (("main", "--replay", "x.json"), "--replay takes BASE and HEAD from the report"),
+        (("main", "--replay", "x.json"), "--replay and --check-shares take BASE and HEAD from the report"),
         (("--replay", "x.json"), "x.json cannot be read: No such file or directory"),
         (("--replay", "policy.py"), "policy.py is not a JSON report of `apportion review`"),
     ],
@@ -192,3 +192,20 @@ def test_refused(arguments: tuple[str, ...], says: str, run: Run, repository: Pa
     told = run("review", *arguments)
     assert told.code in (2, 3)
     assert says in told.err.replace("\n", " ")
+
+
+def test_shares_of_a_report_are_verified(repository: Path, run: Run) -> None:
+    former, changed = (text.replace("KUEUE", "KAI").replace("0.18.3", "0.17.0") for text in (POLICY, MOVED))
+    (repository / "policy.py").write_text(former)
+    _git(repository, "commit", "-qam", "KAI")
+    (repository / "policy.py").write_text(changed)
+    assert run("review", "main", *NOW, "-o", "json=report.json").code == 10
+    checked = run("review", "--check-shares", "report.json")
+    assert (checked.code, checked.out) == (0, "2 divisions verified; 0 unchanged shares carry no proof\n")
+    report = repository / "report.json"
+    document = json.loads(report.read_text())
+    document["clusters"][0]["shareProofs"][1]["divisions"][0]["steps"][0]["amount"] += 1
+    report.write_text(json.dumps(document))
+    refused = run("review", "--check-shares", "report.json")
+    assert refused.code == 1
+    assert "step 1, queue speech: amount is 13.0, but follows as 12.0." in refused.out

@@ -1,0 +1,33 @@
+"""`apportion review --check-shares`: whether the fair shares of a report follow from the policies and the snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from apportion_cli.console import Console
+from apportion_cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from apportion_review.cluster_reviews import ClusterSnapshot
+    from apportion_review.policy_side import PolicySide
+
+
+def show_share_check(
+    console: Console,
+    report: Mapping[str, object],
+    base: PolicySide,
+    head: PolicySide,
+    snapshots: Mapping[str, ClusterSnapshot],
+) -> int:
+    """Print what is wrong with the shares of a report, or how many divisions were verified. Return the exit code."""
+    from apportion_review.shares.report_check import check_shares
+
+    found = check_shares(report, base, head, snapshots)
+    for fault in found.faults:
+        console.out(f"{fault}\n")
+    if found.faults:
+        return ExitCode.FINDINGS
+    divisions = f"{found.n_divisions} division{'' if found.n_divisions == 1 else 's'} verified"
+    console.out(f"{divisions}; {found.n_unproven} unchanged shares carry no proof\n")
+    return ExitCode.OK
