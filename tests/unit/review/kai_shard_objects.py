@@ -41,7 +41,8 @@ def objects_of(cluster: Mapping[str, Any]) -> Iterator[_Object]:
         yield _group(name, said)
         for number, pod in enumerate(said["pods"]):
             yield _pod(f"{name}-{number}", name, said, pod, cluster["classes"].get(said["class"], 0))
-            reserved.update(dict.fromkeys(pod.get("groups", []), pod["node"]))
+            if "groups" in pod:
+                reserved.update(dict.fromkeys(pod["groups"], pod["node"]))
     for group, node in reserved.items():
         yield _reservation(group, node)
 
