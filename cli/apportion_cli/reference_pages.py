@@ -40,7 +40,7 @@ def _diagnostics() -> str:
     lines = [
         "# Diagnostics",
         "",
-        "Every finding carries a permanent code. `apportion explain CODE` prints the page of a rule.",
+        "Every finding has a permanent code. `apportion explain CODE` prints the page of a rule.",
         'A policy sets the severity of a rule (`Rules(severity={"AP204": "off"})`), except where the rule is required.',
         "",
     ]

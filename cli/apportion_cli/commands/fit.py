@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("-f", "--file", required=True, metavar="FILE", help="Manifest of the workload; - reads standard input.")
-@click.option("--name", metavar="NAME", help="Workload to decide on; required if FILE has several.")
+@click.option("--name", metavar="NAME", help="Workload to evaluate; required if FILE has more than one.")
 @click.option(
     "--queue", metavar="ID", help="Queue of the workload (default: the one that it names, or that of its namespace)."
 )

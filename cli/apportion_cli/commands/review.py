@@ -78,13 +78,15 @@ _WIDTH = 100
     help="Simulate on this cluster; may be repeated (default: every cluster that changes).",
 )
 @click.option(
-    "--max-evictions", type=click.IntRange(min=0), help="Exit 11 if the change makes more workloads evictable."
+    "--max-evictions",
+    type=click.IntRange(min=0),
+    help="Exit 11 if the change makes more running workloads than this evictable.",
 )
 @click.option(
     "--max-lost-gpu-hours",
     callback=parse_gpu_hours,
     metavar="HOURS",
-    help="Exit 11 if the work that the change makes evictable has computed for longer since its start.",
+    help="Exit 11 if the workloads that become evictable have used more GPU-hours since their start.",
 )
 @click.option(
     "--fail-on",
@@ -94,7 +96,7 @@ _WIDTH = 100
 @click.option(
     "--require-approvals",
     metavar="FILE|LIST",
-    help="Owners who have agreed: a file with one a line, or a comma-separated list. Exit 11 if one is missing.",
+    help="Owners who have approved: a file with one per line, or a comma-separated list. Exit 11 if one is missing.",
 )
 @click.option(
     "--share-loss",
@@ -102,9 +104,9 @@ _WIDTH = 100
     default=10,
     show_default=True,
     metavar="PERCENT",
-    help="Loss of fair share from which the owner of a queue must approve.",
+    help="Loss of fair share that requires the approval of the queue's owner.",
 )
-@click.option("--redact", is_flag=True, help="Replace names of workloads and their namespaces by hashes.")
+@click.option("--redact", is_flag=True, help="Replace the names and namespaces of workloads with hashes.")
 @output_option("text", "json", "markdown", "md", "html")
 @json_option
 @as_of_option
@@ -123,7 +125,7 @@ _WIDTH = 100
 @click.option(
     "--replay",
     metavar="FILE",
-    help="Make the report again from which this JSON report was made; the inputs must be the same.",
+    help="Reproduce this JSON report; its inputs must be unchanged.",
 )
 @click.option(
     "--check-shares",
@@ -156,9 +158,9 @@ def review(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Review a change of a policy: what changes, which running work is evicted, and who must approve.
+    """Review a policy change: its effects, evicted workloads and required approvals.
 
-    BASE and HEAD are git revisions or paths of a policy, as `apportion diff` takes them. A snapshot of a cluster tells
+    BASE and HEAD are git revisions or paths of a policy, as for `apportion diff`. A snapshot of a cluster shows
     which of its running workloads the change evicts; without one, this is unknown. Exit 10 if the policies differ, 11
     if a gate fails, 1 if HEAD has errors.
 

@@ -132,7 +132,7 @@ class _Side:
                 Fate.UNKNOWN, "not preemptible in its quota, but DefaultPreemption may evict it unless it is disabled"
             )
         if _exceeds(self._fixed_use(name), _maximum(self._quotas[name])):
-            return Verdict(Fate.STUCK, f"non-preemptible pods of {name} exceed its max, and nothing evicts them")
+            return Verdict(Fate.STUCK, f"non-preemptible pods of {name} exceed its max, and no rule evicts them")
         return Verdict(Fate.SAFE, "not preemptible, and no priority class ranks above it")
 
     def _fixed_use(self, name: str) -> dict[str, int]:

@@ -115,7 +115,7 @@ def _start(start: Start) -> Iterator[str]:
         yield f"Starts at {time_text(float(int(start.at)))} if nothing else is submitted and work runs to its deadline:"
         yield from (f"  {_ending(each)}" for each in start.after)
         return
-    yield "Start time: unknown, because nothing in the snapshot tells when the work before it ends."
+    yield "Start time: unknown, because the snapshot does not show when earlier work finishes."
     if start.after:
         yield "  It starts once this work has ended, for example:"
         yield from (f"    {_ending(each)}" for each in start.after)
