@@ -14,6 +14,7 @@ from apportion_review.fates.records import EngineFates
 from apportion_review.policy_side import PolicySide
 from apportion_review.review import ClusterReview, SnapshotInfo
 from apportion_review.shares.cluster_shares import ShareSide, by_row, cluster_shares, proofs_of_changes
+from apportion_review.shares.engine_shares import has_shares
 from apportion_review.shares.records import PoolHeadroom
 from apportion_review.shares.share_changes import pool_headroom, share_changes
 
@@ -79,7 +80,8 @@ def share_sides(
     """
     former, wanted = (manifests_of(side, name) for side in (base, head))
     before = after = None
-    if snapshot is not None and any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
+    divides = any(has_shares(_engine(name, side)) for side in (base, head))
+    if divides and snapshot is not None and any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
         before = objects_under(snapshot.objects, (), former)
         after = objects_under(before, former, wanted)
     now = None if snapshot is None else snapshot.info.taken
