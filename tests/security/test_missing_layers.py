@@ -218,7 +218,7 @@ PYTEST = CONTAINER + "import pytest\nsys.exit(pytest.main(['-q', '-p', 'no:cache
     ("arguments", "addopts", "said"),
     [
         pytest.param((), "", "this system lacks `landlock`", marks=pytest.mark.slow),
-        ((), "--apportion-allow-missing-layers", "is taken from the command line only"),
+        ((), "--apportion-allow-missing-layers", "must be given on the command line, written out in full"),
         pytest.param(("--apportion-allow-missing-layers",), "", "warning: without `landlock`", marks=pytest.mark.slow),
     ],
 )

@@ -168,7 +168,7 @@ def test_a_review_decides_by_its_exit_code_and_always_writes_a_comment(
     assert lines[0] == MARKER
     assert lines[1].startswith(verdict)
     if "could not be reviewed" in verdict:
-        assert f"`apportion review` exited with code {code}; the log of its job gives the reason." in lines
+        assert f"`apportion review` exited with code {code}; see the log of its job." in lines
 
 
 @pytest.mark.parametrize("review", [workflow, pipeline])
