@@ -33,7 +33,7 @@ _CONSEQUENCES = {
     Fate.EVICTED: "evicted",
     Fate.STUCK: "stuck over its limit",
     Fate.ON_DEMAND: "reclaimable on demand",
-    Fate.UNKNOWN: "no longer known to be safe",
+    Fate.UNKNOWN: "with an unknown fate",
 }
 
 

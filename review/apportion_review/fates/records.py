@@ -85,9 +85,14 @@ class WorkloadFate:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the head's fate is more severe, or other queues may evict what only its own queue could before."""
+        """Whether the head's fate is more severe, or other queues may evict what only its own queue could before.
+
+        A fate that the change makes unknown may be any, so it is worse than every known one except `EVICTED`.
+        """
         if self.base.fate is self.head.fate is Fate.ON_DEMAND:
             return self._is_by_others(self.head) and not self._is_by_others(self.base)
+        if self.head.fate is Fate.UNKNOWN:
+            return self.base.fate not in (Fate.UNKNOWN, Fate.EVICTED)
         return self.head.fate.severity > self.base.fate.severity
 
     def _is_by_others(self, verdict: Verdict) -> bool:
