@@ -66,7 +66,7 @@ def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:
 def test_work_whose_fate_the_change_makes_unknown_is_named(base: Fate, cut: Review) -> None:
     lines = first_screen(comment(with_fates(cut, [row("train", Fate.UNKNOWN, base, rule="its queue does not exist")])))
     assert lines[1].startswith("### 🟠 1 running workload has an unknown fate on prod/one.")
-    assert "| `train` | `vision` | 8 H100 | **unknown** | its queue does not exist |" in lines
+    assert "| `train` | `vision` | 8 H100 | unknown | its queue does not exist |" in lines
 
 
 def test_work_whose_fate_is_unknown_on_both_sides_is_only_counted(cut: Review) -> None:
