@@ -13,6 +13,7 @@ from apportion_review.facts import (
     ENVIRONMENT,
     ENVIRONMENT_OVERRIDE,
     ORGANISATION,
+    OVERRIDE,
     PLAN,
     POOL,
     QUEUE,
@@ -61,6 +62,7 @@ def approvals(
     for queue, reason in (
         *_losses(found),
         *_removals(statements),
+        *_later_overrides(found, statements),
         *_running_work(clusters, found),
         *_lost_shares(clusters, share_loss),
     ):
@@ -128,6 +130,16 @@ def _removals(statements: Sequence[Statement]) -> Iterator[tuple[str, str]]:
     for statement in statements:
         if statement.kind == QUEUE and statement.action == REMOVED:
             yield statement.name, f"`{statement.name}` is {statement.text}"
+
+
+def _later_overrides(found: Differences, statements: Sequence[Statement]) -> Iterator[tuple[str, str]]:
+    """Yield the queues with an override of the head that is not in force: what it takes is in no amount of the review."""
+    for statement in statements:
+        if (
+            statement.kind == OVERRIDE
+            and found.head.values.get(Fact(OVERRIDE, statement.name, "", ("in_force",))) is False
+        ):
+            yield statement.name.partition(" ")[0], f"override `{statement.name}` is not in force and not evaluated"
 
 
 def _running_work(clusters: Sequence[ClusterReview], found: Differences) -> Iterator[tuple[str, str]]:

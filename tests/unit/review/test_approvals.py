@@ -45,6 +45,14 @@ SPEECH = POLICY.splitlines()[6]
             id="a limit appears",
         ),
         pytest.param(
+            {
+                "guaranteed: {gpu: 16}": "guaranteed: {gpu: 16}, overrides: [{begin: 2999-01-01, end: 2999-01-02, reason: a, "
+                "owner: '@mallory', limit: {gpu: 0}}]"
+            },
+            {"@acme/vision-leads": "override `vision from 2999-01-01 to 2999-01-02` is not in force and not evaluated"},
+            id="an override begins later",
+        ),
+        pytest.param(
             {"environments:": "rules: {overcommit: 1.5}\nenvironments:"},
             {"@acme/platform": "rules: overcommit 1 → 1.5"},
             id="rules belong to the organisation",
