@@ -149,7 +149,9 @@ def _harmless(review: Review) -> str:
 
 def _sentence(parts: Iterable[str]) -> str:
     text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else "No findings."
+    if text and text.split()[0].isalpha():  # A path keeps its case.
+        text = f"{text[0].upper()}{text[1:]}"
+    return f"{text}." if text else "No findings."
 
 
 def count(number: int, noun: str) -> str:

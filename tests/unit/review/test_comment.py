@@ -55,6 +55,11 @@ def test_nothing_affected_is_two_lines(tmp_path: Path) -> None:
     assert lines[1].endswith("no queue loses anything: queue `research` title unset → Research.")
 
 
+def test_path_of_a_policy_with_errors_keeps_its_case(cut: Review) -> None:
+    broken = replace(cut, broken=(("a/policy.py", "has 1 error"),))
+    assert verdict(broken).headline.startswith("a/policy.py has 1 error;")
+
+
 def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:
     text = comment(cut)
     assert verdict(cut).level is Level.UNKNOWN
