@@ -24,7 +24,7 @@ class FidelityLine:
     how: str
     code: str | None
     provided: tuple[str, ...] = ()
-    """What has to be applied besides the objects for the verdict to hold: each names a file of the output."""
+    """What must be applied in addition to the objects for the verdict to hold; each entry names an output file."""
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from apportion_policy.source import SourceLocation
 
 Place = tuple[str, int, int, int, int]
-"""A location as a key: locations themselves all compare equal."""
+"""A location as a dictionary key: all `SourceLocation`s compare equal."""
 
 # Python and YAML end lines with these; `str.splitlines` also ends them at form feeds and the like.
 _LINE_END = re.compile(r"\r\n|\r|\n")

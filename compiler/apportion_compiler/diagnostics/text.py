@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apportion_compiler.fixes import TextEdit
 
 Shown = Callable[[str], str]
-"""Returns a file's name as the reader knows it, such as relative to the current folder."""
+"""Returns the path to display for a file, such as relative to the current folder."""
 
 
 def unstyled(role: str, text: str) -> str:

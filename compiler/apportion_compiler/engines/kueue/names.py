@@ -8,7 +8,7 @@ from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 
 PREEMPTIBLE_ANNOTATION = f"{APPORTION}/preemptible"
-"""On a WorkloadPriorityClass: the policy's word, for which Kueue has no field."""
+"""On a WorkloadPriorityClass: a value of the policy for which Kueue has no field."""
 
 SYSTEM_NAMESPACE = "kueue-system"
 SCHEDULER = "default-scheduler"

@@ -53,7 +53,7 @@ EXPANDERS: Mapping[tuple[str, str], Callable[[Manifest], Expansion]] = {
     (BATCH_GROUP, "Job"): expand_volcano_job,
     OBSERVED: expand_observed,
 }
-"""By API group and kind. A CronJob has no pods of its own: `job_of` gives the Jobs that it makes."""
+"""By API group and kind. A CronJob has no pods of its own: `job_of` returns the Jobs that it creates."""
 
 
 def expand(workload: Manifest) -> Expansion:

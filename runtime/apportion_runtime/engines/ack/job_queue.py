@@ -26,7 +26,7 @@ from apportion_runtime.engines.ack.amounts import Amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
 IsVain = Callable[[str, int], bool]
-"""Given a quota and its number of releases at a refusal: whether it would still refuse the same job."""
+"""Returns whether a quota would still refuse the same job, given its number of releases at the refusal."""
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 20.0
 
 

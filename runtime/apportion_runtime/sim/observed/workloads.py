@@ -26,7 +26,7 @@ _ENDED = ("Succeeded", "Failed")
 _GROUP_ANNOTATIONS = (POD_GROUP_ANNOTATION, GROUP_ANNOTATION)
 """Of KAI Scheduler and of Volcano."""
 _HELD_ELSEWHERE = frozenset((("", "Pod"), *EXPANDERS, ("batch", "CronJob")))
-"""Kinds whose work is taken from pods."""
+"""Kinds whose work is derived from their pods."""
 
 
 class Owner(NamedTuple):

@@ -27,9 +27,9 @@ class JobEnd(Enum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
-    """It was taken away while it ran."""
+    """Canceled while running."""
     NEVER_RAN = "never-ran"
-    """It was taken away while it waited."""
+    """Canceled while pending."""
     OPEN = "open"
     """It was there when the record ended."""
 

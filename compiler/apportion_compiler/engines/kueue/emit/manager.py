@@ -43,7 +43,7 @@ _CONFIG_V1BETA2_SINCE = (0, 15)
 _UNCOUNTED = ("ephemeral-storage", "hugepages-")
 _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _GPU_WEIGHT = 100
-"""The largest that a resource may have: a free core beside a free GPU shall not decide."""
+"""The maximum weight of a resource: free CPU must not outweigh free GPUs in the score."""
 
 
 def manager_configuration(program: Program, layout: Layout) -> Artifact:

@@ -25,7 +25,7 @@ SCHEDULER_FILE = "kube-scheduler.yaml"
 _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _SPREAD = "spread"
 _GPU_WEIGHT = 100
-"""The largest that a resource may have: a free core beside a free GPU shall not decide."""
+"""The maximum weight of a resource: free CPU must not outweigh free GPUs in the score."""
 _SPREAD_OVER = (ZONE_LABEL, HOSTNAME_LABEL)
 
 _Configuration = dict[str, object]

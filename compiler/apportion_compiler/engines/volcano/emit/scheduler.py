@@ -35,7 +35,7 @@ FIT_SINCE = (1, 13)
 
 _FIT = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _GPU_WEIGHT = 100
-"""A free core beside a free GPU shall not decide."""
+"""Free CPU must not outweigh free GPUs in the score."""
 
 
 def config_maps(program: Program) -> Iterator[Manifest]:

@@ -19,7 +19,7 @@ ID_PROPERTY = f"{GROUP}/queue-id"
 TITLE_PROPERTY = f"{GROUP}/title"
 OWNER_PROPERTY = f"{GROUP}/owner"
 LABEL_PROPERTY = f"{GROUP}/label:"
-"""Properties that are notes to people and to the way back; YuniKorn passes over what it does not know."""
+"""Properties that document a queue and let `import` restore it; YuniKorn ignores unknown properties."""
 
 NAMESPACE_TAG = "namespace.parentqueue"
 _NODE_ORDER = {BINPACK.value: "binpacking", SPREAD.value: "fair"}

@@ -18,7 +18,7 @@ _USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?")
 """pkg/common/configs/configvalidator.go, UserRegExp."""
 
 _MANY_QUEUES = 1000
-"""Fewer cannot be too long for a ConfigMap."""
+"""A policy with fewer cannot exceed the size limit of a ConfigMap."""
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
