@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.differences import Differences
@@ -11,6 +12,7 @@ from apportion_review.facts import QUEUE
 from apportion_review.fates.cluster_objects import objects_under
 from apportion_review.fates.engine_fates import ENGINE_FATES
 from apportion_review.fates.records import EngineFates
+from apportion_review.fates.workloads import gpus_of
 from apportion_review.policy_side import PolicySide
 from apportion_review.review import ClusterReview, SnapshotInfo
 from apportion_review.shares.cluster_shares import ShareSide, by_row, cluster_shares, proofs_of_changes
@@ -118,7 +120,20 @@ def _fates(
     former, wanted = (manifests_of(side, name) for side in (base, head))
     before = objects_under(snapshot.objects, (), former)
     after = objects_under(before, former, wanted)
-    return ENGINE_FATES[engine](before, after, now=snapshot.info.taken), ""
+    fates = ENGINE_FATES[engine](before, after, now=snapshot.info.taken)
+    n_pods = 0 if fates.rows else sum(_runs_with_gpus(each) for each in snapshot.objects)
+    if n_pods:
+        pods = "1 running pod with GPUs" if n_pods == 1 else f"{n_pods:,} running pods with GPUs"
+        return None, f"{snapshot.info.name} has {pods}, but none that {fates.source} schedules as a workload"
+    return fates, ""
+
+
+def _runs_with_gpus(manifest: Manifest) -> bool:
+    """Tell whether an object is a running pod that requests GPUs."""
+    status = manifest.get("status")
+    if manifest.get("kind") != "Pod" or not isinstance(status, Mapping):
+        return False
+    return cast("Mapping[str, object]", status).get("phase") == "Running" and bool(gpus_of((manifest,), {}))
 
 
 def manifests_of(side: PolicySide, cluster: str) -> list[Manifest]:

@@ -102,6 +102,23 @@ def test_snapshot_of_queues_alone_says_nothing_about_running_work(run: Run, repo
     assert "fates of running work: unknown, queues.json has neither pods nor workloads" in told.out
 
 
+def test_snapshot_whose_pods_belong_to_no_workload_says_nothing_about_running_work(run: Run, repository: Path) -> None:
+    container = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": "8"}}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "train", "namespace": "vision"},
+        "spec": {"nodeName": "n0", "containers": [container]},
+        "status": {"phase": "Running"},
+    }
+    (repository / "pods.json").write_text(json.dumps({"items": [pod]}))
+    told = run("review", "main", "--snapshot", "pods.json", "--max-evictions", "0", *NOW)
+    assert told.code == 11
+    assert "pods.json has 1 running pod with GPUs, but none that Kueue v0.18.3 schedules as a workload" in " ".join(
+        told.out.split()
+    )
+
+
 def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) -> None:
     (repository / "agreed").write_text("# reviewers\n@acme/vision\n")
     given = [run("review", "main", "--require-approvals", text, *NOW).code for text in ("@acme/Vision,@x", "agreed")]
