@@ -125,10 +125,10 @@ def _unknown(review: Review) -> Iterable[str]:
 
 def _losses(review: Review) -> Iterable[str]:
     n = len({s.name for s in review.diff.statements if s.kind == QUEUE})
-    if n:
-        yield f"quotas of {count(n, 'queue')} change, and {count(len(review.approvals), 'owner')} must approve"
-    else:
-        yield f"{count(len(review.approvals), 'owner')} must approve"
+    quotas = f"quotas of {count(n, 'queue')} change" if n else ""
+    owners = f"{count(len(review.approvals), 'owner')} must approve" if review.approvals else ""
+    if quotas or owners:
+        yield ", and ".join(part for part in (quotas, owners) if part)
 
 
 def _harmless(review: Review) -> str:

@@ -60,6 +60,11 @@ def test_path_of_a_policy_with_errors_keeps_its_case(cut: Review) -> None:
     assert verdict(broken).headline.startswith("a/policy.py has 1 error;")
 
 
+def test_verdict_counts_no_owners_if_none_must_approve(cut: Review) -> None:
+    found = verdict(replace(cut, approvals=()))
+    assert found.headline == "The fate of running work on prod/one is unknown; quotas of 2 queues change."
+
+
 def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:
     text = comment(cut)
     assert verdict(cut).level is Level.UNKNOWN
