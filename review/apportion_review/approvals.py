@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from apportion_policy.resources import GPU
+from apportion_review.cluster_names import place_text
 from apportion_review.differences import Change, Differences
 from apportion_review.facts import (
     CLASS,
@@ -23,7 +24,6 @@ from apportion_review.facts import (
     Facts,
 )
 from apportion_review.fates.records import Fate
-from apportion_review.places import place_text
 from apportion_review.review import Approval, ClusterReview
 from apportion_review.shares.records import ShareChange
 from apportion_review.statements import REMOVED, Statement

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.graph.values import WEIGHTED
+from apportion_review.change_origins import Origins
+from apportion_review.cluster_names import place_text
 from apportion_review.differences import Change, Differences
 from apportion_review.facts import AMOUNTS, DECLARED, EFFECTIVE_LIMIT
-from apportion_review.origins import Origins
-from apportion_review.places import place_text
 from apportion_review.transfers import Transfers
 from apportion_review.wording import amount, label, signed, value_text, without_repeated_total
 

@@ -9,7 +9,7 @@ from enum import Enum
 from apportion_review.diff_report import DiffReport
 from apportion_review.fates.records import Fate, WorkloadFate
 from apportion_review.review import Approval, ClusterReview, Gate
-from apportion_review.unknowns import clusters_text, unknown_clusters
+from apportion_review.unknown_clusters import clusters_text, unknown_clusters
 
 _LOST = (Fate.EVICTED, Fate.ON_DEMAND)
 _GPU_HOUR = 1000 * 3600

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_policy.source import SourceLocation
+from apportion_review.change_origins import Origins
+from apportion_review.cluster_names import place_text
 from apportion_review.differences import Change, Differences
 from apportion_review.facts import KINDS, QUEUE
 from apportion_review.field_statements import field_statements
-from apportion_review.origins import Origins
-from apportion_review.places import place_text
 from apportion_review.transfers import transfers
 from apportion_review.wording import amount, label, value_text, without_repeated_total
 

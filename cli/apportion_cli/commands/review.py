@@ -242,7 +242,7 @@ def _loads(
         return {}, {}
     from apportion_cli.review_load import compare_loads
     from apportion_review.policy_side import diff_report
-    from apportion_review.unknowns import changed_clusters
+    from apportion_review.unknown_clusters import changed_clusters
 
     both = [name for name in head.facts.clusters if name in base.facts.clusters]
     for name in named:

@@ -24,7 +24,7 @@ from apportion_review.report.impact_rows import (
 from apportion_review.report.markdown import code, folded, mention, prose, shortened, table
 from apportion_review.report.verdict import Level, count, verdict
 from apportion_review.review import ClusterReview, Review
-from apportion_review.unknowns import clusters_text, unknown_clusters
+from apportion_review.unknown_clusters import clusters_text, unknown_clusters
 
 MARKER = "<!-- apportion:review -->"
 """First line of the comment, by which it is found again and edited."""

@@ -13,7 +13,7 @@ from apportion_review.report.impact_rows import QuotaRow, gpus_text, listed, quo
 from apportion_review.report.verdict import verdict
 from apportion_review.review import ClusterReview, LoadComparison, QueueLoad, Review, Rollout
 from apportion_review.shares.records import ShareChange
-from apportion_review.unknowns import unknown_clusters
+from apportion_review.unknown_clusters import unknown_clusters
 
 _COLUMNS = 100
 _MOST_WORKLOADS = 2_000

@@ -10,7 +10,7 @@ from apportion_compiler.diagnostics.diagnostic import Severity
 from apportion_review.facts import QUEUE
 from apportion_review.fates.records import Fate
 from apportion_review.review import ClusterReview, Review
-from apportion_review.unknowns import changed_clusters, clusters_text, unknown_clusters
+from apportion_review.unknown_clusters import changed_clusters, clusters_text, unknown_clusters
 
 _PHRASES: Mapping[Fate, tuple[str, str]] = {
     Fate.EVICTED: ("is evicted now", "are evicted now"),

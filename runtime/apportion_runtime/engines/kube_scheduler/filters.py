@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from apportion_runtime.core.plugins.pod_affinity import affinity_state
 from apportion_runtime.core.plugins.predicates import matches_terms, selected, tolerated
 from apportion_runtime.core.snapshot import Node, Taint
-from apportion_runtime.engines.kube_scheduler.misfit import Misfit
+from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
@@ -58,7 +58,7 @@ class Filters:
             by_uid = {uid: other.record for state in nodes.all for uid, other in state.pods.items()}
             self._company = affinity_state(pod.record, nodes, by_uid)
 
-    def misfit(self, node: NodeState) -> Misfit | None:
+    def misfit(self, node: NodeState) -> FilterStatus | None:
         """Return why a node does not fit the pod, from the first failing filter; None if it fits."""
         pod = self._pod.record
         known = self._fixed.get(node.name)
@@ -67,7 +67,7 @@ class Filters:
         if known[1] is not None:
             return known[1]
         if "NodePorts" in self._on and pod.host_ports and ports_taken(self._pod, node):
-            return Misfit((PORTS_TAKEN,))
+            return FilterStatus((PORTS_TAKEN,))
         if "NodeResourcesFit" in self._on:
             lacking = resources_lacking(self._pod, node)
             if lacking is not None:
@@ -75,10 +75,10 @@ class Filters:
         if self._spread is not None:
             said = self._spread.misfit(node)
             if said is not None:
-                return Misfit((said,), for_good=said == NO_LABEL)
+                return FilterStatus((said,), for_good=said == NO_LABEL)
         return self._without_company(node)
 
-    def _fixed_misfit(self, record: Node) -> Misfit | None:
+    def _fixed_misfit(self, record: Node) -> FilterStatus | None:
         """Return why a node does not fit the pod regardless of the pods on it, from the leading filters."""
         pod = self._pod.record
         if (
@@ -86,20 +86,20 @@ class Filters:
             and record.unschedulable
             and not tolerated(pod, _tainted(record, _UNSCHEDULABLE_TAINT))
         ):
-            return Misfit((UNSCHEDULABLE,), for_good=True)
+            return FilterStatus((UNSCHEDULABLE,), for_good=True)
         if "TaintToleration" in self._on and not (
             tolerated(pod, record) and (record.ready or tolerated(pod, _tainted(record, _NOT_READY_TAINT)))
         ):
-            return Misfit((TAINTED,), for_good=True)
+            return FilterStatus((TAINTED,), for_good=True)
         if "NodeAffinity" in self._on:
             added = self._profile.added_terms
             if added is not None and not matches_terms(added, record):
-                return Misfit((NOT_ENFORCED,), for_good=True)
+                return FilterStatus((NOT_ENFORCED,), for_good=True)
             if not selected(pod, record):
-                return Misfit((NOT_SELECTED,), for_good=True)
+                return FilterStatus((NOT_SELECTED,), for_good=True)
         return None
 
-    def _without_company(self, node: NodeState) -> Misfit | None:
+    def _without_company(self, node: NodeState) -> FilterStatus | None:
         state = self._company
         if state is None or state.allows(node.record):
             return None
@@ -108,20 +108,20 @@ class Filters:
         if any(value is None for _, value in wanted) or (
             not state.is_first and not all(pair in state.affinity_domains for pair in wanted)
         ):
-            return Misfit((ALONE,), for_good=True)
+            return FilterStatus((ALONE,), for_good=True)
         if any(
             (term.topology_key, labels.get(term.topology_key)) in state.anti_affinity_domains
             for term in pod.anti_affinity
         ):
-            return Misfit((SHUNS,))
-        return Misfit((SHUNNED,))
+            return FilterStatus((SHUNS,))
+        return FilterStatus((SHUNNED,))
 
 
 def _tainted(node: Node, taint: Taint) -> Node:
     return Node(node.name, {}, taints=(taint,))
 
 
-def resources_lacking(pod: PodFacts, node: NodeState) -> Misfit | None:
+def resources_lacking(pod: PodFacts, node: NodeState) -> FilterStatus | None:
     """Return the resources that a node lacks for a pod, or None."""
     reasons: list[str] = []
     for_good = False
@@ -130,7 +130,7 @@ def resources_lacking(pod: PodFacts, node: NodeState) -> Misfit | None:
     for name in node.lacking(pod.request):
         reasons.append(f"Insufficient {name}")
         for_good = for_good or pod.request[name] > node.allocatable.get(name, 0)
-    return Misfit(tuple(reasons), for_good) if reasons else None
+    return FilterStatus(tuple(reasons), for_good) if reasons else None
 
 
 def ports_taken(pod: PodFacts, node: NodeState) -> bool:
@@ -144,7 +144,7 @@ def ports_taken(pod: PodFacts, node: NodeState) -> bool:
     return False
 
 
-def explained(misfits: Sequence[Misfit], n_nodes: int, afterwards: str = "") -> str:
+def explained(misfits: Sequence[FilterStatus], n_nodes: int, afterwards: str = "") -> str:
     """Return the scheduler's message for a pod that fits on no node."""
     counts: dict[str, int] = {}
     for misfit in misfits:

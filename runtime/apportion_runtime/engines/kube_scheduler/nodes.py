@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from apportion_runtime.core.snapshot import Node
-from apportion_runtime.engines.kube_scheduler.misfit import Misfit
+from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.pod_requests import PODS, Amounts, amounts
@@ -87,7 +87,7 @@ class Nodes:
         self._pod = pod
         self._states: dict[str, NodeState] = {}
         self._shunning = [0]
-        self._fixed: dict[Hashable, dict[str, tuple[Node, Misfit | None]]] = {}
+        self._fixed: dict[Hashable, dict[str, tuple[Node, FilterStatus | None]]] = {}
         self.all: Sequence[NodeState] = ()
 
     def refresh(self) -> bool:
@@ -112,7 +112,7 @@ class Nodes:
                 self._fixed.clear()
         return has_changed
 
-    def fixed(self, kind: Hashable) -> dict[str, tuple[Node, Misfit | None]]:
+    def fixed(self, kind: Hashable) -> dict[str, tuple[Node, FilterStatus | None]]:
         """Return the cache of filter results by node for a pod shape; the caller fills it."""
         return self._fixed.setdefault(kind, {})
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from apportion_runtime.core.snapshot import NodeTerm, Pod, Toleration
+from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters, explained
-from apportion_runtime.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.preemption import best_candidate
@@ -113,12 +113,12 @@ class KubeScheduler:
         afterwards = self._preempt(pod, profile, misfits)
         return explained(list(misfits.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
 
-    def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, Misfit]]:
+    def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, FilterStatus]]:
         """Return feasible nodes for a pod, up to the number that the scheduler looks for, and the misfits by name."""
         nodes = self.nodes.all
         others = self._promised(pod)
         filters = Filters(pod, profile, self.nodes)
-        misfits: dict[str, Misfit] = {}
+        misfits: dict[str, FilterStatus] = {}
         crowded: set[str] = set()
         if others:
             crowded = self._crowded(pod, profile, others, misfits)
@@ -154,7 +154,11 @@ class KubeScheduler:
         ]
 
     def _crowded(
-        self, pod: PodFacts, profile: Profile, others: Sequence[tuple[NodeState, PodFacts]], misfits: dict[str, Misfit]
+        self,
+        pod: PodFacts,
+        profile: Profile,
+        others: Sequence[tuple[NodeState, PodFacts]],
+        misfits: dict[str, FilterStatus],
     ) -> set[str]:
         """Return the nodes that no longer fit once their nominated pods are added."""
         for node, other in others:
@@ -182,7 +186,7 @@ class KubeScheduler:
         self._workloads.placed(pod.uid)
         return True
 
-    def _preempt(self, pod: PodFacts, profile: Profile, misfits: Mapping[str, Misfit]) -> str:
+    def _preempt(self, pod: PodFacts, profile: Profile, misfits: Mapping[str, FilterStatus]) -> str:
         """Preempt for a pod; return why not, empty on success."""
         cluster_state = self._cluster_state
         n_nodes = len(self.nodes.all)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from bisect import insort
 from functools import cache
 
+from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import explained
-from apportion_runtime.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.session import Session, fits_on
@@ -128,7 +128,7 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
     found = session.predicates(task)
     idle = []
     later = []
-    misfits: list[Misfit] = []
+    misfits: list[FilterStatus] = []
     nominated = session.nominated.get(task.uid)
     for node in session.nodes.all:
         misfit = found[node.name]
@@ -156,8 +156,8 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
 
 
 @cache
-def _insufficient(names: tuple[str, ...]) -> Misfit:
-    return Misfit(tuple(f"Insufficient {name}" for name in names))
+def _insufficient(names: tuple[str, ...]) -> FilterStatus:
+    return FilterStatus(tuple(f"Insufficient {name}" for name in names))
 
 
 def backfill(session: Session) -> None:

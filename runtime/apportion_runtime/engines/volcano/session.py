@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.volcano.configuration import SchedulerConfiguration
+from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters
-from apportion_runtime.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.profiles import MOST, Profile
 from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
@@ -187,17 +187,17 @@ class Session:
                 known.add(pod)
         return known
 
-    def predicates(self, task: Task) -> dict[str, Misfit | None]:
+    def predicates(self, task: Task) -> dict[str, FilterStatus | None]:
         """Return why a pod cannot run on each node regardless of free resources; None if it can."""
         filters = Filters(task.pod, self._profile, self.nodes)
-        found: dict[str, Misfit | None] = {}
+        found: dict[str, FilterStatus | None] = {}
         for node in self.nodes.all:
             misfit = filters.misfit(node)
             if misfit is None and not node.has_room:
-                misfit = Misfit(("Too many pods",))
+                misfit = FilterStatus(("Too many pods",))
             if misfit is None and self._groups is not None:
                 why = self._groups.refused(task.queue, node.record.labels)
-                misfit = Misfit((why,), for_good=True) if why else None
+                misfit = FilterStatus((why,), for_good=True) if why else None
             found[node.name] = misfit
         return found
 
