@@ -20,6 +20,7 @@ from apportion_cli.verbosity import console_options
 if TYPE_CHECKING:
     from datetime import date
 
+    from apportion_cli.share_sections import ShareSection
     from apportion_compiler.explain import QueueExplanation
 
 _CODE = re.compile(r"AP\d{3}")
@@ -39,6 +40,9 @@ _CODE = re.compile(r"AP\d{3}")
     metavar="SNAPSHOT",
     help="Cluster snapshot, in a format that `simulate --cycle` accepts; may be repeated.",
 )
+@click.option(
+    "--peer", metavar="QUEUE", help="Sibling to compare the fair share with; the one with the largest share by default."
+)
 @moment
 @shard_option
 @output_option("text", "json")
@@ -53,6 +57,7 @@ def explain(
     cluster: str | None,
     *,
     snapshots: tuple[str, ...],
+    peer: str | None,
     now: float | None,
     shard: str | None,
     outputs: tuple[Output, ...],
@@ -63,18 +68,22 @@ def explain(
 ) -> int:
     """Explain a rule, or every value of a queue and where it comes from.
 
+    With --env, explain how the fair share of the queue is calculated, and why a sibling gets more or less.
+
     With --snapshot, explain why a job is pending or evicted in the next cycle, or how the fair share of a queue is
     calculated.
 
     \b
     apportion explain AP201
-    apportion explain queue vision --env prod
+    apportion explain queue vision --env prod --peer speech
     apportion explain job train-7 --snapshot cluster.yaml
     apportion explain queue vision --snapshot cluster.yaml
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
 
     console = current()
+    if peer is not None and (env is None or snapshots):
+        raise click.UsageError("--peer requires a queue of a policy and --env")
     match subject:
         case ("job" | "queue" as kind, name) if snapshots:
             from apportion_cli.cluster_explanations import explain_in_cluster
@@ -107,13 +116,17 @@ def explain(
     if id_ not in checked.graph.nodes:
         close = get_close_matches(id_, checked.graph.nodes, n=1)
         raise click.UsageError(f"there is no queue {id_}" + (f"; did you mean {close[0]}?" if close else ""))
-    explanation = explain_queue(checked.graph, scope_of(checked.graph, env, cluster), id_)
+    from apportion_cli.share_sections import share_section
+
+    scope = scope_of(checked.graph, env, cluster)
+    explanation = explain_queue(checked.graph, scope, id_)
+    shares = None if scope.name is None else share_section(checked, checked.graph, scope.name, id_, peer)
     for output in outputs or (Output("text"),):
-        deliver(console, output, _json(explanation) if output.format == "json" else _text(explanation))
+        deliver(console, output, _json(explanation, shares) if output.format == "json" else _text(explanation, shares))
     return ExitCode.OK
 
 
-def _text(explanation: QueueExplanation) -> str:
+def _text(explanation: QueueExplanation, shares: ShareSection | None) -> str:
     width = max(len(value.field) for value in explanation.values)
     lines = [
         f"queue {explanation.id}, {explanation.scope}  ({explanation.at.file}:{explanation.at.line})",
@@ -124,11 +137,15 @@ def _text(explanation: QueueExplanation) -> str:
         lines.append(f"{value.field:<{width}}  {value.value}")
         place = f"  {value.at.file}:{value.at.line}" if value.at.line else ""
         lines.append(f"{'':<{width}}    {value.origin}{place}")
+    if shares is not None:
+        from apportion_cli.share_sections import section_lines
+
+        lines += ["", *section_lines(shares)]
     return "\n".join(lines) + "\n"
 
 
-def _json(explanation: QueueExplanation) -> str:
-    document = {
+def _json(explanation: QueueExplanation, shares: ShareSection | None) -> str:
+    document: dict[str, object] = {
         "apiVersion": "apportion.dev/v1",
         "kind": "QueueExplanation",
         "queue": explanation.id,
@@ -145,4 +162,8 @@ def _json(explanation: QueueExplanation) -> str:
             for value in explanation.values
         ],
     }
+    if shares is not None:
+        from apportion_cli.share_sections import section_document
+
+        document["fairShare"] = section_document(shares)
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -130,7 +130,7 @@ _WIDTH = 100
 @click.option(
     "--check-shares",
     metavar="FILE",
-    help="Verify every fair share of this JSON report, and each step of its division, without dividing again.",
+    help="Verify every fair share of this JSON report, and each step of its division from the step before.",
 )
 @limit_options
 @console_options

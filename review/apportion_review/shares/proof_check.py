@@ -1,4 +1,4 @@
-"""A share proof of a report, verified without dividing anything: steps by the engine's rule, claims by the policy.
+"""A share proof of a report, verified: each step from the one before by the engine's rule, claims by the policy.
 
 It is independent of what divides: the rules are those of `kai_rules` and `koordinator_rules`, written from the engines'
 sources, and nothing of `apportion_runtime` is imported. Shares of one policy need the same policy to be checked: a proof

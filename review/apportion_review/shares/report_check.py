@@ -39,7 +39,9 @@ class ShareCheck:
 def check_shares(
     report: Mapping[str, object], base: PolicySide, head: PolicySide, snapshots: Mapping[str, ClusterSnapshot]
 ) -> ShareCheck:
-    """Check every share of a report that changes, and the steps that lead to it. Nothing is divided for it.
+    """Check every share of a report that changes, and the steps that lead to it.
+
+    Objects and requests are read by the code that also reads them for the review.
 
     Args:
         report: The JSON of a review.

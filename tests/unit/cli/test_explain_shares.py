@@ -1,0 +1,150 @@
+"""The fair share in `apportion explain queue`: its steps on each level, and the sentence on a sibling."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import Result, Run
+
+POLICY = """\
+apiVersion: apportion.dev/v1
+kind: Policy
+organisation: {name: acme, owner: "@acme/platform"}
+node_pools:
+- id: gpus
+  provider: {kind: fixed}
+  cpu: 96
+  memory: 900Gi
+  accelerator: {model: h100, count: 8}
+  min_nodes: 4
+  max_nodes: 4
+queues:
+- {id: research, guaranteed: {gpu: 20}}
+- {id: vision, parent: research, namespaces: [vision], guaranteed: {gpu: 4}, over_quota_weight: 3}
+- {id: speech, parent: research, namespaces: [speech], guaranteed: {gpu: 12}, limit: {gpu: 14}}
+- {id: serving, namespaces: [serving], guaranteed: {gpu: 4}, over_quota_weight: 2}
+environments:
+- name: prod
+  clusters:
+  - {name: kai, engine: kai, engine_version: "0.17.0", pools: [gpus]}
+  - {name: koordinator, engine: koordinator, engine_version: "1.7.0", pools: [gpus]}
+  - {name: kueue, engine: kueue, engine_version: "0.18.3", pools: [gpus]}
+"""
+HEADING = "fair share on prod/"
+
+
+@pytest.fixture
+def explained(run: Run, tmp_path: Path) -> Run:
+    """The command on a queue of the policy, with `--env prod`."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+
+    def call(queue: str, cluster: str, *options: str) -> Result:
+        return run("explain", "queue", queue, "-p", "policy.yaml", "--env", "prod", "--cluster", cluster, *options)
+
+    return call
+
+
+def _share(out: str) -> str:
+    return out[out.index(HEADING) :]
+
+
+def test_kai_shows_each_level_and_the_sibling_with_the_largest_share(explained: Run) -> None:
+    assert (
+        _share(explained("vision", "kai").out)
+        == """\
+fair share on prod/kai, if every queue requests all resources
+`research` gets 23 GPUs of the 32 GPUs of the cluster
+  20 GPUs guaranteed
+  2 GPUs in surplus round 1: weight 1 of 3 at priority 100, 8 GPUs to divide
+  1 GPU from rounding
+  20 + 2 + 1 = 23
+`vision` gets 9 GPUs of the 23 GPUs of `research`
+  4 GPUs guaranteed
+  5 GPUs in surplus round 1: weight 3 of 4 at priority 100, 7 GPUs to divide
+  4 + 5 = 9
+`speech` gets 5 GPUs more than `vision`: 12 against 4 guaranteed, 1 against 5 of
+  the surplus (weight 1 against 3, `speech` is at its limit), 1 against 0 from
+  rounding.
+"""
+    )
+
+
+def test_koordinator_shows_a_peer_that_gets_less_and_the_limit(explained: Run) -> None:
+    assert (
+        _share(explained("speech", "koordinator", "--peer", "vision").out)
+        == """\
+fair share on prod/koordinator, if every queue requests all resources
+`research` gets 23 GPUs of the 32 GPUs of the cluster
+  20 GPUs guaranteed
+  3 GPUs in surplus round 1: weight 1 of 3, 8 GPUs to divide
+  20 + 3 = 23
+`speech` gets 14 GPUs of the 23 GPUs of `research`
+  12 GPUs guaranteed
+  2 GPUs in surplus round 1: weight 1 of 4, 7 GPUs to divide
+  12 + 2 = 14
+  no more: its limit is 14 GPUs
+`vision` gets 5 GPUs less than `speech`: 4 against 12 guaranteed, 5 against 2 of
+  the surplus (weight 3 against 1, `speech` is at its limit).
+"""
+    )
+
+
+@pytest.mark.parametrize("queue", ["vision", "research"])
+def test_an_engine_without_a_division_states_its_rule(explained: Run, queue: str) -> None:
+    shown = explained(queue, "kueue")
+    assert shown.code == 0
+    assert "Kueue has no fair shares: a ClusterQueue reclaims its nominal quota" in _share(shown.out)
+
+
+def test_a_queue_with_queues_below_it_names_them(explained: Run) -> None:
+    shown = explained("research", "kai")
+    assert shown.code == 0
+    assert _share(shown.out).splitlines()[1:] == [
+        "`research` divides its share among the queues below it: `speech`, `vision`."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("peer", "says"),
+    [
+        ("speach", "there is no queue speach; did you mean speech?"),
+        ("serving", "serving is no sibling of vision; its siblings are speech"),
+    ],
+)
+def test_a_peer_that_is_no_sibling_is_refused(explained: Run, peer: str, says: str) -> None:
+    refused = explained("vision", "kai", "--peer", peer)
+    assert refused.code == 2
+    assert says in " ".join(refused.err.split())
+    assert refused.out == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("guaranteed: {gpu: 20}", "guaranteed: {gpu: 10}", "Fair shares are not computed: the policy has errors."),
+        (
+            ", pools: [gpus]",
+            "",
+            "Fair shares are not computed: the policy declares no number of GPUs for the cluster's node pools.",
+        ),
+    ],
+)
+def test_why_a_share_is_missing_is_said(explained: Run, tmp_path: Path, before: str, after: str, says: str) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY.replace(before, after))
+    assert says in " ".join(_share(explained("vision", "kai").out).split())
+
+
+def test_a_peer_without_an_environment_is_refused(run: Run) -> None:
+    refused = run("explain", "queue", "vision", "--peer", "speech")
+    assert refused.code == 2
+    assert "--peer requires a queue of a policy and --env" in " ".join(refused.err.split())
+
+
+def test_json_has_the_divisions_on_the_path(explained: Run) -> None:
+    found = json.loads(explained("vision", "kai", "-o", "json").out)["fairShare"]
+    (share,) = found["divisions"]
+    assert [(each["parent"], each["total"]) for each in share["divisions"]] == [(None, 32.0), ("research", 23.0)]
+    assert share["comparison"].startswith("`speech` gets 5 GPUs more than `vision`")
+    assert found["notes"] == []
