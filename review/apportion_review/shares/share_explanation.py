@@ -91,7 +91,7 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
         amounts += [given, returned]
         yield f"  {_text(resource, given)} in surplus round {made.number}: {_round(proof, division, claim, made)}"
         if returned:
-            yield f"  {_text(resource, -returned)} returned: more than it requests within its limit"
+            yield f"  {_text(resource, -returned)} returned, because it can use no more"
     if remainder := _given(division, claim.name, "remainder"):
         amounts.append(remainder)
         yield f"  {_text(resource, remainder)} from rounding"
@@ -101,6 +101,8 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
         yield f"  {decimals(terms[0])}{signed} = {decimals(claim.share)}"
     if _is_at_limit(proof, claim):
         yield f"  no more: its limit is {_text(resource, claim.share)}"
+    elif _has_all(claim) and claim.share < division.total:
+        yield f"  no more: it requests {_text(resource, claim.share)}, within the limits below it"
     elif division.left <= 0 and not division.rounds:
         yield "  no surplus: the guarantees take everything"
     elif not claim.numbers["weight"]:
@@ -148,12 +150,21 @@ def _reasons(proof: ShareProof, own: Claim, other: Claim) -> str:
         if theirs != ours
     ]
     found += [f"`{claim.queue}` is at its limit" for claim in (other, own) if _is_at_limit(proof, claim)]
-    return f" ({', '.join(found)})" if found else ""
+    found += [
+        f"`{claim.queue}` requests no more"
+        for claim in (other, own)
+        if _has_all(claim) and not _is_at_limit(proof, claim)
+    ]
+    return f" ({', '.join(found) or 'rounded to whole GPUs'})"
 
 
 def _is_at_limit(proof: ShareProof, claim: Claim) -> bool:
     limit = claim.numbers[_LIMITS[proof.inputs.engine]]
     return limit not in _UNLIMITED and claim.share >= float(limit or 0)
+
+
+def _has_all(claim: Claim) -> bool:
+    return claim.share >= float(claim.numbers["request"] or 0)
 
 
 def _text(resource: str, gpus: Number) -> str:

@@ -148,3 +148,28 @@ def test_json_has_the_divisions_on_the_path(explained: Run) -> None:
     assert [(each["parent"], each["total"]) for each in share["divisions"]] == [(None, 32.0), ("research", 23.0)]
     assert share["comparison"].startswith("`speech` gets 5 GPUs more than `vision`")
     assert found["notes"] == []
+
+
+def test_a_department_whose_queues_are_limited_returns_what_they_cannot_use(explained: Run, tmp_path: Path) -> None:
+    limited = POLICY.replace("guaranteed: {gpu: 4}, over_quota_weight: 3", "guaranteed: {gpu: 4}, limit: {gpu: 7}")
+    (tmp_path / "policy.yaml").write_text(limited)
+    assert (
+        _share(explained("vision", "koordinator").out)
+        == """\
+fair share on prod/koordinator, if every queue requests all resources
+`research` gets 21 GPUs of the 32 GPUs of the cluster
+  20 GPUs guaranteed
+  3 GPUs in surplus round 1: weight 1 of 3, 8 GPUs to divide
+  2 GPUs returned, because it can use no more
+  20 + 3 - 2 = 21
+  no more: it requests 21 GPUs, within the limits below it
+`vision` gets 7 GPUs of the 21 GPUs of `research`
+  4 GPUs guaranteed
+  2 GPUs in surplus round 1: weight 1 of 2, 5 GPUs to divide
+  1 GPU in surplus round 2: weight 1 of 1, 1 GPU to divide
+  4 + 2 + 1 = 7
+  no more: its limit is 7 GPUs
+`speech` gets 7 GPUs more than `vision`: 12 against 4 guaranteed, 2 against 3 of
+  the surplus (`speech` is at its limit, `vision` is at its limit).
+"""
+    )
