@@ -31,16 +31,26 @@ def _is_only_shown(change: ObjectChange) -> bool:
 
 
 def unknown_clusters(diff: DiffReport, clusters: Sequence[ClusterReview]) -> tuple[str, ...]:
-    """Return the clusters that change and have no fates, or on which a fate gets unknown by the change."""
+    """Return the clusters that change and have no fates, or incomplete ones, or on which a fate gets unknown by the change."""
     changed = changed_clusters(diff)
     return tuple(
         cluster.name
         for cluster in clusters
         if (changed is None or cluster.name in changed)
         and (
-            cluster.fates is None or any(row.is_changed and row.head.fate is Fate.UNKNOWN for row in cluster.fates.rows)
+            cluster.fates is None
+            or cluster.fates.why_incomplete
+            or any(row.is_changed and row.head.fate is Fate.UNKNOWN for row in cluster.fates.rows)
         )
     )
+
+
+def why_unknown(cluster: ClusterReview) -> str:
+    """Return why the fates of a cluster are unknown or incomplete, as a clause; empty if they are neither."""
+    if cluster.fates is None:
+        return cluster.why_no_fates
+    why = cluster.fates.why_incomplete
+    return f"pending work may evict more than is listed, since {why}" if why else ""
 
 
 def clusters_text(names: Sequence[str]) -> str:

@@ -27,6 +27,8 @@ def ack_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
+    why_incomplete = ""
+
     def __init__(self, objects: Sequence[Manifest]) -> None:
         trees = [*of_group(objects, ElasticQuotaTree.group, "ElasticQuotaTree")]
         if len(trees) != 1:

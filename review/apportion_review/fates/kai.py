@@ -20,6 +20,7 @@ from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload,
 from apportion_review.fates.workloads import UNKNOWN_MODEL, models_of_nodes
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.rounds import rounds
+from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Settings, Snapshot
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
@@ -27,6 +28,8 @@ from apportion_runtime.core.task import Task
 
 SOURCE = "KAI Scheduler v0.17.0"
 _N_CYCLES, _INTERVAL_S = 5, 40.0
+_MAX_EVICTIONS = 50_000
+_WHY_INCOMPLETE = f"the search for victims stopped after {_MAX_EVICTIONS:,} simulated evictions"
 _ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
 _NOTES = (
     f"`evicted now` covers {_N_CYCLES} cycles, {_INTERVAL_S:.0f} s apart, for the snapshot's pending work.",
@@ -56,7 +59,15 @@ def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
             for side in sides
         )
         rows.append(WorkloadFate(_workload(known, job, owners, nodes), before, after))
-    return EngineFates("kai", SOURCE, is_verified=True, rows=tuple(rows), notes=(*notes, *_NOTES))
+    is_incomplete = any(side.is_incomplete for side in sides if side is not None)
+    return EngineFates(
+        "kai",
+        SOURCE,
+        is_verified=True,
+        rows=tuple(rows),
+        notes=(*notes, *_NOTES),
+        why_incomplete=_WHY_INCOMPLETE if is_incomplete else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +89,13 @@ class _Side:
         self._excess: dict[str, Excess | None] = {}
         self._in_exceeded_queues: set[str] = set()
         self._without_queue: set[str] = set()
+        self.is_incomplete = False
         for _, snapshot, settings in kai_shards(objects, now):
             self._run(snapshot, settings)
 
     def _run(self, snapshot: Snapshot, settings: Settings) -> None:
-        for number, session in enumerate(rounds(snapshot, settings, _N_CYCLES, _INTERVAL_S)):
+        limit = SearchLimit(_MAX_EVICTIONS)
+        for number, session in enumerate(rounds(snapshot, settings, _N_CYCLES, _INTERVAL_S, limit)):
             if not number:
                 started = {pod.group for pod in snapshot.pods if pod.status & ACTIVE_ALLOCATED_STATUSES}
                 opened = Session(snapshot, settings)
@@ -94,6 +107,7 @@ class _Side:
                 self._in_exceeded_queues |= quotas.in_exceeded_queues()
             for task, _, why in session.decided.evictions:
                 self._note(session, task, why)
+        self.is_incomplete |= limit.is_exceeded
 
     def _note(self, session: Session, task: Task, why: object) -> None:
         action, uid = why if isinstance(why, tuple) else ("", "")

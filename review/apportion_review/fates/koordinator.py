@@ -35,6 +35,8 @@ def koordinator_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
+    why_incomplete = ""
+
     def __init__(self, objects: Sequence[Manifest]) -> None:
         quotas = elastic_quotas(objects)
         self._quotas = {quota.name: quota for quota in quotas}

@@ -46,6 +46,7 @@ _NOT_MODELLED = (
 def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
     """Return the fates of the admitted Workloads of a cluster."""
     notes: list[str] = []
+    is_complete = True
     sides: list[Mapping[str, Verdict]] = []
     running: dict[str, KueueWorkload] = {}
     known: dict[int, KueueWorkload] = {}
@@ -57,11 +58,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
             notes.append(f"The {name} cannot be evaluated: {wrong}.")
             sides.append({})
             continue
-        if not side.is_complete:
-            notes.append(
-                f"The simulation of the {name} stopped at its limit: workloads that later cycles would evict count as "
-                "reclaimable on demand."
-            )
+        is_complete = is_complete and side.is_complete
         sides.append(side.verdicts())
         running = {**cluster.admitted, **running}
         notes += _notes(cluster)
@@ -71,7 +68,12 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
             f"{left} running {'workload is' if left == 1 else 'workloads are'} not admitted by Kueue and excluded."
         )
     return EngineFates(
-        "kueue", SOURCE, is_verified=True, rows=rows, notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED)))
+        "kueue",
+        SOURCE,
+        is_verified=True,
+        rows=rows,
+        notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED))),
+        why_incomplete="" if is_complete else "the simulated cycles stopped at their limit",
     )
 
 

@@ -28,6 +28,8 @@ def native_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: flo
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
+    why_incomplete = ""
+
     def __init__(self, objects: Sequence[Manifest]) -> None:
         self._classes = classes_of(objects)
         self._queues = {

@@ -28,6 +28,11 @@ _ASSUMED_CLASSES = (
 class SideModel(Protocol):
     """What an engine may do to running pods under one policy."""
 
+    @property
+    def why_incomplete(self) -> str:
+        """Why pending work may evict more than is found, as a clause; empty for a model without cycles."""
+        ...
+
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the queue that pods are accounted to."""
         ...
@@ -82,7 +87,12 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
         notes.append(f"{n_system} workloads in Kubernetes system namespaces are excluded.")
     notes += (*model.notes, NODES_NOTE)
     return EngineFates(
-        model.engine, model.source, is_verified=False, rows=tuple(rows), notes=tuple(dict.fromkeys(notes))
+        model.engine,
+        model.source,
+        is_verified=False,
+        rows=tuple(rows),
+        notes=tuple(dict.fromkeys(notes)),
+        why_incomplete=next((side.why_incomplete for side in sides if side is not None and side.why_incomplete), ""),
     )
 
 

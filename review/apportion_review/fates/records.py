@@ -109,6 +109,7 @@ class EngineFates:
         is_verified: Whether recorded runs of the real engine stand behind the rules.
         rows: One for each running workload, in order of namespace and name.
         notes: What the model does not take into account, one sentence each.
+        why_incomplete: Why pending work may evict more than is found, as a clause; empty if the cycles ran to their end.
     """
 
     engine: str
@@ -116,3 +117,4 @@ class EngineFates:
     is_verified: bool
     rows: tuple[WorkloadFate, ...]
     notes: tuple[str, ...] = ()
+    why_incomplete: str = ""

@@ -115,11 +115,10 @@ class _Side:
                 f"reclaimable on demand: {self._evictions.unsupported}."
             )
 
-        if not self._evictions.is_complete:
-            yield (
-                f"Fewer than {N_CYCLES} cycles were simulated, since many pods are pending: what later cycles evict is "
-                "reclaimable on demand."
-            )
+    @property
+    def why_incomplete(self) -> str:
+        """Why pending work may evict more than is found; empty if the cycles ran to their end."""
+        return "" if self._evictions.is_complete else f"fewer than {N_CYCLES} cycles were simulated"
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods, as this side has them."""

@@ -60,6 +60,8 @@ class _Leaf:
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
+    why_incomplete = ""
+
     def __init__(self, objects: Sequence[Manifest]) -> None:
         try:
             self._partition = with_root(_partition(objects))

@@ -24,7 +24,7 @@ from apportion_review.report.impact_rows import (
 from apportion_review.report.markdown import code, folded, mention, prose, shortened, table
 from apportion_review.report.verdict import Level, count, verdict
 from apportion_review.review import ClusterReview, Review
-from apportion_review.unknown_clusters import clusters_text, unknown_clusters
+from apportion_review.unknown_clusters import clusters_text, unknown_clusters, why_unknown
 
 MARKER = "<!-- apportion:review -->"
 """First line of the comment, by which it is found again and edited."""
@@ -222,8 +222,8 @@ def _unknown(review: Review) -> str:
     unknown = unknown_clusters(review.diff, review.clusters)
     by_reason: dict[str, list[str]] = {}
     for cluster in review.clusters:
-        if cluster.name in unknown and cluster.fates is None:
-            by_reason.setdefault(cluster.why_no_fates, []).append(cluster.name)
+        if cluster.name in unknown and why_unknown(cluster):
+            by_reason.setdefault(why_unknown(cluster), []).append(cluster.name)
     reasons = [f"{prose(clusters_text(names))}: {prose(reason)}" for reason, names in by_reason.items()]
     return f"**Unknown:** fates of running work on {listed(reasons, 3)}." if reasons else ""
 

@@ -95,6 +95,7 @@ def _fates(fates: EngineFates) -> dict[str, Any]:
         "engine": fates.engine,
         "source": fates.source,
         "verified": fates.is_verified,
+        "incomplete": fates.why_incomplete or None,
         "workloads": [_workload(row) for row in fates.rows],
         "notes": list(fates.notes),
     }

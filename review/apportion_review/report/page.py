@@ -13,7 +13,7 @@ from apportion_review.report.impact_rows import QuotaRow, gpus_text, listed, quo
 from apportion_review.report.verdict import verdict
 from apportion_review.review import ClusterReview, LoadComparison, QueueLoad, Review, Rollout
 from apportion_review.shares.records import ShareChange
-from apportion_review.unknown_clusters import unknown_clusters
+from apportion_review.unknown_clusters import unknown_clusters, why_unknown
 
 _COLUMNS = 100
 _MOST_WORKLOADS = 2_000
@@ -31,7 +31,7 @@ def review_page(review: Review) -> str:
             verdict=verdict(review),
             losses=losses[:_MOST_WORKLOADS],
             n_losses=len(losses),
-            unknown=[(c.name, c.why_no_fates) for c in review.clusters if c.name in unknown and c.fates is None],
+            unknown=[(c.name, why_unknown(c)) for c in review.clusters if c.name in unknown and why_unknown(c)],
             quotas=list(_quotas(review.clusters)),
             share_titles=[title for title, _ in share_columns(quota_rows(review.clusters))],
             loads=[(c.name, c.load, _loads(c.load)) for c in review.clusters if c.load is not None],

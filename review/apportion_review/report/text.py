@@ -117,7 +117,8 @@ def _fates_source(cluster: ClusterReview) -> str:
     verified = "" if cluster.fates.is_verified else ", modelled, unverified"
     n = len(cluster.fates.rows)
     shown = "age unknown" if age is None else f"{age_text(age)} old"
-    return f"fates of {count(n, 'running workload')}: {cluster.fates.source}{verified}; snapshot: {shown}"
+    incomplete = f"; incomplete: {cluster.fates.why_incomplete}" if cluster.fates.why_incomplete else ""
+    return f"fates of {count(n, 'running workload')}: {cluster.fates.source}{verified}; snapshot: {shown}{incomplete}"
 
 
 def _findings(review: Review, width: int) -> Iterator[str]:

@@ -121,6 +121,10 @@ def _unknown(review: Review) -> Iterable[str]:
     unknown = [name for name in unknown_clusters(review.diff, review.clusters) if name in without]
     if unknown:
         yield f"the fate of running work on {clusters_text(unknown)} is unknown"
+    incomplete = [c.name for c in review.clusters if c.fates is not None and c.fates.why_incomplete]
+    incomplete = [name for name in unknown_clusters(review.diff, review.clusters) if name in incomplete]
+    if incomplete:
+        yield f"evictions on {clusters_text(incomplete)} are not fully known"
 
 
 def _losses(review: Review) -> Iterable[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from apportion_runtime.core.cycle import run_actions
+from apportion_runtime.core.search_limit import SearchLimit, SearchLimitExceededError
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Settings, Snapshot
@@ -30,14 +31,23 @@ def session_cache_of(snapshot: Snapshot, settings: Settings) -> SessionCache:
     return cache
 
 
-def rounds(snapshot: Snapshot, settings: Settings, n: int, interval_s: float) -> Iterator[Session]:
+def rounds(
+    snapshot: Snapshot, settings: Settings, n: int, interval_s: float, limit: SearchLimit | None = None
+) -> Iterator[Session]:
     """Yield the session of each of `n` cycles; bound pods run in the next one, and evicted ones wait again after it.
 
-    Stops early where time alone changes nothing: no job waits, and no gang runs with fewer pods than its minimum.
+    Stops early where time alone changes nothing: no job waits, and no gang runs with fewer pods than its minimum. With a
+    limit, it also stops after the cycle whose searches exceed it; that cycle has the decisions made before.
     """
     cache, now = session_cache_of(snapshot, settings), snapshot.now
     for _ in range(n):
-        session = run_actions(cache.open(now))
+        session = cache.open(now)
+        session.search_limit = limit
+        try:
+            run_actions(session)
+        except SearchLimitExceededError:
+            yield session
+            return
         yield session
         decided = session.decided
         has_decided = bool(decided.binds or decided.pipelines or decided.evictions)

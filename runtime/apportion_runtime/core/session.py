@@ -22,6 +22,7 @@ from apportion_runtime.core.plugins.topology import Part, TopologyTrees
 from apportion_runtime.core.queue_jobs import ActiveJobs, QueueJobs, in_order
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import ResourceIndex
+from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.snapshot import Pod, PodGroup, Settings, Snapshot
 from apportion_runtime.core.statement import EvictionSet, Statement
@@ -99,6 +100,7 @@ class Session:
         self.decided = Decisions()
         self.reasons = Reasons(self)
         self.n_groups = last_new_group(snapshot.pods)
+        self.search_limit: SearchLimit | None = None
 
     @property
     def snapshot(self) -> Snapshot:

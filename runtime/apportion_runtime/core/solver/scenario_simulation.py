@@ -56,6 +56,8 @@ def simulate(
     if statement is None:
         if not dirties_session and scenario.potential and _has_no_node(session, scenario, nodes):
             return None
+        if session.search_limit is not None:
+            session.search_limit.spend(len(chosen))
         statement = session.statement()
         _evict(state, statement, chosen)
     involved = {task.job for task in chosen}
