@@ -27,9 +27,9 @@ class JobEnd(Enum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
-    """Canceled while running."""
+    """Stopped before completion, such as canceled, preempted or requeued."""
     NEVER_RAN = "never-ran"
-    """Canceled while pending."""
+    """Ended without having started."""
     OPEN = "open"
     """It was there when the record ended."""
 
