@@ -65,6 +65,18 @@ def test_verdict_counts_no_owners_if_none_must_approve(cut: Review) -> None:
     assert found.headline == "The fate of running work on prod/one is unknown; quotas of 2 queues change."
 
 
+def test_incomplete_fates_are_unknown_above_the_fold(cut: Review) -> None:
+    planted = with_fates(cut, [row("a", Fate.ON_DEMAND, Fate.ON_DEMAND)])
+    held = planted.clusters[0]
+    assert held.fates is not None
+    fates = replace(held.fates, why_incomplete="the search stopped")
+    found = replace(planted, clusters=(replace(held, fates=fates),))
+    assert verdict(found).level is Level.UNKNOWN
+    screen = first_screen(comment(found))
+    assert screen[1].startswith("### 🟠 Evictions on prod/one are not fully known")
+    assert any("pending work may evict more than is listed, since the search stopped" in line for line in screen)
+
+
 def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:
     text = comment(cut)
     assert verdict(cut).level is Level.UNKNOWN

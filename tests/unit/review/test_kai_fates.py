@@ -10,6 +10,7 @@ import yaml
 from tests.unit.review.kai_objects import objects_of
 from tests.unit.review.test_kueue_fates import changed
 
+from apportion_review.fates import kai
 from apportion_review.fates.kai import kai_fates
 from apportion_review.fates.records import EngineFates, Fate
 
@@ -54,3 +55,14 @@ def test_work_that_only_the_heads_shards_schedule_has_a_row() -> None:
     base = [*objects, {"apiVersion": "kai.scheduler/v1", **elsewhere}]
     found = kai_fates(base, [*base, {"apiVersion": "kai.scheduler/v1", **default}], now=None)
     assert [(row.base.fate, row.head.fate) for row in found.rows] == [(Fate.STUCK, Fate.ON_DEMAND)] * 2
+
+
+def test_search_that_reaches_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the search does not find is no longer evicted for certain, and never safe."""
+    case = next(case for case in CASES if "evicted now" in case["fates"].values())
+    monkeypatch.setattr(kai, "_MAX_EVICTIONS", 0)
+    found = fates_of(case)
+    assert "the search for victims stopped" in found.why_incomplete
+    assert Fate.EVICTED not in {row.head.fate for row in found.rows}
+    evicted = [row for row in found.rows if case["fates"][row.workload.name] == "evicted now"]
+    assert {row.head.fate for row in evicted} == {Fate.ON_DEMAND}
