@@ -53,12 +53,16 @@ def lost_gpu_s(cluster: ClusterReview) -> int | None:
     rows = lost_work(cluster)
     if not rows:
         return 0
-    taken = None if cluster.snapshot is None else cluster.snapshot.taken
+    info = cluster.snapshot
+    if info is None or info.taken is None:
+        return None
+    # What runs in the snapshot is taken to run until the review.
+    until = info.taken + (info.age_s or 0)
     total = 0
     for row in rows:
-        if row.workload.started is None or taken is None:
+        if row.workload.started is None:
             return None
-        total += sum(row.workload.gpus.values()) * max(0, int(taken - row.workload.started))
+        total += sum(row.workload.gpus.values()) * max(0, int(until - row.workload.started))
     return total
 
 

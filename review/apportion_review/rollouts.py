@@ -16,6 +16,7 @@ from apportion_review.review import Rollout, RolloutStep
 
 _VERBS = {"make": "create", "change": "change", "delete": "delete"}
 _LOST = (Fate.EVICTED, Fate.ON_DEMAND, Fate.STUCK)
+_DRAINED = {Fate.STUCK: "that cannot be evicted", Fate.UNKNOWN: "with an unknown fate"}
 
 
 def rollout_of(cluster: str, base: PolicySide, head: PolicySide, fates: EngineFates | None) -> Rollout | None:
@@ -80,15 +81,16 @@ def _action(change: ObjectChange) -> str:
 
 
 def _drains(fates: EngineFates | None) -> tuple[str, ...]:
-    """Return a sentence for each queue in which the change leaves work over its limit that nothing evicts."""
-    stuck: dict[str, int] = {}
+    """Return a sentence for each queue whose running work gets stuck, or has an unknown fate, by the change."""
+    found: dict[tuple[Fate, str], int] = {}
     for row in () if fates is None else fates.rows:
-        if row.head.fate is Fate.STUCK and row.base.fate is not Fate.STUCK:
-            stuck[row.workload.queue] = stuck.get(row.workload.queue, 0) + 1
+        if row.head.fate in _DRAINED and row.base.fate is not row.head.fate:
+            key = row.head.fate, row.workload.queue
+            found[key] = found.get(key, 0) + 1
     return tuple(
-        f"`{queue}`: wait until {n} {'workload' if n == 1 else 'workloads'} that cannot be evicted "
+        f"`{queue}`: wait until {n} {'workload' if n == 1 else 'workloads'} {_DRAINED[fate]} "
         f"{'finishes' if n == 1 else 'finish'}"
-        for queue, n in stuck.items()
+        for (fate, queue), n in found.items()
     )
 
 

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_api.fields import Manifest
+from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_api.kai.objects import OwnerReference, PodGroup, Queue
 from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.plain_objects import annotations_of, text
 from apportion_review.fates.kai_quotas import Excess, Quotas
 from apportion_review.fates.kai_shards import kai_shards
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
@@ -28,7 +30,7 @@ from apportion_runtime.core.task import Task
 
 SOURCE = "KAI Scheduler v0.17.0"
 _N_CYCLES, _INTERVAL_S = 5, 40.0
-_MAX_EVICTIONS = 50_000
+_MAX_EVICTIONS = 20_000
 _WHY_INCOMPLETE = f"the search for victims stopped after {_MAX_EVICTIONS:,} simulated evictions"
 _ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
 _NOTES = (
@@ -59,14 +61,18 @@ def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
             for side in sides
         )
         rows.append(WorkloadFate(_workload(known, job, owners, nodes), before, after))
-    is_incomplete = any(side.is_incomplete for side in sides if side is not None)
+    missing = _without_group(base)
+    reasons = [_WHY_INCOMPLETE] if any(side.is_incomplete for side in sides if side is not None) else []
+    if missing:
+        pods = "1 running pod names a pod group" if missing == 1 else f"{missing} running pods name pod groups"
+        reasons.append(f"{pods} that the snapshot lacks")
     return EngineFates(
         "kai",
         SOURCE,
         is_verified=True,
         rows=tuple(rows),
         notes=(*notes, *_NOTES),
-        why_incomplete=_WHY_INCOMPLETE if is_incomplete else "",
+        why_incomplete=" and ".join(reasons),
     )
 
 
@@ -157,6 +163,18 @@ class _Side:
     def _text(self, excess: Excess) -> str:
         queue = self.queue_ids.get(excess.queue, excess.queue)
         return f"exceeds the {excess.bound} of {excess.amount:g} {excess.unit} of {queue}"
+
+
+def _without_group(objects: Sequence[Manifest]) -> int:
+    """Return how many running pods name a pod group that is not among the objects: they have no row."""
+    groups = {(group.namespace, group.name) for group in read_all(PodGroup, objects)}
+    return sum(
+        text(pod, "status", "phase") == "Running"
+        and (name := annotations_of(pod).get(POD_GROUP_ANNOTATION)) is not None
+        and (text(pod, "metadata", "namespace") or "", name) not in groups
+        for pod in objects
+        if pod.get("kind") == "Pod"
+    )
 
 
 def _owners(objects: Sequence[Manifest]) -> Mapping[tuple[str, str], tuple[str, str]]:

@@ -66,3 +66,16 @@ def test_search_that_reaches_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Fate.EVICTED not in {row.head.fate for row in found.rows}
     evicted = [row for row in found.rows if case["fates"][row.workload.name] == "evicted now"]
     assert {row.head.fate for row in evicted} == {Fate.ON_DEMAND}
+
+
+def test_running_pods_without_their_pod_group_are_reported() -> None:
+    case = CASES[0]
+    objects = [
+        made
+        for made in objects_of(case)
+        if not (made["kind"] == "PodGroup" and made["metadata"]["name"] == f"pg-{next(iter(case['running']))}")
+    ]
+    found = kai_fates(objects, objects, now=None)
+    n = case["running"][next(iter(case["running"]))].get("pods", 1)
+    assert n == 1
+    assert found.why_incomplete == "1 running pod names a pod group that the snapshot lacks"
