@@ -124,9 +124,9 @@ def _held(field: str, changes: Sequence[Change], every: tuple[str, ...]) -> Iter
     clusters_of: dict[str, list[str]] = defaultdict(list)
     for cluster, amounts in by_cluster.items():
         ends = [(c.fact.field[-1], c.after if c.before is None else c.before) for c in without_repeated_total(amounts)]
-        text = ", ".join(
-            amount(resource, end) for resource, end in ends if end or (end is not None and field != "guaranteed")
-        )
+        # A queue without a guarantee has none; an override that states zero takes one away.
+        shows_zero = field != "guaranteed" or amounts[0].fact.kind != QUEUE
+        text = ", ".join(amount(resource, end) for resource, end in ends if end or (end is not None and shows_zero))
         if text:
             clusters_of[text].append(cluster)
     for text, clusters in clusters_of.items():
