@@ -103,7 +103,7 @@ def compare_objects(
         Side(sides[1].name, as_of),
         differences(former[0], changed[0]),
         (TargetChanges("/".join(place), identity.engine.value, changes),) if changes else () if is_exact else None,
-        "" if is_exact else "an export has fields that the API server sets (apportion drift compares them)",
+        "" if is_exact else "an export has fields that the API server sets; use apportion drift instead",
         tuple(dict.fromkeys((*former[1], *changed[1]))),
     )
 
@@ -163,7 +163,9 @@ def _identity(
     folders = [folder for name in names for folder, where in clusters_below(str(name)).items() if where == place]
     engines = {entry.name for folder in folders for entry in Path(folder).iterdir()} & (READERS.keys() - {"native"})
     if len(engines) > 1 or not folders:
-        raise click.UsageError("the engine of two exports is unknown: compare each with a policy or a rendered tree")
+        raise click.UsageError(
+            "the engine cannot be determined from two exports: compare each with a policy or a rendered tree"
+        )
     engine = Engine(next(iter(engines), "native"))
     versions = TRAITS[engine.value].versions
     return PolicyIdentity("objects", *place, engine, minor_text(versions.newest or versions.oldest)), ()

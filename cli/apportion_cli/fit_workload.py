@@ -127,7 +127,7 @@ def _named_queue(
     found = ids.get(names[0]) or ids.get(names[0].rpartition(".")[2])
     if found is None:
         raise click.UsageError(
-            f"{manifest['kind']} {name_of(manifest)} names queue {names[0]}, which the policy does not have here; "
+            f"{manifest['kind']} {name_of(manifest)} names queue {names[0]}, but the policy has no such queue for it; "
             f"{alternatives(sorted(ids))}"
         )
     return found

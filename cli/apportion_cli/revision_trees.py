@@ -55,8 +55,8 @@ def _write(root: Path, commit: str, folder: Path) -> None:
     total = sum(int(fields[3]) for fields, _ in files)
     if len(files) > _MAX_FILES or total > _MAX_BYTES:
         raise PreconditionError(
-            f"revision {commit[:12]} has {len(files):,} files of {total // 1024**2} MiB together, more than "
-            f"{_MAX_FILES:,} files or {_MAX_BYTES // 1024**2} MiB",
+            f"revision {commit[:12]} has {len(files):,} files, {total // 1024**2} MiB in total; the limits are "
+            f"{_MAX_FILES:,} files and {_MAX_BYTES // 1024**2} MiB",
             hint="check it out manually and pass its directory",
         )
     # Links last: nothing is written through one.

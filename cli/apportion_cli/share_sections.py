@@ -80,7 +80,7 @@ def _check_peer(graph: PolicyGraph, queue: str, peer: str) -> None:
         return
     if peer in graph.nodes:
         instead = f"; its siblings are {', '.join(siblings)}" if siblings else "; it has none"
-        raise click.UsageError(f"{peer} is no sibling of {queue}{instead}")
+        raise click.UsageError(f"{peer} is not a sibling of {queue}{instead}")
     close = get_close_matches(peer, siblings, n=1)
     raise click.UsageError(f"there is no queue {peer}" + (f"; did you mean {close[0]}?" if close else ""))
 

@@ -32,7 +32,7 @@ VERBS: Mapping[str, Verb] = dict(
         _verb(_CHECK, "diff", "Compare two policies, given as revisions or paths."),
         _verb(_CHECK, "review", "Review a policy change: its effects, evicted workloads and required approvals."),
         _verb(_CHECK, "codeowners", "Write a CODEOWNERS file from the owners of a policy."),
-        _verb(_CHECK, "simulate", "Simulate a policy under a workload, or one scheduling cycle of a snapshot."),
+        _verb(_CHECK, "simulate", "Simulate a workload under a policy, or one scheduling cycle on a snapshot."),
         _verb(_CHECK, "fit", "Decide whether a workload would start: where, when, and what would let it start."),
         (
             "compile",

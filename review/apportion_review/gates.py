@@ -8,7 +8,7 @@ from enum import Enum
 
 from apportion_review.diff_report import DiffReport
 from apportion_review.fates.records import Fate, WorkloadFate
-from apportion_review.review import Approval, ClusterReview, Gate
+from apportion_review.review import ALL, Approval, ClusterReview, Gate
 from apportion_review.unknown_clusters import clusters_text, unknown_clusters
 
 _LOST = (Fate.EVICTED, Fate.ON_DEMAND)
@@ -106,8 +106,8 @@ def gates(
         found.append(_harm(thresholds.fail_on, diff, clusters, approvals, unknown))
     if thresholds.requires_approvals:
         missing = [approval.owner for approval in approvals if not approval.is_given]
-        text = f"missing: {', '.join(missing)}" if missing else "all given"
-        found.append(Gate("--require-approvals", "all", text, bool(missing)))
+        text = f"no approval from {', '.join(missing)}" if missing else "all owners have approved"
+        found.append(Gate("--require-approvals", ALL, text, bool(missing)))
     return tuple(found)
 
 

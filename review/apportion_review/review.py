@@ -150,6 +150,10 @@ class Approval:
     is_given: bool = False
 
 
+ALL = "all"
+"""The threshold of `--require-approvals`: every owner must have approved."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """A threshold that the user set, and what was found: exit 11 if any has failed.
@@ -165,6 +169,11 @@ class Gate:
     threshold: str
     found: str
     has_failed: bool
+
+    @property
+    def label(self) -> str:
+        """`--max-evictions 0`; without the threshold `all`, which is not a value of the option."""
+        return self.name if self.threshold == ALL else f"{self.name} {self.threshold}"
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def simulate(
         return run_scenario(choice, load, as_of=as_of, outputs=outputs, against=other)
     if policy is not None or not snapshots or formats & _OF_SCENARIOS or against is not None:
         raise click.UsageError(
-            "pass --scenario FILE or --trace FORMAT:FILE to simulate a policy, or --cycle SNAPSHOT for one cycle (text, json, yaml)"
+            "pass --scenario FILE or --trace FORMAT:FILE to simulate a policy, or --cycle SNAPSHOT to simulate one cycle (-o text, json or yaml)"
         )
     from apportion_cli.delivery import deliver
     from apportion_runtime.core.cycle import cycle

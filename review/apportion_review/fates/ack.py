@@ -32,7 +32,7 @@ class _Side:
     def __init__(self, objects: Sequence[Manifest]) -> None:
         trees = [*of_group(objects, ElasticQuotaTree.group, "ElasticQuotaTree")]
         if len(trees) != 1:
-            raise ValueError(f"there are {len(trees)} ElasticQuotaTrees, and ACK reads one")
+            raise ValueError(f"there are {len(trees)} ElasticQuotaTrees, but ACK requires exactly one")
         self._tree: Tree = read_tree(trees[0])
         self._shown = self._tree.shown()
         self._classes = classes_of(objects)

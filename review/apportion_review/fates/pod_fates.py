@@ -130,7 +130,7 @@ class Classes:
     def notes(self) -> tuple[str, ...]:
         """Return what is assumed of priorities."""
         if self.highest is None:
-            return ("No PriorityClass is among the objects: any priority is assumed to be possible.",)
+            return ("The objects include no PriorityClass: any priority is assumed to be possible.",)
         return (_ASSUMED_CLASSES,)
 
 

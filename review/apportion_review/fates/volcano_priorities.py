@@ -15,7 +15,7 @@ from apportion_compiler.plain_objects import Manifest, integer, name_of, text
 from apportion_review.fates.workloads import of_group
 
 _SYSTEM_CLASSES = "system-"
-_ANY = "No PriorityClass is among the objects: any priority is assumed to be possible."
+_ANY = "The objects include no PriorityClass: any priority is assumed to be possible."
 _ASSUMED = (
     "Future jobs are assumed to have a priority of the listed classes; system-cluster-critical and "
     "system-node-critical are not taken into account."

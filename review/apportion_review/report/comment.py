@@ -161,7 +161,7 @@ def _facts(review: Review) -> Iterator[str]:
     failed = [gate for gate in review.gates if gate.has_failed]
     passed = len(review.gates) - len(failed)
     if review.gates:
-        shown = [f"❌ {code(f'{gate.name} {gate.threshold}')}: {prose(gate.found)}" for gate in failed[:_MAX_GATES]]
+        shown = [f"❌ {code(gate.label)}: {prose(gate.found)}" for gate in failed[:_MAX_GATES]]
         shown += [f"{len(failed) - _MAX_GATES} more failed"] if len(failed) > _MAX_GATES else []
         shown += [f"{passed} passed"] if passed else []
         yield f"**Gates:** {'; '.join(shown)}<br>"

@@ -120,7 +120,7 @@ def _rollout(review: Review) -> Fold | None:
 
 
 def _step(number: int, step: RolloutStep) -> str:
-    drains = f"drain first: {prose('; '.join(step.drains))}; then " if step.drains else ""
+    drains = f"drain {prose('; '.join(step.drains))}; then " if step.drains else ""
     actions = "; ".join(step.actions[:12]) + (f" and {len(step.actions) - 12} more" if len(step.actions) > 12 else "")
     return f"{number}. {drains}{prose(actions)}"
 

@@ -10,6 +10,7 @@ from apportion_policy.resources import GPU
 from apportion_review.fates.records import Fate, Workload, WorkloadFate
 from apportion_review.fates.workloads import UNKNOWN_MODEL
 from apportion_review.review import ClusterReview
+from apportion_review.shares.division_records import THOUSANDTHS
 from apportion_review.shares.records import Demand, QueueAmounts, ShareChange
 from apportion_review.wording import amount, bare
 
@@ -52,13 +53,17 @@ def added(workloads: Iterable[Workload]) -> Mapping[str, int]:
 
 
 def gpus_text(gpus: Mapping[str, int]) -> str:
-    """Return `16 H100, 0.5 GPU`; `0` without any."""
+    """Return `16 H100, 2 GPUs`; `0` without any."""
     shown = [
-        f"{gpu_text(held)} {'GPU' if model == UNKNOWN_MODEL else model.upper()}"
+        f"{gpu_text(held)} {_unnamed(held) if model == UNKNOWN_MODEL else model.upper()}"
         for model, held in sorted(gpus.items())
         if held
     ]
     return ", ".join(shown) or "0"
+
+
+def _unnamed(held: int) -> str:
+    return "GPU" if held == THOUSANDTHS else "GPUs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ def share_columns(rows: Sequence[QuotaRow]) -> tuple[tuple[str, Callable[[QuotaR
     """Return the heading and the cell of each column of shares that any of the rows has."""
     columns: tuple[tuple[str, Callable[[QuotaRow], str]], ...] = (
         ("fair share", lambda row: row.share),
-        ("fair share, snapshot", lambda row: row.snapshot_share),
+        ("snapshot fair share", lambda row: row.snapshot_share),
     )
     return tuple((heading, cell) for heading, cell in columns if any(cell(row) != "-" for row in rows))
 

@@ -103,9 +103,8 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
     if cluster.rollout is not None and cluster.rollout.steps:
         yield f"  rollout: {count(len(cluster.rollout.steps), 'update')}"
         for number, step in enumerate(cluster.rollout.steps, 1):
-            for drain in step.drains:
-                yield from _wrapped(f"{number}. drain first: {drain}", "    ", width)
-            yield from _wrapped(f"{number}. {listed(step.actions, 6)}", "    ", width)
+            drains = f"drain {'; '.join(step.drains)}; then " if step.drains else ""
+            yield from _wrapped(f"{number}. {drains}{listed(step.actions, 6)}", "    ", width)
         for warning in cluster.rollout.warnings:
             yield from _wrapped(f"warning: {warning}", "    ", width)
 
@@ -144,6 +143,4 @@ def _approvals(review: Review, width: int) -> Iterator[str]:
 
 def _gates(review: Review, width: int) -> Iterator[str]:
     for gate in review.gates:
-        yield from _wrapped(
-            f"{'failed' if gate.has_failed else 'passed'}: {gate.name} {gate.threshold}: {gate.found}", "  ", width
-        )
+        yield from _wrapped(f"{'failed' if gate.has_failed else 'passed'}: {gate.label}: {gate.found}", "  ", width)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from apportion_compiler.diagnostics.diagnostic import Severity
-from apportion_review.facts import QUEUE
+from apportion_review.facts import ORGANISATION, QUEUE
 from apportion_review.fates.records import Fate
 from apportion_review.review import ClusterReview, Review
 from apportion_review.unknown_clusters import changed_clusters, clusters_text, unknown_clusters
@@ -130,9 +130,23 @@ def _unknown(review: Review) -> Iterable[str]:
 def _losses(review: Review) -> Iterable[str]:
     n = len({s.name for s in review.diff.statements if s.kind == QUEUE})
     quotas = f"quotas of {count(n, 'queue')} change" if n else ""
-    owners = f"{count(len(review.approvals), 'owner')} must approve" if review.approvals else ""
-    if quotas or owners:
-        yield ", and ".join(part for part in (quotas, owners) if part)
+    owners = count(len(review.approvals), "owner") if review.approvals else ""
+    if quotas:
+        yield f"{quotas}, and {owners} must approve" if owners else quotas
+    elif owners:
+        kinds = sorted({s.kind for s in review.diff.statements if not s.is_derived})
+        subject = f" for changes to {_joined([_plural(kind) for kind in kinds])}" if kinds else ""
+        yield f"approval needed from {owners}{subject}"
+
+
+def _plural(kind: str) -> str:
+    if kind == ORGANISATION:
+        return f"the {kind}"
+    return kind if kind.endswith("rules") else f"{kind}es" if kind.endswith("s") else f"{kind}s"
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _harmless(review: Review) -> str:

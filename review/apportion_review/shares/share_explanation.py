@@ -106,7 +106,7 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
     elif division.left <= 0 and not division.rounds:
         yield "  no surplus: the guarantees take everything"
     elif not claim.numbers["weight"]:
-        yield "  nothing of the surplus: its over-quota weight is 0"
+        yield "  none of the surplus: its over-quota weight is 0"
 
 
 def _given(division: Division, name: str, phase: str, made: Round | None = None) -> Number:

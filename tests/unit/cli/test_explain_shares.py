@@ -110,7 +110,7 @@ def test_a_queue_with_queues_below_it_names_them(explained: Run) -> None:
     ("peer", "says"),
     [
         ("speach", "there is no queue speach; did you mean speech?"),
-        ("serving", "serving is no sibling of vision; its siblings are speech"),
+        ("serving", "serving is not a sibling of vision; its siblings are speech"),
     ],
 )
 def test_a_peer_that_is_no_sibling_is_refused(explained: Run, peer: str, says: str) -> None:

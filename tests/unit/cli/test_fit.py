@@ -173,7 +173,7 @@ def _with(asked: dict[str, Any], **labels: str) -> dict[str, Any]:
             _with(job("train", "vision", 1, 8), **{"kai.scheduler/queue": "nlp"}),
             (),
             2,
-            "names queue nlp, which the policy does not have here; choose one of research, speech or vision",
+            "names queue nlp, but the policy has no such queue for it; choose one of research, speech or vision",
         ),
         (
             _with(job("train", "vision", 1, 8), **{"kai.scheduler/queue": "research"}),

@@ -125,7 +125,7 @@ def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) ->
     assert given == [10, 10]
     told = run("review", "main", "--require-approvals", "@acme/speech", *NOW)
     assert told.code == 11
-    assert "failed: --require-approvals all: missing: @acme/vision" in told.out
+    assert "failed: --require-approvals: no approval from @acme/vision" in told.out
 
 
 def test_equal_policies(run: Run, repository: Path) -> None:
@@ -225,4 +225,4 @@ def test_shares_of_a_report_are_verified(repository: Path, run: Run) -> None:
     report.write_text(json.dumps(document))
     refused = run("review", "--check-shares", "report.json")
     assert refused.code == 1
-    assert "step 1, queue speech: amount is 13.0, but follows as 12.0." in refused.out
+    assert "step 1, queue speech: amount is 13.0, but the inputs give 12.0." in refused.out
