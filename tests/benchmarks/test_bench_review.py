@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from tests.unit.review.kueue_objects import objects_of
+from tests.unit.review import kai_objects, kueue_objects
 
 from apportion_cli.exit_codes import ExitCode
 
@@ -19,39 +19,47 @@ from .process import run
 pytestmark = pytest.mark.bench
 
 APPORTION = [str(Path(sys.executable).with_name("apportion"))]
-KUEUE = (("kueue", "kueue", "0.18.3"),)
+ENGINES = {"kueue": "0.18.3", "kai": "0.17.0"}
 ROUNDS = 3
 WALL_S = 5
 LOAD_WALL_S = 60
 
 
-def _snapshot(file: Path, queues: list[str], n_workloads: int) -> None:
-    """Write admitted Workloads of one GPU each, spread over the queues, and one in twenty that waits."""
+def _snapshot(file: Path, engine: str, queues: list[str], n_workloads: int) -> None:
+    """Write running workloads of one GPU each, spread over the queues, and one in twenty that waits."""
     names = [(f"job-{n}", {"queue": queues[n % len(queues)], "gpus": 1}) for n in range(n_workloads * 21 // 20)]
     cluster = {
+        "nodes": n_workloads // 8,
         "queues": {queue: {} for queue in queues},
         "running": dict(names[:n_workloads]),
         "pending": dict(names[n_workloads:]),
     }
-    text = json.dumps({"items": list(objects_of(cluster))})
+    if engine == "kai":
+        file.write_text(json.dumps({"items": list(kai_objects.objects_of({**cluster, "queues": {}}))}))
+        return
+    text = json.dumps({"items": list(kueue_objects.objects_of(cluster))})
     file.write_text(text.replace('"nvidia.com/gpu": "h100"', '"nvidia.com/gpu": "pool-00"'))
 
 
-def test_review_of_500_queues_and_5000_workloads(tmp_path: Path, bench_size: BenchSize) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_review_of_500_queues_and_5000_workloads(tmp_path: Path, engine: str, bench_size: BenchSize) -> None:
     """Every limit changes, so that every running workload is evaluated on both sides."""
+    clusters = ((engine, engine, ENGINES[engine]),)
     leaves, n_workloads = (480, 5_000) if bench_size.judged else (48, 500)
-    base = write_organisation(tmp_path / "base", departments=leaves // 24, leaves=leaves, pools=10, clusters=KUEUE)
-    head = write_organisation(tmp_path / "head", departments=leaves // 24, leaves=leaves, pools=10, clusters=KUEUE)
+    base = write_organisation(tmp_path / "base", departments=leaves // 24, leaves=leaves, pools=10, clusters=clusters)
+    head = write_organisation(tmp_path / "head", departments=leaves // 24, leaves=leaves, pools=10, clusters=clusters)
     head.write_text(head.read_text().replace("gpu=8)", "gpu=7)"))
     queues = [f"team-{department:04d}-{number:02d}" for department in range(leaves // 24) for number in range(24)]
-    _snapshot(tmp_path / "cluster.json", queues, n_workloads)
+    _snapshot(tmp_path / "cluster.json", engine, queues, n_workloads)
     review = [*APPORTION, "review", str(base), str(head), "-o", "md"]
     with_snapshot = [*review, "--snapshot", str(tmp_path / "cluster.json")]
     for command in (review, with_snapshot):
         assert run(command).returncode == ExitCode.CHANGES
     without, wall = (median(run(command).wall_s for _ in range(ROUNDS)) for command in (review, with_snapshot))
-    print(f"\nreview of {leaves + leaves // 24} queues: {without:.2f} s")
-    print(f"review of {leaves + leaves // 24} queues, {n_workloads} running workloads: {wall:.2f} s (at most {WALL_S})")
+    print(f"\n{engine}: review of {leaves + leaves // 24} queues: {without:.2f} s")
+    print(
+        f"{engine}: review of {leaves + leaves // 24} queues, {n_workloads} running workloads: {wall:.2f} s (at most {WALL_S})"
+    )
     if bench_size.judged:
         assert wall <= WALL_S
 

@@ -13,6 +13,8 @@ from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation, has_errors
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 
+_SCALARS = frozenset((str, int, float, bool, type(None)))
+
 
 def kai_shards(objects: Sequence[Manifest], now: float | None) -> Iterator[tuple[str | None, Snapshot, Settings]]:
     """Yield the part of the cluster of each SchedulingShard, with its label's value; all of it without shards.
@@ -41,6 +43,9 @@ def _plain(value: Any) -> Any:
 
 
 def _is_plain(value: object) -> bool:
+    # Scalars are most of an object, and a check against `Mapping` is slow.
+    if type(value) in _SCALARS:
+        return True
     if type(value) is dict:
         return all(map(_is_plain, value.values()))
     return all(map(_is_plain, value)) if type(value) is list else not isinstance(value, Mapping | tuple | list)

@@ -109,7 +109,7 @@ def test_a_queue_with_queues_below_it_names_them(explained: Run) -> None:
 @pytest.mark.parametrize(
     ("peer", "says"),
     [
-        ("speach", "there is no queue speach; did you mean speech?"),
+        ("speec", "there is no queue speec; did you mean speech?"),
         ("serving", "serving is not a sibling of vision; its siblings are speech"),
     ],
 )
