@@ -90,7 +90,7 @@ PAGES: Mapping[str, Page] = {
         "sed 's/vision/speech/g; s/VISION/SPEECH/; s/gpu=16/gpu=8/' quotas/teams/vision.py >quotas/teams/speech.py\n"
     ),
     "docs/install.md": Page(
-        setup='cp -r "$REPOSITORY"/{pyproject.toml,README.md,CHANGELOG.md,LICENSE,locks,docs,policy,compiler,runtime,review,cli} .\n'
+        setup='cp -r "$REPOSITORY"/{pyproject.toml,README.md,CHANGELOG.md,LICENSE,locks,docs,api,policy,compiler,runtime,review,cli} .\n'
         'mkdir -p "$HOME/.local/share/bash-completion/completions"; export PATH="$HOME/.local/bin:$PATH"\n',
         programs={"make": MAKE, "docker": DOCKER, "pip": SUCCEED},
     ),

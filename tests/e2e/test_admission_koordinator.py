@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
     "class-of-another-team": (_pod("alpha", priority_class="serving"), "is not allowed in namespace alpha"),
     "class-that-is-not-preemptible-without-a-word": (
         _pod("beta", priority_class="serving"),
-        "is missing: serving needs false",
+        "is missing: class serving requires false",
     ),
     "protection-against-the-class": (
         _pod("alpha", PROTECTED, priority_class="batch"),

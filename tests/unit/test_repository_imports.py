@@ -78,7 +78,7 @@ BREACHES = {
         "import apportion_compiler.engines.kai.emit",
     ),
     "engine-parts": (
-        "compiler/apportion_compiler/engines/kai/names.py",
+        "compiler/apportion_compiler/engines/kai/traits.py",
         "import apportion_compiler.engines.kai.reader",
     ),
     "compiler-reaches-nothing": ("compiler/apportion_compiler/compile.py", "import kubernetes"),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 if __name__ == "__main__":
     # Behind everything else: of use only where the package is run from a checkout that is not installed.
-    sys.path.append(str(Path(__file__).parents[2]))
+    packages = Path(__file__).parents[2]
+    sys.path += [str(packages), str(packages.with_name("api"))]
     from apportion_policy.evaluation.startup import close_inherited, defer_package_metadata
 
     close_inherited(int(sys.argv[1]), int(sys.argv[2]))
