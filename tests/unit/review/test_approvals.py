@@ -90,7 +90,7 @@ ROWS = [row("a", Fate.EVICTED), row("b", Fate.ON_DEMAND), row("c", Fate.STUCK), 
         (Thresholds(max_lost_gpu_s=16 * 1_000 * 4_440), "19.8 GPU-hours", False),
         (Thresholds(max_lost_gpu_s=16 * 1_000 * 4_440 - 1), "19.8 GPU-hours", True),
         (Thresholds(fail_on=FailOn.DESTRUCTIVE), "3 running workloads", True),
-        (Thresholds(requires_approvals=True), "missing: @acme/vision-leads", True),
+        (Thresholds(requires_approvals=True), "no approval from @acme/vision-leads", True),
     ],
 )
 def test_gate_over_running_work(thresholds: Thresholds, found: str, *, has_failed: bool, tmp_path: Path) -> None:
