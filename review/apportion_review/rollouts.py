@@ -15,7 +15,6 @@ from apportion_review.policy_side import PolicySide
 from apportion_review.review import Rollout, RolloutStep
 
 _VERBS = {"make": "create", "change": "change", "delete": "delete"}
-_LOST = (Fate.EVICTED, Fate.ON_DEMAND, Fate.STUCK)
 _DRAINED = {Fate.STUCK: "that cannot be evicted", Fate.UNKNOWN: "with an unknown fate"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.plain_objects import Manifest
+from apportion_compiler.plain_objects import Manifest, text
 from apportion_review.fit.clusters import ObservedCluster
 from apportion_review.fit.probe import Probe, Submission, run
 from apportion_review.fit.records import Ending, Start
@@ -70,7 +70,7 @@ def _suffice(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Ite
 
 def _candidates(cluster: Cluster, workload: Manifest) -> list[int]:
     """Return running workloads, those of the same namespace first, the largest of them first."""
-    namespace = str((workload.get("metadata") or {}).get("namespace") or "")  # type: ignore[attr-defined]
+    namespace = text(workload, "metadata", "namespace") or ""
     facts = cluster.cluster_state.history.workloads
     running = [
         number
