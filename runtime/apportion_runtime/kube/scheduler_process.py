@@ -9,6 +9,7 @@ from threading import Event
 
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.lease import DURATION_S, Leadership
 from apportion_runtime.kube.object_cache import ObjectCache
@@ -62,7 +63,8 @@ def run(
     counters.is_ready = True
     say("initial list of the cluster complete")
     try:
-        _run_cycles(cache, options, leadership, counters, say=say, ended=ended)
+        with collected_between_cycles() as collect:
+            _run_cycles(cache, options, leadership, counters, say=say, ended=ended, collect=collect)
     finally:
         cache.stop()
         if leadership is not None and counters.is_leader:
@@ -77,6 +79,7 @@ def _run_cycles(
     *,
     say: Callable[[str], None],
     ended: Event,
+    collect: Callable[[], None],
 ) -> None:
     renewed = last_cycle = 0.0
     while not ended.is_set():
@@ -97,6 +100,8 @@ def _run_cycles(
         except (Refused, Unreachable) as failed:
             say(f"cycle failed: {failed}")
             continue
+        finally:
+            collect()
         counters.cycles += 1
         counters.bound += len(result.bound)
         counters.evicted += len(result.evicted)

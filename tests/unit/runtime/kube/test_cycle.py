@@ -11,7 +11,8 @@ from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.scheduler import run_cycle
 
-NOW = 1_763_712_000.0
+from .api_server import merged
+from .objects import NOW, TRAIN, TREE, node, pod
 
 
 class Memory:
@@ -39,7 +40,7 @@ class Memory:
         return made
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        made = _merged(self.held[kind, namespace, name], patch)
+        made = merged(self.held[kind, namespace, name], patch)
         self.held[kind, namespace, name] = made
         return made
 
@@ -62,59 +63,6 @@ class Memory:
     @staticmethod
     def _key(manifest: Manifest) -> tuple[str, str, str]:
         return manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
-
-
-def _merged(before: Manifest, patch: Manifest) -> dict[str, Any]:
-    made = dict(before)
-    for key, value in patch.items():
-        made[key] = _merged(made.get(key, {}), value) if isinstance(value, dict) else value
-    return made
-
-
-def node(name: str, gpus: int) -> dict[str, Any]:
-    amounts = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": str(gpus), "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {}},
-        "spec": {},
-        "status": {"allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
-    }
-
-
-def queue(name: str, parent: str | None, quota: int, limit: int = -1) -> dict[str, Any]:
-    gpu = {"quota": quota, "limit": limit, "overQuotaWeight": 1}
-    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    spec: dict[str, Any] = {"resources": {"gpu": gpu, "cpu": free, "memory": free}}
-    if parent:
-        spec["parentQueue"] = parent
-    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
-
-
-def pod(name: str, queue_: str, gpus: int, *, on: str | None = None, **annotations: str) -> dict[str, Any]:
-    container = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": str(gpus)}}}
-    spec: dict[str, Any] = {"schedulerName": "kai-scheduler", "containers": [container]}
-    metadata = {
-        "name": name,
-        "namespace": "team",
-        "uid": f"uid-{name}",
-        "labels": {"kai.scheduler/queue": queue_, "priorityClassName": "train"},
-        "annotations": dict(annotations),
-        "creationTimestamp": "2025-11-21T07:00:00Z",
-    }
-    if on:
-        spec["nodeName"] = on
-    status = {"phase": "Running" if on else "Pending"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
-
-
-TRAIN = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "train"},
-    "value": 50,
-}
-TREE = (queue("all", None, 4), queue("nlp", "all", 2), queue("vision", "all", 2, 2))
 
 
 def test_pods_are_grouped_and_bound_within_their_queues_limit() -> None:

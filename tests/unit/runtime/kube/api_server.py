@@ -1,0 +1,260 @@
+"""An API server in this process: lists, watches, writes with versions, bindings and evictions. It decides nothing else."""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from kubernetes.client import Configuration
+
+from apportion_runtime.kube.connection import Connection
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A response other than success."""
+
+    status: int
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request as the server received it; `path` has no query."""
+
+    method: str
+    path: str
+    body: Any
+
+
+class ApiServer:
+    """Objects by path, as `/api/v1/namespaces/team/pods/a`, and everything that happened to them.
+
+    `answer` may reject a request before it has an effect.
+    """
+
+    def __init__(self) -> None:
+        self.held: dict[str, Object] = {}
+        self.sent: list[Sent] = []
+        self.answer: Callable[[Sent], Rejection | None] = lambda sent: None
+        self.version = 0
+        self.is_closed = False
+        self._history: list[tuple[int, str, str, Object]] = []
+        self.changed = threading.Condition()
+
+    def put(self, path: str, made: Object, event: str = "ADDED") -> Object:
+        """Store an object, and have watches report it."""
+        with self.changed:
+            self.version += 1
+            metadata = {"uid": f"uid-{self.version}", **made["metadata"], "resourceVersion": str(self.version)}
+            made = {**made, "metadata": metadata}
+            self.held[path] = made
+            self._record(path, event, made)
+        return made
+
+    def remove(self, path: str) -> None:
+        """Delete an object."""
+        with self.changed:
+            self.version += 1
+            self._record(path, "DELETED", self.held.pop(path))
+
+    def add(self, *objects: Object) -> None:
+        """Store objects of the kinds that the scheduler reads."""
+        for one in objects:
+            self.put(path_of(one), copy.deepcopy(one))
+
+    def pod(self, name: str, namespace: str = "team") -> Object:
+        """Return a pod as it is stored."""
+        return self.held[f"/api/v1/namespaces/{namespace}/pods/{name}"]
+
+    def written(self, method: str, ending: str) -> list[Sent]:
+        """Return the requests with a method, and a path with an ending."""
+        return [one for one in self.sent if one.method == method and one.path.endswith(ending)]
+
+    def events(self, plural: str, after: int) -> Iterator[tuple[int, str, Object]]:
+        """Yield the events of a kind, as they come, until the server closes."""
+        at = 0
+        while True:
+            with self.changed:
+                while len(self._history) == at and not self.is_closed:
+                    self.changed.wait()
+                if self.is_closed:
+                    return
+                fresh, at = self._history[at:], len(self._history)
+            for version, path, event, made in fresh:
+                if version > after and _plural(path) == plural:
+                    yield version, event, made
+
+    def close(self) -> None:
+        """End all watches."""
+        with self.changed:
+            self.is_closed = True
+            self.changed.notify_all()
+
+    def forget_history(self) -> None:
+        """Drop the requests, and the events that every watch has seen."""
+        with self.changed:
+            self.sent.clear()
+            self._history = [(0, "", "", {})] * len(self._history)
+
+    def _record(self, path: str, event: str, made: Object) -> None:
+        self._history.append((self.version, path, event, made))
+        self.changed.notify_all()
+
+    def handle(self, sent: Sent) -> tuple[int, Mapping[str, str], Object]:
+        """Carry out a request other than a watch."""
+        with self.changed:
+            self.sent.append(sent)
+        rejected = self.answer(sent)
+        if rejected is not None:
+            return rejected.status, dict(rejected.headers), {"message": rejected.message}
+        with self.changed:
+            return self._handle(sent)
+
+    def _handle(self, sent: Sent) -> tuple[int, Mapping[str, str], Object]:
+        parent, _, last = sent.path.rpartition("/")
+        match sent.method:
+            case "GET" if sent.path in self.held:
+                return 200, {}, self.held[sent.path]
+            case "GET" if last.endswith("s") and not parent.endswith("s"):
+                named = [made for path, made in self.held.items() if _plural(path) == last]
+                return 200, {}, {"items": named, "metadata": {"resourceVersion": str(self.version)}}
+            case "POST" if last in ("binding", "eviction"):
+                return self._act(parent, last, sent.body)
+            case "POST":
+                path = f"{sent.path}/{sent.body['metadata']['name']}"
+                if path in self.held:
+                    return 409, {}, {"message": "already exists"}
+                return 201, {}, self.put(path, sent.body)
+        path = parent if last == "status" else sent.path
+        held = self.held.get(path)
+        if held is None:
+            return 404, {}, {"message": f"{last} not found"}
+        if sent.method == "DELETE":
+            self.remove(path)
+            return 200, {}, held
+        version = sent.body["metadata"].get("resourceVersion") if "metadata" in sent.body else None
+        if version not in (None, held["metadata"]["resourceVersion"]):
+            return 409, {}, {"message": "the object has been modified"}
+        made = sent.body if sent.method == "PUT" else merged(held, sent.body)
+        return 200, {}, self.put(path, made, "MODIFIED")
+
+    def _act(self, path: str, action: str, body: Object) -> tuple[int, Mapping[str, str], Object]:
+        pod = self.held.get(path)
+        if pod is None:
+            return 404, {}, {"message": "pod not found"}
+        uid = body["metadata"].get("uid") or body.get("deleteOptions", {}).get("preconditions", {}).get("uid")
+        if uid not in (None, pod["metadata"]["uid"]):
+            return 409, {}, {"message": "the uid of the pod is another"}
+        if action == "eviction":
+            self.remove(path)
+        elif pod["spec"].get("nodeName"):
+            return 409, {}, {"message": "the pod is already assigned to a node"}
+        else:
+            self.put(path, {**pod, "spec": {**pod["spec"], "nodeName": body["target"]["name"]}}, "MODIFIED")
+        return 201, {}, {"status": "Success"}
+
+
+def _plural(path: str) -> str:
+    return path.rsplit("/", 2)[-2] if path else ""
+
+
+def path_of(made: Object) -> str:
+    """Return the path of an object."""
+    plural = {"PriorityClass": "priorityclasses", "Topology": "topologies"}.get(
+        made["kind"], made["kind"].lower() + "s"
+    )
+    root = f"/apis/{made['apiVersion']}" if "/" in made["apiVersion"] else f"/api/{made['apiVersion']}"
+    namespace = made["metadata"].get("namespace")
+    return f"{root}{f'/namespaces/{namespace}' if namespace else ''}/{plural}/{made['metadata']['name']}"
+
+
+def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
+    """Return an object after a patch: null removes, conditions are merged by type."""
+    made = dict(before)
+    for key, value in patch.items():
+        if value is None:
+            made.pop(key, None)
+        elif key == "conditions":
+            fresh = {one["type"]: one for one in (*made.get(key, ()), *value)}
+            made[key] = list(fresh.values())
+        else:
+            made[key] = merged(made.get(key) or {}, value) if isinstance(value, dict) else value
+    return made
+
+
+def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def _respond(self) -> None:
+            url = urlsplit(self.path)
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            query = parse_qs(url.query)
+            if "watch" in query:
+                self._watch(url.path.rpartition("/")[2], int(query["resourceVersion"][0]))
+                return
+            status, headers, document = server.handle(Sent(self.command, url.path, body))
+            data = json.dumps(document).encode()
+            lines = [f"HTTP/1.1 {status} X", "Content-Type: application/json", f"Content-Length: {len(data)}"]
+            lines += [f"{key}: {value}" for key, value in headers.items()]
+            self.wfile.write("\r\n".join((*lines, "", "")).encode() + data)
+
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _respond  # noqa: N815 - the names of the base class.
+
+        def _watch(self, plural: str, after: int) -> None:
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for _, event, made in server.events(plural, after):
+                line = json.dumps({"type": event, "object": made}).encode() + b"\n"
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+            self.wfile.write(b"0\r\n\r\n")
+            self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    return Handler
+
+
+class _Threads(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that disconnects is not an error."""
+
+
+@contextmanager
+def running(server: ApiServer) -> Iterator[Connection]:
+    """Serve on loopback while the block runs, and yield a connection to it."""
+    http = _Threads(("127.0.0.1", 0), _handler(server))
+    thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield connection_to(http.server_port)
+    finally:
+        server.close()
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+def connection_to(port: int) -> Connection:
+    """Return a connection to a port on loopback."""
+    configuration = Configuration()
+    configuration.host = f"http://127.0.0.1:{port}"
+    return Connection(configuration)
