@@ -1,4 +1,4 @@
-"""The end of a message about an unknown name: the names to choose from."""
+"""The tail of a message about an unknown name: the valid names to choose from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SHOWN = 8
 
 
 def alternatives(known: Iterable[str]) -> str:
-    """Return an imperative: `choose one of dev or prod`, `choose prod`; `none is defined` if nothing is known."""
+    """Return an imperative, such as `choose one of dev or prod`; `none is defined` if there are no valid names."""
     names = list(known)
     if len(names) < 2:
         return f"choose {names[0]}" if names else "none is defined"

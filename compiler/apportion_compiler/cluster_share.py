@@ -1,4 +1,4 @@
-"""How a cluster's `share` scales the amounts of a policy, and back: what to write so that a cluster has an amount."""
+"""Scaling of a policy's amounts by a cluster's `share`, and its inverse: the amount to declare."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MEBIBYTE = 2**20
 
 
 def share_of(amount: Amount, share: Fraction, resource: str, *, round_up: bool) -> Amount:
-    """Return the share of an amount, rounded to whole units: devices where it is written in whole devices."""
+    """Return the share of an amount, rounded to whole units: devices if it is declared in whole devices."""
     if isinstance(amount, Unlimited):
         return amount
     unit = _DEVICE if is_gpu(resource) and amount % _DEVICE == 0 else 1
@@ -22,12 +22,12 @@ def share_of(amount: Amount, share: Fraction, resource: str, *, round_up: bool) 
 
 
 def is_gpu(resource: str) -> bool:
-    """Tell whether a resource counts GPUs, of one model or of any."""
+    """Return whether a resource counts GPUs, of one model or of any."""
     return resource == GPU or resource.startswith(f"{GPU}/")
 
 
 def guarantee_at_least(amount: int, share: Fraction, resource: str) -> int:
-    """Return the smallest guarantee to write of which the share, rounded down, is at least an amount."""
+    """Return the smallest declared guarantee whose share, rounded down, is at least an amount."""
     if share == 1:
         return amount
     unit = _written_unit(resource)
@@ -36,7 +36,7 @@ def guarantee_at_least(amount: int, share: Fraction, resource: str) -> int:
 
 
 def guarantee_at_most(amount: int, share: Fraction, resource: str) -> int:
-    """Return the largest guarantee to write of which the share, rounded down, is at most an amount."""
+    """Return the largest declared guarantee whose share, rounded down, is at most an amount."""
     if share == 1:
         return amount
     unit = _written_unit(resource)
@@ -46,14 +46,14 @@ def guarantee_at_most(amount: int, share: Fraction, resource: str) -> int:
 
 
 def rounding(resource: str, held: Mapping[str, Amount], share: Fraction) -> int:
-    """Return by how much the share of a total of GPUs may stay below it: by a device for each model it is rounded by."""
+    """Return the rounding error of the share of a total of GPUs: at most one device for each model."""
     if share == 1 or resource != GPU:
         return 0
     return _DEVICE * sum(1 for other in held if other != GPU and is_gpu(other))
 
 
 def written_text(resource: str, written: int, share: Fraction, cluster: str) -> str:
-    """Return an amount to write with what a cluster has of it: `20 H100, of which prod/hall has 15 H100`."""
+    """Return an amount to declare with its value on a cluster: `20 H100, of which prod/hall has 15 H100`."""
     if share == 1:
         return amount_text(resource, written)
     there = amount_text(resource, share_of(written, share, resource, round_up=False))

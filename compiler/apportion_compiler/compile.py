@@ -1,6 +1,7 @@
-"""The whole pipeline as one readable function. Read this first.
+"""The compiler's pipeline. Start reading here.
 
-Errors of one phase stop the next, never the rest of their own: an author sees every fault of a phase at once.
+Errors of one phase stop the next phase, not the rest of their own, so that an author sees all faults of a phase at
+once.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A policy's findings and, where its structure is sound, its graph and the program of each cluster.
+    """The findings of a policy and, if its structure is valid, its graph and the program of each cluster.
 
     `programs` is keyed by the name of the cluster's scope, such as `prod/gpu-1`.
     """
@@ -41,7 +42,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One cluster of one environment, and the backend that writes for it."""
+    """One cluster of one environment, and the backend that emits for it."""
 
     environment: str
     cluster: str
@@ -55,7 +56,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What was made for each target, and every finding. Empty outputs beside errors."""
+    """The output of each target, and every finding. Outputs are empty if there are errors."""
 
     programs: Mapping[Target, Program]
     outputs: Mapping[Target, Output]
@@ -63,9 +64,9 @@ class Compilation:
 
 
 def check_policy(policy: Policy, as_of: date) -> CheckResult:
-    """Return every finding about a policy on a date, evaluated by its own rules of severity and waivers.
+    """Return the findings of a policy on a date, with its severities and waivers applied.
 
-    What the engine of each cluster cannot express is among them: nothing is found later, when the policy is emitted.
+    They include features that the engine of a cluster does not support: emitting a policy reports no further findings.
     """
     severities = severity_policy(policy, as_of)
     declarations = declare(policy)
@@ -86,14 +87,13 @@ def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> 
     """Check a policy and emit it for the targets given.
 
     A pure function of its arguments: the same input gives the same output, byte for byte once written. Findings that
-    exist only on clusters of no target, or that only an engine left out of the targets has, are left out and stop
-    nothing.
+    exist only on clusters or engines outside the targets are omitted and do not stop emission.
     """
     return compile_checked(check_policy(policy, as_of), targets)
 
 
 def compile_checked(checked: CheckResult, targets: tuple[Target, ...]) -> Compilation:
-    """Emit a policy that is checked already. See `compile_policy`."""
+    """Emit a policy that has been checked. See `compile_policy`."""
     diagnostics = tuple(d for d in checked.diagnostics if _concerns(d, targets, checked.programs))
     if checked.graph is None or has_errors(diagnostics):
         return Compilation({}, {}, diagnostics)
@@ -103,7 +103,7 @@ def compile_checked(checked: CheckResult, targets: tuple[Target, ...]) -> Compil
 
 
 def in_environments(diagnostics: Iterable[Diagnostic], environments: Collection[str]) -> tuple[Diagnostic, ...]:
-    """Return the findings about the policy as written and about the clusters of these environments; all if none."""
+    """Return the findings for the policy as written and for clusters of the environments; all if none are given."""
     return tuple(
         d for d in diagnostics if not environments or d.scope is None or d.scope.partition("/")[0] in environments
     )
@@ -113,6 +113,6 @@ def _concerns(diagnostic: Diagnostic, targets: tuple[Target, ...], programs: Map
     scope = diagnostic.scope
     if scope is None:
         return True
-    # Some findings are about a whole environment.
+    # Some findings apply to a whole environment.
     backends = {target.backend for target in targets if scope in (target.scope, target.environment)}
     return programs[scope].engine in backends if diagnostic.code in REFUSALS else bool(backends)

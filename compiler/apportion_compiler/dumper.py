@@ -1,8 +1,8 @@
 """Plain data as YAML through PyYAML's emitter: the bytes of `CSafeDumper` without anchors, in a third of the time.
 
-A dumper builds a node for each value, looks for shared ones to anchor, and matches each scalar against every implicit
-resolver. Manifests need no anchors, which would tie objects together that are applied one by one, and they repeat the
-same few scalars: so events are made directly, and a scalar's event is made once.
+A dumper builds a node for each value, searches for shared values to anchor, and matches each scalar against every
+implicit resolver. Manifests need no anchors, because objects are applied one by one, and they repeat the same few
+scalars: so events are emitted directly, and cached for each scalar.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def _append(events: list[yaml.Event], value: Any) -> None:
             _append(events, item)
         events.append(_SEQ_END)
     else:
-        # The type is part of the key because True, 1 and 1.0 are one key otherwise, as 0.0 and -0.0 are but for their text.
+        # The type is part of the key because True, 1 and 1.0 are equal, as are 0.0 and -0.0, which have different
+        # texts.
         key = (kind, repr(value) if kind is float else value)
         known = _scalars.get(key)
         events.append(known if known is not None else _scalar(key, value))
@@ -66,7 +67,7 @@ def _scalar(key: tuple[type, Any], value: Any) -> yaml.ScalarEvent:
     node: Any = SafeRepresenter().represent_data(value)
     plain = _resolver.resolve(yaml.ScalarNode, node.value, (True, False))
     quoted = _resolver.resolve(yaml.ScalarNode, node.value, (False, True))
-    # Files inside of objects, such as a ConfigMap's, are read and reviewed by people.
+    # Embedded files, such as those of a ConfigMap, are read and reviewed by people.
     style = "|" if key[0] is str and "\n" in value else node.style
     event = yaml.ScalarEvent(None, node.tag, (node.tag == plain, node.tag == quoted), node.value, style=style)
     if len(_scalars) < _MAX_KNOWN:

@@ -1,7 +1,7 @@
 """Configuration that a ConfigMap holds as YAML.
 
-Anybody may have written it, so whatever is wrong with it is a `ValueError`: syntax, a number of five thousand digits,
-a date that is none, lists within lists without end.
+The text is untrusted, so every fault is a `ValueError`: syntax, a number of five thousand digits, an invalid date,
+excessive nesting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def yaml_value(written: str) -> object:
-    """Return what a YAML text says. Raises `ValueError`."""
+    """Parse a YAML text. Raises `ValueError`."""
     if line_nested_too_deeply(written) is not None:
         raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
     try:

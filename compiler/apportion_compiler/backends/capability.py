@@ -75,10 +75,10 @@ Capability = Native | Lowered | Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A file of the output that configures the engine: until it is applied, its features are not what the table says.
+    """A generated file that configures the engine, and on which features in the table depend.
 
-    The API server takes the objects without it, so nothing of the cluster shows that it is missing. `applied` goes on
-    from the file's name; `why` says what the engine does otherwise.
+    The API server accepts the objects without it, so the cluster does not show that it is missing. `applied` continues
+    the file's name; `why` describes what the engine does without it.
     """
 
     file: str
@@ -109,10 +109,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What one policy asks beyond the bounds of a feature that the engine otherwise has, such as a tree too deep.
+    """A value in a policy that exceeds a limit of a supported feature, such as a tree that is too deep.
 
-    `message` continues "<backend> does not support"; `code` and `hint` are those of `Unsupported`. `bound_is_a_setting`
-    says that an operator can move the bound, so that the finding is a warning whatever its rule.
+    `message` continues "<backend> does not support"; `code` and `hint` are those of `Unsupported`. If
+    `bound_is_a_setting`, an operator can change the limit, and the finding is a warning regardless of its rule.
     """
 
     code: str
@@ -130,10 +130,9 @@ def nothing_refused(program: Program) -> Iterator[Refusal]:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A target: its name, its table, its function, what of a single policy it refuses beyond the table, and which of
-    its files the table relies on.
+    """A target of emission: name, capabilities, emit function, further refusals, and files on which the table depends.
 
-    Versions are among the traits of its engine.
+    Supported versions are in the engine's traits.
     """
 
     name: str

@@ -35,7 +35,7 @@ def condition_table(backends: Collection[Backend]) -> str:
 
 
 def with_table(page: str, table: str) -> str:
-    """Return a page with the table between its two markers written anew.
+    """Return a page with the table between its two markers regenerated.
 
     Raises:
         ValueError: If the page lacks a marker.
@@ -48,7 +48,7 @@ def with_table(page: str, table: str) -> str:
 
 
 def with_capability_table(page: str, backend: Backend) -> str:
-    """Return a backend's page with its table written anew. Raises `ValueError` if the page lacks a marker."""
+    """Return a backend's page with its table regenerated. Raises `ValueError` if the page lacks a marker."""
     return with_table(page, capability_table(backend))
 
 

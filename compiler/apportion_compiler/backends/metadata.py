@@ -1,7 +1,7 @@
 """The metadata of emitted objects: their manager, queue and owner.
 
-The author's line goes with an object in memory only. Written to the cluster it would change with every comment above
-the declaration; `compile -o json` reports it instead.
+The author's line is kept in memory only. On the cluster, it would change with every comment added above the
+declaration; `compile -o json` reports it instead.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ MANAGER = "apportion"
 ENVIRONMENT_LABEL = f"{GROUP}/environment"
 QUEUE_ID_LABEL = f"{GROUP}/queue-id"
 TOP_QUEUE_LABEL = f"{GROUP}/top-queue"
-"""The top-level queue above an object's queue: the tree of files has one file for each."""
+"""The top-level ancestor of an object's queue; the rendered tree has one file for each."""
 OWNER_ANNOTATION = f"{GROUP}/owner"
 
 
 class Metadata(dict[str, object]):
-    """Metadata of an object, with the declaration that it comes from; the source is no part of the mapping."""
+    """Metadata of an object, with its declaration; the source is not part of the mapping."""
 
     __slots__ = ("source",)
 
@@ -33,7 +33,7 @@ class Metadata(dict[str, object]):
 
 
 def source_of(manifest: Mapping[str, object]) -> SourceLocation | None:
-    """Return the declaration that an emitted object comes from; None for an object of another origin."""
+    """Return the declaration that an emitted object is generated from; None for any other object."""
     found = manifest.get("metadata")
     return found.source if isinstance(found, Metadata) else None
 
@@ -51,10 +51,10 @@ def metadata(
     """Return an object's metadata.
 
     Args:
-        program: The cluster it is for.
+        program: The cluster.
         name: The name of the object.
-        source: The declaration it comes from. For what no author wrote, such as the default priority classes, the
-            cluster that wants it stands in.
+        source: The declaration that it is generated from; the cluster, if there is none, as for the default priority
+            classes.
         namespace: The namespace of a namespaced object.
         queue: The queue it belongs to; its own labels and its owner are added.
         labels: Further labels.

@@ -15,7 +15,7 @@ FAMILIES: Mapping[str, frozenset[str]] = {
     "priority-classes": frozenset(("PriorityClass",)),
     "quotas": frozenset(("ResourceQuota", "LimitRange")),
 }
-"""Kinds by the word of `Cluster.managed_elsewhere`."""
+"""Kinds by their name in `Cluster.managed_elsewhere`."""
 
 
 def managed(output: Output, program: Program) -> Output:

@@ -1,7 +1,7 @@
 """The partitions of a cluster by GPU model, and the names of the queues in each.
 
-An engine that counts GPUs without their model gets one part for each model and a queue object in each of them.
-Workloads then choose the model by the queue they name, so these names are part of what a namespace may say.
+An engine that does not distinguish GPU models gets a partition for each model, with a queue object in each. Workloads
+choose the model by their queue name, so these names are among the queue names allowed in a namespace.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from apportion_compiler.ir.program import NodePool, Program, Queue
 from apportion_compiler.kubernetes_names import dotless_name, object_name
 
 QueueNames = Mapping[str, str]
-"""The name of each queue's object in one part, by the queue's id."""
+"""The name of each queue's object in one partition, by the queue's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A part of a cluster: the node pools of one GPU model, or, where `model` is None, all others."""
+    """A partition of a cluster: the node pools of one GPU model; if `model` is None, all others."""
 
     model: str | None
     pools: tuple[NodePool, ...]
 
 
 def partitions_of(program: Program) -> tuple[Partition, ...]:
-    """Return the part without a model, then one for each model that quotas must tell apart."""
+    """Return the partition without a model, then one for each model with a separate quota."""
     models = counted_models(program) if TRAITS[program.engine].divided_by_model else ()
     by_model: dict[str | None, list[NodePool]] = {None: [], **{model: [] for model in models}}
     for pool in program.pools:
@@ -36,10 +36,10 @@ def partitions_of(program: Program) -> tuple[Partition, ...]:
 
 
 def queue_names(program: Program, partitions: Sequence[Partition]) -> tuple[QueueNames, ...]:
-    """Return, for each part, the names of the queues that have an object there.
+    """Return, for each partition, the names of its queue objects.
 
-    A name is the queue's id, and `<id>-<model>` in the part of a model; where another queue has that very name, the
-    part's gains a digest.
+    A name is the queue's id, and `<id>-<model>` in the partition of a model, with a digest appended if another queue
+    has that name.
     """
     names: list[QueueNames] = []
     taken: set[str] = set()
@@ -51,7 +51,7 @@ def queue_names(program: Program, partitions: Sequence[Partition]) -> tuple[Queu
 
 
 def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
-    """Return the names that work of each leaf may give for its queue, by the queue's id."""
+    """Return the queue names that workloads of each leaf may use, by the queue's id."""
     names = queue_names(program, partitions_of(program))
     leaves = [queue for queue in program.queues if queue.is_leaf]
     if (root := TRAITS[program.engine].path_root) is not None:
@@ -67,24 +67,24 @@ def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
 def leaf_queue_name(program: Program, queue: Queue) -> str | None:
     """Return the name by which a workload of a leaf names its queue; None for an inner queue.
 
-    On a cluster that is divided by GPU model it is the queue for work that asks for no counted model.
+    On a cluster that is partitioned by GPU model, this is the queue of workloads that request no counted model.
     """
     names = workload_queue_names(program).get(queue.id)
     return names[0] if names else None
 
 
 def default_names(program: Program, queue: Queue) -> tuple[str, ...]:
-    """Return the names that the engine gives to work of a queue's namespaces that names no queue."""
+    """Return the queue that the engine assigns to workloads without one in the queue's namespaces."""
     name = TRAITS[program.engine].default_queue_name
     return () if name is None or not queue.default else (name,)
 
 
 def _held(program: Program, partition: Partition) -> list[str]:
-    """Return the ids of the queues in a part: all where no model is meant, else those that may use a pool of it."""
+    """Return the ids of the queues in a partition: all if it has no model, else those that may use a pool of it."""
     if partition.model is None or not partition.pools:
         return [queue.id for queue in program.queues]
     pools = {pool.id for pool in partition.pools}
-    # A queue without its parents would be dropped, so whoever is in a part brings its ancestors.
+    # A queue without its parents would be dropped, so a partition includes the ancestors of its queues.
     held = {id_ for queue in program.queues if not pools.isdisjoint(queue.pools) for id_ in queue.path}
     return [queue.id for queue in program.queues if queue.id in held]
 
@@ -93,7 +93,7 @@ def _name(id_: str, model: str | None, taken: set[str], engine: str) -> str:
     if model is None:
         traits = TRAITS[engine]
         name = dotless_name if traits.dotless_names else object_name
-        # No identity that fits holds a slash, so this form always carries the digest.
+        # An identity with a slash never fits, so this form always has the digest.
         return name(f"{id_}/" if id_ in traits.reserved_queue_names else id_)
     plain = object_name(f"{id_}-{model}")
     return object_name(f"{id_}/{model}") if plain in taken else plain

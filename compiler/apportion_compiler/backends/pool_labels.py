@@ -1,7 +1,7 @@
 """The labels of a pool's nodes, for node pools, which set them, and for engines, which select by them.
 
-Of the labels that a provider sets by itself, those are listed whose values follow from the policy: the machine type, the
-GPU, and the name that a node pool gets on GKE. A zone or a level of a topology does not, or not for every node.
+Includes the labels set by the provider whose values follow from the policy: the machine type, the GPU, and the name of
+a node pool on GKE. Zones and topology levels do not, or not for every node.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from apportion_policy.providers import Ack, Eks, Gke, Karpenter
 
 
 def node_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
-    """Return the labels of a pool's nodes: those that are declared or set, and those of the provider."""
+    """Return the labels of a pool's nodes: those declared or set, and those of the provider."""
     return {**declared_labels(program, pool), **provider_labels(pool)}
 
 
 def declared_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
-    """Return the author's labels of a pool's nodes, and over them those that engines select by.
+    """Return the author's labels of a pool's nodes, overridden by those that engines select by.
 
-    Of a pool that GKE makes for each request nobody sets labels: what is returned are those that GKE sets.
+    No labels can be set on pools that GKE creates for each request; for those, return the labels that GKE sets.
     """
     if is_made_on_request(pool):
         return pool_selector(pool)
@@ -42,9 +42,9 @@ def declared_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
 
 
 def provider_labels(pool: NodePool) -> Mapping[str, str]:
-    """Return what the provider sets on every node of a pool, as far as the policy decides the value.
+    """Return the labels that the provider sets on every node of a pool, if the policy determines the value.
 
-    Lingjun nodes of ACK, and nodes of a pool that GKE makes on request, may have another machine type than the pool.
+    Lingjun nodes of ACK, and nodes that GKE creates on request, may have a machine type other than the pool's.
     """
     name: str | None = None
     match pool.settings:
@@ -61,12 +61,12 @@ def provider_labels(pool: NodePool) -> Mapping[str, str]:
         case _:
             return {}
     known = {key: gpu, GKE_NODE_POOL_LABEL: name, INSTANCE_TYPE_LABEL: pool.machine_type if has_type else None}
-    # Providers have no names that are no label value; what else an author writes is none of theirs.
+    # Provider names are always valid label values, so the author's value is not one of them.
     return {key: value for key, value in known.items() if value is not None and is_label_value(value)}
 
 
 def set_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
-    """Return what of a pool's labels is set when its nodes are made: the provider's and Kubernetes' own are not."""
+    """Return the labels of a pool that node creation sets, without those of the provider and Kubernetes."""
     return {
         key: value
         for key, value in declared_labels(program, pool).items()
@@ -75,7 +75,7 @@ def set_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
 
 
 def pool_selector(pool: NodePool) -> Mapping[str, str]:
-    """Return the one label that all nodes of a pool carry, and no others."""
+    """Return the label that exactly the nodes of a pool have."""
     if is_made_on_request(pool):
         accelerator = gke_accelerator(pool)
         return {} if accelerator is None else {GKE_ACCELERATOR_LABEL: accelerator}
@@ -83,24 +83,24 @@ def pool_selector(pool: NodePool) -> Mapping[str, str]:
 
 
 def gpu_model_labels(pool: NodePool) -> Mapping[str, str]:
-    """Return the label of the pool's GPU model, none where it has no GPUs."""
+    """Return the label of the pool's GPU model; empty for a pool without GPUs."""
     return {} if pool.gpu_model is None else {GPU_MODEL_LABEL: label_value(pool.gpu_model)}
 
 
 def is_made_on_request(pool: NodePool) -> bool:
-    """Tell whether GKE makes node pools for it by itself (node auto-provisioning)."""
+    """Return whether GKE creates the node pools by node auto-provisioning."""
     return isinstance(pool.settings, Gke) and pool.settings.node_auto_provisioning
 
 
 def gke_accelerator(pool: NodePool) -> str | None:
-    """Return GKE's word for a pool's GPUs: the author's, else that of the machine type; None where neither says it."""
+    """Return GKE's name for a pool's GPUs: the author's, else that of the machine type; None if neither is known."""
     machine = None if pool.machine_type is None else gke_machine(pool.machine_type)
     known = None if machine is None else machine.accelerator
     return (pool.accelerator_name or known) if pool.n_gpus else None
 
 
 def _karpenter_gpu(pool: NodePool) -> str | None:
-    """Return EC2's name of a pool's GPUs: that of the machine type, else the one that the NodePool requires."""
+    """Return EC2's name for a pool's GPUs: that of the machine type, else the name that the NodePool requires."""
     if not pool.n_gpus:
         return None
     if pool.machine_type is None:

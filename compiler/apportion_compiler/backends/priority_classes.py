@@ -1,7 +1,6 @@
 """PriorityClass (scheduling.k8s.io/v1), which all engines read.
 
-`value` and `preemptionPolicy` are immutable in Kubernetes: to change one, give the class another name, or delete
-and create it.
+`value` and `preemptionPolicy` are immutable in Kubernetes: to change one, rename the class, or delete and recreate it.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from apportion_compiler.kubernetes_names import object_name
 PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 
 _KUBERNETES_OWN = "system-"
-"""Such names stand for the classes that every cluster has from the start: AP402 refuses to declare them."""
+"""Prefix of the built-in classes of every cluster, which AP402 does not allow to be declared."""
 
 
 def classes_to_make(program: Program) -> tuple[PriorityClass, ...]:
-    """Return the classes of a program without Kubernetes' own, which a policy may name and nobody writes."""
+    """Return the classes of a program to emit: all except Kubernetes' built-in ones, which a policy may name."""
     return tuple(cls for cls in program.priority_classes if not cls.name.startswith(_KUBERNETES_OWN))
 
 
@@ -33,7 +32,7 @@ def priority_class(
     *,
     annotations: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Return the manifest of a class, with the fields that the API server would store, so that none shows as drift."""
+    """Return the manifest of a class with the fields that the API server stores, so that none appears as drift."""
     manifest: Manifest = {
         "apiVersion": PRIORITY_CLASS_API,
         "kind": "PriorityClass",

@@ -1,8 +1,8 @@
-"""Guarantees and limits as integers on every queue, for quota trees that cannot represent an unlimited amount.
+"""Guarantees and limits as integers for every queue, for quota trees that cannot represent unlimited amounts.
 
-ACK's ElasticQuotaTree and Koordinator's ElasticQuota want a number for each resource on every node, the same resources
-all along, and a parent that holds what its children hold. What the policy leaves open becomes the parent's number, and
-above all queues the cluster's size; where the pools do not say that, a number larger than any cluster.
+ACK's ElasticQuotaTree and Koordinator's ElasticQuota require a number for the same resources on every node, and a
+parent that covers its children. An amount that the policy does not set becomes that of the parent; at the root, the
+size of the cluster, or a number larger than any cluster if the pools do not determine the size.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ _WHOLE_GPU = 1000
 _GPU_MODEL = f"{GPU}/"
 
 MAX_NUMBER = (2**63 - 1) // 5
-"""Largest number that is safe: Koordinator's own bound against overflow (pkg/scheduler/apis/config/v1/defaults.go)."""
+"""Largest safe number: Koordinator's own limit against overflow (pkg/scheduler/apis/config/v1/defaults.go)."""
 
 _LARGEST = {CPU: 10**7 * 1000, MEMORY: 16 * 2**50, GPU: 10**10 * _WHOLE_GPU}
 _LARGEST_COUNT = 10**10
-"""More than any cluster has, and at least 2^31 in the unit that kube-queue counts, which it takes for no bound: ten
-million cores, 16 PiB, 10^10 devices. Five hundred of them still fit in 64 bits."""
+"""More than any cluster has: ten million cores, 16 PiB, 10^10 devices. At least 2^31 in kube-queue's unit, which it
+treats as unlimited. Five hundred of them still fit in 64 bits.
+"""
 
 AmountOf = Callable[[Queue, str], Amount]
 
@@ -34,8 +35,8 @@ AmountOf = Callable[[Queue, str], Amount]
 class QuotaTree:
     """Numbers in the IR's base units, by queue and resource.
 
-    `total` is what is above all queues. `stand_ins` names, for each queue, the resources of which it was promised
-    UNLIMITED, so that the number stands for that.
+    `total` is the amount of the root. `stand_ins` has, for each queue, the resources whose number represents an
+    UNLIMITED guarantee.
     """
 
     total: Mapping[str, int]
@@ -45,13 +46,13 @@ class QuotaTree:
 
 
 def quota_tree(queues: Sequence[Queue], sizes: Mapping[str, int], promised: AmountOf, bound: AmountOf) -> QuotaTree:
-    """Return the numbers of a tree; a policy that checks accept keeps every amount that it declares.
+    """Return the numbers of a tree; every amount declared in a policy that passes the checks is kept.
 
     Args:
-        queues: In tree order; a parent that is not among them counts as none.
-        sizes: Of each resource to write, the number that stands above all queues unless they need a larger one.
+        queues: In tree order; a parent that is not among them is ignored.
+        sizes: For each resource to write, the number of the root unless the queues need a larger one.
         promised: A queue's guarantee.
-        bound: A queue's own limit; UNLIMITED where it has none.
+        bound: A queue's own limit; UNLIMITED if it has none.
     """
     made = {resource: _of_resource(queues, resource, size, promised, bound) for resource, size in sizes.items()}
     return QuotaTree(
@@ -93,7 +94,7 @@ def _of_resource(queues: Sequence[Queue], resource: str, size: int, promised: Am
 
     minimum: dict[str | None, int] = {None: total}
     maximum: dict[str | None, int] = {None: total}
-    # What a parent has beyond its children's needs goes to those of them that are promised everything.
+    # The remainder of a parent goes to the children with an UNLIMITED guarantee.
     rest: dict[str | None, int] = {None: total - needed[None]}
     for queue in queues:
         id_, parent = queue.id, parents[queue.id]
@@ -113,12 +114,12 @@ def _of_resource(queues: Sequence[Queue], resource: str, size: int, promised: Am
 def beyond_numbers(
     program: Program, totals: Sequence[Mapping[str, int]], *, by_model: bool = False
 ) -> Iterator[Refusal]:
-    """Yield refusals of amounts that no tree of numbers holds.
+    """Yield refusals of amounts that a tree of numbers cannot represent.
 
     Args:
         program: The cluster.
-        totals: What is above all queues, of each tree.
-        by_model: Whether each GPU model has a tree of its own.
+        totals: The amounts of the root, of each tree.
+        by_model: Whether each GPU model has a separate tree.
     """
     for queue, resource in _promised_everything_twice(program.queues, by_model=by_model):
         yield _refusal(
@@ -129,7 +130,8 @@ def beyond_numbers(
         )
     for queue in program.queues:
         for resource, amount in queue.guaranteed.items():
-            # An inner queue's part of a GPU is its children's, or rounds off nothing that anybody can use.
+            # An inner queue's fraction of a GPU is that of its children, or rounds off an amount that no workload can
+            # use.
             if queue.is_leaf and _counts_gpus(resource) and amount != whole_gpus(amount):
                 yield _refusal(
                     queue,
@@ -149,12 +151,12 @@ def beyond_numbers(
 
 
 def _promised_everything_twice(queues: Sequence[Queue], *, by_model: bool) -> Iterator[tuple[Queue, str]]:
-    """Yield, with the resource, queues that are promised UNLIMITED beside a sibling that is too."""
+    """Yield, with the resource, queues with an UNLIMITED guarantee whose sibling has one too."""
     seen: set[tuple[str | None, str]] = set()
     for queue in queues:
         names_models = any(resource.startswith(_GPU_MODEL) for resource in queue.guaranteed)
         for resource, amount in queue.guaranteed.items():
-            # Everything of one model makes everything of the total.
+            # An UNLIMITED guarantee of one model makes the total UNLIMITED.
             other = (resource == GPU and names_models) if by_model else resource.startswith(_GPU_MODEL)
             if isinstance(amount, Unlimited) and not other:
                 if (queue.parent, resource) in seen:
@@ -167,9 +169,9 @@ def _refusal(queue: Queue, message: str, hint: str) -> Refusal:
 
 
 def managed_resources(program: Program) -> tuple[str, ...]:
-    """Return the resources that the policy speaks of, GPUs as one: cpu, memory, gpu, then others by name.
+    """Return the resources that the policy declares, with GPUs as one: cpu, memory, gpu, then others by name.
 
-    What it does not speak of is left out everywhere, so that nothing bounds it.
+    Other resources are omitted everywhere, so that they are unlimited.
     """
     declared_resources = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
     common = [r for r in (CPU, MEMORY, GPU) if r not in program.unmanaged]
@@ -179,33 +181,33 @@ def managed_resources(program: Program) -> tuple[str, ...]:
 def cluster_sizes(
     program: Program, resources: Sequence[str], pools: Sequence[NodePool] | None = None
 ) -> dict[str, int]:
-    """Return what the cluster has of each resource at its largest, and where its pools do not say, more than any has."""
+    """Return the maximum size of the cluster by resource; more than any cluster has if pools do not determine it."""
     return {resource: _size(program.pools if pools is None else pools, resource) for resource in resources}
 
 
 def declared_amount(amounts: Mapping[str, Amount], resource: str) -> Amount | None:
-    """Return a declared amount, of GPUs the whole ones; None where nothing is declared.
+    """Return a declared amount, with GPUs rounded down to whole ones; None if not declared.
 
-    The engines count whole devices: of two and a half GPUs they would count three.
+    The engines count whole devices, and would count two and a half GPUs as three.
     """
     amount = amounts.get(resource)
     return amount if resource != GPU or amount is None else whole_gpus(amount)
 
 
 def guaranteed_amount(queue: Queue, resource: str) -> Amount:
-    """Return what a queue is guaranteed; 0 where it declares nothing."""
+    """Return a queue's guarantee; 0 if not declared."""
     amount = declared_amount(queue.guaranteed, resource)
     return 0 if amount is None else amount
 
 
 def limit_amount(queue: Queue, resource: str) -> Amount:
-    """Return a queue's limit; unlimited where it declares none."""
+    """Return a queue's limit; unlimited if not declared."""
     amount = declared_amount(queue.limit, resource)
     return UNLIMITED if amount is None else amount
 
 
 def whole_gpus(amount: Amount) -> Amount:
-    """Return an amount of GPUs without what is not a whole one."""
+    """Return an amount of GPUs rounded down to whole ones."""
     return amount if isinstance(amount, Unlimited) else amount - amount % _WHOLE_GPU
 
 
@@ -223,7 +225,7 @@ def quantity_text(resource: str, amount: int) -> str:
 
 
 def stands_for_no_size(resource: str, amount: int) -> bool:
-    """Tell whether a number is the one that is written where a cluster's size is not known."""
+    """Return whether a number is the substitute for an unknown cluster size."""
     return amount == _LARGEST.get(resource, _LARGEST_COUNT)
 
 
@@ -240,7 +242,7 @@ def _size(pools: Sequence[NodePool], resource: str) -> int:
 
 
 def _announced(pool: NodePool) -> int:
-    """Return as how many devices a GPU of the pool is announced: one for each that may use it, or part of it."""
+    """Return the number of devices that a GPU of the pool is reported as: one for each client or MIG slice."""
     match pool.sharing:
         case TimeSlicing(clients=clients) | Mps(clients=clients):
             return clients

@@ -1,4 +1,4 @@
-"""YAML that accompanies an engine's objects: Helm values and configurations, with notes for whoever applies them."""
+"""YAML that accompanies an engine's objects: Helm values and configurations, with notes for the operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDTH = 120
 
 
 class Block(str):
-    """Text that is written line by line, as a block scalar."""
+    """Text that is written as a block scalar."""
 
     __slots__ = ()
 
@@ -30,10 +30,10 @@ _Dumper.add_representer(Block, _represent_block)
 
 
 def yaml_text(value: object) -> str:
-    """Return a value as YAML, its keys in their order."""
+    """Return a value as YAML, keys in their order."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=_WIDTH)
 
 
 def yaml_document(notes: Iterable[str], value: object) -> str:
-    """Return a whole file: the notes as comments, by what it was generated, and the value."""
+    """Return a complete file: the notes as comments, the generator header, and the value."""
     return comment_lines((*notes, GENERATED)) + yaml_text(value)

@@ -1,7 +1,7 @@
-"""Workloads put into their queues: templates of every kind for every engine, and manifests that somebody already has.
+"""Workloads bound to queues: templates of every kind for every engine, and existing manifests.
 
-A backend says what may run; what a workload must carry so that it does run there is written here: `bind.py` is the
-way in. A kind of workload is a module of `kinds`; how an engine is told is the `binding` of its room.
+A backend determines what may run; a binding writes what a workload requires in order to run there. `bind.py` is the
+entry point. Each kind of workload is a module of `kinds`; each engine has a module `binding` in its package.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KINDS: Mapping[str, Kind] = {
     "Pod": Kind("v1", "Pod", pod, _PAUSE),
     "VolcanoJob": Kind(JOB_API, "Job", volcano_job, _SHELL, _SLEEP, engine="volcano"),
 }
-"""Kinds by the name under which one asks for them: the API's, but for Volcano's own Job."""
+"""Kinds by their command-line name: that of the API, except for Volcano's own Job."""
 
 ENGINES: Mapping[str, EngineBinding] = EngineParts(engine_parts("binding", "BINDING"))
 """By the engine's name."""

@@ -1,4 +1,4 @@
-"""The way in: a workload made for a queue, or manifests that somebody has put into one."""
+"""Entry points: bind a new workload, or existing manifests, to a queue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SCHEDULE = "0 2 * * *"
 
 @dataclass(frozen=True, slots=True)
 class BoundWorkload:
-    """Objects in apply order, clauses on what of them could never start, and notes on what nobody chose."""
+    """Objects in apply order, clauses about workloads that can never start, and notes on defaults."""
 
     objects: tuple[Node, ...]
     remarks: tuple[str, ...]
@@ -49,10 +49,10 @@ class BoundWorkload:
 
 
 def bind(program: Program, queue_id: str, kind: str, options: Options) -> tuple[Node, ...]:
-    """Return a workload of a kind that runs in a queue, in apply order.
+    """Return the objects of a workload of a kind in a queue, in apply order.
 
     Raises:
-        BindingError: If the queue cannot hold it as it is asked for.
+        BindingError: If the queue cannot run it as requested.
     """
     return bound(program, queue_id, kind, options).objects
 
@@ -108,12 +108,12 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
 def adopt(
     program: Program, queue_id: str, documents: Sequence[Mapping[str, object]], options: Options
 ) -> BoundWorkload:
-    """Return somebody's manifests with their workloads put into a queue; all else in them stays as it is.
+    """Return existing manifests with their workloads bound to a queue; everything else in them is unchanged.
 
-    Of the options, `namespace`, `gpu_model`, `priority_class` and `provisioning` count.
+    Only the options `namespace`, `gpu_model`, `priority_class` and `provisioning` are used.
 
     Raises:
-        BindingError: If none is a workload, or one cannot run in the queue as it stands.
+        BindingError: If none is a workload, or one of them cannot run in the queue.
     """
     engine = _engine(program)
     queue = leaf(program, queue_id)
@@ -138,7 +138,7 @@ def adopt(
 
 
 def _in_order(value: object) -> object:
-    """Return what was made for a reader: metadata before spec, in each mapping what is short before what is long."""
+    """Return objects ordered for reading: metadata before spec; in each mapping, short values before long ones."""
     if isinstance(value, list):
         return [_in_order(item) for item in value]
     if not isinstance(value, dict):
@@ -150,7 +150,7 @@ def _in_order(value: object) -> object:
 
 
 def _copied(value: object) -> object:
-    """Return a copy in which nothing is shared: two templates may be one anchor of a YAML file."""
+    """Return a deep copy without shared values: two templates may be one anchor of a YAML file."""
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value
@@ -257,7 +257,7 @@ def _binding(
 
 
 def _stated_class(program: Program, manifest: Node) -> str | None:
-    """Return the policy's name of the class that a manifest names, by a pod's field or by a label of its engine."""
+    """Return the policy's name of the class in a manifest, from a pod's field or a label of the engine."""
     named = [text(found(pods.spec, "priorityClassName")) for pods in pod_sets(manifest)]
     labels = mapping(found(manifest, "metadata", "labels"))
     named += [text(labels.get(key)) for key in ("priorityClassName", RAY_PRIORITY_CLASS_LABEL)]

@@ -1,4 +1,4 @@
-"""What an engine is told of a workload's queue, and what an engine's module offers."""
+"""The place of a workload in a queue, and the interface of an engine's `binding` module."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from apportion_compiler.workload_shapes import Node, PodSet
 class Binding:
     """A place in a queue.
 
-    `queue_name` is what a workload writes for the queue, empty where nothing is written; `part` is the GPU model whose
-    part of a divided cluster it is for, `gpu_model` the model that was asked for. `gang` is the name of what starts together, None where the API server makes up a name.
+    `queue_name` is the queue name that a workload sets, empty if it sets none; `part` is the GPU model of its
+    partition, `gpu_model` the requested model. `gang` is the name of the gang, None if the API server generates names.
     """
 
     program: Program
@@ -36,8 +36,8 @@ class Selection:
     """Pods of a workload with their node selector.
 
     Attributes:
-        labels: The labels of the selector that tell pools apart.
-        pools: The pools of the queue that it selects.
+        labels: Labels of the selector that distinguish pools.
+        pools: The selected pools of the queue.
     """
 
     program: Program
@@ -49,7 +49,7 @@ class Selection:
 
 
 Elastic = Callable[[Node, int, int], None]
-"""Writes the least and the greatest number of workers into a workload."""
+"""Sets the minimum and maximum number of workers of a workload."""
 
 
 def _always(_: Workload) -> bool:
@@ -66,23 +66,23 @@ def _nowhere(_: Selection) -> Iterator[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class EngineBinding:
-    """How one engine is told where a workload belongs.
+    """How workloads are bound to queues on one engine.
 
     Attributes:
         name: The engine.
-        workload_queue: The name by which a workload of a leaf names its queue, where the cluster is not divided.
-        bind: From workloads that belong together, which it changes, to all objects to apply, in order.
-        share: Writes thousandths of one GPU into a pod template; None where its queues count whole devices.
-        asks_for_nodes: Whether the engine makes the ProvisioningRequest itself.
-        elastic: By the kinds of which it starts fewer workers than the most: writes both numbers into a workload.
-        scales_ray: Whether it admits Ray's kinds that change the number of their workers.
+        workload_queue: The queue name that a workload of a leaf sets, on a cluster without partitions.
+        bind: Binds workloads that belong together in place, and returns all objects in apply order.
+        share: Sets a fraction of a GPU, in thousandths, in a pod template; None if its queues count whole devices.
+        asks_for_nodes: Whether the engine creates the ProvisioningRequest itself.
+        elastic: For each kind that can start with fewer workers than its maximum, a function that sets both numbers.
+        scales_ray: Whether it admits Ray kinds with autoscaling.
         starts_together: Whether all pods of a workload start together or none does.
-        has_gangs: Whether it can hold the pods of any workload back until they start together.
-        misplaced: Yields what it admits to machines that a node selector does not choose.
-        remarks: Yields what a person should hear of workloads that run otherwise than the policy intends.
+        has_gangs: Whether it can gang-schedule the pods of any workload.
+        misplaced: Yields workloads that it admits to machines outside their node selector.
+        remarks: Yields notes on workloads that run differently than the policy intends.
         unreachable: Yields why it accepts workloads of a queue and never admits them.
         queue_keys: Labels and annotations by which a workload or its pods name their queue; the first one counts.
-        queue_fields: Paths of fields of a workload that name it likewise.
+        queue_fields: Paths of fields of a workload that name the queue.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What of a workload never fits its queue's bounds, whoever else runs: it is accepted, and waits for ever."""
+"""Requests of a workload that never fit the limits of its queue, even if nothing else runs: it stays pending."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _RESOURCES = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """One bound that a workload is over.
+    """A limit that a workload exceeds.
 
     Attributes:
-        clause: What it requests and what it may have: `requests 2 GPUs, and queue vision is limited to 1 GPU`.
-        waits: Whether it never starts; where some of its pods run, and never all at a time, it does.
+        clause: The request and the limit: `requests 2 GPUs, and queue vision is limited to 1 GPU`.
+        waits: Whether it never starts; False if some of its pods can run, but never all at once.
     """
 
     clause: str
@@ -40,9 +40,9 @@ def beyond_bounds(
     *,
     together: bool,
 ) -> Iterator[Excess]:
-    """Yield each bound that workloads together are over; `together` where their pods start together or not at all.
+    """Yield each limit that the sum of workloads exceeds; `together` if their pods are gang-scheduled.
 
-    That is the queue's limit and, for work that may not be preempted, its guarantee on engines that lend such work nothing.
+    Limits are the queue's limit and, for non-preemptible workloads on engines that confine them to it, the guarantee.
     """
     sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
     asked = total(sets)
@@ -65,7 +65,7 @@ def beyond_bounds(
 
 
 def _may_hold(pool: NodePool, model: str | None) -> bool:
-    """Tell whether pods that select a GPU model may run in a pool."""
+    """Return whether pods that select a GPU model may run in a pool."""
     return model is None or pool.gpu_model == model
 
 
@@ -85,7 +85,7 @@ def _beyond_amounts(
 
 
 def beyond_machine(queue: Queue, pools: Sequence[NodePool], asked: Requests) -> Iterator[tuple[str, str]]:
-    """Yield each resource, by Kubernetes' name, of which one pod requests more than any machine of pools has."""
+    """Yield each resource, by its Kubernetes name, of which a pod requests more than any machine of the pools has."""
     machines = [pool.machine for pool in pools]
     for name, amount in asked.items():
         resource = _RESOURCES.get(name, name)
@@ -114,7 +114,7 @@ def _beyond_pools(program: Program, queue: Queue, asked: Requests) -> Iterator[s
 
 
 def _beyond_nodes(program: Program, queue: Queue, pods: PodSet) -> Iterator[str]:
-    """Yield a clause where a gang's pods are too many for whole machines: what is left on each holds none of them."""
+    """Yield a clause if a gang has more pods than fit on the machines, given how many fit on each."""
     asked = pod_requests(pods.spec)
     n_places, per_machine = 0, 0
     for pool in program.pools:

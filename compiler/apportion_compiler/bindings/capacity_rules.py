@@ -1,6 +1,6 @@
-"""Which workloads never start on a cluster that a policy describes: over a limit, a machine or all machines.
+"""Workloads that never start on a cluster: they exceed a limit, a machine or all machines.
 
-The engines' rules look at objects alone; how large machines are, and how many there may be, the policy alone says.
+The engines' rules evaluate objects alone; only the policy has the size and number of machines.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SELECTED_BY = (GPU_MODEL_LABEL, POOL_LABEL, *_OF_PROVIDERS)
 
 
 def capacity_verdicts(program: Program, manifests: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield what would stay pending of workloads in the namespaces of a cluster's queues."""
+    """Yield verdicts for workloads in the namespaces of a cluster's queues that would stay pending."""
     queues = {namespace: queue for queue in program.queues for namespace in queue.namespaces}
     for workload in context_of(program.engine, manifests, ()).workloads:
         queue = queues.get(workload.namespace)
@@ -46,7 +46,7 @@ def capacity_verdicts(program: Program, manifests: Sequence[Manifest]) -> Iterat
             yield from _of_pods(program, queue, workload)
             yield from _of_workload(program, queue, workload)
         except BindingError:
-            # An amount that is not a quantity; the rules on devices and the API server's schema say so.
+            # An invalid quantity is reported by the rules on devices and by the API server's schema.
             continue
 
 
@@ -54,7 +54,8 @@ def _of_another_engine(program: Program, queue: Queue, workload: Workload) -> It
     others = workload.other_engines(program.engine)
     if not others:
         return
-    # Nobody places pods whose scheduler is not there; without it they run, past every quota of the engine.
+    # Pods of a scheduler that is not installed are never placed, and pods without a scheduler name bypass the engine's
+    # quotas.
     effect = Effect.PENDING if workload.names_scheduler_of(others) else Effect.IGNORED
     yield workload.verdict(
         effect, "", "Invalid",
@@ -109,12 +110,12 @@ def _selected(program: Program, pools: Sequence[NodePool], pods: PodSet) -> Iter
 
 
 def _carries(program: Program, pool: NodePool, key: str, value: str) -> bool:
-    # Nodes may carry a provider's label that the policy does not have.
+    # Nodes may have a provider's label that is not in the policy.
     return node_labels(program, pool).get(key, value if key in _OF_PROVIDERS else None) == value
 
 
 def _unmet(program: Program, pools: Sequence[NodePool], pods: PodSet) -> tuple[str, str]:
-    """Return the part of a selector that leaves no pool: by itself, or beside what precedes it."""
+    """Return the part of a selector that no pool matches, alone or in combination with the part before it."""
     remaining = pools
     for key, value in (selector := _selector(pods)):
         if not any(_carries(program, pool, key, value) for pool in pools):
@@ -131,7 +132,7 @@ def _selector(pods: PodSet) -> list[tuple[str, str]]:
 
 
 def _model(program: Program, workload: Workload) -> str | None:
-    """Return the GPU model that all pods with GPUs select; None where they do not select one."""
+    """Return the GPU model that all pods with GPUs select; None if they do not select exactly one."""
     models = {
         text(pods.spec, "nodeSelector", GPU_MODEL_LABEL)
         for pods in workload.sets

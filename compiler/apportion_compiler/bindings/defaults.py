@@ -1,4 +1,4 @@
-"""What a workload is called and how many GPUs its workers get, where that is not said."""
+"""Defaults of a workload: its name, and the GPUs of its workers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WHOLE = 1000
 
 
 def name_of(wanted: str | None, queue: Queue, kind: str, template: Kind, n_workers: int) -> str:
-    """Return the workload's name: the one that is wanted, or the queue's with the kind.
+    """Return the workload's name: the requested one, or the queue's name with the kind.
 
     Raises:
-        BindingError: If it cannot be the name of an object of the kind.
+        BindingError: If it is not a valid name for the kind.
     """
-    # Numbered pods carry the number too.
+    # The name includes the number of a numbered pod.
     bound = template.max_name - (len(f"-{n_workers - 1}") if template.kind == "Pod" and n_workers > 1 else 0)
     if wanted is None:
         name = suggested_name(f"{queue.id}-{kind.lower()}") or kind.lower()
@@ -37,17 +37,17 @@ def name_of(wanted: str | None, queue: Queue, kind: str, template: Kind, n_worke
 
 
 def _cut(queue: str, kind: str, bound: int) -> str:
-    # The digest stays whole, so that queues whose names begin alike do not meet.
+    # The digest is kept complete, so that truncated queue names do not collide.
     digest = object_name(f"{queue}/").rpartition("-")[2]
     head = (suggested_name(queue) or "")[: bound - len(digest) - len(kind) - 2].strip("-")
     return "-".join(part for part in (head, kind, digest) if part)
 
 
 def gpus_of(program: Program, queue: Queue, engine: EngineBinding, options: Options) -> int:
-    """Return thousandths of a GPU for each worker: one GPU where the queue may have any and none were asked for.
+    """Return thousandths of a GPU for each worker: by default one GPU, if the queue may use GPUs.
 
     Raises:
-        BindingError: If it is a part of a GPU that the queue may not share, or the engine not give.
+        BindingError: If it is a fraction of a GPU that the queue may not use or the engine does not support.
     """
     if options.gpus is None:
         limit = effective_limits(program)[queue.id]
@@ -60,10 +60,10 @@ def gpus_of(program: Program, queue: Queue, engine: EngineBinding, options: Opti
 
 
 def refuse_share(queue: Queue, engine: EngineBinding, gpus: int) -> None:
-    """Refuse a part of a GPU where there is none to be had.
+    """Reject a fraction of a GPU if it is not available.
 
     Raises:
-        BindingError: If that is so.
+        BindingError: If the queue or the engine does not support fractions.
     """
     if not gpus % WHOLE:
         return

@@ -1,8 +1,8 @@
-"""Workloads between a least and a greatest number of workers: `bind --min --max`.
+"""Workloads with a minimum and a maximum number of workers: `bind --min --max`.
 
-Ray scales its worker groups itself. Other kinds ask for the most, and their engine starts them with the least: KAI and
-Volcano by the gang's minimum, Kueue by admitting a Job in part. Where neither holds, all start or none, so that a
-least number would be ignored; that is refused.
+Ray scales its worker groups itself. Other kinds request the maximum, and their engine starts them with the minimum: KAI
+and Volcano by the gang's minimum, Kueue by partial admission of a Job. Otherwise all workers start or none; a minimum
+would be ignored, and is rejected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RAY = frozenset({"RayCluster", "RayJob", "RayService"})
 
 
 def workers_at_first(kind: str, engine: EngineBinding, least: int, most: int) -> int:
-    """Return how many workers a template of a kind is made with.
+    """Return the number of workers in the template of a kind.
 
     Raises:
         BindingError: If the numbers are inverted, or the kind cannot start with fewer workers on the engine.
@@ -40,7 +40,7 @@ def workers_at_first(kind: str, engine: EngineBinding, least: int, most: int) ->
 
 
 def make_elastic(workload: Node, kind: str, engine: EngineBinding, least: int, most: int) -> None:
-    """Write the bounds into a workload that was put into its queue."""
+    """Set the bounds in a workload that is bound to its queue."""
     if kind in _RAY:
         for path in (("spec",), ("spec", "rayClusterSpec"), ("spec", "rayClusterConfig")):
             groups = sequence(found(workload, *path, "workerGroupSpecs"))

@@ -1,4 +1,4 @@
-"""Why a workload cannot be put into a queue as it was asked for."""
+"""The reason why a workload cannot be bound to a queue as requested."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from apportion_compiler.errors import ApportionCompilerError
 
 
 class BindingError(ApportionCompilerError):
-    """What was asked for cannot be done: one clause without a full stop that names what to write instead.
+    """A request that cannot be satisfied: one clause without a full stop that names a valid alternative.
 
-    `index` is the manifest's that it is about, where there are several.
+    `index` is the index of the manifest, if there is more than one.
     """
 
     def __init__(self, message: str, index: int | None = None) -> None:

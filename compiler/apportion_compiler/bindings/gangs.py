@@ -1,4 +1,4 @@
-"""Which workloads start whole or not at all: by their engine, their kind, and what makes their pods a gang."""
+"""Whether a workload is gang-scheduled: by engine, kind, and gang settings of its pods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import Work
 
 
 def starts_together(engine: str, workload: Workload) -> bool:
-    """Tell whether all pods of a workload start together or none does."""
+    """Return whether all pods of a workload start together or none does."""
     if workload.is_of("apps") or workload.is_of("", "ReplicationController"):
         return False
     return ENGINES[engine].starts_together(workload)

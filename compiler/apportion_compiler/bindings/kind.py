@@ -1,4 +1,4 @@
-"""A kind of workload that a binding can write: its template, and what stands in for what nobody asked for."""
+"""A kind of workload that a binding can create: its template and defaults."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Kind:
     Attributes:
         api_version: Version of its API.
         kind: Its kind in the API.
-        template: From a workload to its objects; several objects start together.
-        image: Image where none was named.
-        command: What to run where nothing was named; with an image of one's own, what that runs.
-        serves: Whether it runs until it is told to stop.
-        engine: The one engine that knows it; None where all do.
+        template: Returns the objects of a workload; several objects start together.
+        image: Default image.
+        command: Default command, used with the default image only.
+        serves: Whether it runs until stopped.
+        engine: The only engine that supports it; None if all do.
     """
 
     api_version: str
@@ -33,7 +33,7 @@ class Kind:
 
     @property
     def max_name(self) -> int:
-        """Greatest length of a name of this kind."""
+        """Maximum length of a name of this kind."""
         shape = shape_of({"apiVersion": self.api_version, "kind": self.kind})
         assert shape is not None
         return shape.max_name

@@ -1,4 +1,4 @@
-"""What a person should hear of a workload that can run: sizes nobody chose, and nodes that its pods may not fit."""
+"""Notes on a workload that can run: default sizes, and nodes that its pods may not fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 def disproportionate_request(
     program: Program, queue: Queue, model: str | None, *, gpus: int, cpu: int, memory: int
 ) -> Iterator[str]:
-    """Yield a clause where pods get much less of a machine's cpu and memory than of its GPUs, and nobody said so."""
+    """Yield a clause if pods get a much smaller part of a machine's cpu and memory than of its GPUs by default."""
     for pool in program.pools:
         devices = pool.machine.get(GPU)
         if (
@@ -41,7 +41,7 @@ def disproportionate_request(
 
 
 def ignored_anti_affinity(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
-    """Yield a clause where pods that keep away from each other get nodes from queued provisioning."""
+    """Yield a clause if pods with mutual anti-affinity get nodes from queued provisioning."""
     if binding.plan is None or binding.plan.provisioning_class != QUEUED_PROVISIONING_GKE:
         return
     if any(found(pods.spec, "affinity", "podAntiAffinity") for workload in workloads for pods in pod_sets(workload)):

@@ -1,4 +1,4 @@
-"""What one asks for in a workload. What is None is chosen: `defaults.py` and `queue_selection.py` say how."""
+"""Options of a requested workload. `defaults.py` and `queue_selection.py` choose what is None."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ _CRON_FIELDS = (
     (1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
     (0, 6, "sun mon tue wed thu fri sat"),
 )
-"""Of each field the least and the largest number, and words for them."""
+"""The minimum and maximum of each field, and its names."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretKey:
-    """A value of a Secret that the workload's containers get as a variable. The Secret itself is never written."""
+    """A key of a Secret that the workload's containers get as an environment variable.
+
+    The Secret itself is never written.
+    """
 
     name: str
     key: str
@@ -29,7 +32,7 @@ class SecretKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """A workload as it is asked for.
+    """A requested workload.
 
     Attributes:
         name: Its name.
@@ -40,13 +43,13 @@ class Options:
         gpu_model: GPU model of the workers.
         cpu: Millicores for each pod.
         memory: Bytes for each pod.
-        workers: How many workers, which start together or not at all.
-        least: With `most`: how many of them are enough to start, and how many there may be; `workers` is None then.
-        most: See `least`.
+        workers: Number of workers, which start together or not at all.
+        least: Minimum number of workers to start; set together with `most`, and `workers` is then None.
+        most: Maximum number of workers.
         priority_class: Its priority class, one of the queue's.
-        secrets: What its containers are given of Secrets.
-        provisioning: Plan by which its nodes are asked for as a whole.
-        schedule: When a CronJob runs, in cron's form.
+        secrets: Values of Secrets for its containers.
+        provisioning: Plan that provisions its nodes as a whole.
+        schedule: Cron schedule of a CronJob.
     """
 
     name: str | None = None
@@ -67,10 +70,10 @@ class Options:
 
 
 def parse_schedule(text: str) -> str:
-    """Return a schedule in the form that Kubernetes reads (github.com/robfig/cron/v3, ParseStandard).
+    """Return a schedule in the format of Kubernetes (github.com/robfig/cron/v3, ParseStandard).
 
     Raises:
-        ValueError: If it has another form.
+        ValueError: If it is not a valid schedule.
     """
     fields = text.split()
     if not _NAMED_TIMES.fullmatch(text.strip()) and (
@@ -105,10 +108,10 @@ def _cron_number(text: str, words: str) -> int:
 
 
 def parse_secret(text: str) -> SecretKey:
-    """Return what `NAME:KEY` or `NAME:KEY:VARIABLE` asks for; the variable is the key in capitals otherwise.
+    """Parse `NAME:KEY` or `NAME:KEY:VARIABLE`; the variable is by default the key in upper case.
 
     Raises:
-        ValueError: If the text has another form.
+        ValueError: If the text has a different format.
     """
     name, _, rest = text.partition(":")
     key, _, variable = rest.partition(":")

@@ -1,4 +1,4 @@
-"""On which nodes a workload may be: tolerations for its pools' taints, and a selector where not every pool will do."""
+"""Placement of a workload: tolerations for its pools' taints, and a selector if not every pool is suitable."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from apportion_compiler.pool_label_keys import POOL_LABEL
 from apportion_compiler.workload_shapes import Node
 
 _ANY_GPU_TAINT = Taint(GPU_RESOURCE, None, "NoSchedule")
-"""What providers put on GPU nodes, for clusters whose pools the policy does not declare."""
+"""Taints that providers set on GPU nodes, for clusters whose pools are not in the policy."""
 
 
 def placement(
     program: Program, queue: Queue, *, with_gpus: bool, model: str | None, plan: str | None, plans_are_asked: bool
 ) -> Node:
-    """Return the fields of a pod's spec that bring it to the pools that it may use.
+    """Return the fields of a pod's spec that direct it to the pools that it may use.
 
     Args:
         program: The cluster.
         queue: The queue, whose pools count.
-        with_gpus: Whether the pods get GPUs.
-        model: The GPU model that is wanted.
-        plan: The provisioning plan by which nodes are asked for.
-        plans_are_asked: Whether the engine asks for nodes by the pools' plans itself. Where it does not, a pool with a
-            plan has no nodes for work that names none.
+        with_gpus: Whether the pods request GPUs.
+        model: The requested GPU model.
+        plan: The provisioning plan of the nodes.
+        plans_are_asked: Whether the engine itself requests nodes by the pools' plans. If not, a pool with a plan has no
+            nodes for workloads without one.
 
     Raises:
         BindingError: If the queue cannot use any pool with GPUs of the model.
@@ -45,7 +45,7 @@ def placement(
         usable = [pool for pool in usable if pool.plan == plan]
     elif not plans_are_asked:
         usable = [pool for pool in usable if pool.plan is None] or usable
-    # A device that is shared or cut up is counted as several, and what gets one of those has no whole GPU.
+    # A shared or partitioned device is counted as several, none of which is a whole GPU.
     usable = [pool for pool in usable if pool.sharing is None] or usable
     fields = _selector(usable, alike) if plan is not None or len(usable) < len(alike) else {}
     taints = dict.fromkeys(taint for pool in usable for taint in pool.taints)
@@ -55,9 +55,9 @@ def placement(
 
 
 def _selector(usable: Sequence[NodePool], alike: Sequence[NodePool]) -> Node:
-    """Select the usable pools among those alike: by their GPU model as far as that tells them apart, else by name.
+    """Select the usable pools among similar ones: by GPU model if that distinguishes them, else by name.
 
-    Kueue chooses among flavors by the keys that a flavor has, and one for several pools has the model alone.
+    Kueue matches flavors by their label keys, and a flavor of several pools has only the model.
     """
     if not usable:
         return {}

@@ -1,8 +1,8 @@
-"""Queued provisioning outside Kueue: nodes for a whole workload, asked for as one unit, in one zone, all or none.
+"""Queued provisioning outside Kueue: nodes for a whole workload, requested as one unit, in one zone, all or none.
 
-A ProvisioningRequest (autoscaling.x-k8s.io/v1) counts pods of a PodTemplate; GKE's class takes one template only, so
-that of several the largest request of each resource counts. The workload's pods name the request by two annotations;
-the request and the template are for this one run, because a request cannot be changed and nodes are not used again.
+A ProvisioningRequest (autoscaling.x-k8s.io/v1) counts pods of a PodTemplate; GKE's class accepts one template only, so
+the largest request of each resource is used for several. The workload's pods name the request by two annotations; the
+request and the template are for a single run, because a request is immutable and nodes are not reused.
 
 Source: kubernetes/autoscaler cluster-autoscaler/apis/provisioningrequest/autoscaling.x-k8s.io/v1/types.go at 55c37cd5eb
 (annotations, bounds); Google's page on Dynamic Workload Scheduler, "without Kueue" (one template, 1,000 nodes).
@@ -34,10 +34,10 @@ _ON_A_MACHINE = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
 
 
 def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[Node]) -> tuple[Node, Node]:
-    """Return the PodTemplate and the ProvisioningRequest for workloads, whose pods are made to consume it.
+    """Return the PodTemplate and the ProvisioningRequest of workloads, and set the annotations of their pods.
 
     Raises:
-        BindingError: If the plan's class does not provide for such pods.
+        BindingError: If the plan's class does not support such pods.
     """
     sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
     if not sets:
@@ -117,7 +117,7 @@ def _pods_per_node(pool: NodePool, asked: Requests) -> int:
 
 
 def _merged(sets: Sequence[PodSet], asked: Requests) -> Node:
-    """Return the spec of one pod that stands for all: the largest request, and where each of them may be."""
+    """Return the spec of one pod that represents all: the largest requests, and the common placement."""
     largest_set = max(sets, key=lambda pods: pod_requests(pods.spec).get(GPU_RESOURCE, 0))
     container = next(iter(sequence(largest_set.spec.get("containers"))), None)
     resources = quantities(asked)

@@ -1,4 +1,4 @@
-"""Which queue, namespace, class, plan and GPU model a workload gets, and why it cannot have what it asks for."""
+"""Selection of a workload's queue, namespace, class, plan and GPU model."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from apportion_compiler.ir.program import PriorityClass, Program, ProvisioningPl
 
 
 def leaf(program: Program, id_: str) -> Queue:
-    """Return a queue that holds work.
+    """Return a leaf queue.
 
     Raises:
-        BindingError: If there is no such queue, or it has queues below it.
+        BindingError: If there is no such queue, or it has children.
     """
     queues = {queue.id: queue for queue in program.queues}
     if id_ not in queues:
@@ -31,10 +31,10 @@ def leaf(program: Program, id_: str) -> Queue:
 
 
 def namespace_in(queue: Queue, wanted: str | None) -> str:
-    """Return the namespace of the workload: the one that the policy names first where none is wanted.
+    """Return the namespace of the workload: by default, the queue's first namespace in the policy.
 
     Raises:
-        BindingError: If the queue has none, or not that one.
+        BindingError: If the queue has no namespace, or not the requested one.
     """
     if not queue.namespaces:
         raise BindingError(f"queue {queue.id} has no namespace, so it cannot run workloads; add one in the policy")
@@ -50,8 +50,8 @@ def namespace_in(queue: Queue, wanted: str | None) -> str:
 def class_in(program: Program, queue: Queue, wanted: str | None, *, serves: bool) -> PriorityClass | None:
     """Return the priority class of the workload.
 
-    Where none is wanted: the policy's default class if the queue may use it; otherwise the highest that the queue may
-    use for what serves, and the lowest for what ends by itself. None where the policy has no classes.
+    By default, the policy's default class if the queue may use it; otherwise the highest that the queue may use for
+    serving workloads, and the lowest for those that run to completion. None if the policy has no classes.
 
     Raises:
         BindingError: If the queue may not use the class.
@@ -74,10 +74,10 @@ def class_in(program: Program, queue: Queue, wanted: str | None, *, serves: bool
 
 
 def plan_in(program: Program, queue: Queue, wanted: str | None) -> ProvisioningPlan | None:
-    """Return the provisioning plan that is wanted.
+    """Return the requested provisioning plan.
 
     Raises:
-        BindingError: If there is no such plan, or the queue may use no pool of it.
+        BindingError: If there is no such plan, or the queue may not use any of its pools.
     """
     if wanted is None:
         return None
@@ -92,17 +92,17 @@ def plan_in(program: Program, queue: Queue, wanted: str | None) -> ProvisioningP
 def named_queue(
     program: Program, queue: Queue, engine: EngineBinding, *, model: str | None, with_gpus: bool
 ) -> tuple[str, str | None]:
-    """Return what a workload writes for its queue, and the part of a divided cluster that it is for.
+    """Return the queue name that a workload sets, and the GPU model of its partition.
 
     Args:
         program: The cluster.
         queue: A leaf.
         engine: The cluster's engine.
-        model: The GPU model that is wanted.
-        with_gpus: Whether the work gets GPUs; work without them belongs to the part without a model.
+        model: The requested GPU model.
+        with_gpus: Whether the workload requests GPUs; one without GPUs belongs to the partition without a model.
 
     Raises:
-        BindingError: If the cluster is divided by GPU model and it is not clear which the work is for.
+        BindingError: If the cluster is partitioned by GPU model and the model of the workload is ambiguous.
     """
     parts = partitions_of(program)
     if len(parts) == 1:
@@ -123,14 +123,14 @@ def named_queue(
 
 
 def instead(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence: what was meant, or what there is."""
+    """Return the end of a message: a similar valid name, or the valid names."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}?" if close else f"; {alternatives(names)}"
 
 
 def some(names: Iterable[str]) -> str:
-    """Return the first names of many."""
+    """Return the first of many names."""
     listed = list(names)
     shown = ", ".join(listed[:8])
     return f"{shown} and {len(listed) - 8} more" if len(listed) > 8 else shown or "none"

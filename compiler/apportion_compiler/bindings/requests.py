@@ -1,4 +1,4 @@
-"""What pods ask for, exactly: sums and maxima of Kubernetes quantities."""
+"""Resource requests of pods, exactly: sums and maxima of Kubernetes quantities."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from apportion_policy.quantity import (
 from apportion_policy.quantity import memory_text as bytes_text
 
 Requests = Mapping[str, int]
-"""Millicores, bytes, thousandths of a GPU, whole devices of anything else, by Kubernetes' name of the resource."""
+"""Millicores, bytes, thousandths of a GPU, whole devices of anything else, by the Kubernetes name of the resource."""
 
 _BYTES = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def pod_requests(spec: Node) -> Requests:
-    """Return what a pod of this spec asks for: the sum of its containers, or an init container's if that is more.
+    """Return the requests of a pod spec: the sum of its containers, or those of an init container if larger.
 
-    A limit stands for a request that is missing.
+    A limit is the default of a missing request.
 
     Raises:
         BindingError: If an amount is not a quantity.
     """
-    # A sidecar (an init container that is always restarted) runs beside the others.
+    # A sidecar (an init container that always restarts) runs in parallel with the containers.
     starting = [mapping(c) for c in sequence(spec.get("initContainers"))]
     sidecars = [c for c in starting if c.get("restartPolicy") == "Always"]
     running = _sum(_container(mapping(c)) for c in [*sequence(spec.get("containers")), *sidecars])
@@ -42,7 +42,7 @@ def pod_requests(spec: Node) -> Requests:
 
 
 def total(pods: Iterable[PodSet]) -> Requests:
-    """Return what all pods of workloads ask for together."""
+    """Return the sum of the requests of all pods of workloads."""
     return _sum({r: n * set_.count for r, n in pod_requests(set_.spec).items()} for set_ in pods)
 
 
@@ -56,7 +56,7 @@ def largest(requests: Iterable[Requests]) -> Requests:
 
 
 def quantities(requests: Requests) -> dict[str, str]:
-    """Return amounts as Kubernetes writes them."""
+    """Return amounts as Kubernetes quantities."""
     return {resource: _text(resource, amount) for resource, amount in requests.items()}
 
 

@@ -1,4 +1,4 @@
-"""A workload with everything chosen, and the pod templates that all kinds are made of."""
+"""A workload after defaulting, and the pod templates of all kinds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a kind's template is filled with.
+    """Input of a kind's template.
 
-    Amounts are for each pod: millicores, bytes, thousandths of a GPU. A part of a GPU stands in `nvidia.com/gpu` at
-    first, and the engine writes it in its own way. `placement` is merged into the spec of pods that get GPUs, or of all
-    where none does.
+    Amounts are for each pod: millicores, bytes, thousandths of a GPU. A fraction of a GPU is initially in
+    `nvidia.com/gpu`, and the engine's binding converts it. `placement` is merged into the spec of pods with GPUs, or of
+    all pods if none has GPUs.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Work:
     placement: Node
     schedule: str
     stays: bool
-    """Whether the cluster autoscaler must not move its pods."""
+    """Whether the cluster autoscaler must not evict its pods."""
 
 
 def top_metadata(work: Work, suffix: str = "") -> Node:
@@ -56,11 +56,11 @@ def pod_template(
 
     Args:
         work: The workload.
-        container: The container's name, which some kinds prescribe.
-        with_gpus: Whether the pods get the GPUs; a head or a launcher does not.
-        restart: `restartPolicy`, where the kind does not set it elsewhere.
+        container: The container's name, which some kinds require.
+        with_gpus: Whether the pods request the GPUs; a head or a launcher does not.
+        restart: `restartPolicy`, if the kind does not set it elsewhere.
         ports: Ports by name.
-        command: What to run instead of the workload's command; empty for what the image runs.
+        command: Command instead of the workload's; empty for that of the image.
     """
     run = work.command if command is None else command
     requests = {"cpu": cpu_text(work.cpu), "memory": memory_text(work.memory)}
@@ -75,13 +75,14 @@ def pod_template(
         made["env"] = [
             {"name": s.variable, "valueFrom": {"secretKeyRef": {"name": s.name, "key": s.key}}} for s in work.secrets
         ]
-    # Equal, so that the pods are the last to be evicted for memory, and because GPUs take nothing else.
+    # Requests equal limits, so that the pods are the last to be evicted under memory pressure, and because GPUs require
+    # it.
     made["resources"] = {"requests": requests, "limits": dict(requests)}
     spec: Node = {"containers": [made]}
     if restart is not None:
         spec["restartPolicy"] = restart
     if with_gpus or not work.gpus:
-        # Engines change templates one by one.
+        # Engine bindings change each template separately.
         spec.update(deepcopy(work.placement))
     template: Node = {"spec": spec}
     if work.stays:

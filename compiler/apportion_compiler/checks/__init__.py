@@ -1,4 +1,7 @@
-"""The rules, one per file. Order is the order of the phases; within a phase it has no effect on what is reported."""
+"""The rules, one per file.
+
+They run in the order of the phases; the order within a phase does not affect the findings.
+"""
 
 from __future__ import annotations
 

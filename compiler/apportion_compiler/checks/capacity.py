@@ -1,7 +1,7 @@
 """The capacity of a cluster's node pools at `max_nodes`, and top-level guarantees that exceed it.
 
-The capacity of a cluster without pools, or of a resource that one of its pools does not declare, is unknown and not
-checked. Nodes from queued provisioning are not counted, because their capacity is not guaranteed.
+The capacity is unknown, and not checked, for a cluster without pools and for a resource that one of its pools does not
+declare. Nodes from queued provisioning are not counted, because their capacity is not guaranteed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 @dataclass(slots=True)
 class Holding:
-    """The capacity of a cluster for one resource: base units of one machine by pool id, for pools with the resource."""
+    """The capacity of a cluster for one resource: base units per machine by pool id, for pools with the resource."""
 
     machines: dict[str, int] = field(default_factory=dict[str, int])
     pools: dict[str, NodePool] = field(default_factory=dict[str, NodePool])
@@ -37,18 +37,19 @@ class Holding:
 
     @property
     def largest(self) -> NodePool | None:
-        """The pool whose machine holds most; None where no pool has a machine."""
+        """The pool with the most of the resource per machine; None if no pool can have machines."""
         present = [pool for pool in self.pools.values() if pool.max_nodes]
         return max(present, key=lambda pool: self.machines[pool.id], default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A resource of which a cluster's top-level queues are guaranteed more than its pools hold.
+    """A resource whose top-level guarantees exceed the capacity of a cluster's pools.
 
-    `guaranteed` and `available` are base units; `available` is without the nodes taken to be down, and `allowed` is
-    what the policy's overcommit lets be promised of it. `takers` are top-level queues with their amounts, largest
-    first. `queued` are the cluster's pools with the resource whose nodes are queued for. `also` are the other clusters with the same numbers.
+    `guaranteed` and `available` are base units; `available` excludes nodes assumed to be down, and `allowed` is the
+    maximum of guarantees under the policy's overcommit. `takers` are top-level queues with their amounts, largest
+    first. `queued` are the cluster's pools of queued provisioning with the resource. `also` are other clusters with the
+    same numbers.
     """
 
     scope: Scope
@@ -64,7 +65,7 @@ class Shortage:
 
     @property
     def is_covered_by_queued_nodes(self) -> bool:
-        """Whether the guarantees would fit if every node came that can be queued for."""
+        """Whether the guarantees would fit with all nodes of queued provisioning."""
         if not self.queued:
             return False
         nodes = ((pool_machine(pool).get(self.resource, 0), pool.max_nodes) for pool in self.queued)
@@ -76,7 +77,7 @@ class Shortage:
 def cluster_holdings(graph: PolicyGraph, cluster: Cluster) -> Mapping[str, Holding]:
     """Return the capacity of a cluster by resource, GPUs by model and in total; empty for a cluster without pools.
 
-    Pools whose nodes are queued for are left out; a cluster that has no other holds nothing.
+    Pools of queued provisioning are excluded; a cluster with no other pools has no capacity.
     """
     pools = {pool.id: pool for pool in graph.pools_of(cluster) if pool.provisioning is None}
     holdings: dict[str, Holding] = {CPU: Holding(), MEMORY: Holding(), GPU: Holding()} if cluster.pools else {}
@@ -95,7 +96,7 @@ def cluster_holdings(graph: PolicyGraph, cluster: Cluster) -> Mapping[str, Holdi
 
 
 def top_level_guarantees(graph: PolicyGraph, scope: Scope, resource: str) -> list[tuple[Node, int]]:
-    """Return the top-level queues that are guaranteed some of a resource, largest first, without unlimited ones."""
+    """Return the top-level queues with a guarantee of a resource, largest first, without unlimited ones."""
     takers: list[tuple[Node, int]] = []
     for root in graph.roots:
         amount = scope.values[root.id].guaranteed.get(resource, 0)
@@ -110,12 +111,12 @@ def shortages(graph: PolicyGraph) -> Iterator[Shortage]:
 
 
 def shortages_one_node_down(graph: PolicyGraph) -> Iterator[Shortage]:
-    """Yield what is guaranteed above what is left without the node that matters most, where all of them suffice."""
+    """Yield the shortages that arise only without the largest node of a resource."""
     return _merged([shortage for scope in graph.scopes for shortage in _shortages(graph, scope)[1]])
 
 
 def _shortages(graph: PolicyGraph, scope: Scope) -> tuple[list[Shortage], list[Shortage]]:
-    """Return what is short with every node up, and what else is short with one down."""
+    """Return the shortages with all nodes up, and the additional ones with one down."""
     now: list[Shortage] = []
     one_down: list[Shortage] = []
     if scope.cluster is None or not scope.cluster.pools:
@@ -131,7 +132,7 @@ def _shortages(graph: PolicyGraph, scope: Scope) -> tuple[list[Shortage], list[S
         found: list[Shortage] | None = None
         available = holding.capacity
         if guaranteed > available * ratio // 1000:
-            # Pools that hold the resource but may have no node at all are a fault of their own (AP612).
+            # Pools of the resource with a max_nodes of 0 are a separate finding (AP612).
             found = now if largest is not None or not holding.pools else []
         elif largest is not None:
             available -= holding.machines[largest.id]
@@ -149,13 +150,13 @@ def _shortages(graph: PolicyGraph, scope: Scope) -> tuple[list[Shortage], list[S
                 Shortage(scope, scope.cluster, resource, holding, guaranteed, available, allowed, takers, queued)
             )
     if model_short:
-        # The total only repeats what is said of a model.
+        # The total would only repeat the shortage of a model.
         now, one_down = ([s for s in found if s.resource != GPU] for found in (now, one_down))
     return now, one_down
 
 
 def _sums(graph: PolicyGraph, scope: Scope) -> dict[str, int]:
-    """Return what the top-level queues are guaranteed together, without what is unlimited."""
+    """Return the sum of top-level guarantees, without unlimited ones."""
     sums: dict[str, int] = {}
     for root in graph.roots:
         for resource, amount in scope.values[root.id].guaranteed.items():
@@ -165,7 +166,7 @@ def _sums(graph: PolicyGraph, scope: Scope) -> dict[str, int]:
 
 
 def _merged(found: list[Shortage]) -> Iterator[Shortage]:
-    """Say once what is the same, number for number, on several clusters."""
+    """Merge shortages with the same numbers on several clusters."""
     same: dict[tuple[object, ...], list[Shortage]] = {}
     for shortage in found:
         pools = tuple(shortage.holding.pools)

@@ -19,14 +19,14 @@ _MAX_RELATED = 10
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The smallest changes, for a person and, where one value suffices, for a machine."""
+    """The smallest changes, as text and, if a single value suffices, as an edit."""
 
     hint: str
     fix: ValueEdit | None
 
 
 def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
-    """Return how much to raise max_nodes by, or which queue to lower, so that the shortage is gone."""
+    """Return how much to raise max_nodes, or which queue to lower, to resolve the shortage."""
     excess = shortage.guaranteed - shortage.allowed
     largest, amount = shortage.takers[0]
     can_lower = amount >= excess
@@ -50,7 +50,7 @@ def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
 
 
 def shortage_found(rule: Rule, graph: PolicyGraph, shortage: Shortage, message: str) -> Diagnostic:
-    """Return the finding of a shortage, with its places and its cure."""
+    """Return the finding for a shortage, with related places and a remedy."""
     cure = remedy(graph, shortage)
     return Diagnostic(
         rule,
@@ -61,20 +61,20 @@ def shortage_found(rule: Rule, graph: PolicyGraph, shortage: Shortage, message: 
         cure.hint,
         cure.fix,
         shortage.scope.name,
-        # Quota for nodes that are queued for is how work gets to ask for them: it may be meant.
+        # Workloads can use quota on nodes of queued provisioning to request them, so it may be intended.
         Severity.WARNING if shortage.is_covered_by_queued_nodes else None,
     )
 
 
 def growable(holding: Holding, resource: str) -> list[NodePool]:
-    """Return the pools that a provider can make larger; for CPU and memory those without GPUs, where there are any."""
+    """Return the pools that a provider can scale up; for CPU and memory, those without GPUs if any exist."""
     pools = [pool for pool in holding.pools.values() if not isinstance(pool.provider, Fixed)]
     ordinary = [pool for pool in pools if pool.accelerator is None]
     return ordinary if resource in (CPU, MEMORY) and ordinary else pools
 
 
 def related_to_shortage(shortage: Shortage) -> tuple[Related, ...]:
-    """Return the queues, largest first, the pools, and the other clusters that the finding holds for."""
+    """Return the related places: the queues, largest first, the pools, and the other affected clusters."""
     resource, values = shortage.resource, shortage.scope.values
     queues = (
         Related(
@@ -107,12 +107,12 @@ def related_to_shortage(shortage: Shortage) -> tuple[Related, ...]:
 
 
 def node_count(n_nodes: int) -> str:
-    """Return a number of machines as a person reads it: `1 node`, `1,500 nodes`."""
+    """Return a number of nodes as text: `1 node`, `1,500 nodes`."""
     return f"{n_nodes:,} node{'s' if n_nodes != 1 else ''}"
 
 
 def overcommit_text(graph: PolicyGraph, shortage: Shortage) -> str:
-    """Return what an overcommit makes of what is there, in brackets; nothing where the policy allows none."""
+    """Return the effect of an overcommit on the capacity, in brackets; empty if the policy allows none."""
     if shortage.allowed == shortage.available:
         return ""
     return (
@@ -127,7 +127,7 @@ def _missing_nodes(graph: PolicyGraph, shortage: Shortage, pool: NodePool) -> in
 
 
 def _lowered(graph: PolicyGraph, shortage: Shortage, excess: int) -> ValueEdit | None:
-    """Return the edit of a leaf's guarantee as written, where the cluster takes it as it is written."""
+    """Return the edit of a leaf's declared guarantee, if the cluster uses it unscaled."""
     node, amount = shortage.takers[0]
     own, base = shortage.scope.values[node.id], graph.base.values[node.id]
     as_written = str(shortage.cluster.share) == "1" and own.guaranteed.get(shortage.resource) == base.guaranteed.get(

@@ -14,7 +14,7 @@ CONFLICTING_PARENT = Rule(
 
 
 def conflicting_parent(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Look for nested queues whose `parent` is not the queue they are nested in."""
+    """Report nested queues whose `parent` differs from the enclosing queue."""
     for declared in declarations.queues:
         if declared.conflicting_parent is None or declared.parent is None:
             continue

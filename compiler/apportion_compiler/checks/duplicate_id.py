@@ -15,7 +15,7 @@ DUPLICATE_ID = Rule(
 
 
 def duplicate_id(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Group objects by kind, home and name."""
+    """Group objects by kind, scope and name."""
     groups: dict[tuple[str, str, str], list[NamedObject]] = {}
     for named in declarations.named:
         groups.setdefault((named.kind, named.home, named.name), []).append(named)

@@ -12,11 +12,10 @@ from apportion_policy.resources import CPU, GPU, RESOURCE_TEXT, Resources
 
 
 def amount_edit(node: Node, scope: Scope, field: str, resource: str, amount: Amount) -> ValueEdit | None:
-    """Return the edit that gives a queue's `guaranteed`, `limit` or `lending_limit` another amount.
+    """Return the edit that changes an amount of a queue's `guaranteed`, `limit` or `lending_limit`.
 
-    None where one value does not decide it: on a cluster (the share scales it), under an override, when machines
-    are counted, or when the author left the field out. None for an amount of zero, too: nobody who writes an amount
-    means none.
+    None if more than one value determines it: on a cluster (the share scales it), under an override, for counts of
+    machines, or if the field is unset. None also for an amount of zero, which is unlikely to be intended.
     """
     declared = getattr(node.queue, field)
     if (
@@ -33,7 +32,7 @@ def amount_edit(node: Node, scope: Scope, field: str, resource: str, amount: Amo
 
 
 def quantity_text(resource: str, amount: Amount) -> str | int:
-    """Return an amount as an author writes it: a number where it is whole, quantity text otherwise."""
+    """Return an amount as an author writes it: a number if it is whole, otherwise quantity text."""
     if resource == CPU:
         text = decimal_text(amount)
         return int(text) if text.isdigit() else text

@@ -1,7 +1,7 @@
-"""AP125: an environment or a cluster enforces less than the policy, and the caller has not agreed to it.
+"""AP125: an environment or a cluster weakens enforcement without the caller's approval.
 
 The rule is required. It is an error if the caller lists the clusters that may do so (a flag, a variable or the settings
-of a base revision), and a warning otherwise, so that a cluster can be adopted step by step.
+of a base revision), and a warning otherwise, to allow a gradual adoption.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEFT_TO_OTHERS: Mapping[str, tuple[str, ...]] = {
     "admission": ("admission policies",),
     "quotas": ("ResourceQuotas", "LimitRanges"),
 }
-"""Families of objects that hold work to the policy. Without the others nobody gets more than the policy says."""
+"""Families of objects that enforce the policy. Without the other families, no queue exceeds the policy."""
 _LETS_IN = {Admission.WARN: "only warn about", Admission.AUDIT: "only record"}
 
 

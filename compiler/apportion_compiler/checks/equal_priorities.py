@@ -1,6 +1,6 @@
 """AP404: two priority classes with the same value: neither takes precedence or preempts the other.
 
-KAI orders such work by its age (framework/session_plugins.go, JobOrderFn), kube-scheduler by its time in the queue.
+KAI orders such workloads by age (framework/session_plugins.go, JobOrderFn), kube-scheduler by their time in the queue.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ EQUAL_PRIORITIES = Rule("AP404", "equal-priorities", Severity.WARNING, "two prio
 
 
 def equal_priorities(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare the values; of two classes the one that is declared later is reported, before a built-in one in any case."""
-    # A name that stands twice is one class: AP103 says so.
+    """Report the later of two classes with the same value; the author's class rather than a built-in one."""
+    # A duplicate name is a single class here, and is reported as AP103.
     declared = {cls.name: cls for cls in graph.policy.priority_classes}
     classes = sorted(declared.values(), key=lambda cls: cls not in DEFAULT_PRIORITY_CLASSES)
     taken = {cls.value for cls in classes}
@@ -40,7 +40,7 @@ def equal_priorities(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _next_free(cls: PriorityClass, taken: set[int]) -> int:
-    """Return the nearest free value that changes nothing else: not what KAI derives from it, nor whether it is allowed."""
+    """Return the nearest free value with the same preemptibility on KAI and the same validity."""
     upwards = cls.value >= NON_PREEMPTIBLE_FROM and cls.value < 10**9
     step = 1 if upwards or cls.value < NON_PREEMPTIBLE_FROM - len(taken) else -1
     value = cls.value

@@ -1,4 +1,4 @@
-"""AP0xx: the evaluation returned no policy; its faults are converted to findings."""
+"""AP0xx: faults of an evaluation that returned no policy, as findings."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ AUTHORING: Mapping[FaultKind, Rule] = {
     kind: Rule(f"AP{number:03d}", kind, Severity.ERROR, summary, required=True)
     for number, (kind, summary) in enumerate(_SUMMARIES, start=1)
 }
-"""The rule of each kind of fault; codes are permanent, so kinds are only ever appended."""
+"""The rule of each kind of fault; codes are permanent, so append new kinds at the end."""
 
 
 def authoring_findings(faults: Iterable[Fault]) -> tuple[Diagnostic, ...]:
-    """Return the findings of an evaluation or document that gave no policy, in the order of the faults."""
+    """Return the findings for an evaluation or document without a policy, in the order of the faults."""
     return tuple(
         Diagnostic(
             AUTHORING[fault.kind],
@@ -52,5 +52,5 @@ def authoring_findings(faults: Iterable[Fault]) -> tuple[Diagnostic, ...]:
 def _place(fault: Fault) -> SourceLocation:
     if fault.file is None:
         return NOWHERE
-    # A file as a whole is shown by its first line, which every reader of findings can open.
+    # A finding about a whole file points to its first line, because every output format requires a line.
     return SourceLocation(fault.file, fault.line or 1, fault.column or 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 GkeVersion = tuple[int, ...]
-"""Major, minor, patch and GKE's own patch, as far as they were given."""
+"""Major, minor, patch and GKE's own patch number, as far as they are given."""
 
 _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9})(?:-gke\.([0-9]{1,12}))?)?")
 
@@ -17,5 +17,5 @@ def parse_gke_version(text: str) -> GkeVersion | None:
 
 
 def is_older(version: GkeVersion, wanted: GkeVersion) -> bool:
-    """Tell whether a version is older; what it leaves out is GKE's to choose, and GKE takes the newest."""
+    """Return whether a version is older. GKE chooses omitted parts, and takes the newest."""
     return version < wanted[: len(version)]

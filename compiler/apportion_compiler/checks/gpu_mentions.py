@@ -1,4 +1,4 @@
-"""The GPU models that queues and their overrides use, as written."""
+"""GPU models in queues and their overrides, as written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _Holder = Queue | UserLimit | Override | QueueOverride
 class GpuMention:
     """An amount of a GPU model, in thousandths of a GPU, in a field of a queue or of its user limits.
 
-    `environments` names those it was written for; None where it was written for all of them.
+    `environments` are those it applies to; None for all.
     """
 
     node: Node
@@ -44,12 +44,12 @@ class GpuMention:
 
     @property
     def text(self) -> str:
-        """What it says of the queue: `guaranteed 8 H100`."""
+        """The amount as text: `guaranteed 8 H100`."""
         return _VERBS[self.field].format(amount_text(f"{GPU_MODEL_PREFIX}{self.model}", self.amount))
 
 
 def gpu_mentions(graph: PolicyGraph, without: AbstractSet[str]) -> Iterator[GpuMention]:
-    """Yield every amount of a GPU model that holds on the date or will, save those of the models in `without`."""
+    """Yield the amounts of GPU models that are in effect on the date or later, except models in `without`."""
     pools = graph.declarations.pools
     for node, holder, environments in _holders(graph):
         for field, resources in _fields(holder):
@@ -61,7 +61,7 @@ def gpu_mentions(graph: PolicyGraph, without: AbstractSet[str]) -> Iterator[GpuM
 
 
 def replaced_gpus(graph: PolicyGraph) -> frozenset[tuple[str, str, str]]:
-    """Return environment, queue and field wherever an environment gives a queue other GPUs in place of its own."""
+    """Return environment, queue and field wherever an environment replaces the GPUs of a queue."""
     return frozenset(
         (environment.name, identity_of(override.queue), field)
         for environment in graph.policy.environments
@@ -72,7 +72,7 @@ def replaced_gpus(graph: PolicyGraph) -> frozenset[tuple[str, str, str]]:
 
 
 def _holders(graph: PolicyGraph) -> Iterator[tuple[Node, _Holder, frozenset[str] | None]]:
-    """Yield what holds amounts of a queue, and the environments that it was written for."""
+    """Yield the declarations with amounts of a queue, and the environments that they apply to."""
     for node in graph.nodes.values():
         yield node, node.queue, None
         for user in node.queue.users:

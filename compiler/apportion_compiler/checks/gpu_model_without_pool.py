@@ -1,6 +1,6 @@
 """AP603: a GPU model is guaranteed or limited where no node pool has it.
 
-Read from the declarations: the values of a cluster leave out the models that its pools lack.
+Evaluates the declarations, because the resolved values of a cluster omit models that its pools lack.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _Suggest = Callable[[str], str | None]
 
 
 def gpu_model_without_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare the models that queues and overrides name with those of each environment's pools."""
+    """Compare the models in queues and overrides with those of each environment's pools."""
     models = _models_by_environment(graph)
     if not models:
         return
     suggest = suggester(sorted({model for found in models.values() for model in found}))
     said: set[tuple[str, str, str | None]] = set()
     without_effect: dict[tuple[str, str], list[GpuMention]] = {}
-    # What every environment has is no fault, wherever it is named.
+    # A model that every environment has is valid anywhere.
     known = frozenset[str].intersection(*models.values())
     replaced = replaced_gpus(graph)
     for mention in gpu_mentions(graph, known):
@@ -50,7 +50,7 @@ def gpu_model_without_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _models_by_environment(graph: PolicyGraph) -> Mapping[str, frozenset[str]]:
-    """Return the models of each environment's pools; without environments in which a cluster does not list its pools."""
+    """Return the models of each environment's pools, except for environments that have a cluster without pools."""
     found: dict[str, frozenset[str]] = {}
     for environment in graph.policy.environments:
         if all(cluster.pools for cluster in environment.clusters):
@@ -90,7 +90,7 @@ def _nowhere(graph: PolicyGraph, mention: GpuMention, environment: str | None, s
 
 
 def _without_effect(environment: Environment, model: str, mentions: list[GpuMention]) -> Diagnostic:
-    """Say once for an environment what its pools make of amounts that other environments have a use for."""
+    """Report once per environment the amounts without effect there that take effect in other environments."""
     n_queues = len({mention.node.id for mention in mentions})
     queues = f"`{mentions[0].node.id}`" if n_queues == 1 else f"{n_queues:,} queues"
     return Diagnostic(

@@ -17,7 +17,7 @@ GPU_POOL_UNTAINTED = Rule(
 
 
 def gpu_pool_untainted(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at every pool with GPUs, less those that GKE taints by itself.
+    """Report pools with GPUs and without the taint, except those that GKE taints itself.
 
     GKE taints the pools of queued provisioning, and the GPU pools of a cluster that has a pool without GPUs.
     """

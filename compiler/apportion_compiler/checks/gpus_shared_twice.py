@@ -1,4 +1,4 @@
-"""AP617: GPUs that the device plugin divides among clients, on a cluster where KAI divides them too."""
+"""AP617: GPUs shared by the device plugin on a cluster where KAI shares them too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GPUS_SHARED_TWICE = Rule(
 
 
 def gpus_shared_twice(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at the pools of KAI's clusters on which work may ask for fractions; a pool is named once."""
+    """Report pools of KAI clusters on which workloads may request GPU fractions, each pool once."""
     said: set[str] = set()
     for scope in graph.scopes:
         cluster = scope.cluster

@@ -24,7 +24,7 @@ GUARANTEE_OVER_LIMIT = Rule(
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
-    """A guarantee, in base units, and the limit it breaks."""
+    """A guarantee, in base units, and the limit that it exceeds."""
 
     node: Node
     resource: str
@@ -33,7 +33,7 @@ class _Excess:
 
 
 def guarantee_over_limit(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare each guarantee with the queue's own limit and with the limits above it."""
+    """Compare each guarantee with the limits of the queue and its ancestors."""
     said: set[tuple[str, str]] = set()
     for scope in graph.distinct_scopes:
         below = bounds_below(graph, scope)
@@ -54,18 +54,18 @@ def _exceeded(own: QueueValues, above: Bounds, values: Mapping[str, QueueValues]
         amount = guaranteed.get(resource, 0)
         if isinstance(limit, Unlimited) or (isinstance(amount, int) and amount <= limit):
             continue
-        # What an inner queue without a word of its own is promised is UNLIMITED where a child's is: AP204 says so there.
+        # The undeclared guarantee of an inner queue is UNLIMITED if a child's is; AP204 reports the child.
         if isinstance(amount, int) or resource in own.declared:
             exceeded.append((resource, DeclaredLimit(limit, own.id)))
     for resource, bound in above.items():
         amount = guaranteed.get(resource, 0)
-        # UNLIMITED below a limit is AP204's.
+        # AP204 reports UNLIMITED below a limit.
         if isinstance(amount, Unlimited) or amount <= bound.amount or is_over(amount, own.limit.get(resource, amount)):
             continue
-        # Where the holder of the limit breaks it by its own guarantee, the fault is said there.
+        # If the guarantee of the queue with the limit exceeds it too, that queue is reported instead.
         if not is_over(values[bound.holder].guaranteed.get(resource, 0), bound.amount):
             exceeded.append((resource, bound))
-    # The total of GPUs is left out where a model already tells the fault.
+    # The total of GPUs is not reported if a model already is.
     by_model = len(exceeded) > 1 and any(resource.startswith(GPU_MODEL_PREFIX) for resource, _ in exceeded)
     return [found for found in exceeded if found[0] != GPU] if by_model else exceeded
 
@@ -91,7 +91,7 @@ def _finding(graph: PolicyGraph, scope: Scope, over: _Excess, above: Bounds) -> 
 
 
 def _declared_at(queue: Queue) -> SourceLocation:
-    """Return the line of a queue's guarantee, of its limit where it has none of its own, else its own."""
+    """Return the line of a queue's guarantee, or of its limit, or of the queue itself."""
     written = queue.guaranteed or queue.limit
     return written.source if isinstance(written, Resources) and written.source.line else queue.source
 
@@ -109,6 +109,6 @@ def _fix(scope: Scope, over: _Excess, holder: Node, above: Bounds) -> ValueEdit 
         raised = amount_edit(holder, scope, "limit", over.resource, over.amount)
         if raised is not None:
             return raised
-    # Less for an inner queue would take it from its children, which one value cannot do.
+    # Lowering an inner queue also requires lowering its children, which one edit cannot do.
     lowered = amount_edit(over.node, scope, "guaranteed", over.resource, over.bound.amount)
     return lowered if over.node.is_leaf else None

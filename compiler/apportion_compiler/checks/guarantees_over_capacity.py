@@ -16,7 +16,7 @@ GUARANTEES_OVER_CAPACITY = Rule(
 
 
 def guarantees_over_capacity(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare, per resource and GPU model, the top-level guarantees on each cluster with its pools at max_nodes."""
+    """Compare, per resource and GPU model, the top-level guarantees with the capacity of each cluster at max_nodes."""
     for shortage in shortages(graph):
         yield shortage_found(GUARANTEES_OVER_CAPACITY, graph, shortage, _message(graph, shortage))
 

@@ -20,7 +20,7 @@ GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN = Rule(
 
 
 def guarantees_over_capacity_one_node_down(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare the top-level guarantees on each cluster with its pools less the node that holds most."""
+    """Compare the top-level guarantees with the capacity of each cluster without its largest node."""
     for shortage in shortages_one_node_down(graph):
         yield shortage_found(GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN, graph, shortage, _message(graph, shortage))
 

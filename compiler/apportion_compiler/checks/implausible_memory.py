@@ -17,7 +17,7 @@ IMPLAUSIBLE_MEMORY = Rule(
     "AP210", "implausible-memory", Severity.ERROR, "an amount of memory is below 1Mi; its unit is probably missing"
 )
 SMALLEST = 2**20
-"""Bytes. A container's own runtime needs more."""
+"""In bytes. Even a container runtime needs more."""
 
 _LARGE = tuple("iMGTPE")
 _NUMBER = re.compile(r"[0-9]+")
@@ -29,7 +29,7 @@ def implausible_memory(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if holder is None or holder.memory is None:
             continue
         text = str(holder.memory)
-        # A suffix of mega and more settles it without reading the number; Ki is the one binary suffix below.
+        # A suffix of mega or larger is plausible regardless of the number; Ki is the only smaller binary suffix.
         if text.endswith(_LARGE) and not text.endswith("Ki"):
             continue
         amount = parse_memory(text)

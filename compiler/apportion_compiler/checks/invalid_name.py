@@ -1,4 +1,4 @@
-"""AP104: a name that is invalid in Kubernetes, or that has to be truncated."""
+"""AP104: a name that is invalid in Kubernetes, or that would be truncated."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from apportion_policy.pool import NodePool
 from apportion_policy.queue import Queue
 from apportion_policy.source import SourceLocation
 
-# Required, because names become paths of files: `../../escape` must never get as far as writing.
+# Required, because names become file paths: `../../escape` must never reach the writer.
 INVALID_NAME = Rule("AP104", "invalid-name", Severity.ERROR, "a name is not valid in Kubernetes", required=True)
 
 _LABEL = "lowercase letters, digits and dashes, and must start and end with a letter or digit"
-# Cluster administrators make these objects too, and Kubernetes lets their names have dots.
+# Cluster administrators also create these objects, and Kubernetes allows dots in their names.
 _DOTTED = frozenset({"priority class", "topology"})
 _FOLDERS = frozenset({"environment", "cluster"})
-"""Their names are those of folders, which are not cut."""
+"""Their names become folder names, which are not truncated."""
 
 
 def invalid_name(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
@@ -57,7 +57,7 @@ def _bad_characters(named: NamedObject, referred: frozenset[str]) -> Diagnostic:
         f"the {named.kind} {named.field} `{named.name}` must consist of {allowed}",
         named.at,
         hint=f"use `{meant}`" if meant is not None else "use ASCII letters, such as `team-1`",
-        # One edit suffices only where nothing else holds the name.
+        # A single edit suffices only if no other declaration uses the name.
         fix=ValueEdit(named.at, (named.field,), meant) if meant is not None and named.name not in referred else None,
     )
 
@@ -84,7 +84,7 @@ def _too_long(named: NamedObject) -> Diagnostic:
 
 
 def _referred(declarations: Declarations) -> frozenset[str]:
-    """Names that other declarations hold, whatever kind they mean."""
+    """Return the names that other declarations reference, regardless of the kind."""
     parents = (declared.parent for declared in declarations.queues if declared.parent is not None)
     topologies = (pool.topology for pool in declarations.policy.node_pools if pool.topology is not None)
     return frozenset((*parents, *topologies, *(reference.name for reference in references(declarations))))

@@ -18,12 +18,12 @@ INVALID_TOPOLOGY = Rule("AP301", "invalid-topology", Severity.ERROR, "a topology
 
 
 def invalid_topology(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Check the levels of each topology once, however many clusters have it."""
+    """Check each topology once, even if several clusters use it."""
     first: dict[str, tuple[str, int]] = {}
     for environment, cluster in graph.declarations.clusters:
         for topology in cluster.topologies:
             place = (topology.source.file, topology.source.line)
-            # Another topology of the same name is told apart by its cluster.
+            # A topology with the same name is identified by its cluster.
             scope = None if first.setdefault(topology.name, place) == place else f"{environment.name}/{cluster.name}"
             yield from _faults(topology, scope)
 

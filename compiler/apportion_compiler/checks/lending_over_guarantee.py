@@ -22,13 +22,14 @@ LENDING_OVER_GUARANTEE = Rule(
 
 
 def lending_over_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare each lending limit with the guarantee. UNLIMITED says "all of it" and is left alone."""
+    """Compare each lending limit with the guarantee. UNLIMITED means "all of it" and is valid."""
     said: set[tuple[str, str, Engine | None]] = set()
     for scope in graph.distinct_scopes:
         engine = scope.cluster.engine if scope.cluster is not None else None
         for id_, own in scope.values.items():
             for resource, lent, guaranteed in _exceeded(own) if own.lending_limit else ():
-                # As written it is said once for every engine; where only some clusters have it, once for each engine.
+                # A fault of the policy as written is reported once for all engines; a fault of some clusters, once for
+                # each engine.
                 if said.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
                     said.add((id_, resource, engine))
                     yield _finding(graph, scope, graph.nodes[id_], resource, (lent, guaranteed))

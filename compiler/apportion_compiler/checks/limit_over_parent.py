@@ -22,7 +22,7 @@ LIMIT_OVER_PARENT = Rule("AP203", "limit-over-parent", Severity.WARNING, "a queu
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
-    """A limit, in base units, and the smaller one above it."""
+    """A limit, in base units, and the smaller one of an ancestor."""
 
     node: Node
     resource: str
@@ -31,7 +31,10 @@ class _Excess:
 
 
 def limit_over_parent(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare each limit with the smallest one above it. UNLIMITED says "no bound of its own" and is left alone."""
+    """Compare each limit with the smallest limit of its ancestors.
+
+    UNLIMITED means "no limit of its own" and is valid.
+    """
     said: set[tuple[str, str, Engine | None]] = set()
     for scope in graph.distinct_scopes:
         below = bounds_below(graph, scope)
@@ -49,14 +52,15 @@ def limit_over_parent(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     continue
                 if resource == GPU and _counts_models(limit):
                     continue
-                # As written it is said once for every engine; where only some clusters have it, once for each engine.
+                # A fault of the policy as written is reported once for all engines; a fault of some clusters, once for
+                # each engine.
                 if said.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
                     said.add((id_, resource, engine))
                     yield _finding(graph, scope, _Excess(node, resource, amount, bound))
 
 
 def _counts_models(limit: Mapping[str, object]) -> bool:
-    """Tell whether the total of GPUs is only the sum of the models' limits, which nobody wrote."""
+    """Return whether the total of GPUs is only the sum of the models' limits, and not declared."""
     return any(resource.startswith(GPU_MODEL_PREFIX) for resource in limit)
 
 

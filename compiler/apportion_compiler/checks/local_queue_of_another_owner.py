@@ -1,7 +1,7 @@
 """AP126: a queue has a LocalQueue in a namespace of a queue with a different owner.
 
-Work of that namespace which names no other queue may then be counted against this one: a LocalQueue of the name
-`default` takes all of it. The rule is required.
+Workloads of that namespace may then be charged to this queue: a LocalQueue named `default` gets all workloads without a
+queue name. The rule is required.
 """
 
 from __future__ import annotations

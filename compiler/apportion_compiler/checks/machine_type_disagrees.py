@@ -1,6 +1,6 @@
 """AP614: a node pool declares resources that differ from its machine type.
 
-Quotas are given out of what pools say. `machine_types.py` has the types that are known; of others nothing is said.
+Quotas are checked against the declared resources of pools. Only the types in `machine_types.py` are checked.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MACHINE_TYPE_DISAGREES = Rule(
 )
 
 _GIB = 1024**3
-"""Providers write GB and mean this."""
+"""Providers write GB for GiB."""
 
 _Fault = tuple[str, str, ValueEdit | None]
 
 
 def machine_type_disagrees(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at every pool whose machine type is known."""
+    """Check every pool with a known machine type."""
     for pool in graph.declarations.pools.values():
         machine = _machine(pool)
         for message, hint, fix in _faults(pool, machine) if machine is not None else ():

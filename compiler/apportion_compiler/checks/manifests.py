@@ -1,4 +1,4 @@
-"""AP7xx: raw manifests. `manifests/` makes the findings from the engines' rules; the rules are named here."""
+"""AP7xx: raw manifests. `manifests/` reports the findings of the engines' rules; the rules are registered here."""
 
 from __future__ import annotations
 

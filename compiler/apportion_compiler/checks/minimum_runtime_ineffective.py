@@ -1,9 +1,9 @@
 """AP208: a minimum runtime that KAI never reads, or reads at a different level than expected.
 
-KAI looks a reclaim minimum up at the child of the lowest common ancestor of the two queues on the victim's side, and
-from there upwards (`reclaimResolveMethod: lca`, the default); between two top-level queues at the victim's top-level
-queue alone. So a value on a leaf protects against the leaf's siblings only: whoever reclaims from elsewhere in the
-tree is held by the value further up. A preempt minimum is looked up from the victim's leaf upwards.
+KAI looks up a reclaim minimum at the child of the lowest common ancestor of the two queues on the victim's side, and
+from there upwards (`reclaimResolveMethod: lca`, the default); between two top-level queues, only at the victim's
+top-level queue. So a value on a leaf protects only against its siblings; reclaim from elsewhere in the tree is subject
+to a value further up. A preempt minimum is looked up from the victim's leaf upwards.
 
 Source: KAI-Scheduler plugins/minruntime/resolver.go, resolveReclaimMinRuntimeLCA, resolvePreemptMinRuntime.
 """
@@ -33,7 +33,7 @@ MINIMUM_RUNTIME_INEFFECTIVE = Rule(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One of the two minimums: its field, and its value in a scope in seconds."""
+    """One of the two minimums: its field, and its value in a scope, in seconds."""
 
     field: str
     value: Callable[[QueueValues], int | None]
@@ -54,7 +54,7 @@ class _Fault:
 
 
 def minimum_runtime_ineffective(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Follow each declared minimum to where KAI looks it up."""
+    """Compare each declared minimum with where KAI looks it up."""
     said: set[tuple[str, str]] = set()
     for scope, default in _scopes(graph):
         for id_, own in scope.values.items():
@@ -73,10 +73,10 @@ def minimum_runtime_ineffective(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _scopes(graph: PolicyGraph) -> Iterator[tuple[Scope, int]]:
-    """Yield where KAI decides, with the reclaim minimum in seconds that holds where no queue has one."""
+    """Yield the scopes of KAI clusters, with the default reclaim minimum in seconds."""
     settings = [c.kai for _, c in graph.declarations.clusters if c.engine is Engine.KAI] or [KaiSettings()]
     defaults = {_seconds(kai.reclaim_min_runtime) for kai in settings}
-    # Without full hierarchy fairness the inner queues are taken out of the tree: what is read where is another question.
+    # Without full hierarchy fairness, KAI removes the inner queues from the tree, and values are read elsewhere.
     whole = [kai.full_hierarchy_fairness for kai in settings]
     for scope in scopes_on(graph, {Engine.KAI}):
         if scope.cluster is not None:
@@ -91,7 +91,7 @@ def _seconds(duration: object) -> int:
 
 
 def _nothing_to_protect(graph: PolicyGraph, node: Node, kind: _Kind) -> _Fault | None:
-    """Victims are preemptible; and within a queue only work of a higher priority preempts."""
+    """Report a minimum on a queue without preemptible workloads, or without workloads of different priorities."""
     if not graph.declarations.priority_classes:
         return None
     for leaf in _leaves(graph, node):
@@ -116,7 +116,7 @@ def _leaves(graph: PolicyGraph, node: Node) -> Iterator[Node]:
 
 
 def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault | None:
-    """A value is read at its own queue, where that has siblings, and by what inherits it below."""
+    """Report a minimum that KAI never reads: it reads those of queues with siblings, and inherited ones."""
     if kind is _RECLAIM and _is_contended(graph, node):
         return None
     if kind is _PREEMPT and node.is_leaf:
@@ -125,7 +125,7 @@ def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault
     while stack:
         each = stack.pop()
         silent = [child for child in each.children if kind.value(scope.values[child]) is None]
-        # Within one branch nothing is reclaimed; and a leaf without a value of its own inherits for preemption.
+        # Nothing is reclaimed within one branch, and a leaf without its own value inherits one for preemption.
         if silent and (len(each.children) > 1 if kind is _RECLAIM else any(graph.nodes[c].is_leaf for c in silent)):
             return None
         stack.extend(graph.nodes[child] for child in silent)
@@ -140,12 +140,12 @@ def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault
 
 
 def _is_contended(graph: PolicyGraph, node: Node) -> bool:
-    """Tell whether the queue has siblings; the top-level queues are siblings."""
+    """Return whether the queue has siblings; top-level queues are siblings of each other."""
     return len(graph.nodes[node.parent].children if node.parent is not None else graph.roots) > 1
 
 
 def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, default: int) -> _Fault | None:
-    """Find the level further up at which reclaimers from outside are held for the shortest time."""
+    """Return the ancestor at which workloads are protected for the shortest time against reclaim from outside."""
     weak: list[_Level] = []
     held, holder = default, None
     for id_ in node.path[:-1]:
@@ -171,7 +171,7 @@ def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A queue above, the seconds for which reclaimers from outside of it are held, and whose value that is."""
+    """An ancestor, the seconds of protection against reclaim from outside it, and the queue with the value."""
 
     node: Node
     held: int
@@ -179,11 +179,11 @@ class _Level:
 
 
 def _raised(scope: Scope, weak: list[_Level], text: str) -> ValueEdit | None:
-    """Return the edit of the one value that every level lacks, or inherits and finds too small, if there is one."""
+    """Return the edit of the single value that is missing or too small on every level; None if there is none."""
     holder = weak[0].holder
     if any(level.holder is not holder for level in weak) or scope.cluster is not None:
         return None
-    # Where nobody has a value, the uppermost level hands it down to the others.
+    # If no queue has a value, the uppermost level passes it on to the others.
     return ValueEdit((holder or weak[0].node).queue.source, (_RECLAIM.field,), text)
 
 

@@ -20,7 +20,7 @@ NAME_COLLISION = Rule(
 
 
 def name_collision(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Compare names as they are emitted, where at least one of them is not emitted as it stands."""
+    """Compare the names of emitted objects, if at least one of them differs from its identity."""
     objects = [(named, object_name(named.name)) for named in declarations.named]
     mangled = {(named.kind, named.home, emitted) for named, emitted in objects if emitted != named.name}
     if not mangled:

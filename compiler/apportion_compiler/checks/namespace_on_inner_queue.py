@@ -1,4 +1,4 @@
-"""AP107: a queue with children has namespaces, whose workloads no engine would run there."""
+"""AP107: a queue with children has namespaces, whose workloads no engine runs there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMESPACE_ON_INNER_QUEUE = Rule(
 
 
 def namespace_on_inner_queue(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Look for namespaces on queues that another queue names as its parent."""
+    """Report namespaces on queues that are the parent of another queue."""
     first_child = {declared.parent: declared.queue for declared in reversed(declarations.queues)}
     for id_, declared in declarations.by_id.items():
         queue = declared.queue

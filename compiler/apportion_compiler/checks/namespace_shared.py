@@ -15,7 +15,7 @@ NAMESPACE_SHARED = Rule(
 
 
 def namespace_shared(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Group queues by namespace; a queue declared twice is AP103's."""
+    """Group queues by namespace; duplicate queues are reported as AP103."""
     users: dict[str, list[Queue]] = {}
     for declared in declarations.by_id.values():
         for namespace in declared.queue.namespaces:

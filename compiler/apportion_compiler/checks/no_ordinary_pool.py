@@ -16,7 +16,7 @@ NO_ORDINARY_POOL = Rule(
 
 
 def no_ordinary_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for clusters with queued pools and without one that starts nodes for any work, untainted."""
+    """Report clusters with queued pools and without an untainted pool that starts nodes for other workloads."""
     if not graph.declarations.plans:
         return
     for scope in graph.scopes:

@@ -1,7 +1,7 @@
 """AP613: a node pool sets a label that is reserved for Apportion, the engine, the provider or Kubernetes.
 
-Engines select nodes by labels that `pool_label_keys.py` lists; a node with another value is one that no queue's work
-reaches, or that a scheduler leaves alone.
+Engines select nodes by the labels in `pool_label_keys.py`; workloads of no queue reach a node with a different value,
+or a scheduler ignores it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NODE_LABEL_RESERVED = Rule(
 
 
 def node_label_reserved(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at each label of each pool."""
+    """Check each label of each pool."""
     for pool in graph.declarations.pools.values():
         expected = _expected(graph, pool)
         for key, value in sorted(pool.labels.items()):
@@ -49,7 +49,7 @@ def node_label_reserved(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _expected(graph: PolicyGraph, pool: NodePool) -> Mapping[str, tuple[str | None, str]]:
-    """Return, for each label that Apportion sets, its value on this pool and who selects by it."""
+    """Return, for each label that Apportion sets, its value on this pool and the component that selects by it."""
     model = None if pool.accelerator is None else pool.accelerator.model
     engines = {
         scope.cluster.engine.value

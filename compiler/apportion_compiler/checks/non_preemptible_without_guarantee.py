@@ -1,8 +1,8 @@
 """AP206: a queue may run non-preemptible workloads, but has no guarantee for them.
 
-Said only where the policy speaks of the queue's classes by name, on the queue, on one above it, or in the class's own
-`queues`: the default set allows every class everywhere, and most teams never use them all. A guarantee that a
-cluster's share rounds down to nothing, or that an override takes away, is said in any case: the author promised it.
+Reported only if the policy names the classes of the queue, on the queue, an ancestor, or in the `queues` of the class:
+by default, every class is allowed everywhere, and most teams do not use all of them. A declared guarantee that a
+cluster's share rounds down to zero, or that an override removes, is always reported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NON_PREEMPTIBLE_WITHOUT_GUARANTEE = Rule(
 
 
 def non_preemptible_without_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare what leaves are guaranteed with what their non-preemptible classes need, on engines that keep them to it."""
+    """Compare the guarantees of leaves with the needs of non-preemptible classes, on engines that confine them to it."""
     scopes = scopes_on(graph, engines_that_hold_to_guarantee())
     if not scopes:
         return
@@ -42,7 +42,8 @@ def non_preemptible_without_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic
             classes = by_name.get(leaf.id)
             if classes and leaf.id not in said:
                 missing = _missing(scope.values[leaf.id])
-                # Where nothing else is allowed and no workload can do without, the queue cannot run at all: AP205.
+                # If no other class is allowed and every workload needs the resource, the queue cannot run at all:
+                # AP205.
                 dead = any(r in (CPU, MEMORY) for r in missing) and only_non_preemptible(graph.allowed_classes[leaf.id])
                 if missing and not dead:
                     said.add(leaf.id)
@@ -52,7 +53,7 @@ def non_preemptible_without_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic
 
 
 def _named_non_preemptible(graph: PolicyGraph) -> dict[str, tuple[PriorityClass, ...]]:
-    """Return the non-preemptible classes of each leaf whose classes are chosen by name somewhere."""
+    """Return the non-preemptible classes of each leaf whose classes are restricted by name."""
     chosen: dict[str, bool] = {}
     for node in graph.nodes.values():
         above = chosen[node.parent] if node.parent is not None else False
@@ -68,9 +69,9 @@ def _named_non_preemptible(graph: PolicyGraph) -> dict[str, tuple[PriorityClass,
 
 
 def _missing(own: QueueValues) -> list[str]:
-    """Return the managed resources with no guarantee that the work needs: cpu and memory, and the GPUs it may use.
+    """Return the resources that workloads need without a guarantee: cpu and memory, and the GPUs that they may use.
 
-    A queue that says nothing of GPUs is taken to run none.
+    A queue without GPU amounts is assumed to run no GPU workloads.
     """
     if 0 not in own.guaranteed.values() and own.limit.keys() <= own.guaranteed.keys():
         return []
@@ -79,7 +80,7 @@ def _missing(own: QueueValues) -> list[str]:
     for resource in sorted({*own.limit, *own.declared}):
         if resource == GPU or resource.startswith(GPU_MODEL_PREFIX):
             allowed = own.limit.get(resource, own.limit.get(GPU))
-            # A queue that counts by model promises nothing of the models it leaves out.
+            # A queue that counts by model guarantees nothing of the models that it omits.
             promised = own.guaranteed.get(resource, 0 if by_model else own.guaranteed.get(GPU, 0))
             if promised == 0 and allowed != 0:
                 missing.append(resource)
@@ -181,7 +182,7 @@ def _overridden(
 
 
 def _absent_models(graph: PolicyGraph, scope: Scope, written: Mapping[str, Amount]) -> str:
-    """Return the GPU models of a guarantee if the cluster's node pools have none of them; nothing otherwise."""
+    """Return the GPU models of a guarantee if none of the cluster's node pools has them; empty otherwise."""
     if scope.cluster is None or not scope.cluster.pools:
         return ""
     there = {pool.accelerator.model for pool in graph.pools_of(scope.cluster) if pool.accelerator is not None}

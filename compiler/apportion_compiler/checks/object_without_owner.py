@@ -12,7 +12,7 @@ OBJECT_WITHOUT_OWNER = Rule("AP115", "object-without-owner", Severity.WARNING, "
 
 
 def object_without_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Report top-level queues only: a queue inherits its owner, so one is missing from the top downwards."""
+    """Report top-level queues without an owner; their descendants inherit it."""
     ownerless = Counter(node.path[0] for node in graph.nodes.values() if graph.owners[node.id] is None)
     for root in graph.roots:
         n_below = ownerless[root.id] - 1

@@ -1,4 +1,4 @@
-"""AP122: an override counts a resource differently than the value that it changes, so the two cannot be merged."""
+"""AP122: an override counts a resource differently from the value that it changes, so the two cannot be merged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OVERRIDE_COUNTS_DIFFERENTLY = Rule(
 
 
 def override_counts_differently(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare each override with the queue, and each timed one with the overrides of the environments it holds in."""
+    """Compare each override with the queue, and each timed one with the overrides of its environments."""
     by_queue: dict[str, list[tuple[str, QueueOverride]]] = {}
     for environment in graph.policy.environments:
         for change in environment.overrides:

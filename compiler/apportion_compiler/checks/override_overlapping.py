@@ -1,8 +1,8 @@
 """AP112: two overrides of a queue set the same value on the same days, or in one environment.
 
-Values form a tree: a field, its resources, the models of its GPUs. Two overrides set the same value where a value of
-one is that of the other or lies above or below it: GPUs in total lie above each model, and a field that an override
-replaces above all of its resources.
+Values form a tree: a field, its resources, the models of its GPUs. Two overrides conflict if a value of one equals a
+value of the other, or is its ancestor: the total of GPUs is above each model, and a replaced field is above all of its
+resources.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Value = tuple[str, ...]
 
 _EVERYWHERE = ""
 _MOST_AT_ONCE = 8
-"""Of so many overrides of one value on one day each is compared with each; of more, with those that hold longest."""
+"""Up to this many overrides of one value are compared pairwise; beyond it, only with those that last longest."""
 
 
 def override_overlapping(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -58,13 +58,13 @@ def _overlaps(queue: Queue, declarations: Declarations, as_of: date) -> Iterator
 
 
 def _longest(here: list[tuple[Override, _Value]], later: Override, value: _Value) -> list[tuple[Override, _Value]]:
-    """Return the overrides to compare with: of one value those that hold longest."""
+    """Return the overrides to compare with: for each value, those that last longest."""
     same = sorted((one for one in here if one[1] == value), key=lambda one: one[0].end)
     return [*(one for one in here if one[1] != value), *same[-_MOST_AT_ONCE + 1 :], (later, value)]
 
 
 def _twice_in(environment: Environment) -> Iterator[Diagnostic]:
-    """Compare what an environment gives one queue in several overrides: the last would win."""
+    """Report values that an environment sets in several overrides of a queue: the last one wins."""
     by_queue: dict[str, list[QueueOverride]] = {}
     for override in environment.overrides:
         by_queue.setdefault(identity_of(override.queue), []).append(override)
@@ -90,7 +90,7 @@ def _twice_in(environment: Environment) -> Iterator[Diagnostic]:
 
 
 def _share_a_cluster(earlier: QueueOverride, later: QueueOverride) -> bool:
-    """Tell whether two overrides are of one scope; one for a cluster goes before one for its whole environment."""
+    """Return whether two overrides have the same scope. One for a cluster has precedence over one for its environment."""
     if earlier.clusters is None or later.clusters is None:
         return earlier.clusters is later.clusters
     return not set(earlier.clusters).isdisjoint(later.clusters)
@@ -127,7 +127,7 @@ def _named(value: _Value) -> str:
 
 
 def _values(override: Override | QueueOverride) -> Iterator[_Value]:
-    """Yield what an override sets, in a stable order."""
+    """Yield the values that an override sets, in a stable order."""
     for field in AMOUNT_FIELDS:
         resources: Resources | None = getattr(override, field)
         if resources is None:

@@ -22,7 +22,7 @@ POOL_SETTING_UNSUPPORTED = Rule(
 
 
 def pool_setting_unsupported(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at the settings of every pool, each pool by itself."""
+    """Check the settings of each pool."""
     for pool in graph.declarations.pools.values():
         for unfit in _faults(pool, queued=queued_plan(graph, pool) is not None):
             yield Diagnostic(

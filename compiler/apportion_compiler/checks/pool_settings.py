@@ -1,4 +1,4 @@
-"""Unsupported settings of node pools, and those that several providers do not support."""
+"""Unsupported settings of node pools: the type, and the checks that several providers share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from apportion_policy.pool import NodePool
 
 @dataclass(frozen=True, slots=True)
 class IneffectiveSetting:
-    """A setting that does not take effect, or for which the provider refuses the pool.
+    """A setting that has no effect, or that the provider rejects.
 
-    `message` goes on from the pool's id.
+    `message` continues the pool's id.
     """
 
     message: str
@@ -20,7 +20,7 @@ class IneffectiveSetting:
 
 
 def without_maintenance(pool: NodePool, provider: str) -> Iterator[IneffectiveSetting]:
-    """Yield a fault where a pool has maintenance times and its provider has no field for them."""
+    """Yield a fault if a pool has maintenance times, which its provider does not support."""
     if pool.maintenance is not None:
         yield IneffectiveSetting(
             f"sets `maintenance`, which pools of {provider} do not support",
@@ -29,7 +29,7 @@ def without_maintenance(pool: NodePool, provider: str) -> Iterator[IneffectiveSe
 
 
 def without_sharing(pool: NodePool, provider: str) -> Iterator[IneffectiveSetting]:
-    """Yield a fault where a pool shares GPUs and its provider leaves that to NVIDIA's device plugin."""
+    """Yield a fault if a pool shares GPUs, which its provider leaves to NVIDIA's device plugin."""
     if pool.sharing is not None:
         yield IneffectiveSetting(
             f"shares GPUs by {pool.sharing.kind}, which node pools of {provider} cannot configure",
@@ -38,7 +38,7 @@ def without_sharing(pool: NodePool, provider: str) -> Iterator[IneffectiveSettin
 
 
 def without_zones(pool: NodePool, what: str) -> Iterator[IneffectiveSetting]:
-    """Yield a fault where a pool names zones and its provider decides by something else."""
+    """Yield a fault if a pool names zones, which its provider determines from other settings."""
     if pool.zones:
         yield IneffectiveSetting(
             f"lists the zones {', '.join(pool.zones)}, but its {what} determine the location of its machines",
@@ -47,6 +47,6 @@ def without_zones(pool: NodePool, what: str) -> Iterator[IneffectiveSetting]:
 
 
 def without_machine_type(pool: NodePool, otherwise: str) -> Iterator[IneffectiveSetting]:
-    """Yield a fault where a pool names no machine type."""
+    """Yield a fault if a pool has no machine type."""
     if pool.machine_type is None:
         yield IneffectiveSetting(f"has no machine type, {otherwise}", f"set the machine_type of `{pool.id}`")

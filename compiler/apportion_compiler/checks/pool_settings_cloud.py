@@ -22,7 +22,7 @@ from apportion_policy.providers import Ack, Eks, Gke
 
 
 def gke_faults(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[IneffectiveSetting]:
-    """Yield the faults of a pool on GKE; those of queued provisioning are AP610's."""
+    """Yield the faults of a pool on GKE; AP610 reports those of queued provisioning."""
     if settings.node_auto_provisioning:
         yield from _made_on_request(pool, queued=queued)
     else:

@@ -1,6 +1,6 @@
 """Settings of node pools that Karpenter does not support or rejects.
 
-Source: the definitions karpenter.sh/v1 at 226646810 and karpenter.k8s.aws/v1 at 1d92708.
+Source: the CRDs karpenter.sh/v1 at 226646810 and karpenter.k8s.aws/v1 at 1d92708.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FAMILIES = ("al2", "al2023", "bottlerocket", "windows2019", "windows2022", "win
 
 
 def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[IneffectiveSetting]:
-    """Yield the faults of a pool that Karpenter makes."""
+    """Yield the faults of a pool that Karpenter creates."""
     yield from without_sharing(pool, "karpenter")
     if pool.machine_type is None and pool.accelerator is None:
         yield IneffectiveSetting(

@@ -21,7 +21,7 @@ _MAX_RELATED = 10
 
 
 def pool_size_inverted(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare each pool's bounds, and look for pools of no node that are alone in having what is guaranteed."""
+    """Compare the bounds of each pool, and report pools without nodes that are the only source of a guarantee."""
     inverted: set[str] = set()
     for pool in graph.declarations.pools.values():
         if pool.min_nodes > pool.max_nodes:
@@ -48,7 +48,7 @@ def _empty_pools(graph: PolicyGraph, said: set[str]) -> Iterator[Diagnostic]:
         if scope.cluster is None:
             continue
         holdings = cluster_holdings(graph, scope.cluster)
-        # A pool is named once, for the scarcest of what it holds.
+        # Each pool is reported once, for its scarcest resource.
         for resource in sorted(holdings, key=_scarcest_first):
             holding = holdings[resource]
             if not holding.pools or holding.capacity:

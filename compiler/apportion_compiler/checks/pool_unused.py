@@ -1,4 +1,4 @@
-"""AP604: a node pool that no queue may use."""
+"""AP604: a node pool that no queue can use."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MAX_RELATED = 10
 
 
 def pool_unused(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for pools that no cluster lists, and pools that every queue leaves out.
+    """Report pools that no cluster lists, and special pools that every queue excludes.
 
-    An ordinary pool that queues leave out is no fault: the cluster's own work runs there.
+    An ordinary pool that queues exclude is valid: the cluster's own workloads run there.
     """
     clusters = [cluster for _, cluster in graph.declarations.clusters]
     lists_all = bool(clusters) and all(cluster.pools for cluster in clusters)
@@ -34,7 +34,7 @@ def pool_unused(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _naming_queues(graph: PolicyGraph) -> list[Node] | None:
-    """Return the queues whose pools hold for some leaf; None where a leaf may use every pool."""
+    """Return the queues whose `pools` apply to some leaf; None if a leaf may use every pool."""
     naming: set[str] = set()
     for leaf in graph.leaves:
         holder = next(

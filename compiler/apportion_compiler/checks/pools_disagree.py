@@ -1,4 +1,4 @@
-"""AP616: node pools of one cluster with conflicting shared settings, or that are indistinguishable."""
+"""AP616: node pools of one cluster that conflict in shared settings, or are indistinguishable."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ POOLS_DISAGREE = Rule(
 )
 
 _DESCRIBED = ("role", "ami_alias", "subnet_tags", "security_group_tags")
-"""What makes up a node class; all of it, or nothing where somebody else made the class."""
+"""The fields of a node class: all of them, or none if the class is managed elsewhere."""
 
 
 def pools_disagree(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at the pools of every cluster; a pair is named once."""
+    """Compare the pools of every cluster; each pair is reported once."""
     said: set[tuple[str, str]] = set()
     for scope in graph.scopes:
         if scope.cluster is None:
@@ -52,7 +52,7 @@ def _pairs(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str,
 
 
 def _requested(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str, str]]:
-    """Pools that GKE makes for requests are known by their accelerator alone."""
+    """Report pools that GKE creates on request with the same accelerator, by which alone it distinguishes them."""
     known: dict[str | None, NodePool] = {}
     for pool in pools:
         if not isinstance(pool.provider, Gke) or not pool.provider.node_auto_provisioning or pool.accelerator is None:
@@ -69,7 +69,7 @@ def _requested(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, 
 
 
 def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str, str]]:
-    """A GKE cluster has one maintenance window, and one exclusion of a name."""
+    """Report conflicting maintenance settings: a GKE cluster has one window, and one exclusion of each name."""
     first: NodePool | None = None
     exclusions: dict[str, NodePool] = {}
     for pool in pools:

@@ -1,11 +1,11 @@
 """AP406: a class is declared non-preemptible on an engine that evicts its workloads anyway.
 
-KAI, Volcano, Koordinator, YuniKorn and ACK take an explicit label, annotation or attribute. Two engines take none:
+KAI, Volcano, Koordinator, YuniKorn and ACK take an explicit label, annotation or attribute. Two engines support none:
 
-* kube-scheduler lets a pod of a higher class preempt any pod of a lower one; `preemptionPolicy` says what a class may
-  do, not what may be done to it (kubernetes pkg/scheduler/framework/preemption).
-* Kueue evicts workloads by its queues' policies and their priorities: what is borrowed is reclaimed whatever its class
-  (pkg/scheduler/preemption, reclaimWithinCohort).
+* kube-scheduler lets a pod of a higher class preempt any pod of a lower one; `preemptionPolicy` restricts a class as
+  preemptor, not as victim (kubernetes pkg/scheduler/framework/preemption).
+* Kueue evicts workloads by its queues' policies and their priorities: borrowed resources are reclaimed regardless of
+  the class (pkg/scheduler/preemption, reclaimWithinCohort).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PREEMPTIBILITY_AGAINST_ENGINE = Rule(
 
 
 def preemptibility_against_engine(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare what the author's own classes say with what the engines of the clusters do; the built-in ones are KAI's."""
+    """Compare the preemptibility of the author's classes with the clusters' engines. The built-in classes are KAI's."""
     engines = engines_of(graph)
     highest = max(graph.policy.priority_classes, key=lambda cls: cls.value, default=None)
     for cls in graph.policy.priority_classes:
@@ -59,7 +59,7 @@ def _finding(
     evict = "evicts" if len(where) == 1 else "evict"
     hint = f"set preemptible=True: {engine_list(where)} {evict} its workloads regardless"
     if kept_by:
-        # There the word counts, and a class that says otherwise would lose its protection.
+        # An explicit value has an effect on these engines, and a contradicting class would lose its protection.
         hint = (
             f"run its workloads on {engine_list(kept_by)}, or waive this finding: with preemptible=True, its workloads "
             "would be evicted there too"

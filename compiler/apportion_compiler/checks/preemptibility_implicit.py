@@ -1,7 +1,7 @@
 """AP405: a class that KAI treats as non-preemptible because of its value, without an explicit setting.
 
-Source: KAI-Scheduler pkg/common/podgroup/preemptible.go: without a word on it, a priority of 100 and more is not
-preemptible; plugins/proportion/capacity_policy/quota_check.go: such work may use the guarantee and nothing beyond.
+Source: KAI-Scheduler pkg/common/podgroup/preemptible.go: without an explicit setting, a priority of 100 or more is not
+preemptible; plugins/proportion/capacity_policy/quota_check.go: such workloads may use only the guarantee.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREEMPTIBILITY_IMPLICIT = Rule(
 
 
 def preemptibility_implicit(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Report classes from 100 upwards that do not say whether they are preemptible."""
+    """Report classes with a value of 100 or more and without an explicit preemptibility."""
     for cls in graph.policy.priority_classes:
         if cls.preemptible is None and cls.value >= NON_PREEMPTIBLE_FROM:
             yield Diagnostic(
@@ -32,6 +32,6 @@ def preemptibility_implicit(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 cls.source,
                 (),
                 "set preemptible=False if that is intended, or preemptible=True to let it use idle capacity",
-                # What the engine does already: the fix changes nothing that runs.
+                # This is what the engine already does: the fix does not affect running workloads.
                 ValueEdit(cls.source, ("preemptible",), value=False, applicability=Applicability.SAFE),
             )

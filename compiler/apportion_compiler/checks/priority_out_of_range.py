@@ -18,12 +18,12 @@ PRIORITY_OUT_OF_RANGE = Rule(
     "the value of a priority class is outside the range that Kubernetes accepts",
 )
 HIGHEST = 1_000_000_000
-"""Higher values are kept for the system's own classes."""
+"""Higher values are reserved for system classes."""
 LOWEST = -(2**31)
 
 
 def priority_out_of_range(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Check every class that is to be made."""
+    """Check every class that is emitted."""
     for cls in graph.policy.priority_classes:
         if LOWEST <= cls.value <= HIGHEST or is_systems_own(cls):
             continue

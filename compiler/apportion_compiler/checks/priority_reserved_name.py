@@ -1,8 +1,8 @@
 """AP402: a priority class with a reserved name.
 
-Source: kubernetes pkg/apis/scheduling/validation: the prefix `system-` is refused for all but the system's own
-classes, which every cluster has from the start, for what keeps its nodes running: their pods evict all others. What the
-chart of an engine installs is not emitted, so a class that no chart installs would exist nowhere.
+Source: kubernetes pkg/apis/scheduling/validation: the prefix `system-` is reserved for the built-in classes of
+components that keep nodes running: their pods preempt all others. Classes that an engine's chart installs are not
+emitted, so a class that is wrongly declared as such would not exist.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SYSTEMS_OWN = ("system-cluster-critical", "system-node-critical")
 
 
 def priority_reserved_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Check the name of every class, and of those that are said to be an engine's whether an engine has them."""
+    """Check the name of every class, and whether classes declared as an engine's are installed by one."""
     installed = {name for traits in TRAITS.values() for name in traits.installed_classes}
     used = {identity_of(ref) for node in graph.nodes.values() for ref in node.queue.priority_classes or ()}
     for cls in graph.policy.priority_classes:
@@ -52,10 +52,10 @@ def _way_out(graph: PolicyGraph, cls: PriorityClass, used: AbstractSet[str]) -> 
     meant = cls.name.removeprefix(_PREFIX)
     if not meant or meant in graph.declarations.priority_classes:
         return f"rename it so that its name does not begin with {_PREFIX}", None
-    # Queues that name the class would have to change with it.
+    # Queues that reference the class would have to change too.
     return f"rename it to `{meant}`", ValueEdit(cls.source, ("name",), meant) if cls.name not in used else None
 
 
 def is_systems_own(cls: PriorityClass) -> bool:
-    """Tell whether a class is one that every cluster has for itself: its value is not the author's fault."""
+    """Return whether a class is one of Kubernetes' built-in classes, whose value the author does not choose."""
     return cls.name in _SYSTEMS_OWN

@@ -1,6 +1,6 @@
 """AP205: a queue in which no workload can run.
 
-A queue without guarantee and with weight 0 is not one: KAI still lets it use what is idle.
+A queue without a guarantee and with weight 0 is valid: KAI still allocates idle resources to it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from apportion_policy.resources import CPU, MEMORY, amount_text
 QUEUE_CANNOT_RUN = Rule("AP205", "queue-cannot-run", Severity.ERROR, "no workload can run in a queue")
 
 _NEEDED = (CPU, MEMORY)
-"""What every workload asks for; a queue without GPUs still runs work without GPUs."""
+"""Resources that every workload requests; a queue without GPUs can still run workloads without GPUs."""
 
 
 def queue_cannot_run(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for queues whose limit, classes, guarantee or pools leave room for no workload."""
+    """Report queues whose limit, classes, guarantee or pools exclude every workload."""
     yield from _limited_to_nothing(graph)
     yield from _without_class(graph)
     yield from _without_quota(graph)
@@ -68,7 +68,7 @@ def _zero_limit(scope: Scope, node: Node, resource: str) -> Diagnostic:
         hint,
         _unlimit(node, scope, resource, 0 if isinstance(guaranteed, Unlimited) else guaranteed),
         scope.name,
-        # An override closes a queue for a while, for a reason and by an owner that it names.
+        # An override may close a queue temporarily, with a reason and an owner.
         Severity.WARNING if override is not None else None,
     )
 
@@ -88,7 +88,8 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if graph.allowed_classes[leaf.id]:
             continue
         names, declared_by = _named_classes(graph, leaf)
-        # An empty list is a fault of the queue that holds it; names that are for other queues are one of the leaf.
+        # An empty list is a fault of the queue that declares it; names that belong to other queues are a fault of the
+        # leaf.
         node = leaf if names else declared_by
         if node.id not in said:
             said.add(node.id)
@@ -110,7 +111,7 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _named_classes(graph: PolicyGraph, leaf: Node) -> tuple[tuple[str, ...] | None, Node]:
-    """Return the classes that hold for a leaf and the queue that names them; None and the leaf where none does."""
+    """Return the classes that apply to a leaf and the queue that names them; None and the leaf if none does."""
     for id_ in reversed(leaf.path):
         named = graph.nodes[id_].queue.priority_classes
         if named is not None:
@@ -151,7 +152,7 @@ def _without_quota(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def only_non_preemptible(classes: tuple[PriorityClass, ...]) -> bool:
-    """Tell whether there are classes and none of them is preemptible."""
+    """Return whether there are classes and none of them is preemptible."""
     return bool(classes) and not any(is_preemptible(cls) for cls in classes)
 
 

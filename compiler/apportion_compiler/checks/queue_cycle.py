@@ -11,11 +11,11 @@ from apportion_compiler.graph.declarations import Declarations
 QUEUE_CYCLE = Rule("AP102", "queue-cycle", Severity.ERROR, "the parents of queues form a cycle", required=True)
 
 _SHOWN = 8
-"""Queues named in the message; every queue of the cycle is among the related places."""
+"""Maximum number of queues in the message; the related places list every queue of the cycle."""
 
 
 def queue_cycle(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Follow the parents of every queue that lies on a cycle; a queue has one parent, so cycles do not touch."""
+    """Report the cycles. A queue has one parent, so that cycles are disjoint."""
     if not _has_cycle(declarations):
         return
     import networkx as nx
@@ -29,7 +29,7 @@ def queue_cycle(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]
 
 
 def _has_cycle(declarations: Declarations) -> bool:
-    """Follow parents upwards, each queue once: sound policies need no graph built for them."""
+    """Follow the parents upwards, visiting each queue once: valid policies need no graph."""
     by_id = declarations.by_id
     sound: set[str] = set()
     for start in by_id:
@@ -46,7 +46,7 @@ def _has_cycle(declarations: Declarations) -> bool:
 
 def _finding(declarations: Declarations, members: list[str]) -> Diagnostic:
     by_id = declarations.by_id
-    # A nested queue says nothing of its parent: the finding stands where a `parent` could be changed.
+    # A nested queue does not declare its parent: the finding points to a queue whose `parent` can be changed.
     first = next(id_ for id_ in members if by_id[id_].queue.parent is not None)
     cycle = [first]
     while (parent := by_id[cycle[-1]].parent) is not None and parent != first:

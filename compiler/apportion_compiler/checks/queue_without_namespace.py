@@ -13,9 +13,10 @@ QUEUE_WITHOUT_NAMESPACE = Rule("AP211", "queue-without-namespace", Severity.WARN
 
 
 def queue_without_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at every leaf of a policy that binds namespaces to queues.
+    """Report leaves without a namespace, if the policy assigns namespaces to queues.
 
-    A policy without any namespace, or with a cluster whose admission others manage, leaves the binding to them.
+    A policy without namespaces, or with a cluster whose admission is managed elsewhere, leaves the assignment to other
+    tools.
     """
     elsewhere = any(s.cluster is not None and "admission" in s.cluster.managed_elsewhere for s in graph.scopes)
     if elsewhere or not any(leaf.queue.namespaces for leaf in graph.leaves):

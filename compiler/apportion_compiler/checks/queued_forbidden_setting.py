@@ -26,7 +26,7 @@ QUEUED_FORBIDDEN_SETTING = Rule(
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """What is set, why that does not go together, what to do, and whether GKE only advises against it."""
+    """A setting, the reason for the conflict, the remedy, and whether GKE only advises against it."""
 
     message: str
     hint: str
@@ -35,7 +35,7 @@ class _Fault:
 
 
 def queued_forbidden_setting(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at the settings of every pool that names a plan of GKE's queued provisioning, each by itself."""
+    """Check the settings of every pool with a plan of GKE's queued provisioning."""
     for pool, plan in queued_pools(graph):
         for fault in _faults(pool, plan):
             yield Diagnostic(

@@ -1,4 +1,4 @@
-"""Node pools that GKE provisions for a workload as a whole (Dynamic Workload Scheduler), and the bounds of that.
+"""Node pools that GKE provisions for a whole workload (Dynamic Workload Scheduler), and their limits.
 
 Source: cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, prerequisites and limitations.
 """
@@ -13,18 +13,18 @@ from apportion_policy.pool import NodePool, TaintEffect
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE, ProvisioningPlan
 
 MAX_NODES_PER_ZONE = 1_000
-"""Machines of one request, which lie in one zone, and of one node pool in one zone."""
+"""Maximum machines of a request, which are in a single zone, and of a node pool in one zone."""
 
 
 def queued_plans(graph: PolicyGraph) -> Iterator[ProvisioningPlan]:
-    """Yield the plans of GKE's queued provisioning, used or not."""
+    """Yield the plans of GKE's queued provisioning, used or unused."""
     for plan in graph.declarations.plans.values():
         if plan.provisioning_class == QUEUED_PROVISIONING_GKE:
             yield plan
 
 
 def queued_pools(graph: PolicyGraph) -> Iterator[tuple[NodePool, ProvisioningPlan]]:
-    """Yield the node pools that name such a plan, with it."""
+    """Yield the node pools with such a plan, and the plan."""
     for pool in graph.declarations.pools.values():
         plan = queued_plan(graph, pool)
         if plan is not None:
@@ -32,7 +32,7 @@ def queued_pools(graph: PolicyGraph) -> Iterator[tuple[NodePool, ProvisioningPla
 
 
 def queued_plan(graph: PolicyGraph, pool: NodePool) -> ProvisioningPlan | None:
-    """Return the plan of GKE's queued provisioning that a pool names."""
+    """Return the plan of GKE's queued provisioning of a pool."""
     if pool.provisioning is None:
         return None
     plan = graph.declarations.plans.get(identity_of(pool.provisioning))
@@ -40,5 +40,5 @@ def queued_plan(graph: PolicyGraph, pool: NodePool) -> ProvisioningPlan | None:
 
 
 def has_repelling_taint(pool: NodePool) -> bool:
-    """Tell whether a taint of the pool keeps off all work that does not tolerate it."""
+    """Return whether a taint of the pool repels all workloads that do not tolerate it."""
     return any(taint.effect is not TaintEffect.PREFER_NO_SCHEDULE for taint in pool.taints)

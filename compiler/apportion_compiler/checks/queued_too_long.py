@@ -21,7 +21,7 @@ QUEUED_TOO_LONG = Rule(
 
 
 def queued_too_long(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare the longest life that a plan sets, as a duration or as the class's parameter, with seven days."""
+    """Compare the maximum lifetime of a plan, as a duration or as a parameter of the class, with seven days."""
     for plan in queued_plans(graph):
         if plan.max_run_duration is not None:
             seconds = parse_duration(plan.max_run_duration)

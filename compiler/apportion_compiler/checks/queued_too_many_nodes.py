@@ -20,7 +20,7 @@ _BOUND = f"{MAX_NODES_PER_ZONE:,}"
 
 
 def queued_too_many_nodes(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare plans, and pools in the zones they name, with the bound of one request and of one zone."""
+    """Compare plans, and pools in their zones, with the limits per request and per zone."""
     for plan in queued_plans(graph):
         if plan.max_nodes_per_request is not None and plan.max_nodes_per_request > MAX_NODES_PER_ZONE:
             yield Diagnostic(

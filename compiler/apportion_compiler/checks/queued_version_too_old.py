@@ -22,7 +22,7 @@ SINCE_NODE_AUTO_PROVISIONING = "1.29.2-gke.1553000"
 
 
 def queued_version_too_old(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare the version that a queued pool's provider states with what the pool and its plan ask for."""
+    """Compare the declared GKE version of a queued pool with the features of the pool and its plan."""
     for pool, plan in queued_pools(graph):
         provider = pool.provider
         if not isinstance(provider, Gke) or provider.version is None:

@@ -14,7 +14,7 @@ QUEUED_WITHOUT_GPU = Rule(
 
 
 def queued_without_gpu(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for pools without accelerator that name a plan of GKE's queued provisioning."""
+    """Report pools without an accelerator that have a plan of GKE's queued provisioning."""
     for pool, plan in queued_pools(graph):
         if pool.accelerator is None:
             yield Diagnostic(

@@ -1,4 +1,4 @@
-"""AP201: the children of a queue are promised more than the queue itself has."""
+"""AP201: the guarantees of a queue's children exceed that of the queue."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
-    """What the children of a queue are promised and what the queue has, in base units."""
+    """The guarantees of a queue's children and the amount of the queue, in base units."""
 
     node: Node
     resource: str
     promised: int
     has: int
     ratio: int
-    """How many times what it has may be promised, in thousandths."""
+    """Allowed ratio of guarantees to the amount, in thousandths."""
 
     @property
     def excess(self) -> int:
-        """What is promised beyond what may be."""
+        """The amount by which the guarantees exceed the allowed sum."""
         return self.promised - self.has * self.ratio // 1000
 
     @property
     def needed(self) -> int:
-        """The smallest guarantee of the parent that covers the promises, in whole cores and devices."""
+        """The smallest guarantee of the parent that covers the children, in whole cores and devices."""
         unit = 1000 if self.resource in (CPU, GPU) or self.resource.startswith(GPU_MODEL_PREFIX) else 1
         enough = -(-self.promised * 1000 // self.ratio)
         return min(self.promised, -(-enough // unit) * unit)
@@ -48,7 +48,7 @@ class _Excess:
 def quota_oversubscribed(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare, per resource and per GPU model, the sum of the children's guarantees with the parent's."""
     ratio = parse_weight(graph.policy.rules.overcommit)
-    # What is wrong as written is wrong on every cluster: it is reported once, with what mends it on all of them.
+    # A fault of the policy as written exists on every cluster, and is reported once, with a fix for all of them.
     found: dict[tuple[str, str], list[tuple[Scope, _Excess]]] = {}
     for scope in graph.distinct_scopes:
         for node in graph.inner:
@@ -62,14 +62,14 @@ def _exceeded(node: Node, values: Mapping[str, QueueValues], ratio: int) -> list
     own = values[node.id]
     exceeded: list[_Excess] = []
     for resource, has in own.guaranteed.items():
-        # A queue that says nothing has the sum of its children, and one without bound has enough.
+        # A queue without an amount gets the sum of its children, and an unlimited one always has enough.
         if isinstance(has, Unlimited) or (resource not in own.declared and not _counts_models(own, resource)):
             continue
         promised = 0
         for child in node.children:
             amount = values[child].guaranteed.get(resource, 0)
             if isinstance(amount, Unlimited):
-                # A child without bound beside bounded ones is a fault of its own (AP204).
+                # An unlimited child with limited siblings is reported as AP204.
                 break
             promised += amount
         else:
@@ -80,7 +80,7 @@ def _exceeded(node: Node, values: Mapping[str, QueueValues], ratio: int) -> list
 
 
 def _counts_models(own: QueueValues, resource: str) -> bool:
-    """Tell whether a model that the queue leaves out counts as none: it names the models that it has."""
+    """Return whether an omitted model counts as zero: the queue lists its models."""
     return resource.startswith(GPU_MODEL_PREFIX) and any(r.startswith(GPU_MODEL_PREFIX) for r in own.declared)
 
 
@@ -107,7 +107,7 @@ def _finding(graph: PolicyGraph, places: Sequence[tuple[Scope, _Excess]]) -> Dia
 
 
 def _hint(places: Sequence[tuple[Scope, _Excess]], lowered: Node | None) -> str:
-    """Return the guarantees to write, of which the share of each cluster in question suffices."""
+    """Return a hint with the guarantees to write so that the scaled amounts of each affected cluster suffice."""
     (first, over), resource = places[0], places[0][1].resource
     share, place = first.share, first.name or ""
     raised = max(
@@ -123,7 +123,7 @@ def _hint(places: Sequence[tuple[Scope, _Excess]], lowered: Node | None) -> str:
 
 
 def _left(scope: Scope, over: _Excess, lowered: Node) -> int:
-    """Return the largest guarantee to write for a child that leaves the others theirs."""
+    """Return the largest guarantee of a child that leaves the others unchanged."""
     amount = scope.values[lowered.id].guaranteed.get(over.resource, 0)
     assert not isinstance(amount, Unlimited)
     return guarantee_at_most(max(0, amount - over.excess - _rounding(scope, over)), scope.share, over.resource)
@@ -141,7 +141,7 @@ def _backing(over: _Excess) -> str:
 
 
 def _takers(graph: PolicyGraph, scope: Scope, resource: str, amounts: Mapping[str, int]) -> tuple[Related, ...]:
-    """Return the children that take part in order of id; of many, those that take most, and the rest as one."""
+    """Return the children with a guarantee in order of id; of many, the largest ones, and the sum of the rest."""
     by_size = sorted(amounts, key=lambda child: (-amounts[child], child))
     shown, rest = sorted(by_size[:_SHOWN]), by_size[_SHOWN:]
     places = [
@@ -163,5 +163,5 @@ def _fix(scope: Scope, over: _Excess, lowered: Node | None, amounts: Mapping[str
         edit = amount_edit(lowered, scope, "guaranteed", over.resource, left)
         if edit is not None:
             return edit
-    # More for a queue below another would be more that its parent promises.
+    # Raising a nested queue would increase what its own parent has to cover.
     return amount_edit(over.node, scope, "guaranteed", over.resource, over.needed) if over.node.parent is None else None

@@ -19,7 +19,7 @@ RULES_ADDRESS = "rules"
 
 
 class Reference(NamedTuple):
-    """The name of an object of a kind, where it stands: the path of the value in the declaration at `at`."""
+    """A reference to an object by kind and name, with the path of the value in the declaration at `at`."""
 
     kind: str
     name: str
@@ -29,12 +29,12 @@ class Reference(NamedTuple):
 
 
 def cluster_kind(environment: str) -> str:
-    """Return the kind of an environment's clusters: their names are unique in it alone."""
+    """Return the kind of an environment's clusters: their names are unique only within it."""
     return f"cluster of {environment}"
 
 
 def references(declarations: Declarations) -> Iterator[Reference]:
-    """Yield every reference, those of queues first; a queue's `parent` and a pool's `topology` are not among them."""
+    """Yield every reference, those of queues first, except a queue's `parent` and a pool's `topology`."""
     policy = declarations.policy
     for declared in declarations.queues:
         yield from _of_queue(declared.queue)

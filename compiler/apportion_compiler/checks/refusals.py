@@ -1,7 +1,9 @@
-"""AP5xx and AP618: features that an engine does not support. `fidelity.py` makes the findings; the rules are named here.
+"""AP5xx and AP618: features that an engine does not support. `fidelity.py` reports the findings.
 
-An error is what would leave a hard promise of the policy without anything that holds it; a warning is what changes
-how well a cluster is shared.
+
+
+A feature whose loss would leave a guarantee, limit or restriction unenforced is an error; one that only changes how a
+cluster is shared is a warning.
 """
 
 from __future__ import annotations

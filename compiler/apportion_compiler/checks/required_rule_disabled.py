@@ -19,8 +19,8 @@ REQUIRED_RULE_DISABLED = Rule(
 
 
 def required_rule_disabled(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Look for severities and waivers of required rules; they have no effect."""
-    # The table of all rules is made of the modules beside this one.
+    """Report severities and waivers of required rules, which have no effect."""
+    # Imported here, because the table of all rules imports the modules of this package.
     from apportion_compiler.checks import RULES
 
     policy = declarations.policy

@@ -1,7 +1,7 @@
-"""AP124: a queue sets a label of Kubernetes, an engine or a tool that runs the cluster.
+"""AP124: a queue sets a label that is reserved for Kubernetes, an engine or a cluster add-on.
 
-Labels of queues reach Namespaces, where `pod-security.kubernetes.io/enforce: privileged` switches a protection off, so
-the rule is required. Labels of node pools have a rule of their own, AP613.
+Labels of queues are copied to Namespaces, where `pod-security.kubernetes.io/enforce: privileged` disables a protection,
+so the rule is required. AP613 checks labels of node pools.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESERVED_LABEL = Rule(
 
 
 def reserved_label(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Look at the key of each label of each queue."""
+    """Check the key of each label of each queue."""
     for declared in declarations.queues:
         queue = declared.queue
         for key, value in queue.labels.items():

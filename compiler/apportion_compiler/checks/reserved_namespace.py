@@ -1,6 +1,6 @@
-"""AP117: a queue claims a namespace of the cluster's own, of an engine or of a tool that runs the cluster.
+"""AP117: a queue claims a namespace of Kubernetes, an engine or a cluster add-on.
 
-The owner of a queue gets rights in its namespaces, so the rule is required: no severity and no waiver turns it off.
+The owner of a queue gets rights in its namespaces, so the rule is required.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESERVED_NAMESPACE = Rule(
 
 
 def reserved_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for namespaces that are nobody's to claim."""
+    """Report reserved namespaces."""
     added = graph.policy.rules.reserved_namespaces
     for node in graph.leaves:
         for namespace in _claimed(node.queue):
@@ -39,6 +39,6 @@ def reserved_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _claimed(queue: Queue) -> Iterator[str]:
-    """Yield each namespace once: those of the queue, and those in which it has a LocalQueue."""
+    """Yield each namespace once: those of the queue, and those of its LocalQueues."""
     local = () if queue.kueue is None else queue.kueue.local_queues or ()
     yield from dict.fromkeys((*queue.namespaces, *(one.namespace for one in local)))

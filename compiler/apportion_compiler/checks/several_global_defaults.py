@@ -1,6 +1,6 @@
-"""AP403: two classes for pods that name none.
+"""AP403: more than one default priority class.
 
-Source: kubernetes plugin/pkg/admission/priority: a second PriorityClass with globalDefault is refused.
+Source: kubernetes plugin/pkg/admission/priority: a second PriorityClass with globalDefault is rejected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SEVERAL_GLOBAL_DEFAULTS = Rule(
 
 
 def several_global_defaults(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Report every default after the first that is declared."""
+    """Report every declared default after the first."""
     defaults = [cls for cls in graph.policy.priority_classes if cls.global_default]
     for cls in defaults[1:]:
         first = defaults[0]

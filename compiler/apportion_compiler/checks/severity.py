@@ -1,4 +1,4 @@
-"""The policy's own word on rules: severities by code, and the waivers in force on a date."""
+"""The policy's settings of rules: severities by code, and the waivers in force on a date."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SEVERITIES = {RuleSeverity.ERROR: Severity.ERROR, RuleSeverity.WARNING: Severit
 
 
 def severity_policy(policy: Policy, as_of: date) -> SeverityPolicy:
-    """Return severities and the waivers whose last day has not passed."""
+    """Return severities and the waivers that have not expired."""
     return SeverityPolicy(
         {code: _SEVERITIES[severity] for code, severity in policy.rules.severity.items()},
         {

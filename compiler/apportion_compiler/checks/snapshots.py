@@ -1,4 +1,4 @@
-"""AP8xx: snapshots of clusters. The runtime finds what is wrong with them; the rules are named here."""
+"""AP8xx: snapshots of clusters. The runtime reports their faults; the rules are registered here."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ SNAPSHOTS: Mapping[str, Rule] = {
     kind: Rule(f"AP8{number:02d}", kind, severity, summary, required=severity is _E)
     for number, (kind, severity, summary) in enumerate(_KINDS, start=1)
 }
-"""The rule of each kind of fault; codes are permanent, so kinds are only ever appended."""
+"""The rule of each kind of fault; codes are permanent, so append new kinds at the end."""

@@ -1,4 +1,4 @@
-"""What an author probably meant by a name that does not exist."""
+"""Suggestions for a name that does not exist."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from difflib import get_close_matches
 from itertools import takewhile
 
 _MAX_COMPARISONS = 20_000
-"""Bounds the time of one check: every misspelt name is compared with every known one, at some microseconds each."""
+"""Bounds the time of a check: every unknown name is compared with every known one, at some microseconds each."""
 
 _LEAST_LETTERS = 5
-"""Of shorter names one letter makes another word."""
+"""In shorter names, a different letter is usually a different word."""
 
 
 def is_misspelt(name: str, meant: str, known: Collection[str]) -> bool:
-    """Tell whether a name is another one with one letter wrong, missing, too many, or two letters exchanged.
+    """Return whether a name differs from another by one letter wrong, missing or added, or by two transposed letters.
 
-    Not where they differ in a digit, which tells names apart, nor where another known name is as near.
+    False if they differ in a digit, which often distinguishes names, or if another known name is as close.
     """
     return (
         min(len(name), len(meant)) >= _LEAST_LETTERS
@@ -26,14 +26,14 @@ def is_misspelt(name: str, meant: str, known: Collection[str]) -> bool:
 
 
 def is_one_character_more(name: str, other: str) -> bool:
-    """Tell whether one of two names is the other with one character added, be it a digit."""
+    """Return whether one of two names is the other with one character added, including a digit."""
     longer, shorter = (name, other) if len(name) > len(other) else (other, name)
     begin = _n_shared(longer, shorter)
     return len(longer) == len(shorter) + 1 and longer[begin + 1 :] == shorter[begin:]
 
 
 def one_digit_off(name: str, known: Collection[str]) -> str | None:
-    """Return the only known name that differs from one in a single digit; None where there are several or none."""
+    """Return the only known name that differs from a name in a single digit; None if there is not exactly one."""
     near = [other for other in known if _differs_in_a_digit(name, other)]
     return near[0] if len(near) == 1 else None
 
@@ -55,15 +55,15 @@ def _is_one_slip(name: str, other: str) -> bool:
 
 
 def _n_shared(name: str, other: str) -> int:
-    """Return how many characters two names begin with alike."""
+    """Return the length of the common prefix of two names."""
     alike = (first == second for first, second in zip(name, other, strict=False))
     return sum(takewhile(bool, alike))
 
 
 def suggester(known: Collection[str]) -> Callable[[str], str | None]:
-    """Return a function from an unknown name to the known name most like it, or None.
+    """Return a function from an unknown name to the most similar known name, or None.
 
-    After many different unknown names in a large policy it gives up and answers None.
+    It always returns None after many unknown names in a large policy.
     """
     answers: dict[str, str | None] = {}
     n_compared = 0

@@ -1,4 +1,4 @@
-"""AP110: a cluster has a version of its engine, or of Kubernetes, that nothing here was written for."""
+"""AP110: an unsupported version of an engine or of Kubernetes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN_ENGINE_VERSION = Rule(
 
 
 def unknown_engine_version(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Compare the versions of every cluster with the known range of its engine and of Kubernetes."""
+    """Compare the versions of every cluster with the supported range of its engine and of Kubernetes."""
     for environment, cluster in graph.declarations.clusters:
         address = f"cluster {environment.name}/{cluster.name}"
         versions = TRAITS[cluster.engine.value].versions

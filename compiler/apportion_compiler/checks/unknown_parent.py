@@ -15,7 +15,7 @@ UNKNOWN_PARENT = Rule(
 
 
 def unknown_parent(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Look every parent up."""
+    """Check the parent of every queue."""
     known = declarations.by_id
     suggest = suggester(known)
     for declared in declarations.queues:

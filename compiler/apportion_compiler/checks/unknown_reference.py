@@ -1,4 +1,4 @@
-"""AP109: a declaration names something that is not declared. Parents of queues are AP101's, topologies AP302's."""
+"""AP109: a reference to an undeclared object. AP101 reports parents of queues, AP302 topologies."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ UNKNOWN_REFERENCE = Rule(
 
 
 def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Look up every name that a declaration holds of another."""
-    # The table of rules is made of this module among others.
+    """Check every reference between declarations."""
+    # Imported here, because the table of rules imports this module.
     from apportion_compiler.checks import RULES
 
     known: Mapping[str, Collection[str]] = {
@@ -48,9 +48,9 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
     unknown = [reference for reference in references(declarations) if reference.name not in known[reference.kind]]
     lists = _lists(references(declarations)) if unknown else {}
     for reference in unknown:
-        # Codes differ in digits: the one most like it is not the one that was meant.
+        # Codes differ in digits: the most similar code is rarely the intended one.
         meant = suggest[reference.kind](reference.name) if reference.kind != RULE else None
-        # Another pool with a name like it may be another environment's: a pool that is left out is what was meant.
+        # A pool with a similar name may belong to another environment: an excluded pool is the likely target.
         near = None
         if reference.kind == POOL and meant is not None and not is_misspelt(reference.name, meant, known[POOL]):
             near = meant if is_one_character_more(reference.name, meant) else one_digit_off(reference.name, known[POOL])
@@ -87,7 +87,7 @@ def _finding(reference: Reference, meant: str | None, near: str | None, *, again
         hint = f"use `{near}` if you mean that pool; otherwise add `{name}` to `node_pools` of the policy"
     else:
         hint = _HINTS.get(kind, "declare it, or remove the reference")
-    # A mapping's key is no value: it cannot be edited on its own.
+    # A mapping's key is not a value, and cannot be edited on its own.
     is_value = path[-1] != name
     written = meant or near
     return Diagnostic(
@@ -96,7 +96,7 @@ def _finding(reference: Reference, meant: str | None, near: str | None, *, again
         f"{who} references the {kind} `{name}`, which {'does not exist' if kind == RULE else 'is not declared'}",
         at,
         hint=hint,
-        # Whether another pool is meant, its author says: the edit is not a safe one, and marks the line of the name.
+        # Only the author knows whether another pool is intended: the edit is unsafe, and marks the line of the name.
         fix=ValueEdit(at, path, written) if written is not None and is_value and not again else None,
     )
 

@@ -1,4 +1,4 @@
-"""AP302: a node pool is labelled for a topology that its cluster does not define, or the other way round."""
+"""AP302: a node pool references a topology that its cluster does not define, or a cluster's topology has no pool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def unknown_topology(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 said.add(pool.id)
             yield _undefined(pool, cluster, sorted(defined), None if nowhere else f"{environment.name}/{cluster.name}")
         named = {pool.topology for pool in pools if pool.topology is not None}
-        # Where a pool's word is wrong, the topology that it means looks unused: one finding is enough.
+        # A wrong topology name makes the intended topology look unused: one finding is enough.
         if pools and named <= defined:
             yield from (_unused(t, environment, cluster) for t in cluster.topologies if t.name not in named)
 

@@ -1,7 +1,7 @@
-"""AP204: a guarantee without bound beside, or below, bounded ones, or of GPUs, whose number is bounded.
+"""AP204: an unlimited guarantee with a limited parent or siblings, or of GPUs, whose number is finite.
 
-KAI never counts a queue whose quota is -1 as over its quota: nothing is ever reclaimed from it, and its
-non-preemptible work has no bound. What its siblings and its parent were promised is then worth nothing.
+KAI never treats a queue whose quota is -1 as over quota: nothing is reclaimed from it, and its non-preemptible
+workloads are unlimited. The guarantees of its siblings and its parent then have no effect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class _Bounded:
-    """Why the guarantee cannot be without bound; `room` is what fits, where that is known."""
+    """The reason why the guarantee must be finite; `room` is the amount that fits, if known."""
 
     clause: str
     related: tuple[Related, ...]
@@ -41,13 +41,13 @@ class _Bounded:
 
 
 def unlimited_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for UNLIMITED guarantees whose parent, siblings or limit above are bounded, and of GPUs: their number is.
+    """Report UNLIMITED guarantees with a limited parent, sibling or ancestor limit, and UNLIMITED guarantees of GPUs.
 
-    CPU and memory that nobody counts are a common choice: where all siblings have them without bound, it is theirs.
+    Unlimited CPU and memory on all siblings is a common choice, and valid.
     """
     said: set[tuple[str, str]] = set()
     for scope in graph.distinct_scopes:
-        # Children of one parent are evaluated together: what bounds one bounds all.
+        # Children of one parent are evaluated together: one limited child is enough.
         groups: dict[tuple[str | None, str], list[Node]] = {}
         for id_, own in scope.values.items():
             if UNLIMITED not in own.guaranteed.values():
@@ -69,7 +69,7 @@ def unlimited_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _unlimited(own: QueueValues) -> list[str]:
-    """Return what the queue itself says is UNLIMITED; one that says nothing sums its children."""
+    """Return the resources that the queue itself declares UNLIMITED, not as the sum of its children."""
     said = [r for r in own.declared if isinstance(own.guaranteed[r], Unlimited)]
     by_model = any(r.startswith(GPU_MODEL_PREFIX) for r in said)
     return sorted(r for r in said if not (by_model and r == GPU))
@@ -81,7 +81,7 @@ def _bounded_by_parent(
     siblings = graph.nodes[parent].children if parent is not None else tuple(root.id for root in graph.roots)
     if parent is not None:
         own = scope.values[parent]
-        # A queue that does not count by model promises each model out of its total.
+        # A queue that does not count by model guarantees each model out of its total.
         counted = _counted(own, resource)
         whole = own.guaranteed.get(counted, 0)
         if not isinstance(whole, Unlimited):
@@ -115,7 +115,7 @@ def _beside(graph: PolicyGraph, scope: Scope, resource: str, promised: list[tupl
 
 
 def _bounded_by_machines(graph: PolicyGraph, scope: Scope, resource: str) -> _Bounded | None:
-    """Return the GPUs of the environment that has most of them; nobody loses a promise by it, so it is a warning."""
+    """Return the GPUs of the environment with the most; no other guarantee is affected, so it is a warning."""
     if resource != GPU and not resource.startswith(GPU_MODEL_PREFIX):
         return None
     environments = graph.policy.environments if scope.environment is None else (scope.environment,)
@@ -130,7 +130,7 @@ def _bounded_by_machines(graph: PolicyGraph, scope: Scope, resource: str) -> _Bo
 
 
 def _gpus(graph: PolicyGraph, environment: Environment, resource: str) -> int:
-    """Return what all clusters hold at their largest; 0 where one of them lists no pools."""
+    """Return the maximum number of GPUs of all clusters; 0 if one of them has no list of pools."""
     holdings = [cluster_holdings(graph, cluster) for cluster in environment.clusters]
     if not all(holdings):
         return 0
@@ -143,7 +143,7 @@ def _counted(own: QueueValues, resource: str) -> str:
 
 
 def _bounded_promise(own: QueueValues, resource: str) -> int:
-    """Return a finite guarantee, 0 for one without bound."""
+    """Return a finite guarantee, 0 for an unlimited one."""
     amount = own.guaranteed.get(_counted(own, resource), 0)
     return 0 if isinstance(amount, Unlimited) else amount
 

@@ -1,4 +1,4 @@
-"""Queues whose node pools hold no machine on the clusters where they count."""
+"""Queues whose allowed node pools have no nodes on the clusters where they apply."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from apportion_policy.pool import NodePool
 
 @dataclass(frozen=True, slots=True)
 class PoolFault:
-    """A queue that says which pools it may use, and finds none of them.
+    """A queue with a list of allowed pools, none of which is available.
 
-    `cluster` is None where no cluster of any environment has one, and `prod/gpu-1` where no cluster of an environment
-    has. `empty` are those that are there but have no nodes; `instead` is a pool that would do.
+    `cluster` is None if no cluster of any environment has one, and `prod/gpu-1` if no cluster of an environment has.
+    `empty` are the existing pools with a max_nodes of 0; `instead` is a suitable pool.
     """
 
     node: Node
@@ -28,7 +28,7 @@ class PoolFault:
 
 
 def pool_faults(graph: PolicyGraph) -> Iterator[PoolFault]:
-    """Yield the faults of queues that name their pools, at the queue that names them."""
+    """Yield the faults of queues with a list of allowed pools, at the queue that declares the list."""
     for node in graph.nodes.values():
         refs = node.queue.pools
         if refs is None or not _holds_for_a_leaf(graph, node):
@@ -55,7 +55,7 @@ def _usable_anywhere(graph: PolicyGraph, named: tuple[str, ...]) -> bool:
 
 
 def _usable(graph: PolicyGraph, cluster: Cluster, named: tuple[str, ...]) -> bool:
-    """Tell whether a cluster has nodes of a pool; one that names no pools may have any."""
+    """Return whether a cluster has nodes of a pool; one without a list of pools may have any."""
     if not cluster.pools:
         return bool(named)
     there = {identity_of(ref) for ref in cluster.pools}

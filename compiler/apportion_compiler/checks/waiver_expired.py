@@ -1,4 +1,4 @@
-"""AP113: a waiver has expired no longer suppresses anything."""
+"""AP113: a waiver has expired and no longer suppresses anything."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def waiver_unused(declarations: Declarations, as_of: date, evaluated: Sequence[D
     used = {(d.code, d.address) for d in evaluated if d.suppression is not None}
     in_force = [w for w in declarations.policy.waivers if as_of <= w.expires]
     unused = [w for w in in_force if w.code != WAIVER_UNUSED.code and (w.code, w.address) not in used]
-    # A waiver of this very rule is used by what has just been found.
+    # A waiver of this rule may be used by the findings just reported.
     waived = {_address(waiver) for waiver in unused}
     unused += [w for w in in_force if w.code == WAIVER_UNUSED.code and w.address not in waived]
     if unused:

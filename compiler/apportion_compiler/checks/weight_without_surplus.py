@@ -1,7 +1,7 @@
-"""AP207: a weight for surplus that the queue cannot win, or that nobody contends for.
+"""AP207: an over-quota weight without effect.
 
-Only what can be proved is said: a queue whose limit is its guarantee never has more, and an only child has nobody to
-share with. Weights of 1 (what an unset one is) and 0 ask for nothing and are left alone.
+Only certain cases are reported: a queue whose limit equals its guarantee never gets surplus, and an only child does not
+compete for it. Weights of 1 (the default) and 0 are valid.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ WEIGHT_WITHOUT_SURPLUS = Rule(
 
 _CHANGED = frozenset({"guaranteed", "limit", "over_quota_weight"})
 _NO_WISH = (0, DEFAULT_WEIGHT)
-"""Weights that ask for nothing beyond what a queue has without one."""
+"""Weights that request no more surplus than the default."""
 
 
 def weight_without_surplus(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look at the queues that declare a weight, as written: what changes for a while, or on one cluster, is no fault."""
+    """Check the queues that declare a weight, as written: an effect of an override or of one cluster is not a fault."""
     weighted = [node for node in graph.nodes.values() if node.queue.over_quota_weight is not None]
     below: Mapping[str, Bounds] = bounds_below(graph, graph.base) if weighted else {}
     for node in weighted:
@@ -40,7 +40,7 @@ def weight_without_surplus(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _asked(node: Node, own: QueueValues) -> list[str]:
-    """Return the resources for which the author wrote a weight that asks for something."""
+    """Return the resources with a declared weight other than 0 and 1."""
     weight = node.queue.over_quota_weight
     if not isinstance(weight, Weight):
         return [] if own.weight[WEIGHTED[0]] in _NO_WISH else list(WEIGHTED)
@@ -84,7 +84,7 @@ def _full(node: Node, own: QueueValues, asked: list[str], above: Bounds) -> Iter
 
 
 def _bound_at_guarantee(own: QueueValues, above: Bounds, resource: str) -> Amount | None:
-    """Return the guarantee of a resource where nothing beyond it can be won."""
+    """Return the guarantee of a resource if the queue cannot exceed it."""
     guaranteed = own.guaranteed.get(resource)
     if guaranteed is None or isinstance(guaranteed, Unlimited):
         return guaranteed

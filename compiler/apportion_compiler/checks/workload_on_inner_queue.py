@@ -1,4 +1,4 @@
-"""AP116: limits for single persons on a queue in which nobody runs work."""
+"""AP116: per-user limits on a queue that does not run workloads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WORKLOAD_ON_INNER_QUEUE = Rule(
 
 
 def workload_on_inner_queue(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for `users` on queues that have queues below them.
+    """Report `users` on queues with children.
 
-    A policy that is only for engines that count a user's work over a whole subtree may say so.
+    It is valid if all engines of the policy count a user's workloads over a whole subtree.
     """
     engines = {cluster.engine for _, cluster in graph.declarations.clusters}
     if engines and all(TRAITS[engine.value].limits_users_of_subtrees for engine in engines):

@@ -1,1 +1,1 @@
-"""Findings: what they are (`diagnostic`), and one renderer for each form in which people read them."""
+"""Findings (`diagnostic`), and one renderer for each output format."""

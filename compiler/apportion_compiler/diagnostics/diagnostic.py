@@ -1,4 +1,4 @@
-"""Rules and the findings they make. A finding is data: renderers beside this file turn it into text, JSON, SARIF …"""
+"""Rules and findings. A finding is data; the renderers in this package convert it to text, JSON, SARIF and others."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Severity(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A permanent code, a kebab-case name that reads after "allow", the default severity and one line on the fault.
+    """A permanent code, a kebab-case name that reads after "allow", the default severity and a one-line description.
 
-    A `required` rule is an error whatever the policy says of it: later phases rely on what it refuses.
+    A `required` rule is an error regardless of the policy's settings, because later phases rely on it.
     """
 
     code: str
@@ -32,7 +32,7 @@ class Rule:
 
     @property
     def docs_command(self) -> str:
-        """The command that prints its page, wherever apportion is installed."""
+        """The command that prints the rule's page, independent of the installation."""
         return f"apportion explain {self.code}"
 
     @property
@@ -43,17 +43,17 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that takes part in a finding."""
+    """Another place that is involved in a finding."""
 
     at: SourceLocation
     message: str
 
 
 class Applicability(str, Enum):
-    """Who decides on a fix.
+    """Whether a fix is applied by default.
 
-    `SAFE` changes nothing that anybody is granted: no quota, weight, priority or right, no name and no machine.
-    `UNSAFE` may be another decision than its author's: it is applied only where somebody asks for it.
+    `SAFE` does not change quotas, weights, priorities, access rights, names or machines. `UNSAFE` may not be what the
+    author intends, and is applied only on request.
     """
 
     SAFE = "safe"
@@ -64,9 +64,8 @@ class Applicability(str, Enum):
 class ValueEdit:
     """A fix that changes one value of a declaration: `fixes.py` finds its text span in the author's file.
 
-    `path` leads from the declaration at `at` to the value: field names and mapping keys, such as
-    `("guaranteed", "gpu", "h100")`. `value` is the text an author would write, without quotes; `None` removes the
-    field.
+    `path` is the path from the declaration at `at` to the value: field names and mapping keys, such as
+    `("guaranteed", "gpu", "h100")`. `value` is the text to write, without quotes; `None` removes the field.
     """
 
     at: SourceLocation
@@ -89,7 +88,7 @@ class Suppression:
 class Diagnostic:
     """A finding of a rule at the author's line.
 
-    `message` is one lower-case clause with numbers and units that stands alone; `address` names the object
+    `message` is a self-contained lower-case clause with numbers and units; `address` names the object
     (`queue research`); `hint` is an imperative with concrete values; `fix` changes one value, if one suffices;
     `scope` names the environment and cluster (`prod/gpu-1`) when the fault exists only there.
     """
@@ -112,12 +111,12 @@ class Diagnostic:
 
     @property
     def effective_severity(self) -> Severity:
-        """The severity that the policy gives the rule, else the one the finding was made with, else the rule's own."""
+        """The severity set by the policy, else that of the finding, else the rule's default."""
         return self.severity or self.rule.severity
 
     @property
     def where(self) -> str:
-        """The object, and the place where the fault exists unless the object is that place."""
+        """The object, and the scope unless the object is the scope."""
         return (
             self.address
             if self.scope is None or self.address.endswith(f" {self.scope}")
@@ -126,7 +125,7 @@ class Diagnostic:
 
     @property
     def fingerprint(self) -> str:
-        """A digest that survives line moves and changed numbers: the rule, the object and the scope."""
+        """A digest of the rule, the object and the scope, independent of line numbers and amounts."""
         return hashlib.sha256(
             "\x1f".join((self.code, self.address, self.scope or "")).encode(errors="surrogatepass")
         ).hexdigest()[:32]
@@ -134,16 +133,16 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class SeverityPolicy:
-    """What the policy says of rules: severities by code (`None` is off) and waivers by code and address."""
+    """The policy's settings of rules: severities by code (`None` is off) and waivers by code and address."""
 
     severities: Mapping[str, Severity | None] = field(default_factory=dict)
     waivers: Mapping[tuple[str, str], Suppression] = field(default_factory=dict)
 
 
 def apply_severities(diagnostics: Iterable[Diagnostic], policy: SeverityPolicy) -> tuple[Diagnostic, ...]:
-    """Return the findings that are not switched off, each with its severity and, where waived, its suppression.
+    """Return the findings whose rules are not off, each with its severity and, if waived, its suppression.
 
-    Where a helper function made the declaration, the lines that called it are added to the related places.
+    If a helper function created the declaration, the lines that call it are added to the related places.
     """
     evaluated: dict[Diagnostic, None] = {}
     for diagnostic in diagnostics:
@@ -164,12 +163,12 @@ def _call_sites(at: SourceLocation) -> tuple[Related, ...]:
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Tell whether any finding stops emission; suppressed ones do not."""
+    """Return whether any finding stops emission; suppressed findings do not."""
     return any(d.effective_severity is Severity.ERROR and d.suppression is None for d in diagnostics)
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return findings by file, line, code and address: the order in which every renderer shows them."""
+    """Return findings ordered by file, line, code and address, which is the order in every output."""
     return tuple(
         sorted(
             diagnostics, key=lambda d: (d.at.file, d.at.line, d.at.column, d.code, d.address, d.scope or "", d.message)

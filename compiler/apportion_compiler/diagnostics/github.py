@@ -1,6 +1,6 @@
 """Findings as GitHub workflow commands, which become annotations of a pull request.
 
-GitHub shows ten annotations of each level for a step and drops the rest, so the rest can go to the job's summary.
+GitHub shows ten annotations of each level per step and drops the rest, which can go to the job summary.
 
 Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 """
@@ -21,13 +21,13 @@ _COMMANDS = {"error": "error", "warning": "warning", "waived": "notice"}
 
 
 def render_github(report: Report, read: Read, in_repository: Callable[[str], str], *, limited: bool) -> tuple[str, str]:
-    """Return the commands, and what they leave out as Markdown for the job's summary.
+    """Return the commands, and the omitted findings as Markdown for the job summary.
 
     Args:
         report: The findings.
-        read: Gives the text of a file.
-        in_repository: Names a file relative to the repository's root.
-        limited: Whether to stop at as many as GitHub shows; otherwise nothing is left out.
+        read: Returns the text of a file.
+        in_repository: Returns a path relative to the repository's root.
+        limited: Whether to stop at GitHub's maximum; otherwise all findings are returned as commands.
     """
     positions = Positions(read)
     written: Counter[str] = Counter()
@@ -50,7 +50,7 @@ def _command(finding: Finding, positions: Positions, in_repository: Callable[[st
     region = positions.region(d.at)
     if region is not None:
         properties |= {"line": str(region.line), "endLine": str(region.end_line)}
-        # GitHub takes columns only where the annotation stays within a line.
+        # GitHub accepts columns only for annotations within one line.
         if region.end_line == region.line:
             properties |= {"col": str(region.column), "endColumn": str(region.end_column)}
     lines = [d.message, f"in {d.where}"]
@@ -81,7 +81,7 @@ def _table(report: Report, rest: list[Finding], in_repository: Callable[[str], s
 
 
 def _cell(text: str) -> str:
-    """Return text that Markdown shows as it is: no code, link, picture, mention or markup comes of it."""
+    """Return text escaped for Markdown: no code, links, images, mentions or markup."""
     return "".join(f"&#{ord(c)};" if c in _MARKDOWN else c for c in plain_text(text))
 
 

@@ -15,7 +15,7 @@ KIND = "ValidationReport"
 
 
 def render_json(report: Report, read: Read) -> str:
-    """Return the report; a key whose value is unknown is null, never absent."""
+    """Return the report; unknown values are null, never absent."""
     positions = Positions(read)
     unique = ordinals(report.findings)
     envelope = {

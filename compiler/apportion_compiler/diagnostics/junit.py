@@ -1,7 +1,7 @@
 """Findings as JUnit XML: one testcase for each rule and object, so that CI systems list them.
 
-A rule that found nothing is one passing testcase. A waived finding is skipped with the waiver's reason; one below
-`fail_on` passes and says what it found in its output.
+A rule without findings is one passing testcase. A waived finding is skipped with the waiver's reason; one below
+`fail_on` passes, with the finding in its output.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def render_junit(report: Report, in_repository: Callable[[str], str], rules_run:
 
     Args:
         report: The findings.
-        in_repository: Names a file relative to the repository's root.
-        rules_run: Rules that would have spoken if they had found anything.
-        fail_on: Least severity that is a failure: `error`, `warning` or `never`.
+        in_repository: Returns a path relative to the repository's root.
+        rules_run: Rules that were evaluated.
+        fail_on: Lowest severity that is a failure: `error`, `warning` or `never`.
     """
     cases = [_case(group, in_repository, _FAILING.get(fail_on, ())) for group in _grouped(report)]
     found = {finding.diagnostic.code for finding in report.findings}

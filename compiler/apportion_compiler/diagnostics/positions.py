@@ -11,7 +11,7 @@ from apportion_policy.source import SourceLocation
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A stretch of text; the end column is the one after its last character."""
+    """A range of text; the end column is one past its last character."""
 
     line: int
     column: int
@@ -21,13 +21,13 @@ class Region:
 
 @dataclass(slots=True)
 class Positions:
-    """Turns locations into regions; keeps each file's lines."""
+    """Converts locations to regions; caches the lines of each file."""
 
     read: Read
     _lines: dict[str, list[str] | None] = field(default_factory=dict[str, "list[str] | None"])
 
     def region(self, at: SourceLocation) -> Region | None:
-        """Return where a declaration stands; None where only its file is known."""
+        """Return the region of a declaration; None if only its file is known."""
         if not at.line:
             return None
         if at.file not in self._lines:

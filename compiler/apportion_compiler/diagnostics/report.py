@@ -1,4 +1,4 @@
-"""What every renderer shows: the findings with their edits, and what was looked at."""
+"""The report that every renderer shows: the findings with their edits, and the scope of the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apportion_compiler.fixes import TextEdit
 
 Read = Callable[[str], str | None]
-"""Returns the text of a file that findings name; None where it may not be quoted."""
+"""Returns the text of a file in findings; None if it must not be quoted."""
 
 
 Phase = Literal["evaluation", "structure", "checks", "manifests"]
@@ -24,24 +24,24 @@ Phase = Literal["evaluation", "structure", "checks", "manifests"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A diagnostic, and its fix as an edit of the text where there is one."""
+    """A diagnostic, with its fix as a text edit if it has one."""
 
     diagnostic: Diagnostic
     edit: TextEdit | None = None
 
     @property
     def level(self) -> str:
-        """`error`, `warning`, or `waived` where a waiver suppresses it."""
+        """`error`, `warning`, or `waived` if a waiver suppresses it."""
         return "waived" if self.diagnostic.suppression is not None else self.diagnostic.effective_severity.value
 
     @property
     def is_required_error(self) -> bool:
-        """Whether no switch turns it off."""
+        """Whether it is an error that cannot be disabled."""
         return self.diagnostic.rule.required and self.level == "error"
 
     @property
     def is_unsafe(self) -> bool:
-        """Whether its fix is applied only where somebody asks for it."""
+        """Whether its fix is applied only on request."""
         fix = self.diagnostic.fix
         return fix is not None and fix.applicability is Applicability.UNSAFE
 
@@ -51,13 +51,13 @@ class Report:
     """The findings about a policy, or about raw manifests.
 
     Attributes:
-        findings: In the order in which they are shown.
-        entry: The policy's file, named as findings name it.
-        as_of: The day that decided which overrides and waivers hold.
-        tool_version: Of the program that made the report.
+        findings: In display order.
+        entry: The policy's file, as named in findings.
+        as_of: The date that determines the active overrides and waivers.
+        tool_version: Version of apportion.
         reached: The last phase that ran; errors of one phase stop the next.
-        n_queues: Queues of the policy; None where it could not be evaluated.
-        n_environments: Its environments, likewise.
+        n_queues: Number of queues of the policy; None if it could not be evaluated.
+        n_environments: Number of its environments, likewise.
         n_objects: Manifests that were evaluated; None in a report on a policy.
     """
 
@@ -71,11 +71,11 @@ class Report:
     n_objects: int | None = None
 
     def count(self, level: str) -> int:
-        """Return how many findings have a level."""
+        """Return the number of findings of a level."""
         return sum(finding.level == level for finding in self.findings)
 
     def fails(self, fail_on: str) -> bool:
-        """Tell whether a finding is at or above `error` or `warning`; for `never`, an error of a required rule."""
+        """Return whether a finding has at least a severity; for `never`, whether it is an error of a required rule."""
         levels = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
         return any(finding.level in levels or finding.is_required_error for finding in self.findings)
 
@@ -83,8 +83,8 @@ class Report:
 def with_edits(
     diagnostics: Iterable[Diagnostic], read: Read, shared: AbstractSet[Place] = frozenset()
 ) -> tuple[Finding, ...]:
-    """Return diagnostics as findings; `shared` are the places that no edit may change."""
-    # Reading text for edits takes longer to load than a sound policy takes to check.
+    """Return diagnostics as findings; edits must not change the places in `shared`."""
+    # Loading the edit code takes longer than checking a valid policy.
     from apportion_compiler.fixes import text_edit
 
     return tuple(
@@ -94,7 +94,7 @@ def with_edits(
 
 
 def ordinals(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Return a fingerprint for each finding that no other has: the diagnostic's own and a running number."""
+    """Return a unique fingerprint for each finding: the diagnostic's own and a sequence number."""
     seen: dict[str, int] = {}
     unique: list[str] = []
     for finding in findings:

@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0, which code-scanning services read.
 
-Waived findings stay visible as suppressed results. A fingerprint holds the rule, the object and the place, not the
-line or the numbers, so that a result is the same one after lines have moved.
+Waived findings stay visible as suppressed results. A fingerprint contains the rule, the object and the scope, but not
+the line or amounts, so that it survives moved lines.
 
 Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sarif-v2.1.0-errata01-os-complete.html
 """
@@ -33,9 +33,9 @@ def render_sarif(report: Report, read: Read, in_repository: Callable[[str], str]
 
     Args:
         report: The findings.
-        read: Gives the text of a file.
-        in_repository: Names a file relative to the repository's root.
-        page: Gives each rule's page.
+        read: Returns the text of a file.
+        in_repository: Returns a path relative to the repository's root.
+        page: Returns a rule's page.
     """
     writer = _Writer(Positions(read), in_repository)
     rules = {f.diagnostic.code: f.diagnostic.rule for f in report.findings}
@@ -81,7 +81,7 @@ def _rule(rule: Rule, page: Page) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes results whose files are named relative to one repository."""
+    """Writes results with paths relative to a repository."""
 
     def __init__(self, positions: Positions, in_repository: Callable[[str], str]) -> None:
         self._positions = positions

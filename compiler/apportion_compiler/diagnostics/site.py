@@ -1,4 +1,4 @@
-"""Where the documentation is published. Whoever publishes it elsewhere changes `SITE`, and `urls` in pyproject.toml."""
+"""Where the documentation is published. To publish it elsewhere, change `SITE`, and `urls` in pyproject.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings for people: `file:line:` first so that terminals and editors link it, then the line itself with carets."""
+"""Findings as text: `file:line:` first, so that terminals and editors link it, then an excerpt with carets."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from apportion_compiler.fixes import TextEdit
 
 Shown = Callable[[str], str]
-"""Returns the path to display for a file, such as relative to the current folder."""
+"""Returns the displayed path of a file, such as one relative to the current folder."""
 
 
 def unstyled(role: str, text: str) -> str:
-    """Return text as it is."""
+    """Return text unchanged."""
     return text
 
 
 def render_text(
     report: Report, *, shown: Shown, read: Read, style: Style = unstyled, width: int | None = None, brief: bool = False
 ) -> str:
-    """Return the findings as text, a blank line between them; `brief` is one line each, without what is waived.
+    """Return the findings as text, separated by blank lines; `brief` is one line each, without waived findings.
 
-    A finding that several clusters have alike is shown once, and names them all.
+    Findings that are identical on several clusters are shown once, with the names of all clusters.
 
     Args:
         report: The findings.
-        shown: Names files for the reader.
-        read: Gives the lines to quote.
-        style: Colours; roles are place, error, warning, waived, gutter, caret, hint, docs.
+        shown: Returns the displayed path of a file.
+        read: Returns the text to quote from.
+        style: Applies colours; the roles are place, error, warning, waived, gutter, caret, hint, docs.
         width: Columns to wrap to; None for no wrapping.
-        brief: Whether to leave out everything but the first lines.
+        brief: Whether to show first lines only.
     """
     texts = _Texts(shown, read, style, width)
     if brief:
@@ -48,7 +48,7 @@ def render_text(
 
 
 def summary(report: Report) -> str:
-    """Return one line: findings by level, and in how many queues and environments."""
+    """Return one line: the number of findings by level, and the numbers of queues and environments."""
     found = [_n(report.count(level), noun) for level, noun in _NOUNS if report.count(level)]
     text = ", ".join(found) or "no findings"
     if report.n_objects is not None:
@@ -67,7 +67,7 @@ def _n(count: int, noun: str) -> str:
 
 
 def _alike(findings: Iterable[Finding]) -> Iterable[tuple[Finding, str]]:
-    """Yield findings that differ in nothing but their scope once each, with all of their places in words."""
+    """Yield findings that differ only in their scope once each, with all their scopes as text."""
     places: dict[Finding, tuple[Finding, list[str]]] = {}
     for finding in findings:
         apart = replace(finding, diagnostic=replace(finding.diagnostic, scope=None))
@@ -78,7 +78,7 @@ def _alike(findings: Iterable[Finding]) -> Iterable[tuple[Finding, str]]:
 
 
 class _Texts:
-    """How findings are shown to one reader."""
+    """Rendering of findings with one set of options."""
 
     __slots__ = ("_lines", "_read", "_shown", "_style", "_width")
 
@@ -162,13 +162,13 @@ class _Texts:
 
 
 def _line(finding: Finding) -> int:
-    """Return the line that the excerpt marks, which is the header's, too."""
+    """Return the line that the excerpt marks, which is also that of the header."""
     own = finding.diagnostic.at.line
     return _marked(finding, Span(own, 0, own, 0)).line if own else own
 
 
 def _marked(finding: Finding, own: Span) -> Span:
-    """Return the value that the fix changes, where it stands in the declaration that is at fault."""
+    """Return the value that the fix changes, if it is in the declaration of the finding."""
     d: Diagnostic = finding.diagnostic
     if finding.edit is None or d.fix is None or place(d.fix.at) != place(d.at):
         return own

@@ -1,4 +1,4 @@
-"""The author's line with carets below the stretch that is meant, cut to the width of the terminal."""
+"""The author's line with carets below the marked range, cropped to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apportion_compiler.spans import Span
 from apportion_policy.evaluation.sanitized_text import plain_text
 
 Style = Callable[[str, str], str]
-"""From a role and a text to the text as it is shown."""
+"""Returns a text styled for a role."""
 
 _GUTTER = 5
 _MAX_CELLS = 160
@@ -17,7 +17,7 @@ _CUT = "…"
 
 
 def excerpt(lines: list[str], span: Span, style: Style, width: int | None) -> list[str]:
-    """Return the numbered line and the carets, or nothing where the file has no such line."""
+    """Return the numbered line and the carets, or nothing if the file has no such line."""
     if not 0 < span.line <= len(lines) or not lines[span.line - 1].strip():
         return []
     line = lines[span.line - 1].rstrip()
@@ -35,7 +35,7 @@ def excerpt(lines: list[str], span: Span, style: Style, width: int | None) -> li
 
 
 def _cropped(before: str, marked: str, after: str, cells: int) -> tuple[str, int, int]:
-    """Return the text cut to a number of cells, the cell where the mark begins, and its length in cells."""
+    """Return the text cropped to a number of cells, and the start and length of the mark in cells."""
     if _cells(before + marked + after) <= cells:
         return before + marked + after, _cells(before), _cells(marked)
     if _cells(before) > cells // 2:

@@ -1,1 +1,1 @@
-"""Manifests → files: `tree` decides names and bytes, `disk` compares and writes."""
+"""Manifests → files: `tree` determines names and bytes, `disk` compares and writes."""

@@ -1,8 +1,8 @@
 """A folder that is read and written without following symbolic links.
 
-A rendered tree is part of a pull request, so any of its entries may be a link to a file outside. Every path is walked
-from an anchor one component at a time and opened with O_NOFOLLOW. The anchor is the repository, or the current folder
-where there is none; a path outside of it was typed by the caller, whose own links are followed but for the last.
+A rendered tree is part of a pull request, so any of its entries may be a link to a file outside. Every path is opened
+from an anchor, one component at a time, with O_NOFOLLOW. The anchor is the repository, or the current folder if there
+is none; a path outside it comes from the caller, whose links are followed except for the last component.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MAX_ENTRIES = 100_000
 
 
 class LinkedPathError(ApportionCompilerError):
-    """A symbolic link, what is neither file nor folder, or what is too large, where a file or folder is written or read."""
+    """A path that is a symbolic link, neither a file nor a folder, or too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A new file's content, written beside its place under a random name."""
+    """New content of a file, staged next to its target under a random name."""
 
     folder: int
     temporary: str
@@ -50,10 +50,10 @@ class OutputFolder:
     _made: list[str] = field(default_factory=list)
 
     def files(self, below: str = "") -> Iterator[str]:
-        """Yield the name of every entry that is not a directory, in order; a link is an entry and is not followed.
+        """Yield the name of every entry that is not a directory, in order; links are yielded and not followed.
 
         Raises:
-            LinkedPathError: If there are more entries than any tree has.
+            LinkedPathError: If there are too many entries.
         """
         left = [_MAX_ENTRIES]
         try:
@@ -66,14 +66,14 @@ class OutputFolder:
             os.close(descriptor)
 
     def read(self, name: str, at_most: int | None = None) -> bytes | None:
-        """Return a regular file's content; None where there is no such entry.
+        """Return the content of a regular file; None if it does not exist.
 
         Args:
-            name: Of the file.
-            at_most: Return no more than this many bytes of its beginning.
+            name: Name of the file.
+            at_most: Maximum number of bytes to return from its beginning.
 
         Raises:
-            LinkedPathError: If the entry or a folder above it is a link or no regular file, or it is too large.
+            LinkedPathError: If the entry or a folder above it is a link or not a regular file, or it is too large.
             OSError: If it cannot be read.
         """
         try:
@@ -83,10 +83,10 @@ class OutputFolder:
             return None
 
     def stage(self, name: str, content: bytes) -> None:
-        """Write a file's content beside its place. `commit` puts all of them there, `discard` removes them.
+        """Write the content of a file next to its target. `commit` moves all of them there, `discard` removes them.
 
         Raises:
-            LinkedPathError: If a folder above it is a link, or there is a folder in its place.
+            LinkedPathError: If a folder above it is a link, or the target is a folder.
             OSError: If it cannot be written.
         """
         with _parent(self._fd, name, self.path, made=self._made) as (parent, leaf):
@@ -100,7 +100,7 @@ class OutputFolder:
                 file.write(content)
 
     def commit(self) -> None:
-        """Put every staged file in its place. A link there is replaced, not followed."""
+        """Move every staged file to its target. A link there is replaced, not followed."""
         for staged in self._staged:
             os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
             os.close(staged.folder)
@@ -108,7 +108,7 @@ class OutputFolder:
         self._made.clear()
 
     def discard(self) -> None:
-        """Remove every staged file, and the folders that were made for them."""
+        """Remove every staged file, and the folders that were created for them."""
         for staged in self._staged:
             try:
                 os.unlink(staged.temporary, dir_fd=staged.folder)
@@ -122,7 +122,7 @@ class OutputFolder:
         self._made.clear()
 
     def remove(self, name: str) -> None:
-        """Delete a file, and the folders above it that are empty then."""
+        """Delete a file, and the parent folders that become empty."""
         with _parent(self._fd, name, self.path) as (parent, leaf):
             os.unlink(leaf, dir_fd=parent)
         above = name.rpartition("/")[0]
@@ -142,10 +142,10 @@ class OutputFolder:
 
 @contextmanager
 def open_output(path: Path, *, writing: bool) -> Generator[OutputFolder | None]:
-    """Open a folder and wait for its lock, which one writer holds or any number of readers.
+    """Open a folder and wait for its lock, which is exclusive for writers and shared for readers.
 
     Yields:
-        The folder; None where there is none and it is only read.
+        The folder; None if it does not exist and is only read.
 
     Raises:
         LinkedPathError: If the folder, or one above it inside the anchor, is a link.
@@ -159,7 +159,7 @@ def open_output(path: Path, *, writing: bool) -> Generator[OutputFolder | None]:
         yield None
         return
     try:
-        # The lock goes with the process, so that a killed one leaves nothing to clear.
+        # The lock ends with the process, so that a killed process leaves no stale lock.
         fcntl.flock(descriptor, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
         folder = OutputFolder(path, descriptor)
         try:
@@ -171,9 +171,9 @@ def open_output(path: Path, *, writing: bool) -> Generator[OutputFolder | None]:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write one file as a whole or not at all, without following a link to it.
+    """Write a file atomically, without following a link to it.
 
-    What is not a regular file and lies outside the anchor, such as /dev/stdout, is written to as it is.
+    A target outside the anchor that is not a regular file, such as /dev/stdout, is written to directly.
 
     Raises:
         LinkedPathError: If the file, or a folder above it inside the anchor, is a link.
@@ -196,7 +196,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def anchor() -> Path:
-    """Return the folder inside of which no link is followed: the repository of the current folder, or that folder."""
+    """Return the folder inside which no link is followed: the repository of the current folder, or that folder."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 

@@ -1,8 +1,8 @@
-"""The Common Expression Language of the policies: literals, and what a workload names as one list of maps.
+"""CEL of the policies: literals, and the queue, class and scheduler names of a workload as a list of maps.
 
-A map of what is named has a text for each key, empty where nothing is said, so that what stood there before an
-update can be compared with what stands there after it: an update that changes none of it is never refused, and an
-object from before the policy can still be scaled, finished and deleted.
+A map has a string for each key, empty if the workload does not set it, so that the values before and after an update
+can be compared: an update that changes none of them is always allowed, and objects older than the policy can still be
+scaled, finished and deleted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def texts(values: Iterable[str]) -> str:
 def workload_variables(workload: Workload, table: EngineTable) -> list[Variable]:
     """Return the variables with the queues, classes and schedulers of a workload.
 
-    `top` is what the object's own metadata names, `templates` what each of its pod templates does, `named` both.
+    `top` has the names in the object's own metadata, `templates` those in its pod templates, `named` both.
     """
     return [
         QUEUES,
@@ -80,7 +80,7 @@ def _templates(workload: Workload, variable: str, table: EngineTable) -> str:
 
 
 def preemptibility(of: str, table: EngineTable) -> str:
-    """Return an expression for the word that labels and annotations of an object say, empty where they say none."""
+    """Return an expression for the preemptibility value in an object's labels and annotations, empty if unset."""
     label, annotation = table.preemptibility_label, table.preemptibility_annotation
     if label is None:
         return _NOTHING
@@ -108,7 +108,7 @@ def _named(of: str, table: EngineTable, *, queue_field: str, class_name: str, ha
 
 
 def _label(of: str, key: str) -> str:
-    # A list or map of texts must not hold a value of unknown type.
+    # A list or map of strings must not hold a value of unknown type.
     return f"string({of}.?metadata.?labels[?{text(key)}].orValue(''))"
 
 

@@ -12,8 +12,8 @@ from apportion_compiler.backends.admission.workloads import Workload
 class SchedulingUnit:
     """The object of an engine that finally determines the queue of a group of pods.
 
-    An engine's controller makes it from labels of pods and of their owners. Whoever may forge an owner still has to
-    get this object past the policy. Paths are those of fields below `spec`.
+    An engine's controller makes it from labels of pods and of their owners. A user who forges an owner must still get
+    this object past the policy. Paths are relative to `spec`.
     """
 
     group: str
@@ -22,9 +22,9 @@ class SchedulingUnit:
     queue: str
     priority_class: str
     preemptibility: str | None
-    """None where its labels and annotations say it, as a pod's do."""
+    """None if it is in labels and annotations, as on a pod."""
     must_say: bool = True
-    """Whether a class of `EngineTable.must_say` needs it to be said here too, and not on pods alone."""
+    """Whether the classes of `EngineTable.must_say` require it here too, not only on pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Requirement:
     """A requirement on a workload at creation, in addition to its queue and class.
 
     Attributes:
-        workload: The shape of workloads it is for, by its name in `workloads.py`.
+        workload: The shape of workloads that it applies to, by its name in `workloads.py`.
         expression: CEL over `object` and `request`, true for valid objects.
         message: The message if the expression is false.
     """
@@ -47,29 +47,30 @@ class EngineTable:
     """Where an engine reads the fields of workloads.
 
     Attributes:
-        scheduler_name: What `schedulerName` of pods must be.
+        scheduler_name: Required `schedulerName` of pods.
         queue_label: Label with the queue; None if there is none.
-        shared_queue: The one name that work outside of the policy's namespaces may give.
-        class_labels: Labels that name a priority class in place of the pod's field.
-        preemptibility_label: Label whose values are `preemptible` and `non-preemptible`; None where there is none.
+        shared_queue: The only queue name allowed to workloads outside the policy's namespaces.
+        class_labels: Labels that name a priority class instead of the pod's field.
+        preemptibility_label: Label whose values are `preemptible` and `non-preemptible`; None if the engine has none.
         sharing_annotations: Annotations by which a pod requests a fraction of a GPU.
         default_class: Class that the engine assigns to workloads without one; None if it assigns none.
-        default_class_of: The same for shapes of workloads, by their name in `workloads.py`, where it differs.
+        default_class_of: Exceptions to `default_class`, by the name of a workload shape in `workloads.py`.
         preemptible: For each priority class of the policy, whether its workloads may be evicted.
         must_say: Classes whose workloads need the preemptibility label, because the engine's default differs.
         system_namespaces: Namespaces of the engine itself.
         unit: The engine's scheduling unit, if it has one.
         more_queue_labels: Further labels that name the queue.
-        queue_annotations: Annotations that name the queue, of workloads and of their pods.
-        queue_required: Whether work must name its queue; otherwise its namespace says it, and work may say the same.
+        queue_annotations: Annotations of workloads and their pods that name the queue.
+        queue_required: Whether workloads must name their queue; otherwise the namespace determines it, and workloads
+            may repeat it.
         preemptible_words: The values of the preemptibility label.
         forbidden_resources: Prefixes of resource names that workloads must not request, because no quota counts them.
         requirements: Further requirements on workloads.
-        preemptibility_annotation: Annotation that says the same as the preemptibility label, and goes before it.
+        preemptibility_annotation: Annotation equivalent to the preemptibility label, with precedence over it.
         queue_fields: For shapes of workloads, by name, the path below `spec` of a field that names the queue.
         class_fields: The same for the priority class.
-        more_workloads: Shapes of workloads that are the engine's own.
-        more_schedulers: Further names that `schedulerName` may be.
+        more_workloads: Workload shapes specific to the engine.
+        more_schedulers: Further allowed values of `schedulerName`.
     """
 
     scheduler_name: str

@@ -1,4 +1,4 @@
-"""The policy on labels of all kinds: engines read the queue from the owner of a pod, and any object can be an owner."""
+"""The policy on labels of objects of any kind: engines read a pod's queue from its owner, which can be any object."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def label_keys(table: EngineTable) -> tuple[str, ...]:
 
 
 def has_label(keys: tuple[str, ...]) -> str:
-    """Return an expression that is true of objects with one of the labels."""
+    """Return an expression that is true for objects with at least one of the labels."""
     return f"object.?metadata.?labels.orValue({{}}).exists(k, k in {texts(keys)})"
 
 
 def label_variables() -> list[Variable]:
-    """Return the variables of the policy on labels of every kind."""
+    """Return the variables of the policy on labels of objects of any kind."""
     return [
         QUEUES,
         CLASSES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apportion_compiler.backends.metadata import GROUP
 
 QUEUE_LABEL = f"{GROUP}/queue"
-"""The queue's id, as a label value. Its presence is what makes a namespace one of the policy's."""
+"""The queue's id, as a label value. A namespace belongs to the policy if it has this label."""
 QUEUES_ANNOTATION = f"{GROUP}/queues"
 """Queue names that workloads may use, separated by commas."""
 CLASSES_ANNOTATION = f"{GROUP}/priority-classes"

@@ -43,7 +43,7 @@ def namespace_policy(program: Program) -> Iterator[Manifest]:
 
 def _variable(field: str, of: str) -> dict[str, str]:
     held = f"{of}.metadata.?{field}.orValue({{}})"
-    # On creation there is no former object to read.
+    # On creation, there is no old object to read.
     return {"name": _name(field, of), "expression": held if of == "object" else f"oldObject == null ? {{}} : {held}"}
 
 

@@ -1,4 +1,4 @@
-"""The policy on namespaces outside of the policy: their workloads must not use its queues."""
+"""The policy on namespaces that are not in the policy: their workloads must not use its queues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from apportion_compiler.backends.admission.policy import Condition, Validation
 
 
 def outside_condition(table: EngineTable, queue_label: str) -> Condition:
-    """Return what spares every other object the cost: a label that names a queue, or the engine's scheduling unit."""
+    """Return the match condition: a label that names a queue, or the engine's scheduling unit.
+
+    Other objects are skipped.
+    """
     named = has_label((queue_label, *table.more_queue_labels))
     if table.queue_annotations:
         held = texts(table.queue_annotations)
@@ -21,7 +24,7 @@ def outside_condition(table: EngineTable, queue_label: str) -> Condition:
 
 
 def outside_validations(table: EngineTable, queue_label: str) -> list[Validation]:
-    """Return what is refused: to run in a queue of the policy. An update that leaves the name alone is not."""
+    """Return validations that reject workloads in a queue of the policy, except updates that keep the queue name."""
     found = [
         _refuse(table, f"object.?metadata.?{field}[?{text(key)}]", f"oldObject.?metadata.?{field}[?{text(key)}]")
         for field, keys in (

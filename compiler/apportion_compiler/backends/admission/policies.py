@@ -71,7 +71,10 @@ def _policies(table: EngineTable) -> Iterator[AdmissionPolicy]:
 
 
 def namespace_selector(table: EngineTable, operator: str) -> dict[str, object]:
-    """Select the policy's namespaces or all others; those of the system are never evaluated, whatever their labels."""
+    """Select the policy's namespaces, or all others.
+
+    System namespaces are never evaluated, regardless of their labels.
+    """
     exempt = [*_SYSTEM_NAMESPACES, *table.system_namespaces]
     return {
         "matchExpressions": [

@@ -13,11 +13,11 @@ from apportion_compiler.ir.program import Program
 API_VERSION = "admissionregistration.k8s.io/v1"
 
 Variable = dict[str, str]
-"""A name and its expression, as `spec.variables` holds them."""
+"""A name and its expression: an entry of `spec.variables`."""
 Validation = dict[str, str]
-"""One entry of `spec.validations`."""
+"""An entry of `spec.validations`."""
 Condition = dict[str, str]
-"""One entry of `spec.matchConditions`."""
+"""An entry of `spec.matchConditions`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class AdmissionPolicy:
     conditions: Sequence[Condition] = ()
     namespaces: dict[str, object] | None = None
     guards_marks: bool = False
-    """Whether others rely on what it protects, so that it refuses in every environment."""
+    """Whether it always denies, regardless of the environment's enforcement, because other policies rely on it."""
 
 
 _ACTIONS = {"deny": ("Deny",), "warn": ("Warn", "Audit"), "audit": ("Audit",)}

@@ -63,7 +63,7 @@ def _scheduler(workload: Workload, table: EngineTable) -> Iterator[Validation]:
     )
     found = workload.templates.replace("{object}", "object")
     yield {
-        # A pod gets its node by binding, after it was created; whoever names one passes every scheduler by.
+        # A pod gets its node by binding after creation; setting `nodeName` at creation bypasses every scheduler.
         "expression": f"request.operation != 'CREATE' || ({found}).all(t, t.spec.?nodeName.orValue('') == '')",
         "message": "nodeName bypasses the scheduler; use nodeSelector or affinity",
         "reason": "Forbidden",
@@ -107,7 +107,7 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
         f"'label {label} does not match any priority class that is allowed in namespace ' + {NAMESPACE}",
     )
     labels = [f"class{n}" for n in range(len(table.class_labels))]
-    # The engine's order: the owner's label, the pod's label, the pod's field.
+    # The order of the engine: the owner's label, the pod's label, the pod's field.
     sources = [*(f"variables.top.{key}" for key in labels), *(f"t.{key}" for key in labels), "t.class"]
     chosen = f"([{', '.join(sources)}].filter(c, c != '') + [''])[0]"
     said = "([variables.top.preemptibility, t.preemptibility].filter(p, p != '') + [''])[0]"
@@ -139,7 +139,7 @@ def _resources(workload: Workload, table: EngineTable) -> Iterator[Validation]:
     for prefix in table.forbidden_resources:
         lists = ("limits", "requests")
         asked = " && ".join(f"c.?resources.?{of}.orValue({{}}).all(k, !k.startsWith({text(prefix)}))" for of in lists)
-        # The two lists are of different types to the API server, so they cannot be joined into one.
+        # The API server assigns the two lists different types, so they cannot be concatenated.
         yield {
             "expression": f"request.operation != 'CREATE' || ({found}).all(t, t.spec.containers.all(c, {asked}) && "
             f"t.spec.?initContainers.orValue([]).all(c, {asked}))",

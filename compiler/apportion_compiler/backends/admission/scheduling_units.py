@@ -1,4 +1,4 @@
-"""The policy on the engine's scheduling unit, which determines what is scheduled regardless of labels and owners."""
+"""The policy on the engine's scheduling unit, which determines the queue regardless of labels and owners."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kinds of workloads, and the paths of their pod templates.
 
-Templates are a CEL expression with `{object}` in place of the variable. Kinds of the API server are written so that
-it can check the types; a custom resource need not be installed, and its expression takes any shape.
+Templates are a CEL expression with `{object}` as a placeholder for the variable. Expressions for built-in kinds pass
+the API server's type check; those for custom resources are untyped, because the CRD may not be installed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ Rule = tuple[str, tuple[str, ...]]
 class Workload:
     """Kinds with the same paths of pod templates.
 
-    `built_in` kinds have their pods' defaults filled in by the API server, so that a scheduler's name is never
-    missing there.
+    The API server sets the defaults of pod templates in `built_in` kinds, so that they always have a scheduler name.
     """
 
     name: str

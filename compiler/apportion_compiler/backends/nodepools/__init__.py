@@ -1,11 +1,11 @@
-"""Node pools: the machines of a cluster, for their providers.
+"""Node pools: the machines of a cluster, as resources of their providers.
 
-A target beside an engine's: it says of queues nothing, and its labels are those by which the engine's objects select
-(`pool_labels.py`). GKE, ACK and EKS have no Kubernetes object for a pool, so each gets a document with the arguments of
-Pulumi's resource, and a script of the provider's own tool that does the same; Karpenter's NodePool and EC2NodeClass are
-objects. Machines that are there already (`Fixed`) are not made: the target `native` says how to label them.
+An additional target without queues. It sets the labels that the engine's objects select by (`pool_labels.py`). GKE, ACK
+and EKS have no Kubernetes object for a pool, so each pool gets a document with the arguments of Pulumi's resource, and
+an equivalent script for the provider's command-line tool; Karpenter's NodePool and EC2NodeClass are objects. Existing
+machines (`Fixed`) are not created: the target `native` documents how to label them.
 
-What each provider has no field for: docs/backends/node-pools.md.
+Settings without a field: docs/backends/node-pools.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def emit(program: Program) -> Output:
 
 
 def documents(program: Program) -> Iterator[Document]:
-    """Yield the resources of the cloud providers, for whoever declares them in a stack."""
+    """Yield the resources of the cloud providers, for a stack to declare."""
     yield from gke.documents(program, _gke(program))
     yield from ack.documents(program, _ack(program))
     yield from eks.documents(program, _eks(program))

@@ -1,7 +1,7 @@
-"""ACK: `alicloud:cs/nodePool:NodePool`, and the same by `aliyun cs` with the body of the OpenAPI.
+"""ACK: `alicloud:cs/nodePool:NodePool`, and the equivalent `aliyun cs` commands with OpenAPI bodies.
 
 Fields: pulumi-alicloud 4.0.0, cs/_inputs.py; OpenAPI CS 2015-12-15, CreateClusterNodePool and ModifyClusterNodePool.
-GPUs come with the instance type. Labels are a list here, and effects of taints are spelt as Kubernetes spells them.
+GPUs come with the instance type. Labels are a list, and taint effects are spelled as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def ack_script(program: Program, pools: Sequence[AckPool]) -> Artifact:
 
 
 def spot_strategy(pool: NodePool, settings: Ack) -> str:
-    """Return how machines are bought; a pool that is said to be spot is, at the market's price unless told."""
+    """Return how machines are bought; a spot pool without a price limit pays the market price."""
     return "SpotAsPriceGo" if pool.spot and settings.spot_strategy == "NoSpot" else settings.spot_strategy
 
 
@@ -112,7 +112,7 @@ def _script_values(program: Program, pool: NodePool, settings: Ack) -> dict[str,
 
 
 def _filled(settings: Ack) -> tuple[str, str]:
-    """Return the jq expression that completes a body, and the arguments that it takes from the script's variables."""
+    """Return the jq expression that completes a body, and its arguments from the script's variables."""
     filled, given = "$body", ""
     if not settings.vswitches:
         filled, given = f"{filled} | .scaling_group.vswitch_ids = $vswitches", '--argjson vswitches "$VSWITCH_IDS" '

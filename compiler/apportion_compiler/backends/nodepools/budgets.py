@@ -1,7 +1,7 @@
-"""A maintenance window as Karpenter's disruption budgets: outside of it nothing is disturbed.
+"""A maintenance window as Karpenter's disruption budgets: no disruption outside the window.
 
-A budget holds from a time of cron for a duration, and the strictest of those that hold counts. So the time outside of
-the window is a budget of no nodes, from the window's end until its next start.
+A budget is active for a duration from a cron time, and the strictest active budget applies. So the time outside the
+window becomes a budget of zero nodes, from the end of the window until its next start.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from apportion_compiler.maintenance_windows import closed_time
 from apportion_policy.pool import Maintenance
 
 _DEFAULT_BUDGET = {"nodes": "10%"}
-"""Karpenter's own where no budget is given; any that is given takes its place."""
+"""Karpenter's default if no budget is set; any budget replaces it."""
 
 
 def disruption_budgets(maintenance: Maintenance | None) -> list[dict[str, object]]:
-    """Return the budgets of a window; none where there is no window, or none that Karpenter can hold to.
+    """Return the budgets of a window; none without a window, or if Karpenter cannot represent it.
 
-    Nodes that stand empty are removed at any time: that disturbs nobody.
+    Empty nodes are removed at any time, because that disrupts no pods.
     """
     window = None if maintenance is None else maintenance.window
     closed = None if window is None else closed_time(window)

@@ -1,7 +1,7 @@
 """A resource of a cloud provider, as plain data and as a file.
 
-The type is Pulumi's, and the arguments are spelt as Pulumi's Python libraries spell them: a stack hands them over as
-they are. Coordinates that no policy has, such as a cluster's id or a subnet, are named in `supply`.
+The type is Pulumi's, and the arguments are spelled as in Pulumi's Python libraries: a stack passes them on unchanged.
+`supply` lists values that no policy contains, such as a cluster's id or a subnet.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Document:
 
     Attributes:
         folder: The provider's folder in the rendered tree.
-        name: The resource's name, which is the file's too.
+        name: The name of the resource and the file.
         type: Pulumi's type token.
         args: Its arguments, plain data.
-        ignore_changes: Arguments that the provider changes by itself after creation.
+        ignore_changes: Arguments that the provider changes after creation.
         supply: Arguments that the operator must add, because the policy does not contain them.
         notes: Notes for the operator, one sentence each.
     """

@@ -1,8 +1,8 @@
 """EKS: a managed node group, or an Auto Scaling group that the cluster autoscaler scales.
 
-Fields: pulumi-aws 7.51.1, eks/node_group.py, autoscaling/group.py, ec2/launch_template.py. A reservation or capacity
-block is named in a launch template, and a node group with one takes its instance type from there. The tags of a
-self-scaled group tell the autoscaler what a node would carry while there is none:
+Fields: pulumi-aws 7.51.1, eks/node_group.py, autoscaling/group.py, ec2/launch_template.py. A launch template names a
+reservation or capacity block, and determines the instance type of its node group. The tags of an Auto Scaling group
+tell the autoscaler the labels and taints of a node while the group is empty:
 https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
 """
 
@@ -24,7 +24,7 @@ SCALING_GROUP_TYPE = "aws:autoscaling/group:Group"
 LAUNCH_TEMPLATE_TYPE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 GPU_AMI_TYPE = "AL2023_x86_64_NVIDIA"
-"""Images with NVIDIA's driver: on any other a GPU node shows no GPU."""
+"""Images with the NVIDIA driver; with any other, a GPU node does not report GPUs."""
 
 _CLUSTER_AUTOSCALER = "k8s.io/cluster-autoscaler"
 
@@ -32,7 +32,7 @@ EksPool = tuple[NodePool, Eks]
 
 
 def documents(program: Program, pools: Sequence[EksPool]) -> Iterator[Document]:
-    """Yield the documents of each pool, a launch template before the group that names it."""
+    """Yield the documents of each pool, a launch template before the group that references it."""
     for pool, settings in pools:
         if needs_template(pool, settings):
             yield _launch_template(program, pool, settings)
@@ -50,7 +50,7 @@ def template_name(pool: NodePool) -> str:
 
 
 def needs_template(pool: NodePool, settings: Eks) -> bool:
-    """Tell whether a pool's machines come from a launch template of its own."""
+    """Return whether a pool requires its own launch template."""
     return settings.capacity_block or pool.reservation is not None or not settings.managed
 
 
@@ -60,19 +60,19 @@ def capacity_type(pool: NodePool, settings: Eks) -> str:
 
 
 def ami_type(pool: NodePool, settings: Eks) -> str | None:
-    """Return the image type: the author's, or for GPUs one that has their driver."""
+    """Return the image type: the author's, or for GPUs one that includes the driver."""
     return settings.ami_type or (GPU_AMI_TYPE if pool.n_gpus else None)
 
 
 def cloud_taints(pool: NodePool) -> list[dict[str, str]]:
-    """Return the taints as EKS spells them."""
+    """Return the taints in EKS spelling."""
     return [
         {"key": taint.key, "value": taint.value or "", "effect": CLOUD_EFFECTS[taint.effect]} for taint in pool.taints
     ]
 
 
 def autoscaler_tags(program: Program, pool: NodePool) -> Mapping[str, str]:
-    """Return the tags by which the cluster autoscaler finds a group and knows what its nodes would be."""
+    """Return the tags by which the cluster autoscaler discovers a group and predicts labels and taints of its nodes."""
     tags = {
         f"{_CLUSTER_AUTOSCALER}/enabled": "true",
         f"{_CLUSTER_AUTOSCALER}/{program.cluster}": "owned",
@@ -89,7 +89,7 @@ def autoscaler_tags(program: Program, pool: NodePool) -> Mapping[str, str]:
 
 
 def kubelet_flags(program: Program, pool: NodePool) -> list[str]:
-    """Return the flags by which the nodes of a self-scaled group register with their labels and taints."""
+    """Return the kubelet flags with which nodes of an Auto Scaling group register their labels and taints."""
     labels = ",".join(f"{key}={value}" for key, value in sorted(set_labels(program, pool).items()))
     taints = ",".join(f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in pool.taints)
     return [f"--node-labels={labels}", *([f"--register-with-taints={taints}"] if taints else [])]

@@ -1,7 +1,7 @@
-"""The node groups as `aws` commands that create or update each group.
+"""`aws` commands that create or update each node group.
 
-Commands: docs.aws.amazon.com/cli, eks, autoscaling and ec2. A launch template gets a new version each time, and groups
-take the latest one.
+Commands: docs.aws.amazon.com/cli, eks, autoscaling and ec2. Each run creates a new version of a launch template, and
+groups use the latest.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _template(program: Program, pool: NodePool, settings: Eks) -> Mapping[str, o
 
 
 def _template_data(pool: NodePool, settings: Eks) -> Mapping[str, object]:
-    """Return a launch template as EC2 spells it: the arguments of Pulumi's, in Pascal case."""
+    """Return a launch template in EC2 spelling: the arguments of Pulumi's resource, in Pascal case."""
     return {key: value for key, value in _pascal(launch_template(pool, settings)).items() if key != "Name"}
 
 

@@ -1,8 +1,8 @@
-"""GKE: `gcp:container/nodePool:NodePool` for each pool, and what of the cluster its pools ask for.
+"""GKE: `gcp:container/nodePool:NodePool` for each pool, and the cluster settings that the pools require.
 
-Fields: pulumi-gcp 10.2.0, container/_inputs.py. Bounds on nodes are totals over all zones, as the policy's are;
-per-zone bounds and totals exclude each other. GKE puts the taint `cloud.google.com/gke-queued` on pools of queued
-provisioning, and `nvidia.com/gpu` on GPU pools beside ordinary ones, by itself; neither is declared.
+Fields: pulumi-gcp 10.2.0, container/_inputs.py. Node limits are totals over all zones, as in the policy; GKE allows
+either totals or per-zone limits. GKE itself adds the taint `cloud.google.com/gke-queued` on pools of queued
+provisioning, and `nvidia.com/gpu` on GPU pools of a cluster with other pools; neither is declared.
 
 https://cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
 """
@@ -37,7 +37,10 @@ GkePool = tuple[NodePool, Gke]
 
 
 def documents(program: Program, pools: Sequence[GkePool]) -> Iterator[Document]:
-    """Yield the document of each pool that is made beforehand, then the cluster's where the pools ask for something."""
+    """Yield the document of each pool, then the cluster's, if the pools require cluster settings.
+
+    Pools that GKE creates on request have none.
+    """
     for pool, settings in pools:
         if not is_made_on_request(pool):
             yield _pool(program, pool, settings)
@@ -45,13 +48,13 @@ def documents(program: Program, pools: Sequence[GkePool]) -> Iterator[Document]:
 
 
 def is_queued(program: Program, pool: NodePool) -> bool:
-    """Tell whether a pool is provisioned for whole workloads by GKE's Dynamic Workload Scheduler."""
+    """Return whether GKE's Dynamic Workload Scheduler provisions the pool for whole workloads."""
     plan = _plan(program, pool)
     return plan is not None and plan.provisioning_class == QUEUED_PROVISIONING_GKE
 
 
 def affinity_of(pool: NodePool, settings: Gke) -> str:
-    """Return the reservation affinity in the policy's words: a reservation that is named is meant."""
+    """Return the reservation affinity in the policy's terms; naming a reservation implies `specific`."""
     return (
         "specific"
         if pool.reservation is not None and settings.reservation_affinity == "any"
@@ -60,9 +63,9 @@ def affinity_of(pool: NodePool, settings: Gke) -> str:
 
 
 def initial_nodes(pool: NodePool, settings: Gke, *, queued: bool) -> int:
-    """Return with how many nodes in each zone a pool begins.
+    """Return the initial number of nodes in each zone of a pool.
 
-    Where the zones are not said, their number is the cluster's affair: the pool begins empty, and grows.
+    Without zones in the policy, the cluster determines their number: the pool starts empty and scales up.
     """
     if not settings.autoscaling:
         return pool.max_nodes // max(len(pool.zones), 1)
@@ -73,18 +76,18 @@ def initial_nodes(pool: NodePool, settings: Gke, *, queued: bool) -> int:
 
 
 def run_seconds(program: Program, pool: NodePool, settings: Gke) -> int | None:
-    """Return how long a node of flex-start lives at most; queued requests carry it themselves."""
+    """Return the maximum lifetime of a flex-start node in seconds; queued requests specify it themselves."""
     plan = _plan(program, pool)
     return plan.max_run_duration if plan is not None and settings.flex_start else None
 
 
 def maintenance_window(pools: Sequence[GkePool]) -> MaintenanceWindow | None:
-    """Return the cluster's one window: that of the first pool that has one."""
+    """Return the only maintenance window of the cluster: that of the first pool that has one."""
     return next((m.window for m in _maintenances(pools) if m.window is not None), None)
 
 
 def maintenance_exclusions(pools: Sequence[GkePool]) -> tuple[MaintenanceExclusion, ...]:
-    """Return the cluster's exclusions: those of all its pools, one for each name."""
+    """Return the maintenance exclusions of the cluster: those of all pools, one for each name."""
     named: dict[str, MaintenanceExclusion] = {}
     for maintenance in _maintenances(pools):
         for exclusion in maintenance.exclusions:
@@ -93,12 +96,12 @@ def maintenance_exclusions(pools: Sequence[GkePool]) -> tuple[MaintenanceExclusi
 
 
 def made_on_request(pools: Sequence[GkePool]) -> tuple[GkePool, ...]:
-    """Return the pools that node auto-provisioning makes."""
+    """Return the pools that node auto-provisioning creates."""
     return tuple(member for member in pools if is_made_on_request(member[0]))
 
 
 def own_taints(program: Program, pool: NodePool) -> tuple[Taint, ...]:
-    """Return the taints of a pool as they stand once GKE has added its own for GPUs: an update replaces them all."""
+    """Return the taints of a pool, including GKE's own for GPUs, because an update replaces all of them."""
     has_ordinary = any(not other.n_gpus for other in program.pools)
     declared = {taint.key for taint in pool.taints}
     if not pool.n_gpus or not has_ordinary or GPU_TAINT.key in declared:
@@ -221,7 +224,7 @@ def _cluster(pools: Sequence[GkePool]) -> Iterator[Document]:
 
 
 def management_on_request(requested: Sequence[GkePool]) -> dict[str, bool]:
-    """Return repair and upgrade of the pools that GKE makes: off where one of them has it off."""
+    """Return repair and upgrade settings of the pools that GKE creates: off if any of them has it off."""
     return {
         "auto_repair": all(settings.auto_repair for _, settings in requested),
         "auto_upgrade": all(settings.auto_upgrade for _, settings in requested),

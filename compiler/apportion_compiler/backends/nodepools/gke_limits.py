@@ -13,10 +13,10 @@ _GB = 10**9
 
 
 def auto_provisioning_limits(pools: Sequence[NodePool]) -> Mapping[str, int]:
-    """Return the most of each resource: cores, GB of memory, and devices by the provider's name for them.
+    """Return the limit of each resource: cores, GB of memory, and devices by the provider's name.
 
-    A machine whose size is not known counts with what the policy says that workloads can use of it, which is less:
-    a limit is left out where not even that is said.
+    A machine of unknown size counts with its allocatable resources in the policy, which are less; without those, the
+    limit is omitted.
     """
     limits: dict[str, int] = {}
     machines = [(pool, _machine(pool)) for pool in pools]

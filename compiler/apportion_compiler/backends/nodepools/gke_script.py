@@ -1,7 +1,7 @@
-"""The node pools as `gcloud` commands that create or update each pool.
+"""`gcloud` commands that create or update each node pool.
 
-`gcloud container node-pools update` takes one group of settings at a time, so there is a command for each. What GKE
-fixes at creation is not updated. Flags: cloud.google.com/sdk/gcloud/reference/container/node-pools.
+`gcloud container node-pools update` accepts one group of settings at a time, so there is a command for each. Settings
+that are immutable after creation are not updated. Flags: cloud.google.com/sdk/gcloud/reference/container/node-pools.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _updates(program: Program, pool: NodePool, settings: Gke) -> Iterator[tuple[
     if pool.zones:
         yield (flag("node-locations", ",".join(pool.zones)),)
     yield (flag("node-labels", _labels(program, pool)),)
-    # An update replaces all taints, and GKE's own of queued provisioning would be lost with them.
+    # An update replaces all taints, and would remove GKE's own taint of queued provisioning.
     if pool.taints and not is_queued(program, pool):
         yield (flag("node-taints", _taints(own_taints(program, pool))),)
 

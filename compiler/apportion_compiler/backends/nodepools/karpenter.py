@@ -1,8 +1,8 @@
-"""Karpenter: a NodePool for each pool, and the EC2NodeClass that its machines are made from.
+"""Karpenter: a NodePool for each pool, and the EC2NodeClass of its machines.
 
-The definitions are those of karpenter.sh/v1 at 226646810 and karpenter.k8s.aws/v1 at 1d92708, with their rules in CEL:
-a static pool has `replicas` and no limit but `limits.nodes`; a class has exactly one of `role` and `instanceProfile`, an
-AMI alias stands alone, and all three selectors are required. `replicas` can be neither added nor removed later.
+The CRDs are karpenter.sh/v1 at 226646810 and karpenter.k8s.aws/v1 at 1d92708, with their CEL rules: a static pool has
+`replicas` and no limit other than `limits.nodes`; a class has exactly one of `role` and `instanceProfile`, an AMI alias
+excludes other terms, and all three selectors are required. `replicas` cannot be added or removed later.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KarpenterPool = tuple[NodePool, Karpenter]
 
 
 def node_classes(program: Program, pools: Sequence[KarpenterPool]) -> Iterator[Manifest]:
-    """Yield each class that the policy describes whole; one that it only names is somebody else's."""
+    """Yield each class that the policy describes completely; a class that is only referenced is managed elsewhere."""
     by_class: dict[str, list[KarpenterPool]] = {}
     for pool, settings in pools:
         by_class.setdefault(settings.node_class, []).append((pool, settings))
@@ -41,7 +41,7 @@ def node_classes(program: Program, pools: Sequence[KarpenterPool]) -> Iterator[M
 
 
 def node_pool(program: Program, pool: NodePool, settings: Karpenter) -> Manifest:
-    """Return the NodePool. Work of the queues is tied to machines by its labels."""
+    """Return the NodePool. Its labels bind workloads of the queues to its machines."""
     template = {
         "metadata": {"labels": dict(set_labels(program, pool))},
         "spec": {
@@ -63,7 +63,7 @@ def node_pool(program: Program, pool: NodePool, settings: Karpenter) -> Manifest
 
 
 def is_described(settings: Karpenter) -> bool:
-    """Tell whether a pool says all that a node class needs."""
+    """Return whether a pool contains everything that a node class requires."""
     return bool(settings.role and settings.ami_alias and settings.subnet_tags and settings.security_group_tags)
 
 
@@ -92,7 +92,7 @@ def _requirements(pool: NodePool) -> list[dict[str, object]]:
     if pool.machine_type is not None:
         wanted.append((INSTANCE_TYPE_LABEL, (pool.machine_type,)))
     elif pool.n_gpus:
-        # Without a machine type the GPUs still have to be those that quotas count.
+        # Without a machine type, the GPUs must still be of the model that quotas count.
         wanted.append((KARPENTER_GPU_LABEL, (pool.accelerator_name or str(pool.gpu_model),)))
         wanted.append(("karpenter.k8s.aws/instance-gpu-count", (str(pool.n_gpus),)))
     if pool.zones:

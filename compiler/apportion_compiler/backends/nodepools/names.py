@@ -7,4 +7,4 @@ CLOUD_EFFECTS = {
     "PreferNoSchedule": "PREFER_NO_SCHEDULE",
     "NoExecute": "NO_EXECUTE",
 }
-"""How the APIs of GKE and EKS spell the effect of a taint; ACK's and Karpenter's spell it as Kubernetes does."""
+"""Taint effects in the spelling of the GKE and EKS APIs; ACK and Karpenter use that of Kubernetes."""

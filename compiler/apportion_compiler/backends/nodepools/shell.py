@@ -1,4 +1,7 @@
-"""Shell scripts for providers' command line tools, from the templates beside this module. Every value is quoted; a coordinate is a variable of the script."""
+"""Shell scripts for providers' command-line tools, from the templates in this package.
+
+Every value is quoted. Values that no policy contains, such as a cluster's id, are variables of the script.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ class Variable:
 
 
 Word = str | tuple[str, Variable]
-"""A word of a command: text, or text with a variable after it, as in `--cluster="$CLUSTER"`."""
+"""A word of a command: text, or text followed by a variable, as in `--cluster="$CLUSTER"`."""
 
 
 def flag(name: str, value: object) -> str:
-    """Return `--name=value`; the form with `=` takes values that begin with a dash."""
+    """Return `--name=value`; the form with `=` accepts values that begin with a dash."""
     return f"--{name}={value}"
 
 
@@ -39,7 +42,7 @@ def switch(name: str, *, on: bool) -> str:
 
 
 def quoted(word: Word) -> str:
-    """Return a word as the shell reads it back."""
+    """Return a word quoted for the shell."""
     if isinstance(word, str):
         return shlex.quote(word)
     text, variable = word
@@ -47,7 +50,7 @@ def quoted(word: Word) -> str:
 
 
 def command(text: str, words: Sequence[Word], *, indent: int = 0) -> str:
-    """Return a command, one word a line where it is long: its first words as a text, then the others."""
+    """Return a command, split into one word per line if it is long: the first words as text, then the others."""
     margin, head = " " * indent, text.split()
     every = [*head, *words]
     quoted_words = [quoted(word) for word in every]
@@ -70,14 +73,14 @@ def script(
     defaults: Mapping[str, str] = MappingProxyType({}),
     **values: object,
 ) -> str:
-    """Return a whole script.
+    """Return a complete script.
 
     Args:
-        template: The name of its template.
-        notes: Sentences for its head.
-        needed: Variables that the caller must give, and what each is, in words without a brace or a quote.
-        defaults: Variables that have a value unless the caller gives one.
-        values: What the template's commands take.
+        template: Name of the template.
+        notes: Sentences for the header.
+        needed: Variables that the caller must set, with descriptions that contain no brace or quote.
+        defaults: Variables with a default value.
+        values: Variables of the template.
     """
     return _templates().get_template(template).render(notes=notes, needed=needed, defaults=defaults, **values)
 

@@ -1,1 +1,1 @@
-"""One module for each kind of workload: its template, before an engine writes its own into it."""
+"""Kinds of workloads, one per module: the template before an engine's binding changes it."""

@@ -1,4 +1,4 @@
-"""batch/v1 CronJob: a Job again and again."""
+"""batch/v1 CronJob: a Job on a schedule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def cron_job(work: Work) -> tuple[Node, ...]:
             "metadata": top_metadata(work),
             "spec": {
                 "schedule": work.schedule,
-                # A run that waits in the queue would otherwise be joined there by the next.
+                # Otherwise the next run would join one that is still pending in the queue.
                 "concurrencyPolicy": "Forbid",
                 "jobTemplate": {"spec": job_spec(work, "OnFailure")},
             },

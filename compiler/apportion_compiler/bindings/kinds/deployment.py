@@ -1,4 +1,4 @@
-"""apps/v1 Deployment: servers that each stand alone."""
+"""apps/v1 Deployment: independent serving replicas."""
 
 from __future__ import annotations
 

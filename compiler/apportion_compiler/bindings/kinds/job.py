@@ -12,7 +12,7 @@ def job(work: Work) -> tuple[Node, ...]:
 
 
 def job_spec(work: Work, restart: str) -> Node:
-    """Return the spec of a Job; several workers get an index each."""
+    """Return the spec of a Job; multiple workers are indexed."""
     spec: Node = {"parallelism": work.n_workers, "completions": work.n_workers}
     if work.n_workers > 1:
         spec["completionMode"] = "Indexed"

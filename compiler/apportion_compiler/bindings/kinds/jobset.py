@@ -1,4 +1,4 @@
-"""jobset.x-k8s.io/v1alpha2 JobSet: Jobs that live and fail together."""
+"""jobset.x-k8s.io/v1alpha2 JobSet: Jobs that start and fail together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apportion_compiler.workload_shapes import Node
 
 
 def job_set(work: Work) -> tuple[Node, ...]:
-    """Return the JobSet: one Job with all workers, whose failure is the set's."""
+    """Return the JobSet: one Job with all workers, whose failure fails the set."""
     return (
         {
             "apiVersion": "jobset.x-k8s.io/v1alpha2",

@@ -1,4 +1,4 @@
-"""v1 Pod: one, or several that start together."""
+"""v1 Pod: a single pod, or several that start together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from apportion_compiler.workload_shapes import Node, mapping
 
 
 def pod(work: Work) -> tuple[Node, ...]:
-    """Return the pods, numbered where they are several."""
+    """Return the pods, numbered if there is more than one."""
     return tuple(_pod(work, "" if work.n_workers == 1 else f"-{n}") for n in range(work.n_workers))
 
 

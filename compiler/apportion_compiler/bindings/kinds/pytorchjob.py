@@ -7,7 +7,7 @@ from apportion_compiler.workload_shapes import Node
 
 
 def pytorch_job(work: Work) -> tuple[Node, ...]:
-    """Return the PyTorchJob; the master is one of the workers that were asked for."""
+    """Return the PyTorchJob; the master is one of the requested workers."""
     replicas: Node = {"Master": _replicas(work, 1)}
     if work.n_workers > 1:
         replicas["Worker"] = _replicas(work, work.n_workers - 1)

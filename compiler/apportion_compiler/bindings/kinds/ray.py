@@ -1,4 +1,4 @@
-"""What the three kinds of KubeRay (ray.io/v1) have in common: the cluster of a head and one group of workers."""
+"""What the three kinds of KubeRay (ray.io/v1) have in common: a cluster with a head and one group of workers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _PORTS = {"gcs": 6379, "dashboard": 8265, "client": 10001}
 
 
 def ray_cluster_spec(work: Work, *, serves: bool = False) -> Node:
-    """Return the spec of a RayCluster. The head has no GPU and, where workers do, takes no tasks."""
-    # Whatever the command is, Ray starts the containers itself.
+    """Return the spec of a RayCluster. The head has no GPU and, if the workers have GPUs, accepts no tasks."""
+    # Regardless of the command, Ray starts the containers itself.
     workers = pod_template(work, "ray-worker", command=())
     ports = {**_PORTS, "serve": 8000} if serves else _PORTS
     head = pod_template(work, "ray-head", with_gpus=False, ports=ports, command=())

@@ -9,13 +9,16 @@ from apportion_compiler.bindings.work import Work, top_metadata
 from apportion_compiler.workload_shapes import Node
 
 SUBMISSION_MODE = "HTTPMode"
-"""The operator submits by itself. In K8sJobMode, KubeRay's default, a further pod does, made after the gang started:
-it would need a place in the queue of its own, and KubeRay refuses it with KAI."""
+"""The operator submits the job.
+
+In K8sJobMode, KubeRay's default, a separate pod submits it after the gang has started: that pod would need its own
+place in the queue, and KubeRay rejects it with KAI.
+"""
 _TTL_S = 10
 
 
 def ray_job(work: Work) -> tuple[Node, ...]:
-    """Return the RayJob; its cluster goes when it is done."""
+    """Return the RayJob; its cluster is deleted when the job finishes."""
     return (
         {
             "apiVersion": API_VERSION,

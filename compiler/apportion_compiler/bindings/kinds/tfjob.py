@@ -1,4 +1,4 @@
-"""kubeflow.org/v1 TFJob: workers alone, the first of which is the chief."""
+"""kubeflow.org/v1 TFJob: only workers, the first of which is the chief."""
 
 from __future__ import annotations
 

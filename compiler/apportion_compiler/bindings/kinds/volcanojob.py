@@ -1,4 +1,4 @@
-"""batch.volcano.sh/v1alpha1 Job, Volcano's own: a gang by nature."""
+"""batch.volcano.sh/v1alpha1 Job, Volcano's own kind, which is always a gang."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apportion_compiler.workload_shapes import Node
 
 
 def volcano_job(work: Work) -> tuple[Node, ...]:
-    """Return the Job of one task."""
+    """Return the Job, with one task."""
     task: Node = {
         "name": "worker",
         "replicas": work.n_workers,

@@ -1,5 +1,5 @@
-"""Compiled objects as resources of a Pulumi stack. The one place of the compiler that knows Pulumi.
+"""Compiled objects as resources of a Pulumi stack: the only package of the compiler that uses Pulumi.
 
-`program.py` is the whole program of a stack, and the place to begin. Names come from permanent ids, so that a team
-that is renamed or moves keeps its resources; what an object depends on comes from `apportion_compiler.rollout`.
+Start with `program.py`, the program of a stack. Names derive from permanent ids, so that a renamed or moved team keeps
+its resources; dependencies of objects come from `apportion_compiler.rollout`.
 """

@@ -1,4 +1,4 @@
-"""What a stack has applied: kept as one of its outputs, and read back before the next update."""
+"""The objects that a stack has applied: kept as a stack output, and read before the next update."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from apportion_compiler.plain_objects import Manifest
 
 OUTPUT = "applied"
-"""The stack output that holds it: text, because it is for the next update and not for people."""
+"""Name of the stack output. Its value is encoded text, because only the next update reads it."""
 _VERSION = 1
 _UNKNOWN_DEPTH = 12
-"""Of a stack that was last applied before its depth was kept."""
+"""Depth of a stack whose state does not record one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedTarget:
-    """A target's objects in apply order, and whether the update that applied them was settled."""
+    """The objects of a target in apply order, and whether the update that applied them is complete."""
 
     objects: tuple[Manifest, ...] = ()
     is_settled: bool = True
@@ -27,14 +27,14 @@ class AppliedTarget:
 
 @dataclass(frozen=True, slots=True)
 class AppliedState:
-    """What was applied, by `cluster/target`, and below how many queues at most an object was."""
+    """The applied objects by `cluster/target`, and the maximum number of queues above an object."""
 
     targets: Mapping[str, AppliedTarget] = field(default_factory=dict)
     depth: int = 0
 
 
 def dump(applied: AppliedState) -> str:
-    """Return it as text: compressed JSON in base64."""
+    """Serialize as text: compressed JSON in base64."""
     document = {
         "version": _VERSION,
         "depth": applied.depth,
@@ -43,16 +43,16 @@ def dump(applied: AppliedState) -> str:
             for name, target in applied.targets.items()
         },
     }
-    # No time of day goes into the bytes, so the same objects are the same text.
+    # No timestamp is included, so that equal objects give equal text.
     packed = zlib.compress(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode(), 9)
     return base64.b64encode(packed).decode("ascii")
 
 
 def load(text: str) -> AppliedState:
-    """Return what `dump` wrote.
+    """Parse the output of `dump`.
 
     Raises:
-        ValueError: If the text is none of its.
+        ValueError: If the text is not valid.
     """
     try:
         document = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))

@@ -1,12 +1,12 @@
-"""Variables by which `apportion up` speaks with a stack's program."""
+"""Environment variables by which `apportion up` controls a stack's program."""
 
 from __future__ import annotations
 
 STAGED = "APPORTION_STAGED"
-"""Apply the first update of several instead of stopping."""
+"""Apply the first of several updates instead of stopping."""
 FORMER = "APPORTION_FORMER"
-"""A file with what was applied, by the stack's state, where the stack's own output may not know."""
+"""A file with the applied objects according to the stack's state, if the stack's output may be out of date."""
 UPSERT = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
-"""Pulumi's own: an object that is to be made and is there already is taken over."""
+"""Pulumi's own: an existing object is adopted instead of created."""
 POLICY = "APPORTION_STACK_POLICY"
-"""The policy to read in place of the one that the stack's configuration names: a preview of somebody's change."""
+"""The policy to use instead of the configured one, for the preview of a change."""

@@ -1,7 +1,7 @@
-"""A hook of the engine that stops hurtful changes at the object they are about to be made to.
+"""A Pulumi resource hook that blocks destructive changes of an object.
 
-`apportion preview` says them from the plan; the hook holds whoever runs `pulumi up` past it. The engine calls it before
-it deletes an object, and Kubernetes has a PriorityClass of another number deleted and made anew.
+`apportion preview` reports them from the plan; the hook also protects against a direct `pulumi up`. Pulumi calls it
+before it deletes an object, which includes the replacement of a PriorityClass with a different value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _NAME = "apportion-guard"
 
 
 class Guard:
-    """The hazards of one update that nobody allowed, by the object that goes.
+    """The hazards of an update that are not allowed, by the deleted object.
 
-    The hook is registered in any case: an object that was bound to it when it was written asks for it when it goes,
-    whatever the stack says by then.
+    The hook is always registered: an object that was created with the hook requires it on deletion, regardless of the
+    current settings.
     """
 
     def __init__(self, changes: Iterable[Sequence[ObjectChange]], allowed: Iterable[str], *, is_on: bool) -> None:
@@ -38,13 +38,13 @@ class Guard:
         self._hook = pulumi.ResourceHook(_NAME, self.stop, options)
 
     def binding(self, manifest: Manifest) -> pulumi.ResourceHookBinding | None:
-        """Return what binds the hook to an object, where its deletion can be hurtful."""
+        """Return the binding of the hook to an object, if its deletion can be destructive."""
         if self._is_on and (is_queue(manifest) or manifest.get("kind") == "PriorityClass"):
             return pulumi.ResourceHookBinding(before_delete=[self._hook])
         return None
 
     def stop(self, args: pulumi.ResourceHookArgs) -> None:
-        """Raise if the object that is about to be deleted is one whose deletion is hurtful."""
+        """Raise an error if the deletion of the object is destructive."""
         hazard = self._found.get(identity_of(plain(args.old_inputs or {}))) if self._is_on else None
         if hazard is not None:
             raise ValueError(f"{hazard.text}; to permit it, add {hazard.kind} to `apportion:allow`")

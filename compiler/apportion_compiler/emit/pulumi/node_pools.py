@@ -1,7 +1,7 @@
-"""Node pools as resources of their clouds, for clusters of which the stack is asked to make them.
+"""Node pools as resources of cloud providers, for clusters whose node pools the stack manages.
 
-The documents of the target `node-pools` are handed over as they are; what no policy knows, such as a cluster's id or
-a subnet, comes from `apportion:nodePools`. Karpenter's pools are objects of the cluster and registered as such.
+The documents of the target `node-pools` are passed on unchanged; values that no policy contains, such as a cluster's id
+or a subnet, come from `apportion:nodePools`. Karpenter's pools are objects of the cluster and registered as such.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from apportion_compiler.emit.pulumi.unapplied_settings import CLUSTERS
 
 
 def register_node_pools(compilation: Compilation, settings: StackSettings) -> list[pulumi.Resource]:
-    """Register the pools of the clusters that the settings name; none of any other.
+    """Register the pools of the clusters in the settings.
 
     Raises:
-        Refused: If a coordinate is not supplied, or the cloud's package is not installed.
+        Refused: If a required value is not set, or the cloud's package is not installed.
     """
     made: list[pulumi.Resource] = []
     for target, program in compilation.programs.items():
@@ -36,7 +36,7 @@ def register_node_pools(compilation: Compilation, settings: StackSettings) -> li
             if document.type in CLUSTERS:
                 continue
             pool = _register(target.cluster, document, settings.node_pools[target.cluster], templates)
-            # A group of nodes names its launch template, which is written before it.
+            # A node group references its launch template, which is registered before it.
             templates += [pool] if document.type.endswith(":LaunchTemplate") else []
             made.append(pool)
     return made
@@ -61,7 +61,7 @@ def _register(
 
 
 def _engines_path(path: str) -> str:
-    """Return a path of arguments as the engine has it; Pulumi's library turns no path but one of a single name."""
+    """Return an argument path in the engine's spelling; Pulumi's library converts only paths with a single name."""
     return re.sub("_([a-z])", lambda found: found[1].upper(), path)
 
 
@@ -70,5 +70,5 @@ def _class_of(document: Document) -> Any:
     try:
         return getattr(import_module(f"pulumi_{package}.{module.split('/')[0]}"), name)
     except ImportError:
-        # The extras are called as Pulumi's packages are.
+        # The extras are named after Pulumi's packages.
         raise Refused(f"{document.name} requires pulumi_{package}: pip install 'apportion[{package}]'") from None

@@ -1,8 +1,8 @@
-"""What is wrong with the objects that a stack is about to write, by the compiler's own rules.
+"""Violations of the compiler's rules by the objects that a stack is about to write.
 
-Between the compiler and the engine there is whatever a program, a transformation or a hand put there. The objects are
-read back into a policy again, as `apportion import` does, given the machines that the policy declares, and evaluated by the
-same checks and engine rules. What those already say of the compiler's own output is nobody else's fault, and left out.
+A program or a transformation can change objects between the compiler and Pulumi's engine. The objects are imported into
+a policy, as by `apportion import`, combined with the declared machines, and evaluated by the same checks and engine
+rules. Findings about the unchanged output of the compiler are omitted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ POLICIES: Mapping[str, str] = {
     UNBOUND_CLASS: "A priority class that no queue of the policy may use.",
     REFUSED: "An object that its engine's webhook would reject.",
 }
-"""What a stack's objects are evaluated by, each with what it finds."""
+"""The policies that evaluate a stack's objects, with descriptions."""
 
 _OWNER_RULE = "AP115"
 _QUOTA_FAMILIES = ("AP2", "AP6")
@@ -50,7 +50,7 @@ _QUOTA_FAMILIES = ("AP2", "AP6")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One finding: which policy is violated, by which object (`Kind name`, or the cluster), and how."""
+    """A finding: the violated policy, the violating object (`Kind name`, or the cluster), and a description."""
 
     policy: str
     object: str
@@ -59,12 +59,12 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvaluator:
-    """What a stack's objects are held to.
+    """The basis for the evaluation of a stack's objects.
 
     Attributes:
         policy: The declared policy.
-        compilation: What it compiles to for the stack.
-        former: What the stack has applied; held for a while where an update has several steps.
+        compilation: Its compilation for the stack.
+        former: The applied objects, which remain during an update with several steps.
         as_of: The day of the compilation.
     """
 
@@ -74,7 +74,7 @@ class PolicyEvaluator:
     as_of: date
 
     def violations(self, objects: Mapping[str, Sequence[Manifest]]) -> Iterator[Violation]:
-        """Yield what is wrong with objects, which come by `cluster/target`; those of no target under an empty name."""
+        """Yield the violations of objects, given by `cluster/target`; the key is empty for objects of no target."""
         yield from self._not_compiled(objects)
         yield from self._unbound_classes(objects)
         for target, program in self.compilation.programs.items():
@@ -130,11 +130,11 @@ class PolicyEvaluator:
                 yield Violation(policy, finding.address, f"{finding.code}: {finding.message}")
 
     def _lifted(self, target: Target, program: Program, manifests: Sequence[Manifest]) -> Policy:
-        """Return the policy that objects describe, on the machines that the declared one has.
+        """Import objects into a policy with the machines of the declared policy.
 
         Raises:
             ValueError: If a value of an object cannot be read.
-            UnwritableError: If it is none that a policy can hold.
+            UnwritableError: If a policy cannot represent it.
         """
         identity = PolicyIdentity(
             self.policy.organisation.name,
@@ -146,10 +146,10 @@ class PolicyEvaluator:
         declared = declare_record(read_cluster(program.engine, manifests), identity)
         environment = next(e for e in self.policy.environments if e.name == target.environment)
         cluster = next(c for c in environment.clusters if c.name == target.cluster)
-        # What objects hold is the cluster's own part already.
+        # The objects already contain the cluster's scaled amounts.
         here = cluster.model_copy(update={"share": "1"})
         return Policy(
-            # Who answers for a queue stands on its object; the organisation would answer for all.
+            # The owner of a queue is on its object; the organisation would be the owner of all.
             organisation=Organisation(name=self.policy.organisation.name),
             queues=_unrestricted(declared.queues),
             priority_classes=self.policy.priority_classes,
@@ -160,7 +160,7 @@ class PolicyEvaluator:
 
 
 def _unrestricted(queues: Iterable[Queue]) -> tuple[Queue, ...]:
-    """Return queues without what names classes or pools, which those of the record call as the engine does."""
+    """Return queues without references to classes or pools, which an import names as the engine does."""
     return tuple(queue.model_copy(update={"priority_classes": None, "pools": None}) for queue in queues)
 
 

@@ -1,4 +1,4 @@
-"""What a stack tells others: for each queue of each cluster its name there, and what work must carry to run in it."""
+"""Outputs of a stack: for each queue of each cluster, its name there and the fields that workloads require."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KIND = "Job"
 
 
 def queue_outputs(compilation: Compilation) -> dict[str, dict[str, object]]:
-    """Return by cluster and queue what a team needs; queues that hold no work are left out."""
+    """Return the outputs by cluster and queue, without inner queues."""
     clusters: dict[str, dict[str, object]] = {}
     for target, program in compilation.programs.items():
         if target.backend == program.engine:
@@ -34,9 +34,9 @@ def queue_outputs(compilation: Compilation) -> dict[str, dict[str, object]]:
 
 
 def _with_its_own(program: Program, queue: Queue, by_id: Mapping[str, Queue]) -> Program:
-    """Return a cluster with one leaf and what is above it: what is told of the leaf depends on nothing else.
+    """Return a cluster reduced to one leaf and its ancestors, which determine the outputs of the leaf.
 
-    In a cluster divided by GPU model it does, since there names of queues give way to each other.
+    A cluster partitioned by GPU model is returned unchanged, because names of queues depend on each other there.
     """
     path = [by_id[id_] for id_ in queue.path]
     below = {one.id: tuple(child for child in one.children if child in queue.path) for one in path}
@@ -54,7 +54,7 @@ def _queue(program: Program, queue: Queue) -> dict[str, object]:
     try:
         objects = bind(program, queue.id, _KIND, Options())
     except BindingError as refused:
-        # A queue without a namespace is one that nobody can use yet, and no reason to stop the stack.
+        # A queue without a namespace cannot be used yet, but must not stop the stack.
         return {**told, "bind": f"# {refused}"}
     work = next(one for one in objects if one["kind"] == _KIND)
     told["labels"] = _labels(work)

@@ -1,4 +1,4 @@
-"""The policy pack of a stack: what `object_checks.py` finds, as policies that Pulumi's engine asks before it changes anything.
+"""The policy pack of a stack: the checks of `object_checks.py` as policies that Pulumi evaluates before an update.
 
 `policy-pack/__main__.py` beside a stack's program calls `serve`. The pack reads the same configuration as the program.
 """
@@ -34,7 +34,7 @@ from apportion_compiler.plain_objects import Manifest, described, mapping
 NAME = "apportion"
 _OBJECT = "kubernetes:"
 _PARTS_WITHOUT_NAMESPACE = 4
-"""How many parts `naming.resource_name` gives an object of the whole cluster: cluster, target, kind and name."""
+"""Number of parts of the resource name of a cluster-scoped object: cluster, target, kind and name."""
 _LEVELS: Mapping[str, EnforcementLevel] = {
     "none": EnforcementLevel.DISABLED,
     "advisory": EnforcementLevel.ADVISORY,
@@ -45,10 +45,10 @@ _LEVELS: Mapping[str, EnforcementLevel] = {
 def serve(
     today: date, root: Path, environment: Mapping[str, str] = os.environ, *, allow_missing_layers: bool = False
 ) -> None:
-    """Answer the engine until it ends.
+    """Serve requests of Pulumi's engine until it exits.
 
     Args:
-        today: The day that decides which overrides hold, where the configuration names none.
+        today: The date that determines the active overrides, unless the configuration sets one.
         root: The folder of `Pulumi.yaml`.
         environment: Variables of the process.
         allow_missing_layers: As that of `program.run`.
@@ -66,7 +66,7 @@ def serve(
 def judge_of(
     settings: StackSettings, as_of: date, environment: Mapping[str, str], *, allow_missing_layers: bool = False
 ) -> PolicyEvaluator:
-    """Return what a stack's objects are held to. Raises `Refused` where the policy cannot be compiled."""
+    """Return the evaluator of a stack's objects. Raises `Refused` if the policy cannot be compiled."""
     policy = read_policy(settings.policy, allow_missing_layers=allow_missing_layers)
     former = Path(environment[FORMER]).read_text(encoding="ascii") if FORMER in environment else None
     return PolicyEvaluator(
@@ -78,7 +78,7 @@ def judge_of(
 
 
 def policies(evaluator: Callable[[], PolicyEvaluator]) -> list[Policy]:
-    """Return a policy of Pulumi's for each of `object_checks.POLICIES`; `evaluator` gives it when the first one asks."""
+    """Return a Pulumi policy for each of `object_checks.POLICIES`; the first one that runs calls `evaluator`."""
     return [StackValidationPolicy(name, text, _validation(name, evaluator)) for name, text in POLICIES.items()]
 
 
@@ -97,7 +97,7 @@ def _validation(
 
 
 def objects_of(resources: Sequence[PolicyResource]) -> dict[str, list[tuple[str, Manifest]]]:
-    """Return the Kubernetes objects of a stack with their URNs, by `cluster/target`, or an empty name where none is."""
+    """Return the Kubernetes objects of a stack with their URNs, by `cluster/target`; the key is empty without a target."""
     found: dict[str, list[tuple[str, Manifest]]] = {}
     for resource in resources:
         if resource.resource_type.startswith(_OBJECT) and "kind" in resource.props:
@@ -105,7 +105,7 @@ def objects_of(resources: Sequence[PolicyResource]) -> dict[str, list[tuple[str,
             target = "/".join(parts[:2]) if len(parts) > 2 else ""
             manifest = plain(dict(resource.props))
             if len(parts) == _PARTS_WITHOUT_NAMESPACE:
-                # Where no cluster answers, the provider takes every kind for a namespaced one.
+                # Without access to a cluster, the provider treats every kind as namespaced.
                 metadata = {k: v for k, v in mapping(manifest, "metadata").items() if k != "namespace"}
                 manifest = {**manifest, "metadata": metadata}
             found.setdefault(target, []).append((resource.urn, manifest))

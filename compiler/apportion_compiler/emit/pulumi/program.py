@@ -1,8 +1,8 @@
-"""The program of a stack: read the settings, compile the policy, and register or render what came of it.
+"""The program of a stack: read the settings, compile the policy, and register or render the objects.
 
-`stacks/__main__.py` calls `run`. What was applied last decides the order: the stack keeps it as an output and the
-next run reads it. Where one update is not enough, `run` stops with the sentence that says so, unless `apportion up`
-asked for the first of several.
+`stacks/__main__.py` calls `run`. The objects applied last determine the order: the stack keeps them as an output, and
+the next run reads it. If one update is not enough, `run` stops with an error, unless `apportion up` requested the first
+of several.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTr
 def run(
     today: date, root: Path, environment: Mapping[str, str] = os.environ, *, allow_missing_layers: bool = False
 ) -> None:
-    """Bring the stack up.
+    """Run the stack's program.
 
     Args:
-        today: The day that decides which overrides hold, where the configuration names none.
-        root: Folder that a policy, a kubeconfig or an output folder is relative to: the one of `Pulumi.yaml`.
+        today: The date that determines the active overrides, unless the configuration sets one.
+        root: Base of relative paths in the configuration: the folder of `Pulumi.yaml`.
         environment: Variables of the process.
-        allow_missing_layers: Evaluate the policy even where this system lacks a layer of its confinement. Set by the
-            program alone: a stack's configuration lies beside the policy.
+        allow_missing_layers: Evaluate the policy even if this system lacks a layer of its confinement. Only the program
+            sets it, because a pull request can change a stack's configuration.
 
     Raises:
-        pulumi.RunError: If the stack cannot be brought up as it is told to.
+        pulumi.RunError: If the stack cannot be applied as configured.
     """
     try:
         _run(today, root, environment, allow_missing_layers=allow_missing_layers)
@@ -90,7 +90,7 @@ def _render(compilation: Compilation, out: Path) -> None:
 
 
 def _former(environment: Mapping[str, str]) -> applied.AppliedState:
-    """Return what was applied, as `apportion up` found it in the stack's state or as the stack's output says."""
+    """Return the applied objects, from the file of `apportion up` or from the stack's output."""
     if FORMER in environment:
         return applied.load(Path(environment[FORMER]).read_text(encoding="ascii"))
     own = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
@@ -114,7 +114,7 @@ def _apply(
     if settings.transformation is not None:
         pulumi.runtime.register_stack_transformation(_transformation(settings.transformation))
     if settings.adopt:
-        # Versions of the provider's library that do not know the variable take over what is there in any case.
+        # Versions of the provider that do not support the variable always adopt existing objects.
         os.environ[UPSERT] = "true"
     providers = _providers(compilation, settings, root)
     made: list[pulumi.Resource] = []
@@ -140,7 +140,7 @@ def _apply(
         pulumi.warn(each.text)
     pulumi.export("notApplied", [each.document() for each in left])
     pulumi.export("remaining", update.remaining)
-    # Until every object is there, what the stack says of itself stays what it was.
+    # Until every object exists, the stack keeps its previous outputs.
     text = applied.dump(update.applied)
     pulumi.export(applied.OUTPUT, pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: text))
 

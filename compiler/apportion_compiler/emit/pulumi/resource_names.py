@@ -1,4 +1,4 @@
-"""Types, names and URNs of resources. A name is made of what never changes of an object."""
+"""Types, names and URNs of resources. A name derives from immutable properties of an object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEDULER_TYPE = "apportion:index:Scheduler"
 
 
 def target_name(target: Target) -> str:
-    """Return the name of a target's component. The environment is the stack's own."""
+    """Return the name of a target's component. The environment is that of the stack."""
     return f"{target.cluster}/{target.backend}"
 
 
@@ -35,13 +35,13 @@ def resource_name(target: Target, identity: Identity) -> str:
 
 
 def resource_type(manifest: Manifest) -> str:
-    """Return Pulumi's type of a Kubernetes object."""
+    """Return Pulumi's type for a Kubernetes object."""
     version = str(manifest["apiVersion"])
     return f"kubernetes:{version if '/' in version else f'core/{version}'}:{manifest['kind']}"
 
 
 def import_id(manifest: Manifest) -> str:
-    """Return the id under which Pulumi's Kubernetes provider finds an object."""
+    """Return the id by which Pulumi's Kubernetes provider imports an object."""
     identity = identity_of(manifest)
     return f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
 
@@ -49,15 +49,15 @@ def import_id(manifest: Manifest) -> str:
 def former_urns(stack: str, project: str, type_: str, name: str, depths: Iterable[int]) -> Iterator[str]:
     """Yield the URNs that an object would have at other depths of the tree.
 
-    A URN holds the types of what it hangs below, and so the depth. An object whose team moves up or down is the same
-    object; taken for another, it would be made anew and then deleted under its old URN.
+    A URN contains the types of its ancestors, and so its depth. Without these aliases, an object whose team moves up or
+    down in the tree would be created again and then deleted under its old URN.
 
     Args:
         stack: The stack's name.
         project: The project's name.
         type_: The object's type.
         name: Its resource's name.
-        depths: Below how many queues it can have been.
+        depths: Possible numbers of queues above it.
     """
     for depth in depths:
         chain = "$".join((TARGET_TYPE, *[QUEUE_TYPE] * depth, type_))
@@ -65,10 +65,10 @@ def former_urns(stack: str, project: str, type_: str, name: str, depths: Iterabl
 
 
 def is_ours(urn: str) -> bool:
-    """Tell whether the resource of a URN hangs below a component of this program, and not of a user's own."""
+    """Return whether the resource of a URN belongs to a component of this program rather than to one of the user."""
     return urn.split("::")[2].split("$", maxsplit=1)[0] in (TARGET_TYPE, SCHEDULER_TYPE)
 
 
 def depth_of(urn: str) -> int:
-    """Return how many queues the resource of a URN hangs below."""
+    """Return the number of queues above the resource of a URN."""
     return urn.split("::")[2].count(QUEUE_TYPE)

@@ -1,4 +1,4 @@
-"""How objects of a kind are treated: what is protected, what others write into them, what cannot be changed in place."""
+"""Resource options by kind: protection, ignored fields, immutable fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IMMUTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
     (_KUEUE, "AdmissionCheck"): ("spec.controllerName",),
     (_KUEUE, "Topology"): ("spec.levels",),
 }
-"""Fields that the API server or a webhook refuses to change: the object is deleted and made anew."""
+"""Fields that the API server or a webhook refuses to change: the object is deleted and recreated."""
 
 _ROLE_BINDINGS = frozenset(("rbac.authorization.k8s.io", kind) for kind in ("RoleBinding", "ClusterRoleBinding"))
 _HOLDS_A_PROMISE = frozenset({"Namespace", "Queue", "ClusterQueue", "Cohort", "ElasticQuota", "ResourceQuota"})
@@ -33,40 +33,40 @@ def immutable_fields(manifest: Manifest) -> list[str]:
 
 
 def is_importable(manifest: Manifest) -> bool:
-    """Tell whether an object that is there can be imported; any other is adopted by being applied.
+    """Return whether an existing object can be imported; any other is adopted by applying it.
 
-    Pulumi's provider reads no inputs of what it did not write itself, and so takes the role of a binding for changed,
-    which would have it made anew. It is applied instead, and so taken over.
+    Pulumi's provider reads no inputs of objects that it did not write, and so considers the role of a binding changed,
+    which would replace it. It is applied instead, which adopts it.
     """
     return (group_of(manifest), str(manifest["kind"])) not in _ROLE_BINDINGS
 
 
 def fields_of_controllers(manifest: Manifest) -> list[str]:
-    """Return the fields that controllers write: what they say there is no difference."""
+    """Return the fields that controllers write: differences in them are ignored."""
     return ["status"] if "." in group_of(manifest) else []
 
 
 def promised(program: Program) -> frozenset[str]:
-    """Return the labels' values of the queues that are promised anything."""
+    """Return the label values of queues with a guarantee."""
     return frozenset(label_value(queue.id) for queue in program.queues if any(queue.guaranteed.values()))
 
 
 def holds_guarantee(manifest: Manifest, promised_queues: frozenset[str]) -> bool:
-    """Tell whether deleting an object takes from a queue what it is promised, or its work with it."""
+    """Return whether deleting an object removes the guarantee of a queue, or its workloads."""
     if manifest["kind"] in _HOLDS_ALL_PROMISES:
         return True
     return manifest["kind"] in _HOLDS_A_PROMISE and labels_of(manifest).get(QUEUE_ID_LABEL) in promised_queues
 
 
 def owned(manifest: Manifest) -> Manifest:
-    """Return an object with the mark that makes Pulumi apply it as this project's own field manager."""
+    """Return an object with the annotation that makes Pulumi apply it with this project's field manager."""
     metadata = mapping(manifest, "metadata")
     notes = {**mapping(metadata, "annotations"), FIELD_MANAGER_ANNOTATION: MANAGER}
     return {**manifest, "metadata": {**metadata, "annotations": notes}}
 
 
 def plain(inputs: Manifest) -> Manifest:
-    """Return an object as it was compiled, from the inputs that Pulumi keeps of its resource."""
+    """Return an object as compiled, from the inputs in Pulumi's state."""
     metadata = dict(mapping(inputs, "metadata"))
     notes = {k: v for k, v in mapping(metadata, "annotations").items() if k != FIELD_MANAGER_ANNOTATION}
     metadata.pop("annotations", None)

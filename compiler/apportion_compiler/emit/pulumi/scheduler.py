@@ -1,4 +1,4 @@
-"""The packaged scheduler as a component, on the clusters that the stack names in `apportion:schedulers`."""
+"""The packaged scheduler as a component, on the clusters listed in `apportion:schedulers`."""
 
 from __future__ import annotations
 
