@@ -62,6 +62,10 @@ class _Side:
         """Tell nothing: priorities and guarantees decide."""
         return None
 
+    def is_managed(self, owned: OwnedPods) -> bool:
+        """Tell that every pod is: the tree counts pods by label and namespace, and one that it does not count has an unknown fate."""
+        return True
+
     def notes(self) -> tuple[str, ...]:
         """Return what is assumed."""
         return self._classes.notes()

@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_api.fields import Manifest
-from apportion_api.kai.names import POD_GROUP_ANNOTATION
+from apportion_api.kai.names import DEFAULT_SCHEDULER
 from apportion_api.kai.objects import OwnerReference, PodGroup, Queue
 from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.plain_objects import annotations_of, text
+from apportion_review.fates.kai_pod_groups import pod_grouping
 from apportion_review.fates.kai_quotas import Excess, Quotas
 from apportion_review.fates.kai_shards import kai_shards
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
+from apportion_review.fates.unmanaged import unmanaged
 from apportion_review.fates.workloads import UNKNOWN_MODEL, models_of_nodes
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.rounds import rounds
@@ -35,7 +36,7 @@ _WHY_INCOMPLETE = f"the search for victims stopped after {_MAX_EVICTIONS:,} simu
 _ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
 _NOTES = (
     f"`evicted now` covers {_N_CYCLES} cycles, {_INTERVAL_S:.0f} s apart, for the snapshot's pending work.",
-    "Evictions by failed and drained nodes, and pods of other schedulers, are not modelled.",
+    "Evictions by failed and drained nodes, and by other schedulers, are not modelled.",
 )
 
 
@@ -61,18 +62,18 @@ def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
             for side in sides
         )
         rows.append(WorkloadFate(_workload(known, job, owners, nodes), before, after))
-    missing = _without_group(base)
+    schedulers = frozenset(name for side in sides if side is not None for name in side.schedulers)
+    grouping = pod_grouping(base, schedulers or frozenset((DEFAULT_SCHEDULER,)))
     reasons = [_WHY_INCOMPLETE] if any(side.is_incomplete for side in sides if side is not None) else []
-    if missing:
-        pods = "1 running pod names a pod group" if missing == 1 else f"{missing} running pods name pod groups"
-        reasons.append(f"{pods} that the snapshot lacks")
+    reasons += grouping.faults
     return EngineFates(
         "kai",
         SOURCE,
         is_verified=True,
         rows=tuple(rows),
-        notes=(*notes, *_NOTES),
+        notes=(*notes, *grouping.notes, *_NOTES),
         why_incomplete=" and ".join(reasons),
+        unmanaged=unmanaged(grouping.unmanaged, nodes),
     )
 
 
@@ -96,10 +97,12 @@ class _Side:
         self._in_exceeded_queues: set[str] = set()
         self._without_queue: set[str] = set()
         self.is_incomplete = False
+        self.schedulers: set[str] = set()
         for _, snapshot, settings in kai_shards(objects, now):
             self._run(snapshot, settings)
 
     def _run(self, snapshot: Snapshot, settings: Settings) -> None:
+        self.schedulers.add(settings.scheduler_name)
         limit = SearchLimit(_MAX_EVICTIONS)
         for number, session in enumerate(rounds(snapshot, settings, _N_CYCLES, _INTERVAL_S, limit)):
             if not number:
@@ -163,18 +166,6 @@ class _Side:
     def _text(self, excess: Excess) -> str:
         queue = self.queue_ids.get(excess.queue, excess.queue)
         return f"exceeds the {excess.bound} of {excess.amount:g} {excess.unit} of {queue}"
-
-
-def _without_group(objects: Sequence[Manifest]) -> int:
-    """Return how many running pods name a pod group that is not among the objects: they have no row."""
-    groups = {(group.namespace, group.name) for group in read_all(PodGroup, objects)}
-    return sum(
-        text(pod, "status", "phase") == "Running"
-        and (name := annotations_of(pod).get(POD_GROUP_ANNOTATION)) is not None
-        and (text(pod, "metadata", "namespace") or "", name) not in groups
-        for pod in objects
-        if pod.get("kind") == "Pod"
-    )
 
 
 def _owners(objects: Sequence[Manifest]) -> Mapping[tuple[str, str], tuple[str, str]]:

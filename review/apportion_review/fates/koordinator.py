@@ -19,6 +19,7 @@ from apportion_compiler.plain_objects import Manifest, integer, labels_of, mappi
 from apportion_compiler.readers.objects import id_of
 from apportion_review.fates.pod_fates import EngineModel, classes_of, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.workloads import OwnedPods, of_group, pending_pods, requests_of, running_pods
 from apportion_review.shares.koordinator import elastic_quotas, quota_of
 from apportion_runtime.engines.koordinator.division import runtime_quotas
@@ -105,6 +106,13 @@ class _Side:
         """Tell whether any of the pods may be evicted."""
         return not all(_is_fixed(pod) for pod in owned.pods)
 
+    def is_managed(self, owned: OwnedPods) -> bool:
+        """Tell whether a quota or koord-scheduler has any of the pods.
+
+        The quotas count and revoke pods by label and namespace, whichever scheduler has placed them.
+        """
+        return any(scheduler_of(pod) == SCHEDULER or self._quota_of(pod) is not None for pod in owned.pods)
+
     def notes(self) -> Iterator[str]:
         """Yield what is assumed."""
         yield from self._classes.notes()
@@ -113,8 +121,6 @@ class _Side:
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods."""
-        if any(text(pod, "spec", "schedulerName") != SCHEDULER for pod in owned.pods):
-            return Verdict(Fate.UNKNOWN, "not scheduled by koord-scheduler")
         name = self._quota_of(owned.pods[0])
         if name is None:
             return Verdict(Fate.UNKNOWN, "it has no ElasticQuota")

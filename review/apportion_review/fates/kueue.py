@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_api.kueue.names import GROUP, NOT_STOPPED
 from apportion_api.kueue.workloads import Workload as KueueWorkload
 from apportion_compiler.engines.kueue.emit.flavors import MODEL_ANNOTATION
-from apportion_compiler.plain_objects import Manifest, annotations_of, mapping, name_of
+from apportion_compiler.plain_objects import Manifest, annotations_of, items, mapping, name_of, text
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_review.fates.kueue_bound import EvictionBound, excess
 from apportion_review.fates.kueue_cycles import Evictions, evictions
 from apportion_review.fates.kueue_workloads import DRAINED, KueueCluster, kueue_cluster
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
+from apportion_review.fates.unmanaged import unmanaged
 from apportion_review.fates.workloads import (
     UNKNOWN_MODEL,
     OwnedPods,
@@ -63,10 +65,11 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
         running = {**cluster.admitted, **running}
         notes += _notes(cluster)
     rows, left = _rows(base, running, sides)
-    if left:
-        notes.append(
-            f"{left} running {'workload is' if left == 1 else 'workloads are'} not admitted by Kueue and excluded."
-        )
+    owners = _workload_owners(base)
+    not_admitted = [owned for owned in left if owned.owners & owners]
+    if not_admitted:
+        n = len(not_admitted)
+        notes.append(f"{counted(n, 'running workload')} {agreeing(n, 'is', 'are')} not admitted by Kueue and excluded.")
     return EngineFates(
         "kueue",
         SOURCE,
@@ -74,6 +77,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
         rows=rows,
         notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED))),
         why_incomplete="" if is_complete else "the simulated cycles stopped at their limit",
+        unmanaged=unmanaged((owned for owned in left if not owned.owners & owners), models_of_nodes(base)),
     )
 
 
@@ -96,8 +100,8 @@ def _notes(cluster: KueueCluster) -> Iterator[str]:
 
 def _rows(
     objects: Sequence[Manifest], running: Mapping[str, KueueWorkload], sides: Sequence[Mapping[str, Verdict]]
-) -> tuple[tuple[WorkloadFate, ...], int]:
-    """Return the rows, and the number of owners of running pods that no Workload stands for."""
+) -> tuple[tuple[WorkloadFate, ...], list[OwnedPods]]:
+    """Return the rows, and the owners of running pods that no Workload stands for."""
     unread = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
     pods = owned_pods(objects)
     by_owner = {owner: owned for owned in pods for owner in owned.owners}
@@ -116,7 +120,17 @@ def _rows(
         base, head = (side.get(key, unread) for side in sides)
         rows.append(WorkloadFate(_record(workload, identity, gpus, owned), base, head))
     rows.sort(key=lambda row: (row.workload.namespace, row.workload.name, row.workload.kind))
-    return tuple(rows), len(pods) - len({id(owned) for owned in known.values() if owned is not None})
+    admitted = {id(owned) for owned in known.values() if owned is not None}
+    return tuple(rows), [owned for owned in pods if id(owned) not in admitted]
+
+
+def _workload_owners(objects: Sequence[Manifest]) -> frozenset[Owner]:
+    """Return the owners of all Workloads, admitted or not."""
+    return frozenset(
+        Owner(text(made, "metadata", "namespace") or "", str(each.get("name") or ""), str(each.get("kind") or ""))
+        for made in of_group(objects, GROUP, "Workload")
+        for each in map(mapping, items(made, "metadata", "ownerReferences"))
+    )
 
 
 def _record(workload: KueueWorkload, identity: Owner, gpus: Mapping[str, int], owned: OwnedPods | None) -> Workload:

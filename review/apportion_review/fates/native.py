@@ -60,6 +60,10 @@ class _Side:
         """Tell nothing: kube-scheduler compares priorities alone."""
         return None
 
+    def is_managed(self, owned: OwnedPods) -> bool:
+        """Tell that every pod is: quotas count pods of every scheduler, and kube-scheduler preempts them."""
+        return True
+
     def notes(self) -> tuple[str, ...]:
         """Return what is assumed."""
         scoped = f"{self._n_scoped} ResourceQuotas with scopes are not compared with running pods."

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_api.kubernetes.objects import PriorityClass
 from apportion_api.objects import read_all
 from apportion_compiler.plain_objects import Manifest, integer, text
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
+from apportion_review.fates.unmanaged import SYSTEM_NAMESPACES, unmanaged
 from apportion_review.fates.workloads import OwnedPods, Owner, gpus_of, models_of_nodes, of_group, owned_pods
 from apportion_runtime.snapshots.quantities import parse_time
 
-SYSTEM_NAMESPACES = frozenset(("kube-system", "kube-public", "kube-node-lease"))
 _SYSTEM_CLASSES = "system-"
 _UNREAD = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
 NODES_NOTE = "Evictions by failed, drained and full nodes, and for pods of DaemonSets, are not modelled."
@@ -35,6 +36,10 @@ class SideModel(Protocol):
 
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the queue that pods are accounted to."""
+        ...
+
+    def is_managed(self, owned: OwnedPods) -> bool:
+        """Tell whether the engine schedules any of the pods, or accounts them to a queue."""
         ...
 
     def verdict(self, owned: OwnedPods) -> Verdict:
@@ -76,15 +81,20 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
     nodes = models_of_nodes(base)
     known = next((side for side in sides if side is not None), None)
     rows: list[WorkloadFate] = []
+    others: list[OwnedPods] = []
     n_system = 0
     for owned in owned_pods(base):
         if owned.owner.namespace in SYSTEM_NAMESPACES:
             n_system += 1
             continue
+        if known is not None and not any(side is not None and side.is_managed(owned) for side in sides):
+            others.append(owned)
+            continue
         before, after = (_UNREAD if side is None else side.verdict(owned) for side in sides)
         rows.append(WorkloadFate(_workload(owned, known, nodes), before, after))
     if n_system:
-        notes.append(f"{n_system} workloads in Kubernetes system namespaces are excluded.")
+        verb = agreeing(n_system, "is", "are")
+        notes.append(f"{counted(n_system, 'workload')} in Kubernetes system namespaces {verb} excluded.")
     notes += (*model.notes, NODES_NOTE)
     return EngineFates(
         model.engine,
@@ -93,6 +103,7 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
         rows=tuple(rows),
         notes=tuple(dict.fromkeys(notes)),
         why_incomplete=next((side.why_incomplete for side in sides if side is not None and side.why_incomplete), ""),
+        unmanaged=unmanaged(others, nodes),
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from apportion_review.fates.unmanaged import Unmanaged
+
 
 class Fate(str, Enum):
     """What can happen to a running workload, from least to most severe; `UNKNOWN` ranks above `SAFE` alone."""
@@ -110,6 +112,7 @@ class EngineFates:
         rows: One for each running workload, in order of namespace and name.
         notes: What the model does not take into account, one sentence each.
         why_incomplete: Why pending work may evict more than is found, as a clause; empty if the cycles ran to their end.
+        unmanaged: Running workloads that are not the engine's, in the same order.
     """
 
     engine: str
@@ -118,3 +121,4 @@ class EngineFates:
     rows: tuple[WorkloadFate, ...]
     notes: tuple[str, ...] = ()
     why_incomplete: str = ""
+    unmanaged: tuple[Unmanaged, ...] = ()

@@ -15,6 +15,7 @@ from apportion_api.volcano.objects import PodGroup, Queue
 from apportion_compiler.plain_objects import Manifest, annotations_of, integer, labels_of, mapping, text
 from apportion_review.fates.pod_fates import EngineModel, Use, beyond_limits, pod_fates, started_of
 from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.volcano_bound import ReclaimBound
 from apportion_review.fates.volcano_cycles import N_CYCLES, evictions, is_recorded
 from apportion_review.fates.volcano_priorities import Priorities
@@ -79,7 +80,11 @@ class _Side:
 
     @staticmethod
     def _is_own(owned: OwnedPods) -> bool:
-        return all(text(pod, "spec", "schedulerName") == SCHEDULER for pod in owned.pods)
+        return all(scheduler_of(pod) == SCHEDULER for pod in owned.pods)
+
+    def is_managed(self, owned: OwnedPods) -> bool:
+        """Tell whether Volcano schedules any of the pods, or counts it to a job for its annotation."""
+        return any(scheduler_of(pod) == SCHEDULER or annotations_of(pod).get(GROUP_ANNOTATION) for pod in owned.pods)
 
     def _group(self, pod: Manifest) -> PodGroup | None:
         name = annotations_of(pod).get(GROUP_ANNOTATION)
@@ -124,7 +129,7 @@ class _Side:
         """Return the fate of pods, as this side has them."""
         owned = self._by_owner.get(owned.owner, owned)
         if not self._is_own(owned):
-            return Verdict(Fate.UNKNOWN, "not scheduled by Volcano")
+            return Verdict(Fate.UNKNOWN, "some of its pods are not scheduled by Volcano")
         missing = next((name for pod in owned.pods if (name := self._missing_group(pod))), None)
         if missing is not None:
             return Verdict(Fate.UNKNOWN, f"its PodGroup {missing} is not among the objects")

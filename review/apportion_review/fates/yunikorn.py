@@ -26,9 +26,10 @@ from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.manifests import is_config_map, queues_text
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_root
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
-from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, name_of, text
+from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, name_of
 from apportion_review.fates.pod_fates import EngineModel, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
 from apportion_runtime.sim.api.pod_requests import CPU, total
 
@@ -71,7 +72,7 @@ class _Side:
             raise ValueError(f"ConfigMap {CONFIG_MAP}: {refused.path}: {refused}") from None
         self._namespaces = {name_of(each): annotations_of(each) for each in of_group(objects, "", "Namespace")}
         self._used: dict[str, dict[str, int]] = {}
-        for owned in owned_pods(objects):
+        for owned in filter(self.is_managed, owned_pods(objects)):
             path = self._path(owned)
             held = total(requests_of(pod) for pod in owned.pods)
             self._used[path] = total((self._used.get(path, {}), _counted(held)))
@@ -92,14 +93,18 @@ class _Side:
         """Tell nothing: a pod that opts out is evicted last."""
         return None
 
+    def is_managed(self, owned: OwnedPods) -> bool:
+        """Tell whether YuniKorn schedules any of the pods; it records others as what their nodes hold."""
+        return any(scheduler_of(pod) == SCHEDULER for pod in owned.pods)
+
     def notes(self) -> tuple[str, ...]:
         """Return nothing: no object is missing that the model assumes."""
         return ()
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods."""
-        if any(text(pod, "spec", "schedulerName") != SCHEDULER for pod in owned.pods):
-            return Verdict(Fate.UNKNOWN, "not scheduled by YuniKorn")
+        if any(scheduler_of(pod) != SCHEDULER for pod in owned.pods):
+            return Verdict(Fate.UNKNOWN, "some of its pods are not scheduled by YuniKorn")
         path = self._path(owned)
         leaf = self._leaves.get(path)
         if leaf is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_review.fates.records import Fate
-from apportion_review.report.impact_rows import gpus_text, quota_rows, resource_text, share_columns
+from apportion_review.report.impact_rows import gpus_text, quota_rows, resource_text, share_columns, unmanaged_notes
 from apportion_review.report.markdown import code, prose, shortened, table
 from apportion_review.report.verdict import count
 from apportion_review.review import LoadComparison, Review, Rollout, RolloutStep
@@ -196,7 +196,11 @@ def _assumptions(review: Review) -> Fold | None:
     notes = dict.fromkeys(
         note
         for cluster in review.clusters
-        for note in (*cluster.notes, *(() if cluster.fates is None else cluster.fates.notes))
+        for note in (
+            *unmanaged_notes(cluster.fates),
+            *cluster.notes,
+            *(() if cluster.fates is None else cluster.fates.notes),
+        )
     )
     lines = [f"* {prose(note)}" for note in notes]
     return ("Assumptions", shortened(lines, _BYTES, "notes")) if lines else None

@@ -10,6 +10,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_policy.quantity import Unlimited
 from apportion_review.diff_document import API_VERSION, diff_document
 from apportion_review.fates.records import EngineFates, Verdict, WorkloadFate
+from apportion_review.fates.unmanaged import Unmanaged
 from apportion_review.report.verdict import verdict
 from apportion_review.review import ClusterReview, LoadComparison, Review, Rollout, RolloutStep
 from apportion_review.shares.division_document import proof_document
@@ -97,6 +98,7 @@ def _fates(fates: EngineFates) -> dict[str, Any]:
         "verified": fates.is_verified,
         "incomplete": fates.why_incomplete or None,
         "workloads": [_workload(row) for row in fates.rows],
+        "unmanaged": [_unmanaged(each) for each in fates.unmanaged],
         "notes": list(fates.notes),
     }
 
@@ -116,6 +118,17 @@ def _workload(row: WorkloadFate) -> dict[str, Any]:
         "base": _verdict(row.base),
         "head": _verdict(row.head),
         "worse": row.is_worse,
+    }
+
+
+def _unmanaged(workload: Unmanaged) -> dict[str, Any]:
+    return {
+        "kind": workload.kind,
+        "namespace": workload.namespace,
+        "name": workload.name,
+        "schedulers": list(workload.schedulers),
+        "gpus": dict(sorted(workload.gpus.items())),
+        "pods": workload.n_pods,
     }
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_policy.quantity import Unlimited, gpu_text
 from apportion_policy.resources import GPU
-from apportion_review.fates.records import Fate, Workload, WorkloadFate
+from apportion_review.fates.records import EngineFates, Fate, Workload, WorkloadFate
+from apportion_review.fates.unmanaged import Unmanaged
 from apportion_review.fates.workloads import UNKNOWN_MODEL
 from apportion_review.review import ClusterReview
 from apportion_review.shares.division_records import THOUSANDTHS
@@ -43,7 +45,7 @@ def fate_groups(clusters: Iterable[ClusterReview]) -> tuple[FateGroup, ...]:
     return tuple(sorted(groups, key=lambda group: (-group.fate.severity, -sum(group.gpus.values()))))
 
 
-def added(workloads: Iterable[Workload]) -> Mapping[str, int]:
+def added(workloads: Iterable[Workload | Unmanaged]) -> Mapping[str, int]:
     """Return the GPUs of workloads together, in thousandths for each model."""
     total: dict[str, int] = {}
     for workload in workloads:
@@ -60,6 +62,22 @@ def gpus_text(gpus: Mapping[str, int]) -> str:
         if held
     ]
     return ", ".join(shown) or "0"
+
+
+def unmanaged_notes(fates: EngineFates | None) -> tuple[str, ...]:
+    """Return a sentence on the running work that is not the engine's, without its names; none if there is no such work."""
+    if fates is None or not fates.unmanaged:
+        return ()
+    n = len(fates.unmanaged)
+    schedulers = sorted({name for each in fates.unmanaged for name in each.schedulers})
+    gpus = gpus_text(added(fates.unmanaged))
+    they, them = agreeing(n, "it occupies its", "they occupy their"), agreeing(n, "it", "them")
+    note = (
+        f"{counted(n, 'running workload')} with {gpus if gpus != '0' else 'no GPUs'} {agreeing(n, 'is', 'are')} not managed "
+        f"by {fates.source} ({agreeing(len(schedulers), 'scheduler')} {', '.join(schedulers)}): {they} nodes, and no quota "
+        f"of the policy evicts {them}."
+    )
+    return (note,)
 
 
 def _unnamed(held: int) -> str:

@@ -9,7 +9,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from apportion_review.diff_text import diff_text
 from apportion_review.report.comment import age_text
-from apportion_review.report.impact_rows import QuotaRow, gpus_text, listed, quota_rows, resource_text, share_columns
+from apportion_review.report.impact_rows import (
+    QuotaRow,
+    gpus_text,
+    listed,
+    quota_rows,
+    resource_text,
+    share_columns,
+    unmanaged_notes,
+)
 from apportion_review.report.verdict import verdict
 from apportion_review.review import ClusterReview, LoadComparison, QueueLoad, Review, Rollout
 from apportion_review.shares.records import ShareChange
@@ -142,4 +150,5 @@ def _sources(clusters: Sequence[ClusterReview]) -> Iterator[str]:
         info = cluster.snapshot
         age = "of unknown age" if info is None or info.age_s is None else f"{age_text(info.age_s)} old"
         verified = "verified against recorded runs" if cluster.fates.is_verified else "modelled, unverified"
-        yield f"{cluster.name}: {cluster.fates.source}, {verified}; snapshot {age}. {' '.join(cluster.fates.notes)}"
+        notes = " ".join((*unmanaged_notes(cluster.fates), *cluster.fates.notes))
+        yield f"{cluster.name}: {cluster.fates.source}, {verified}; snapshot {age}. {notes}"

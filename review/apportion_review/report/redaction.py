@@ -26,6 +26,8 @@ def redacted(review: Review) -> Review:
     for cluster in review.clusters:
         for row in () if cluster.fates is None else cluster.fates.rows:
             names |= {row.workload.name, row.workload.namespace}
+        for other in () if cluster.fates is None else cluster.fates.unmanaged:
+            names |= {other.name, other.namespace}
     names.discard("")
     queues = {*review.diff.found.base.parents, *review.diff.found.head.parents}
     hashes = {name: _hash(name) for name in names}
@@ -61,7 +63,11 @@ def _cluster(cluster: ClusterReview, hashes: Mapping[str, str], texts: Mapping[s
         )
         for former, row in zip(cluster.fates.rows, shown.fates.rows, strict=True)
     )
-    return replace(shown, name=cluster.name, fates=replace(shown.fates, rows=rows))
+    others = tuple(
+        replace(each, name=hashes.get(each.name, each.name), namespace=hashes.get(each.namespace, each.namespace))
+        for each in cluster.fates.unmanaged
+    )
+    return replace(shown, name=cluster.name, fates=replace(shown.fates, rows=rows, unmanaged=others))
 
 
 def _replaced(value: _Record, names: Mapping[str, str]) -> _Record:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 from apportion_review.diff_text import diff_text
 from apportion_review.gates import gpu_hours_text, lost_gpu_s, lost_work
 from apportion_review.report.comment import age_text
-from apportion_review.report.impact_rows import fate_groups, gpus_text, listed, quota_rows, resource_text, share_columns
+from apportion_review.report.impact_rows import (
+    fate_groups,
+    gpus_text,
+    listed,
+    quota_rows,
+    resource_text,
+    share_columns,
+    unmanaged_notes,
+)
 from apportion_review.report.verdict import Level, count, verdict
 from apportion_review.review import ClusterReview, Review
 from apportion_review.wording import amount
@@ -94,6 +102,9 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
         text = "unknown, a start time is missing" if stake is None else gpu_hours_text(stake)
         yield from _wrapped(f"work at risk, assuming no checkpoints: {text}", "  ", width)
     yield from _wrapped(_fates_source(cluster), "  ", width)
+    for note in unmanaged_notes(cluster.fates):
+        unmanaged = () if cluster.fates is None else cluster.fates.unmanaged
+        yield from _wrapped(f"{note} {listed([each.name for each in unmanaged], _MAX_NAMES)}", "  ", width)
     if cluster.load is not None:
         yield from _wrapped(f"{cluster.load.load}: {cluster.load.assumption}", "  ", width)
         for load in cluster.load.rows:

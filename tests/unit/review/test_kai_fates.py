@@ -79,3 +79,48 @@ def test_running_pods_without_their_pod_group_are_reported() -> None:
     n = case["running"][next(iter(case["running"]))].get("pods", 1)
     assert n == 1
     assert found.why_incomplete == "1 running pod names a pod group that the snapshot lacks"
+
+
+def _of_another_scheduler(names: str, *, keeps_group: bool) -> EngineFates:
+    """The first case, with the pods of one workload under the default scheduler."""
+    objects: list[dict[str, Any]] = []
+    for made in objects_of(CASES[0]):
+        if made["kind"] == "Pod" and made["metadata"]["name"].startswith(f"{names}-"):
+            made["spec"]["schedulerName"] = "default-scheduler"
+            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": names, "uid": names}
+            made["metadata"] |= {"ownerReferences": [owner]} | ({} if keeps_group else {"annotations": {}})
+        if keeps_group or made["metadata"]["name"] != f"pg-{names}":
+            objects.append(made)
+    return kai_fates(objects, objects, now=None)
+
+
+def test_pods_of_another_scheduler_are_no_victims_and_are_reported() -> None:
+    found = _of_another_scheduler("new", keeps_group=False)
+    assert [row.workload.name for row in found.rows] == ["old"]
+    (other,) = found.unmanaged
+    assert (other.kind, other.name, other.schedulers, other.gpus) == (
+        "Job",
+        "new",
+        ("default-scheduler",),
+        {"h100": 8000},
+    )
+    assert found.why_incomplete == ""
+
+
+def test_pods_of_another_scheduler_in_a_pod_group_are_victims_like_others() -> None:
+    """The scheduler of KAI v0.17.0 evicts `new` in this cluster, whatever its pods name."""
+    found = _of_another_scheduler("new", keeps_group=True)
+    assert {row.workload.name for row in found.rows} == {"old", "new"}
+    assert found.unmanaged == ()
+    assert any(
+        note.startswith("1 running workload names another scheduler but belongs to a pod group") for note in found.notes
+    )
+
+
+def test_pods_of_kai_without_a_pod_group_may_be_evicted() -> None:
+    objects = [made for made in objects_of(CASES[0]) if made["metadata"]["name"] != "pg-new"]
+    for made in objects:
+        if made["metadata"]["name"] == "new-0":
+            made["metadata"]["annotations"] = {}
+    found = kai_fates(objects, objects, now=None)
+    assert found.why_incomplete == "1 running pod of KAI Scheduler names no pod group"

@@ -71,6 +71,24 @@ def test_pods_without_a_workload_are_counted() -> None:
         "status": {"phase": "Running"},
     }
     found = kueue_fates([*objects, pod], [*objects, pod], now=None)
+    assert [(each.kind, each.name, each.n_pods) for each in found.unmanaged] == [("Pod", "alone", 1)]
+
+
+def test_pods_of_a_workload_that_is_not_admitted_are_noted() -> None:
+    objects = [*objects_of(next(case for case in CASES if case.get("pending")))]
+    waiting = next(m for m in objects if m["kind"] == "Workload" and not m.get("status", {}).get("admission"))
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "late", "controller": True}
+    waiting["metadata"]["ownerReferences"] = [owner]
+    namespace = waiting["metadata"]["namespace"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "late-0", "namespace": namespace, "ownerReferences": [owner]},
+        "spec": {"nodeName": "n", "containers": []},
+        "status": {"phase": "Running"},
+    }
+    found = kueue_fates([*objects, pod], [*objects, pod], now=None)
+    assert found.unmanaged == ()
     assert any(note.startswith("1 running workload is not admitted by Kueue") for note in found.notes)
 
 

@@ -39,6 +39,7 @@ def test_fates(case: dict[str, Any]) -> None:
     head = {row.workload.name: row.head.fate.value for row in found.rows}
     assert head == case["fates"], [row.head for row in found.rows]
     assert base == {**case["fates"], **case.get("base", {})}, [row.base for row in found.rows]
+    assert [each.name for each in found.unmanaged] == case.get("unmanaged", [])
     assert any(case.get("rule", "") in row.head.rule for row in found.rows), [row.head.rule for row in found.rows]
 
 

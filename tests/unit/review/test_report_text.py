@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,12 @@ import pytest
 from tests.unit.review.crafted_reviews import reviewed, row, with_fates
 
 from apportion_review.fates.records import Fate
+from apportion_review.fates.unmanaged import Unmanaged
+from apportion_review.report.comment import comment
+from apportion_review.report.document import review_json
 from apportion_review.report.impact_rows import gpus_text
+from apportion_review.report.page import review_page
+from apportion_review.report.redaction import redacted
 from apportion_review.report.text import review_text
 from apportion_review.report.verdict import verdict
 from apportion_review.review import Review, Rollout, RolloutStep
@@ -40,3 +47,38 @@ def test_a_step_names_its_drains_and_then_its_actions_under_one_number(tmp_path:
 )
 def test_gpus_of_an_unknown_model_have_a_plural(gpus: dict[str, int], text: str) -> None:
     assert gpus_text(gpus) == text
+
+
+OTHERS = (
+    Unmanaged("Deployment", "web", "embedder", ("default-scheduler",), {"h100": 2000}, 2),
+    Unmanaged("Job", "lab", "sweep", ("slurm-bridge",), {"h100": 6000}, 6),
+)
+COUNTED = "2 running workloads with 8 H100 are not managed by Kueue v0.18.3 (schedulers default-scheduler,"
+
+
+@pytest.fixture
+def with_others(tmp_path: Path) -> Review:
+    """A review of a cluster on which work runs that is not the engine's."""
+    review = with_fates(reviewed(tmp_path, CUT), [row("train", Fate.SAFE)])
+    cluster = review.clusters[0]
+    assert cluster.fates is not None
+    return replace(review, clusters=(replace(cluster, fates=replace(cluster.fates, unmanaged=OTHERS)),))
+
+
+def test_work_that_is_not_the_engines_is_counted_in_every_report_and_named_in_the_text(with_others: Review) -> None:
+    shown = " ".join(text_of(with_others).split())
+    assert f"{COUNTED} slurm-bridge): they occupy their nodes" in shown
+    assert "no quota of the policy evicts them. embedder, sweep" in shown
+    for report in (comment(with_others), review_page(with_others)):
+        assert "2 running workloads with 8 H100 are not managed by" in report
+        assert "embedder" not in report
+    listed = json.loads(review_json(with_others))["clusters"][0]["fates"]["unmanaged"]
+    assert [(each["name"], each["schedulers"], each["gpus"]) for each in listed] == [
+        ("embedder", ["default-scheduler"], {"h100": 2000}),
+        ("sweep", ["slurm-bridge"], {"h100": 6000}),
+    ]
+
+
+def test_redaction_reaches_work_that_is_not_the_engines(with_others: Review) -> None:
+    report = text_of(redacted(with_others)) + review_json(redacted(with_others))
+    assert not {"embedder", "sweep"} & set(re.findall(r"\w+", report))

@@ -1,0 +1,86 @@
+"""Which running pods KAI counts to its pod groups, and which it takes for what their nodes hold.
+
+KAI counts a pod to the group of its annotation, and evicts it, whichever scheduler the pod names. The pod grouper makes
+groups for pods that name KAI alone, so that pods of other schedulers belong to none. Those only take room on nodes.
+
+Source: KAI v0.17.0, pkg/scheduler/cache/cluster_info/indexers.go, pkg/podgrouper/pod_controller.go, and
+plugins/proportion (getNodeResources).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from apportion_api.counted_nouns import agreeing, counted
+from apportion_api.fields import Manifest
+from apportion_api.kai.names import APP_LABEL, POD_GROUP_ANNOTATION, RESERVATION_APP, SCALING_APP
+from apportion_api.kai.objects import PodGroup
+from apportion_api.objects import read_all
+from apportion_compiler.plain_objects import annotations_of, labels_of, text
+from apportion_review.fates.unmanaged import SYSTEM_NAMESPACES, scheduler_of
+from apportion_review.fates.workloads import OwnedPods, owned_pods
+
+_HELPERS = frozenset((RESERVATION_APP, SCALING_APP))
+
+
+@dataclass(frozen=True, slots=True)
+class PodGrouping:
+    """The running pods of a cluster by how KAI groups them.
+
+    Attributes:
+        unmanaged: Workloads of other schedulers, without a group.
+        faults: What the snapshot lacks of pods that KAI may evict, as clauses.
+        notes: What a reader may not expect, one sentence each.
+    """
+
+    unmanaged: tuple[OwnedPods, ...]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def pod_grouping(objects: Sequence[Manifest], schedulers: Collection[str]) -> PodGrouping:
+    """Return how KAI groups the running pods.
+
+    Args:
+        objects: Those of the cluster.
+        schedulers: The `schedulerName` of each of KAI's shards.
+    """
+    known = {(group.namespace, group.name) for group in read_all(PodGroup, objects)}
+    pods = [each for each in objects if each.get("kind") == "Pod" and labels_of(each).get(APP_LABEL) not in _HELPERS]
+    named = [pod for pod in pods if annotations_of(pod).get(POD_GROUP_ANNOTATION)]
+    ungrouped = [pod for pod in pods if not annotations_of(pod).get(POD_GROUP_ANNOTATION)]
+    n_lacking = sum(text(pod, "status", "phase") == "Running" and _group_of(pod) not in known for pod in named)
+    own = _owned(objects, [pod for pod in ungrouped if scheduler_of(pod) in schedulers])
+    n_own = sum(len(owned.pods) for owned in own if owned.owner.namespace not in SYSTEM_NAMESPACES)
+    adopted = _owned(objects, [pod for pod in named if scheduler_of(pod) not in schedulers])
+    return PodGrouping(
+        tuple(_owned(objects, [pod for pod in ungrouped if scheduler_of(pod) not in schedulers])),
+        tuple(_faults(n_lacking, n_own)),
+        (_adopted_note(len(adopted)),) if adopted else (),
+    )
+
+
+def _owned(objects: Sequence[Manifest], pods: Sequence[Manifest]) -> list[OwnedPods]:
+    """Return the running ones of some pods, by topmost owner."""
+    return owned_pods([*(each for each in objects if each.get("kind") != "Pod"), *pods]) if pods else []
+
+
+def _group_of(pod: Manifest) -> tuple[str, str]:
+    return text(pod, "metadata", "namespace") or "", str(annotations_of(pod).get(POD_GROUP_ANNOTATION) or "")
+
+
+def _faults(n_lacking: int, n_own: int) -> Iterator[str]:
+    if n_lacking:
+        names = agreeing(n_lacking, "names a pod group", "name pod groups")
+        yield f"{counted(n_lacking, 'running pod')} {names} that the snapshot lacks"
+    if n_own:
+        names = agreeing(n_own, "names", "name")
+        yield f"{counted(n_own, 'running pod')} of KAI Scheduler {names} no pod group"
+
+
+def _adopted_note(n: int) -> str:
+    return (
+        f"{counted(n, 'running workload')} {agreeing(n, 'names', 'name')} another scheduler but "
+        f"{agreeing(n, 'belongs', 'belong')} to a pod group: KAI accounts and evicts {agreeing(n, 'it', 'them')} like its own."
+    )
