@@ -18,7 +18,7 @@ NAME = "apportion-scheduler"
 _PORT = 8080
 _USER = 65532
 """Of the image: no user of any node."""
-_READ = ["get", "list", "watch"]
+_WATCH = ["list", "watch"]
 _OWNERS = (
     ("apps", ["replicasets", "deployments", "statefulsets"]),
     ("batch", ["jobs", "cronjobs"]),
@@ -79,15 +79,15 @@ def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> dict[st
 
 def _cluster_role() -> Manifest:
     rules = [
-        _rule("", ["nodes", "namespaces"], _READ),
+        _rule("", ["nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims"], _WATCH),
         # Pods are marked with their group, and deleted where their place is taken back.
-        _rule("", ["pods"], [*_READ, "patch", "delete"]),
+        _rule("", ["pods"], [*_WATCH, "patch", "delete"]),
         _rule("", ["pods/binding"], ["create"]),
         _rule("", ["pods/status"], ["patch"]),
-        _rule(SCHEDULING_GROUP, ["priorityclasses"], _READ),
-        _rule(GROUP, ["queues"], _READ),
-        _rule(GROUP, ["podgroups"], [*_READ, "create", "patch"]),
-        _rule(CONFIGURATION_GROUP, ["schedulingshards", "configs", "topologies"], _READ),
+        _rule(SCHEDULING_GROUP, ["priorityclasses"], _WATCH),
+        _rule(GROUP, ["queues"], _WATCH),
+        _rule(GROUP, ["podgroups"], [*_WATCH, "create", "patch"]),
+        _rule(CONFIGURATION_GROUP, ["schedulingshards", "configs", "topologies"], _WATCH),
         *(_rule(group, resources, ["get"]) for group, resources in _OWNERS),
     ]
     return {

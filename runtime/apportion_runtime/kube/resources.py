@@ -9,6 +9,7 @@ from apportion_api.kai.names import POD_GROUP_API, QUEUE_API, SHARD_API, TOPOLOG
 from apportion_api.kubernetes.names import PRIORITY_CLASS_API
 
 POD, POD_GROUP = "Pod", "PodGroup"
+VOLUME, VOLUME_CLAIM = "PersistentVolume", "PersistentVolumeClaim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ WATCHED: Mapping[str, Resource] = {
         Resource("Node", "v1", "nodes"),
         Resource(POD, "v1", "pods"),
         Resource("Namespace", "v1", "namespaces"),
+        Resource(VOLUME, "v1", "persistentvolumes"),
+        Resource(VOLUME_CLAIM, "v1", "persistentvolumeclaims"),
         Resource("PriorityClass", PRIORITY_CLASS_API, "priorityclasses"),
         Resource("Queue", QUEUE_API, "queues"),
         Resource(POD_GROUP, POD_GROUP_API, "podgroups"),
@@ -57,8 +60,7 @@ WATCHED: Mapping[str, Resource] = {
         Resource("Topology", TOPOLOGY_API, "topologies", is_needed=False),
     )
 }
-"""By kind. ConfigMaps and volume claims are left out: whether they exist is the kubelet's question, and their content
-nobody's here."""
+"""By kind. ConfigMaps are left out: the kubelet waits for those that do not exist."""
 
 OWNERS: Mapping[str, Resource] = {
     resource.kind: resource

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from apportion_api.kai.names import (
     DEFAULT_SCHEDULER,
-    GPU_FRACTION_ANNOTATION,
-    GPU_MEMORY_ANNOTATION,
     LAST_START_ANNOTATION,
     POD_GROUP_ANNOTATION,
     STALE_SINCE_ANNOTATION,
@@ -23,17 +22,15 @@ from apportion_runtime.core.explain.pending import pending_jobs
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
-from apportion_runtime.core.task import Task
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.errors import Refused
-from apportion_runtime.kube.resources import POD, POD_GROUP
+from apportion_runtime.kube.pod_volumes import PodVolumes
+from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
+from apportion_runtime.kube.unsupported_pods import unsupported_pods
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.quantities import time_text
-
-_SHARED = "the pod requests a shared GPU, which this scheduler does not allocate: sharing requires KAI's binder"
-_CLAIMS = "the pod uses resource claims, which this scheduler does not allocate"
 
 
 @dataclass(slots=True)
@@ -66,7 +63,8 @@ def run_cycle(
     _group(cluster, scheduler, result)
     faults: list[Fault] = []
     found = [
-        LocatedObject(dict(manifest), ObjectLocation(0, number)) for number, manifest in enumerate(cluster.objects())
+        LocatedObject(dict(manifest), ObjectLocation(0, number))
+        for number, manifest in enumerate(_supported(cluster, scheduler, result))
     ]
     read = read_cluster(found, faults, now=now, shard=shard)
     session = cycle(read.snapshot, read.settings)
@@ -92,6 +90,22 @@ def _group(cluster: Cluster, scheduler: str, result: CycleResult) -> None:
             _wait(cluster, pod, str(wrong), result)
         except Refused as refused:
             result.refused.append(f"{_name(pod)}: {refused}")
+
+
+def _supported(cluster: Cluster, scheduler: str, result: CycleResult) -> Iterator[Manifest]:
+    """Yield the objects of the cycle, without the pods that cannot be bound."""
+    objects = cluster.objects()
+    volumes = PodVolumes(objects)
+    unsupported = unsupported_pods(objects, volumes, scheduler)
+    for one in objects:
+        if one["kind"] in (VOLUME, VOLUME_CLAIM):
+            continue
+        if one["kind"] != POD:
+            yield one
+        elif (why := unsupported.get((one["metadata"]["namespace"], one["metadata"]["name"]))) is not None:
+            _wait(cluster, one, why, result)
+        else:
+            yield volumes.with_affinity(one)
 
 
 def _put_group(cluster: Cluster, grouping: Grouping) -> None:
@@ -135,20 +149,11 @@ def _bind(cluster: Cluster, session: Session, result: CycleResult) -> None:
         pod = cluster.get(POD, task.pod.namespace, task.pod.name)
         if pod is None or pod["metadata"]["uid"] != task.uid:
             continue
-        if (why := _not_ours_to_give(task, pod)) is not None:
-            _wait(cluster, pod, why, result)
-            continue
         try:
             cluster.bind(pod, session.nodes.names[task.node])
             result.bound.append(_name(pod))
         except Refused as refused:
             result.refused.append(f"{_name(pod)}: {refused}")
-
-
-def _not_ours_to_give(task: Task, pod: Manifest) -> str | None:
-    if task.gpu_groups or {GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION} & set(annotations_of(pod)):
-        return _SHARED
-    return _CLAIMS if task.pod.claims else None
 
 
 def _note(cluster: Cluster, session: Session, result: CycleResult) -> None:

@@ -46,6 +46,15 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
+def pod_group(name: str, queue_: str, members: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "team", "uid": f"uid-{name}"},
+        "spec": {"queue": queue_, "minMember": members, "priorityClassName": "train"},
+    }
+
+
 def priority_class(name: str, value: int) -> dict[str, Any]:
     return {
         "apiVersion": "scheduling.k8s.io/v1",

@@ -2,67 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import pytest
 
-from apportion_runtime.kube.cluster import Manifest
-from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.scheduler import run_cycle
 
-from .api_server import merged
+from .memory_cluster import Memory
 from .objects import NOW, TRAIN, TREE, node, pod
-
-
-class Memory:
-    """A cluster that does at once what it is asked."""
-
-    def __init__(self, *manifests: dict[str, Any]) -> None:
-        self.held = {self._key(m): m for m in manifests}
-        self.evicted: dict[str, str] = {}
-        self.told: dict[str, str] = {}
-        self.refuses: set[str] = set()
-
-    def objects(self) -> Sequence[Manifest]:
-        return list(self.held.values())
-
-    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        return self.held.get((kind, namespace, name))
-
-    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        return False
-
-    def create(self, manifest: Manifest) -> Manifest:
-        made = dict(manifest)
-        made["metadata"] = {"uid": f"uid-{manifest['metadata']['name']}", **manifest["metadata"]}
-        self.held[self._key(made)] = made
-        return made
-
-    def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        made = merged(self.held[kind, namespace, name], patch)
-        self.held[kind, namespace, name] = made
-        return made
-
-    def bind(self, pod: Manifest, node: str) -> None:
-        name = pod["metadata"]["name"]
-        if name in self.refuses:
-            raise Refused(409, "the pod was changed")
-        self.held["Pod", "team", name] = {**pod, "spec": {**pod["spec"], "nodeName": node}}
-
-    def evict(self, pod: Manifest, why: str) -> None:
-        self.evicted[pod["metadata"]["name"]] = why
-
-    def wait(self, pod: Manifest, why: str) -> None:
-        self.told[pod["metadata"]["name"]] = why
-
-    def node_of(self, name: str) -> str | None:
-        node: str | None = self.held["Pod", "team", name]["spec"].get("nodeName")
-        return node
-
-    @staticmethod
-    def _key(manifest: Manifest) -> tuple[str, str, str]:
-        return manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
 
 
 def test_pods_are_grouped_and_bound_within_their_queues_limit() -> None:
@@ -98,14 +43,6 @@ def test_pods_of_another_scheduler_are_left_alone() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, other)
     result = run_cycle(cluster, NOW)
     assert (result.bound, result.grouped) == ([], [])
-
-
-def test_a_pod_that_shares_a_gpu_is_told_who_would_give_it_one() -> None:
-    sharing = pod("a", "vision", 0, **{"gpu-fraction": "0.5"})
-    cluster = Memory(node("n1", 4), TRAIN, *TREE, sharing)
-    result = run_cycle(cluster, NOW)
-    assert result.bound == []
-    assert "binder" in cluster.told["a"]
 
 
 def test_a_write_that_is_refused_is_told_and_tried_again() -> None:

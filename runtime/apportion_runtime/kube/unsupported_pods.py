@@ -1,0 +1,78 @@
+"""Pods that this scheduler cannot bind, and the gangs that must wait with them.
+
+They are not part of the input of a cycle: otherwise they would win resources, other pods would be evicted for them, and
+the rest of their gang would be bound without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apportion_api.kai.names import GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, POD_GROUP_ANNOTATION
+from apportion_runtime.admission.objects import annotations_of
+from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.pod_volumes import PodVolumes
+from apportion_runtime.kube.resources import POD
+
+PodName = tuple[str, str]
+"""Namespace and name."""
+
+
+def unsupported_pods(objects: Sequence[Manifest], volumes: PodVolumes, scheduler: str) -> Mapping[PodName, str]:
+    """Return the pending pods that cannot be bound or whose gang has such a pod, each with the reason as a clause.
+
+    Args:
+        objects: The objects of the cluster.
+        volumes: Its volumes.
+        scheduler: The `schedulerName` of the pods.
+    """
+    pending = [one for one in objects if one["kind"] == POD and _is_pending(one, scheduler)]
+    found = {_name(pod): why for pod in pending if (why := _unsupported(pod, volumes)) is not None}
+    if not found:
+        return found
+    groups: dict[PodName, tuple[str, str]] = {}
+    for pod in pending:
+        if (why := found.get(_name(pod))) is not None and (group := _group(pod)) is not None:
+            groups.setdefault(group, (pod["metadata"]["name"], why))
+    made: dict[PodName, str] = {}
+    for pod in pending:
+        name = _name(pod)
+        if name in found:
+            made[name] = f"the pod cannot be bound: {found[name]}"
+        elif (group := _group(pod)) in groups and group is not None:
+            other, why = groups[group]
+            made[name] = f"pod {other} of its gang cannot be bound: {why}"
+    return made
+
+
+def _unsupported(pod: Manifest, volumes: PodVolumes) -> str | None:
+    annotations = annotations_of(pod)
+    for key in (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION):
+        if key in annotations:
+            return (
+                f"it shares a GPU (annotation {key}), which this scheduler does not allocate: sharing requires KAI's "
+                "binder"
+            )
+    claims = pod["spec"].get("resourceClaims")
+    if claims:
+        return f"it uses the resource claim `{claims[0].get('name')}`, which this scheduler does not allocate"
+    return volumes.unbound(pod)
+
+
+def _is_pending(pod: Manifest, scheduler: str) -> bool:
+    spec = pod["spec"]
+    return (
+        spec.get("schedulerName") == scheduler
+        and not spec.get("nodeName")
+        and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+        and "deletionTimestamp" not in pod["metadata"]
+    )
+
+
+def _name(pod: Manifest) -> PodName:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
+
+
+def _group(pod: Manifest) -> PodName | None:
+    name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
+    return (pod["metadata"]["namespace"], name) if name else None
