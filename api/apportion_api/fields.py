@@ -134,9 +134,10 @@ class Fields:
         """Return the mapping at a path; empty where it is missing."""
         found = self
         for key in keys:
-            if key not in found._below:
-                found._below[key] = found._mapping(found.written.get(key), key)
-            found = found._below[key]
+            below = found._below.get(key)
+            if below is None:
+                below = found._below[key] = found._mapping(found.written.get(key), key)
+            found = below
         return found
 
     def each(self, key: str) -> Iterator[Fields]:

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, TypeVar
 
 from apportion_api.fields import Fault, Fields
 
-_MISSING = object()
 _Form = TypeVar("_Form")
 _Object = TypeVar("_Object", bound="ApiObject")
 
@@ -128,7 +127,11 @@ def read(form: type[_Object], manifest: Mapping[str, object]) -> _Object:
 
 def derived(read_from: Callable[[Fields], object], default: object) -> Any:
     """Declare a value that is computed from the fields of its mapping."""
-    return dataclasses.field(default=default, metadata={"read": read_from})
+
+    def read_whole(fields: Fields, _: str) -> object:
+        return read_from(fields)
+
+    return dataclasses.field(default=default, metadata={"read": read_whole, "paths": ()})
 
 
 def read_all(form: type[_Object], manifests: Iterable[Mapping[str, object]]) -> list[_Object]:
@@ -138,24 +141,45 @@ def read_all(form: type[_Object], manifests: Iterable[Mapping[str, object]]) -> 
 
 def is_a(form: type[ApiObject], manifest: Mapping[str, object]) -> bool:
     """Tell whether a manifest is of a form's kind, in any version of its group."""
-    group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
-    return manifest.get("kind") == form.__name__ and group == form.group
+    if manifest.get("kind") != form.__name__:
+        return False
+    return str(manifest.get("apiVersion") or "").rpartition("/")[0] == form.group
 
 
 def read_fields(form: type[_Form], fields: Fields) -> _Form:
     """Return an object of a form from its fields."""
     found: dict[str, Any] = {}
-    for name, read_field in _readers(form):  # type: ignore[arg-type]
-        if (value := read_field(fields)) is not _MISSING:
-            found[name] = value
+    above, readers = _readers(form)  # type: ignore[arg-type]
+    holders: list[Fields | None] = [None] * len(above)
+    for name, read_key, places in readers:
+        for holder, key in places:
+            at = holders[holder]
+            if at is None:
+                at = holders[holder] = fields.at(*above[holder])
+            # Most fields are missing in most objects: they cost a look-up, and get the default of their class.
+            if at.written.get(key) is not None and (value := read_key(at, key)) is not None:
+                found[name] = value
+                break
+        if not places:
+            found[name] = read_key(fields, "")
     return form(**found)
 
 
+_Reader = tuple[str, Callable[[Fields, str], object], tuple[tuple[int, str], ...]]
+"""A field's name, what reads it, and its places: the number of the path of its mapping, and its key there."""
+
+
 @cache
-def _readers(form: type[object]) -> tuple[tuple[str, Callable[[Fields], Any]], ...]:
-    """Return the names of a form's fields, and what reads each."""
-    declared = dataclasses.fields(form)  # type: ignore[arg-type]
-    return tuple((each.name, each.metadata["read"]) for each in declared if "read" in each.metadata)
+def _readers(form: type[object]) -> tuple[tuple[tuple[str, ...], ...], tuple[_Reader, ...]]:
+    """Return the paths of the mappings in which a form's fields stand, and what reads each field; a derived one has no place."""
+    numbers: dict[tuple[str, ...], int] = {}
+    readers: list[_Reader] = []
+    for each in dataclasses.fields(form):  # type: ignore[arg-type]
+        if "read" in each.metadata:
+            split = [tuple(path.split(".")) for path in each.metadata["paths"]]
+            places = tuple((numbers.setdefault(path[:-1], len(numbers)), path[-1]) for path in split)
+            readers.append((each.name, each.metadata["read"], places))
+    return tuple(numbers), tuple(readers)
 
 
 def _field(
@@ -164,17 +188,7 @@ def _field(
     default: object = None,
     default_factory: Callable[[], object] | None = None,
 ) -> Any:
-    places = [(tuple(above), key) for *above, key in (path.split(".") for path in paths)]
-
-    def read_from(fields: Fields) -> object:
-        for above, key in places:
-            at = fields.at(*above) if above else fields
-            # Most fields are missing in most objects: they cost a look-up, and get the default of their class.
-            if at.written.get(key) is not None and (found := read_key(at, key)) is not None:
-                return found
-        return _MISSING
-
-    metadata = {"read": read_from}
+    metadata = {"read": read_key, "paths": paths}
     if default_factory is not None:
         return dataclasses.field(default_factory=default_factory, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
