@@ -10,13 +10,13 @@ from apportion_compiler.plain_objects import Manifest
 from apportion_review.differences import Differences
 from apportion_review.facts import QUEUE
 from apportion_review.fates.cluster_objects import objects_under
+from apportion_review.fates.cluster_state import ClusterState, cluster_states
 from apportion_review.fates.engine_fates import ENGINE_FATES
 from apportion_review.fates.records import EngineFates
 from apportion_review.fates.workloads import gpus_of
 from apportion_review.policy_side import PolicySide
 from apportion_review.review import ClusterReview, SnapshotInfo
 from apportion_review.shares.cluster_shares import ShareSide, by_row, cluster_shares, proofs_of_changes
-from apportion_review.shares.engine_shares import has_shares
 from apportion_review.shares.records import PoolHeadroom
 from apportion_review.shares.share_changes import pool_headroom, share_changes
 
@@ -50,9 +50,10 @@ def _cluster_review(
     name: str, base: PolicySide, head: PolicySide, found: Differences, snapshot: ClusterSnapshot | None
 ) -> ClusterReview:
     engine = next(side.checked.programs[name].engine for side in (head, base) if name in side.checked.programs)
-    fates, why_not = _fates(name, engine, base, head, snapshot)
+    states = states_of(name, base, head, snapshot)
+    fates, why_not = _fates(name, engine, base, head, snapshot, states=states)
     headroom = pool_headroom(name, base.checked.graph, head.checked.graph)
-    shares = cluster_shares(*share_sides(name, base, head, headroom, snapshot))
+    shares = cluster_shares(*share_sides(name, base, head, headroom, states))
     rows = share_changes(name, found, (by_row(shares.base), by_row(shares.head)))
     former_names = {rename.after: rename.before for rename in found.renames if rename.kind == QUEUE}
     return ClusterReview(
@@ -68,8 +69,23 @@ def _cluster_review(
     )
 
 
+def states_of(
+    name: str, base: PolicySide, head: PolicySide, snapshot: ClusterSnapshot | None
+) -> tuple[ClusterState, ClusterState] | None:
+    """Return the cluster of a snapshot under both policies; None if the snapshot has no running work."""
+    if snapshot is None or not any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
+        return None
+    former, wanted = (manifests_of(side, name) for side in (base, head))
+    before = objects_under(snapshot.objects, (), former)
+    return cluster_states(before, objects_under(before, former, wanted), now=snapshot.info.taken)
+
+
 def share_sides(
-    name: str, base: PolicySide, head: PolicySide, headroom: Sequence[PoolHeadroom], snapshot: ClusterSnapshot | None
+    name: str,
+    base: PolicySide,
+    head: PolicySide,
+    headroom: Sequence[PoolHeadroom],
+    states: tuple[ClusterState, ClusterState] | None,
 ) -> tuple[ShareSide, ShareSide]:
     """Return what a cluster's shares are computed from, under both policies.
 
@@ -78,22 +94,17 @@ def share_sides(
         base: The former policy.
         head: The changed one.
         headroom: The capacity of the cluster on both sides.
-        snapshot: Its objects; None without a snapshot.
+        states: The cluster of the snapshot under both; None without one.
     """
     former, wanted = (manifests_of(side, name) for side in (base, head))
-    before = after = None
-    divides = any(has_shares(_engine(name, side)) for side in (base, head))
-    if divides and snapshot is not None and any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
-        before = objects_under(snapshot.objects, (), former)
-        after = objects_under(before, former, wanted)
-    now = None if snapshot is None else snapshot.info.taken
+    before, after = (None, None) if states is None else states
     capacities = (
         {row.resource: row.capacity_before for row in headroom},
         {row.resource: row.capacity_after for row in headroom},
     )
     return (
-        ShareSide(_engine(name, base), former, capacities[0], before if former else None, now),
-        ShareSide(_engine(name, head), wanted, capacities[1], after if wanted else None, now),
+        ShareSide(_engine(name, base), former, capacities[0], before if former else None),
+        ShareSide(_engine(name, head), wanted, capacities[1], after if wanted else None),
     )
 
 
@@ -102,11 +113,17 @@ def _engine(name: str, side: PolicySide) -> str:
 
 
 def _fates(
-    name: str, engine: str, base: PolicySide, head: PolicySide, snapshot: ClusterSnapshot | None
+    name: str,
+    engine: str,
+    base: PolicySide,
+    head: PolicySide,
+    snapshot: ClusterSnapshot | None,
+    *,
+    states: tuple[ClusterState, ClusterState] | None,
 ) -> tuple[EngineFates | None, str]:
     if snapshot is None:
         return None, "no snapshot of the cluster was given"
-    if not any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
+    if states is None:
         return None, f"{snapshot.info.name} has neither pods nor workloads"
     if engine not in ENGINE_FATES:
         return None, f"fates on {engine} are not modelled"
@@ -117,10 +134,7 @@ def _fates(
             return None, f"{side.name} has no such cluster"
         if side.checked.programs[name].engine != engine:
             return None, f"the engine changes from {side.checked.programs[name].engine} to {engine}"
-    former, wanted = (manifests_of(side, name) for side in (base, head))
-    before = objects_under(snapshot.objects, (), former)
-    after = objects_under(before, former, wanted)
-    fates = ENGINE_FATES[engine](before, after, now=snapshot.info.taken)
+    fates = ENGINE_FATES[engine](*states)
     n_pods = 0 if fates.rows else sum(_runs_with_gpus(each) for each in snapshot.objects)
     if n_pods:
         pods = "1 running pod with GPUs" if n_pods == 1 else f"{n_pods:,} running pods with GPUs"

@@ -13,6 +13,7 @@ import pytest
 from tests.conformance.test_kueue_fates import changed
 from tests.unit.review.kai_objects import SNAPSHOT_S, START, objects_of
 
+from apportion_review.fates.cluster_state import cluster_states
 from apportion_review.fates.kai import kai_fates
 from apportion_review.fates.records import Fate
 from apportion_runtime.core.rounds import rounds
@@ -55,7 +56,7 @@ def core_evictions(side: Mapping[str, Any]) -> set[str]:
 def check(pair: Mapping[str, Any], number: int) -> Iterator[Fate]:
     """Compare a pair, and yield the fates in its head."""
     sides = (pair["cluster"], changed(pair["cluster"], pair["head"]))
-    found = kai_fates(*(list(objects_of(side)) for side in sides), now=START + SNAPSHOT_S)
+    found = kai_fates(*cluster_states(*(list(objects_of(side)) for side in sides), now=START + SNAPSHOT_S))
     names = {row.workload.name for row in found.rows}
     assert names == set(pair["cluster"]["running"])
     for n in (0, 1):

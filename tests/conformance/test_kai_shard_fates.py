@@ -13,6 +13,7 @@ import pytest
 from tests.conformance.test_kueue_fates import changed
 from tests.unit.review.kai_shard_objects import SNAPSHOT_S, START, objects_of
 
+from apportion_review.fates.cluster_state import cluster_states
 from apportion_review.fates.kai import kai_fates
 from apportion_review.fates.records import Fate
 
@@ -29,7 +30,7 @@ def pairs() -> Iterator[dict[str, Any]]:
 def check(pair: Mapping[str, Any]) -> Iterator[Fate]:
     """Compare both sides of a pair with what the scheduler evicted, and yield the fates."""
     sides = (pair["cluster"], changed(pair["cluster"], pair["head"]))
-    found = kai_fates(*(list(objects_of(side)) for side in sides), now=START + SNAPSHOT_S)
+    found = kai_fates(*cluster_states(*(list(objects_of(side)) for side in sides), now=START + SNAPSHOT_S))
     assert {row.workload.name for row in found.rows} == {name for name in pair["cluster"]["gangs"] if name[0] == "r"}
     for side, (waiting, demand) in enumerate(zip(pair["waiting"], pair["demand"], strict=True)):
         for row in found.rows:

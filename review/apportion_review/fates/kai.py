@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_api.fields import Manifest
 from apportion_api.kai.names import DEFAULT_SCHEDULER
-from apportion_api.kai.objects import OwnerReference, PodGroup, Queue
-from apportion_api.objects import read_all
-from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_api.kai.objects import OwnerReference, PodGroup
+from apportion_review.fates.cluster_state import ClusterState
+from apportion_review.fates.kai_cluster import KaiShard, pod_groups
 from apportion_review.fates.kai_pod_groups import pod_grouping
 from apportion_review.fates.kai_quotas import Excess, Quotas
-from apportion_review.fates.kai_shards import kai_shards
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
 from apportion_review.fates.unmanaged import unmanaged
 from apportion_review.fates.workloads import UNKNOWN_MODEL, models_of_nodes
@@ -25,7 +23,6 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.rounds import rounds
 from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.snapshot import Settings, Snapshot
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
 from apportion_runtime.core.task import Task
 
@@ -40,13 +37,13 @@ _NOTES = (
 )
 
 
-def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
+def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
     """Return the fates of the running pod groups of a cluster."""
     notes: list[str] = []
     sides: list[_Side | None] = []
-    for name, objects in (("base", base), ("head", head)):
+    for name, state in (("base", base), ("head", head)):
         try:
-            sides.append(_Side(objects, now))
+            sides.append(_Side(state))
         except ValueError as wrong:
             notes.append(f"The {name} cannot be evaluated: {wrong}.")
             sides.append(None)
@@ -54,7 +51,8 @@ def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
     for evaluated in filter(None, sides):
         for uid, job in evaluated.running.items():
             running.setdefault(uid, (evaluated, job))
-    owners, nodes = _owners(base), models_of_nodes(base)
+    groups = pod_groups(base.objects, base.known)
+    owners, nodes = _owners(groups), models_of_nodes(base.objects)
     rows: list[WorkloadFate] = []
     for uid, (known, job) in sorted(running.items(), key=lambda each: (each[1][1].group.namespace, each[1][1].name)):
         before, after = (
@@ -63,7 +61,7 @@ def kai_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
         )
         rows.append(WorkloadFate(_workload(known, job, owners, nodes), before, after))
     schedulers = frozenset(name for side in sides if side is not None for name in side.schedulers)
-    grouping = pod_grouping(base, schedulers or frozenset((DEFAULT_SCHEDULER,)))
+    grouping = pod_grouping(base.objects, groups, schedulers or frozenset((DEFAULT_SCHEDULER,)))
     reasons = [_WHY_INCOMPLETE] if any(side.is_incomplete for side in sides if side is not None) else []
     reasons += grouping.faults
     return EngineFates(
@@ -88,9 +86,10 @@ class _Eviction:
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
-    def __init__(self, objects: Sequence[Manifest], now: float | None) -> None:
-        self.queue_ids = {q.name: q.labels.get(QUEUE_ID_LABEL, q.name) for q in read_all(Queue, objects)}
-        self._owners = _owners(objects)
+    def __init__(self, state: ClusterState) -> None:
+        cluster = state.kai
+        self.queue_ids = cluster.queue_ids
+        self._owners = _owners(pod_groups(state.objects, state.known))
         self.running: dict[str, Job] = {}
         self._evicted: dict[str, _Eviction] = {}
         self._excess: dict[str, Excess | None] = {}
@@ -98,22 +97,20 @@ class _Side:
         self._without_queue: set[str] = set()
         self.is_incomplete = False
         self.schedulers: set[str] = set()
-        for _, snapshot, settings in kai_shards(objects, now):
-            self._run(snapshot, settings)
+        for shard in cluster.shards:
+            self._run(shard)
 
-    def _run(self, snapshot: Snapshot, settings: Settings) -> None:
-        self.schedulers.add(settings.scheduler_name)
+    def _run(self, shard: KaiShard) -> None:
+        self.schedulers.add(shard.settings.scheduler_name)
+        started = {pod.group for pod in shard.snapshot.pods if pod.status & ACTIVE_ALLOCATED_STATUSES}
+        held = {uid: job for uid, job in shard.opened.jobs.items() if uid in started}
+        self.running |= held
+        self._without_queue |= {job.uid for job in shard.opened.jobs_without_queue() if job.uid in started}
+        quotas = Quotas(shard.opened.shares.queues, held.values())
+        self._excess |= quotas.excesses()
+        self._in_exceeded_queues |= quotas.in_exceeded_queues()
         limit = SearchLimit(_MAX_EVICTIONS)
-        for number, session in enumerate(rounds(snapshot, settings, _N_CYCLES, _INTERVAL_S, limit)):
-            if not number:
-                started = {pod.group for pod in snapshot.pods if pod.status & ACTIVE_ALLOCATED_STATUSES}
-                opened = Session(snapshot, settings)
-                held = {uid: job for uid, job in opened.jobs.items() if uid in started}
-                self.running |= held
-                self._without_queue |= {job.uid for job in opened.jobs_without_queue() if job.uid in started}
-                quotas = Quotas(opened.shares.queues, held.values())
-                self._excess |= quotas.excesses()
-                self._in_exceeded_queues |= quotas.in_exceeded_queues()
+        for session in rounds(shard.snapshot, shard.settings, _N_CYCLES, _INTERVAL_S, limit):
             for task, _, why in session.decided.evictions:
                 self._note(session, task, why)
         self.is_incomplete |= limit.is_exceeded
@@ -168,10 +165,10 @@ class _Side:
         return f"exceeds the {excess.bound} of {excess.amount:g} {excess.unit} of {queue}"
 
 
-def _owners(objects: Sequence[Manifest]) -> Mapping[tuple[str, str], tuple[str, str]]:
+def _owners(groups: Sequence[PodGroup]) -> Mapping[tuple[str, str], tuple[str, str]]:
     """Return kind and name of the owner of each pod group, by its namespace and name."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    for group in read_all(PodGroup, objects):
+    for group in groups:
         owner = next(iter(group.owners), OwnerReference())
         found[group.namespace, group.name] = owner.kind or "PodGroup", owner.name or group.name
     return found

@@ -9,14 +9,13 @@ plugins/proportion (getNodeResources).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from apportion_api.counted_nouns import agreeing, counted
 from apportion_api.fields import Manifest
 from apportion_api.kai.names import APP_LABEL, POD_GROUP_ANNOTATION, RESERVATION_APP, SCALING_APP
 from apportion_api.kai.objects import PodGroup
-from apportion_api.objects import read_all
 from apportion_compiler.plain_objects import annotations_of, labels_of, text
 from apportion_review.fates.unmanaged import SYSTEM_NAMESPACES, scheduler_of
 from apportion_review.fates.workloads import OwnedPods, owned_pods
@@ -39,14 +38,15 @@ class PodGrouping:
     notes: tuple[str, ...]
 
 
-def pod_grouping(objects: Sequence[Manifest], schedulers: Collection[str]) -> PodGrouping:
+def pod_grouping(objects: Sequence[Manifest], groups: Iterable[PodGroup], schedulers: Collection[str]) -> PodGrouping:
     """Return how KAI groups the running pods.
 
     Args:
         objects: Those of the cluster.
+        groups: The pod groups among them.
         schedulers: The `schedulerName` of each of KAI's shards.
     """
-    known = {(group.namespace, group.name) for group in read_all(PodGroup, objects)}
+    known = {(group.namespace, group.name) for group in groups}
     pods = [each for each in objects if each.get("kind") == "Pod" and labels_of(each).get(APP_LABEL) not in _HELPERS]
     named = [pod for pod in pods if annotations_of(pod).get(POD_GROUP_ANNOTATION)]
     ungrouped = [pod for pod in pods if not annotations_of(pod).get(POD_GROUP_ANNOTATION)]

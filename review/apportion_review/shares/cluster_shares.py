@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apportion_compiler.plain_objects import Manifest
+from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.shares.division_records import DivisionInputs, ShareProof
 from apportion_review.shares.engine_shares import EVERYONE_INPUTS, NO_SHARES, SNAPSHOT_INPUTS, has_shares, proof_of
 from apportion_review.shares.records import Demand, ShareChange
@@ -28,15 +29,13 @@ class ShareSide:
         engine: Of the cluster; empty if the policy has no such cluster.
         manifests: What the policy compiles to.
         capacities: Of its pools in thousandths of a GPU, by resource; None if a pool does not declare it.
-        objects: All objects of the snapshot under the policy; None without one.
-        now: Time of the snapshot.
+        state: The cluster of the snapshot under the policy; None without a snapshot.
     """
 
     engine: str
     manifests: Sequence[Manifest]
     capacities: Mapping[str, int | None]
-    objects: Sequence[Manifest] | None = None
-    now: float | None = None
+    state: ClusterState | None = None
 
 
 def division_inputs(side: ShareSide, notes: list[str]) -> Iterator[tuple[Demand, DivisionInputs]]:
@@ -46,8 +45,8 @@ def division_inputs(side: ShareSide, notes: list[str]) -> Iterator[tuple[Demand,
     try:
         for inputs in EVERYONE_INPUTS[side.engine](side.manifests, side.capacities):
             yield Demand.EVERYONE, inputs
-        if side.objects is not None:
-            for inputs in SNAPSHOT_INPUTS[side.engine](side.objects, tuple(side.capacities), side.now):
+        if side.state is not None:
+            for inputs in SNAPSHOT_INPUTS[side.engine](side.state, tuple(side.capacities)):
                 yield Demand.SNAPSHOT, inputs
     except ValueError as wrong:
         notes.append(f"Fair shares are not computed: {wrong}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from apportion_compiler.plain_objects import Manifest
+from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.shares.division_records import Division, DivisionInputs, ShareProof
 from apportion_review.shares.kai import kai_divisions, kai_inputs, kai_snapshot_inputs
 from apportion_review.shares.koordinator import (
@@ -18,7 +19,7 @@ EveryoneInputs = Callable[[Sequence[Manifest], Mapping[str, int | None]], Iterat
 
 EVERYONE_INPUTS: Mapping[str, EveryoneInputs] = {"kai": kai_inputs, "koordinator": koordinator_inputs}
 """By engine: what is divided if every queue requests everything."""
-SnapshotInputs = Callable[[Sequence[Manifest], Sequence[str], float | None], Iterator[DivisionInputs]]
+SnapshotInputs = Callable[[ClusterState, Sequence[str]], Iterator[DivisionInputs]]
 SNAPSHOT_INPUTS: Mapping[str, SnapshotInputs] = {"kai": kai_snapshot_inputs, "koordinator": koordinator_snapshot_inputs}
 """By engine: what is divided with the requests of a snapshot's pods."""
 _DIVISIONS: Mapping[str, Callable[[DivisionInputs], Iterator[Division]]] = {

@@ -12,7 +12,7 @@ from apportion_api.kai.objects import Queue, SchedulingShard
 from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_policy.resources import GPU, gpu_resource
-from apportion_review.fates.kai_shards import kai_shards
+from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.shares.division_records import (
     THOUSANDTHS,
     Claim,
@@ -25,7 +25,6 @@ from apportion_review.shares.division_records import (
 )
 from apportion_runtime.core import division as core
 from apportion_runtime.core import snapshot as core_snapshot
-from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import Shares
 
 _GPU = 2
@@ -100,26 +99,21 @@ def _k_value(objects: Sequence[Manifest]) -> float:
     return next((value for value in values if value is not None), core_snapshot.Settings().k_value)
 
 
-def kai_snapshot_inputs(
-    objects: Sequence[Manifest], resources: Sequence[str], now: float | None
-) -> Iterator[DivisionInputs]:
+def kai_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iterator[DivisionInputs]:
     """Yield what is divided in each shard with the requests of a snapshot's pods, on its nodes.
 
     Args:
-        objects: All objects of the cluster.
+        state: The cluster.
         resources: Those that the policy counts on the cluster.
-        now: Time of the snapshot in seconds since the epoch; None for the newest time in it.
 
     Raises:
         ValueError: If an object cannot be read.
     """
-    queue_ids = {queue.name: queue.labels.get(QUEUE_ID_LABEL, queue.name) for queue in read_all(Queue, objects)}
-    shards = list(kai_shards(objects, now))
-    for model, snapshot, settings in shards:
-        resource = counted_resource(model, resources, is_divided=len(shards) > 1)
+    cluster = state.kai
+    for shard in cluster.shards:
+        resource = counted_resource(shard.model, resources, is_divided=len(cluster.shards) > 1)
         if resource is not None:
-            shares = Session(snapshot, settings).shares
-            yield _of_session(shares, settings.k_value, resource, queue_ids)
+            yield _of_session(shard.opened.shares, shard.settings.k_value, resource, cluster.queue_ids)
 
 
 def _of_session(shares: Shares, k_value: float, resource: str, queue_ids: Mapping[str, str]) -> DivisionInputs:

@@ -20,6 +20,7 @@ from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.plain_objects import Manifest, labels_of, mapping, name_of, text
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.fates.workloads import of_group, pending_pods, requests_of, running_pods
 from apportion_review.shares.division_records import (
     THOUSANDTHS,
@@ -87,19 +88,17 @@ def koordinator_inputs(
             yield _inputs(resource, capacity // THOUSANDTHS, members, requested)
 
 
-def koordinator_snapshot_inputs(
-    objects: Sequence[Manifest], resources: Sequence[str], now: float | None
-) -> Iterator[DivisionInputs]:
+def koordinator_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iterator[DivisionInputs]:
     """Yield what is divided in each quota tree with the requests of a snapshot's pods, on its nodes.
 
     Args:
-        objects: All objects of the cluster.
+        state: The cluster; its time does not matter.
         resources: Those that the policy counts on the cluster.
-        now: Of the snapshot; it does not matter.
 
     Raises:
         ValueError: If a number cannot be read.
     """
+    objects = state.objects
     quotas = elastic_quotas(objects)
     quota_by_namespace = {namespace: quota.name for quota in quotas for namespace in quota.namespaces}
     names = {quota.name for quota in quotas}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from apportion_compiler.plain_objects import items, mapping
-from apportion_review.cluster_reviews import ClusterSnapshot, share_sides
+from apportion_review.cluster_reviews import ClusterSnapshot, share_sides, states_of
 from apportion_review.differences import differences
 from apportion_review.facts import QUEUE
 from apportion_review.policy_side import PolicySide
@@ -74,9 +74,10 @@ def _inputs(
     name: str, base: PolicySide, head: PolicySide, snapshot: ClusterSnapshot | None
 ) -> Mapping[ProofKey, DivisionInputs]:
     headroom = pool_headroom(name, base.checked.graph, head.checked.graph)
+    states = states_of(name, base, head, snapshot)
     return {
         (side_name, demand.value, inputs.resource): inputs
-        for side_name, side in zip((BASE, HEAD), share_sides(name, base, head, headroom, snapshot), strict=True)
+        for side_name, side in zip((BASE, HEAD), share_sides(name, base, head, headroom, states), strict=True)
         for demand, inputs in division_inputs(side, [])
     }
 

@@ -11,6 +11,7 @@ from tests.unit.review.kai_objects import objects_of
 from tests.unit.review.test_kueue_fates import changed
 
 from apportion_review.fates import kai
+from apportion_review.fates.cluster_state import cluster_states
 from apportion_review.fates.kai import kai_fates
 from apportion_review.fates.records import EngineFates, Fate
 
@@ -19,7 +20,7 @@ CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "kai-fates
 
 def fates_of(case: dict[str, Any]) -> EngineFates:
     """The fates of a case."""
-    return kai_fates(list(objects_of(case)), list(objects_of(changed(case, case["head"]))), now=None)
+    return kai_fates(*cluster_states(list(objects_of(case)), list(objects_of(changed(case, case["head"]))), now=None))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
@@ -43,7 +44,7 @@ def test_workload_is_named_by_its_owner() -> None:
 def test_objects_that_cannot_be_read_leave_every_fate_unknown() -> None:
     objects = list(objects_of(CASES[0]))
     broken = [*objects, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}, "status": {"allocatable": 7}}]
-    found = kai_fates(objects, broken, now=None)
+    found = kai_fates(*cluster_states(objects, broken, now=None))
     assert {row.head.fate for row in found.rows} == {Fate.UNKNOWN}
     assert any(note.startswith("The head cannot be evaluated:") for note in found.notes)
 
@@ -53,7 +54,7 @@ def test_work_that_only_the_heads_shards_schedule_has_a_row() -> None:
     elsewhere = {"kind": "SchedulingShard", "metadata": {"name": "a"}, "spec": {"partitionLabelValue": "a"}}
     default = {"kind": "SchedulingShard", "metadata": {"name": "default"}, "spec": {}}
     base = [*objects, {"apiVersion": "kai.scheduler/v1", **elsewhere}]
-    found = kai_fates(base, [*base, {"apiVersion": "kai.scheduler/v1", **default}], now=None)
+    found = kai_fates(*cluster_states(base, [*base, {"apiVersion": "kai.scheduler/v1", **default}], now=None))
     assert [(row.base.fate, row.head.fate) for row in found.rows] == [(Fate.STUCK, Fate.ON_DEMAND)] * 2
 
 
@@ -75,7 +76,7 @@ def test_running_pods_without_their_pod_group_are_reported() -> None:
         for made in objects_of(case)
         if not (made["kind"] == "PodGroup" and made["metadata"]["name"] == f"pg-{next(iter(case['running']))}")
     ]
-    found = kai_fates(objects, objects, now=None)
+    found = kai_fates(*cluster_states(objects, objects, now=None))
     n = case["running"][next(iter(case["running"]))].get("pods", 1)
     assert n == 1
     assert found.why_incomplete == "1 running pod names a pod group that the snapshot lacks"
@@ -91,7 +92,7 @@ def _of_another_scheduler(names: str, *, keeps_group: bool) -> EngineFates:
             made["metadata"] |= {"ownerReferences": [owner]} | ({} if keeps_group else {"annotations": {}})
         if keeps_group or made["metadata"]["name"] != f"pg-{names}":
             objects.append(made)
-    return kai_fates(objects, objects, now=None)
+    return kai_fates(*cluster_states(objects, objects, now=None))
 
 
 def test_pods_of_another_scheduler_are_no_victims_and_are_reported() -> None:
@@ -122,5 +123,5 @@ def test_pods_of_kai_without_a_pod_group_may_be_evicted() -> None:
     for made in objects:
         if made["metadata"]["name"] == "new-0":
             made["metadata"]["annotations"] = {}
-    found = kai_fates(objects, objects, now=None)
+    found = kai_fates(*cluster_states(objects, objects, now=None))
     assert found.why_incomplete == "1 running pod of KAI Scheduler names no pod group"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from apportion_api.fields import dotted
@@ -222,35 +223,43 @@ def address(kind: str, namespace: str, name: str) -> str:
     return f"{word} {namespace}/{name}" if namespace else f"{word} {name}"
 
 
-def objects_by_kind(found: Iterable[LocatedObject], faults: list[Fault]) -> dict[str, list[Object]]:
-    """Return the objects that are read, by kind, sorted by name, without duplicates."""
+class ReadObjects:
+    """Objects that were read before, by the identity of what they were read from: clusters share them."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, Object] = {}
+
+    def get(self, data: Mapping[str, object]) -> Object | None:
+        """Return an object as it was read from the same mapping; None if it was not read, or refused."""
+        # An object holds its mapping, so that no other one gets its id.
+        return self._held.get(id(data))
+
+    def put(self, made: Object) -> None:
+        """Keep an object."""
+        self._held[id(made.data)] = made
+
+
+def objects_by_kind(
+    found: Iterable[LocatedObject], faults: list[Fault], known: ReadObjects | None = None
+) -> dict[str, list[Object]]:
+    """Return the objects that are read, by kind, sorted by name, without duplicates.
+
+    Args:
+        found: The objects.
+        faults: Receives the faults.
+        known: Objects that were read before, at the same places; receives those that are read.
+    """
     by_kind: dict[str, list[Object]] = {kind: [] for _, kind in sorted(KINDS)}
-    seen: dict[tuple[str, str, str], ObjectLocation] = {}
+    seen: set[tuple[str, str, str]] = set()
     for data, place in found:
-        group = str(data.get("apiVersion") or "").rpartition("/")[0]
-        kind = data["kind"]
-        if not isinstance(kind, str) or (group, kind) not in KINDS:
-            continue
-        form = FORMS.get((group, kind))
-        wrong = shape_mismatch(data, _METADATA if form is not None else SHAPES[group, kind])
-        typed = read(form, data) if form is not None and wrong is None else None
-        if typed is not None and typed.faults:
-            first = typed.faults[0]
-            wrong = (
-                first.steps,
-                f"expected {first.expected}, found {described_value(first.found)}",
-            )
-        name, namespace = _identity(data)
-        if wrong is not None:
-            path, message = wrong
-            _refuse(faults, address(kind, namespace, name), place.at(*path), f"`{dotted(path)}`: {message}")
-            continue
-        if not name:
-            _refuse(faults, kind, place, "it has no `metadata.name`")
-            continue
-        if kind in _CLUSTER_WIDE:
-            namespace = ""
-        key = (kind, namespace, name)
+        made = None if known is None else known.get(data)
+        if made is None:
+            made = _object(data, place, faults)
+            if made is None:
+                continue
+            if known is not None:
+                known.put(made)
+        kind, namespace, name = key = made[:3]
         if key in seen:
             faults.append(
                 Fault(
@@ -262,11 +271,34 @@ def objects_by_kind(found: Iterable[LocatedObject], faults: list[Fault]) -> dict
                 )
             )
             continue
-        seen[key] = place
-        by_kind[kind].append(Object(kind, namespace, name, data, place, typed))
+        seen.add(key)
+        by_kind[kind].append(made)
     for objects in by_kind.values():
-        objects.sort(key=lambda o: (o.namespace, o.name))
+        objects.sort(key=itemgetter(1, 2))
     return by_kind
+
+
+def _object(data: Mapping[str, Any], place: ObjectLocation, faults: list[Fault]) -> Object | None:
+    """Return an object; None if its kind is not read, or it is refused."""
+    group = str(data.get("apiVersion") or "").rpartition("/")[0]
+    kind = data["kind"]
+    if not isinstance(kind, str) or (group, kind) not in KINDS:
+        return None
+    form = FORMS.get((group, kind))
+    wrong = shape_mismatch(data, _METADATA if form is not None else SHAPES[group, kind])
+    typed = read(form, data) if form is not None and wrong is None else None
+    if typed is not None and typed.faults:
+        first = typed.faults[0]
+        wrong = first.steps, f"expected {first.expected}, found {described_value(first.found)}"
+    name, namespace = _identity(data)
+    if wrong is not None:
+        path, message = wrong
+        _refuse(faults, address(kind, namespace, name), place.at(*path), f"`{dotted(path)}`: {message}")
+        return None
+    if not name:
+        _refuse(faults, kind, place, "it has no `metadata.name`")
+        return None
+    return Object(kind, "" if kind in _CLUSTER_WIDE else namespace, name, data, place, typed)
 
 
 def _identity(data: Mapping[str, Any]) -> tuple[str, str]:

@@ -12,7 +12,15 @@ from apportion_runtime.snapshots.kubernetes.bindings import pending_bindings
 from apportion_runtime.snapshots.kubernetes.configuration import configured
 from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices, dra_gpus
 from apportion_runtime.snapshots.kubernetes.nodes import read_nodes
-from apportion_runtime.snapshots.kubernetes.objects import NODE, POD, POD_GROUP, QUEUE, Object, objects_by_kind
+from apportion_runtime.snapshots.kubernetes.objects import (
+    NODE,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    Object,
+    ReadObjects,
+    objects_by_kind,
+)
 from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
 from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
@@ -36,7 +44,12 @@ class Cluster:
 
 
 def read_cluster(
-    found: Sequence[LocatedObject], faults: list[Fault], *, now: float | None, shard: str | None
+    found: Sequence[LocatedObject],
+    faults: list[Fault],
+    *,
+    now: float | None,
+    shard: str | None,
+    known: ReadObjects | None = None,
 ) -> Cluster:
     """Return the snapshot that objects describe.
 
@@ -45,11 +58,12 @@ def read_cluster(
         faults: Receives the faults.
         now: The moment, in seconds since 1970; None is the newest moment that the objects speak of.
         shard: The SchedulingShard to schedule.
+        known: Objects that were read for another cluster or shard; receives those that are read.
 
     Raises:
         KeyError: If the shard does not exist.
     """
-    objects = objects_by_kind(found, faults)
+    objects = objects_by_kind(found, faults, known)
     engine = configured(objects, shard, faults)
     moment = newest(objects) if now is None else now
     devices = Devices(objects["ResourceSlice"], objects["DeviceClass"], faults)
