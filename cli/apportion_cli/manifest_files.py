@@ -13,6 +13,7 @@ from apportion_cli.errors import PreconditionError
 
 if TYPE_CHECKING:
     from apportion_cli.sources import Sources
+    from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_compiler.manifests.located_manifest import LocatedManifest
     from apportion_compiler.manifests.manifest_parser import ManifestFile
 
@@ -68,8 +69,7 @@ def objects_of(path: str) -> list[LocatedManifest]:
     name = STDIN_NAME if path == STDIN else path
     if read.faults:
         fault = read.faults[0]
-        at = f"{name}:{fault.at.line}" if fault.at.line else name
-        raise PreconditionError(f"{at}: {fault.message}")
+        raise PreconditionError(_fault_text(fault, name))
     if read.others:
         raise PreconditionError(f"{name}:{read.others[0]}: not a Kubernetes object: apiVersion or kind is missing")
     if not read.objects:
@@ -102,15 +102,35 @@ def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        read = read_manifests(content.decode("utf-8-sig", "replace"), name)
-        if read.faults or not read.objects:
-            why = read.faults[0].message if read.faults else "it contains no Kubernetes objects"
-            raise PreconditionError(f"the export {name} cannot be read: {why}") from None
+        read = read_manifests(_text(content, name), name)
+        if read.faults:
+            raise PreconditionError(_fault_text(read.faults[0], name)) from None
+        if not read.objects:
+            raise PreconditionError(_no_objects(content, name)) from None
         return [placed.manifest for placed in read.objects]
     listed = document.get("items", [document]) if isinstance(document, dict) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) and "kind" in one for one in listed):
-        raise PreconditionError(f"the export {name} cannot be read: it contains no Kubernetes objects")
+        raise PreconditionError(_no_objects(content, name))
     return listed
+
+
+def _text(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as undecodable:
+        raise PreconditionError(
+            f"{name} is not UTF-8 text: invalid byte at offset {undecodable.start}; write it with `kubectl get … -o json`"
+        ) from None
+
+
+def _fault_text(fault: Diagnostic, name: str) -> str:
+    at = ":".join((name, *(str(n) for n in (fault.at.line, fault.at.column and fault.at.column + 1) if n)))
+    return f"{at}: {fault.message}; {fault.hint}" if fault.hint else f"{at}: {fault.message}"
+
+
+def _no_objects(content: bytes, name: str) -> str:
+    what = "contains no Kubernetes objects" if content.strip() else "is empty"
+    return f"{name} {what}; write it with `kubectl get … -o json`"
 
 
 def files_of(path: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from apportion_api.json_texts import json_fault
 from apportion_compiler.checks.manifests import UNREADABLE_MANIFEST
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.manifests.located_manifest import LocatedManifest
@@ -59,6 +60,10 @@ def read_manifests(text: str, file: str) -> ManifestFile:
     except DocumentFault as refused:
         reader.faults += (unreadable(file, f.message, f.line or 0, f.column or 0) for f in refused.faults)
     except yaml.YAMLError as malformed:
+        fault = json_fault(text)
+        if fault is not None:
+            reader.faults.append(unreadable(file, fault.message, fault.line, fault.column - 1, fault.hint))
+            return ManifestFile(tuple(objects), tuple(reader.faults), tuple(others))
         mark = getattr(malformed, "problem_mark", None)
         problem = str(getattr(malformed, "problem", None) or malformed).splitlines()[0]
         # What ends too early is at fault on its last line, not on the one after it.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from apportion_api.json_texts import json_fault, json_spans
 from apportion_api.kai.names import BIND_REQUEST_API, POD_GROUP_API, QUEUE_API, TOPOLOGY_API
 from apportion_api.kubernetes.names import PRIORITY_CLASS_API
 from apportion_runtime.snapshots.codec import described_value
@@ -60,7 +61,8 @@ def load(sources: Sequence[Source]) -> tuple[list[LocatedObject], list[Fault]]:
         try:
             documents = list(documents_of(source.text))
         except NotText as wrong:
-            faults.append(Fault(UNREADABLE, source.name, wrong.message, _RENDER, None, source.name, wrong.line))
+            hint = wrong.hint or _RENDER
+            faults.append(Fault(UNREADABLE, source.name, wrong.message, hint, None, source.name, wrong.line))
             continue
         taking = _ObjectCollector(source.name, objects, faults)
         for at, document in enumerate(documents):
@@ -70,12 +72,13 @@ def load(sources: Sequence[Source]) -> tuple[list[LocatedObject], list[Fault]]:
 
 
 class NotText(Exception):
-    """A text is neither JSON nor YAML: the error, and its line, 0 if unknown."""
+    """A text is neither JSON nor YAML: the error, its line, 0 if unknown, and what to do, empty if unknown."""
 
-    def __init__(self, message: str, line: int) -> None:
+    def __init__(self, message: str, line: int, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.line = line
+        self.hint = hint
 
 
 class Loader(yaml.CSafeLoader):
@@ -93,11 +96,14 @@ def documents_of(text: str) -> Iterator[Any]:
     if text.lstrip()[:1] in ("{", "["):
         try:
             yield from _json_documents(text)
-        except json.JSONDecodeError as wrong:
+        except json.JSONDecodeError:
             try:
                 documents = list(_yaml_documents(text))
             except NotText:
-                raise NotText(f"invalid JSON: {wrong.msg.lower()}", wrong.lineno) from None
+                fault = json_fault(text)
+                if fault is None:
+                    raise
+                raise NotText(f"{fault.message} (column {fault.column})", fault.line, fault.hint) from None
             yield from documents
         except RecursionError:
             raise NotText("invalid JSON: too many levels of nesting", 0) from None
@@ -105,20 +111,6 @@ def documents_of(text: str) -> Iterator[Any]:
             raise NotText("invalid JSON: a number has too many digits", 0) from None
         return
     yield from _yaml_documents(text)
-
-
-def json_spans(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Yield each JSON value of a text with where it begins and ends. Raises `json.JSONDecodeError`."""
-    decoder = json.JSONDecoder()
-    at = 0
-    while True:
-        while at < len(text) and text[at] in " \t\r\n":
-            at += 1
-        if at == len(text):
-            return
-        value, end = decoder.raw_decode(text, at)
-        yield at, end, value
-        at = end
 
 
 def _json_documents(text: str) -> Iterator[Any]:

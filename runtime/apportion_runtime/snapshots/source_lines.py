@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from apportion_runtime.snapshots.document_loader import Loader, Source, json_spans
+from apportion_api.json_texts import json_spans
+from apportion_runtime.snapshots.document_loader import Loader, Source
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation, Path
 
 _MOST_CHARACTERS = 64 * 1024 * 1024

@@ -119,6 +119,31 @@ def test_snapshot_whose_pods_belong_to_no_workload_says_nothing_about_running_wo
     )
 
 
+_KUBECTL = "with `kubectl get … -o json`"
+UNREADABLE: dict[str, tuple[Callable[[str], str], str]] = {
+    "cut": (lambda text: text[:200], ":1:200: the file ends before its JSON is complete; write it again " + _KUBECTL),
+    "malformed": (
+        lambda text: text.replace('"kind": "', '"kind" "', 1),
+        "invalid JSON: expecting ':' delimiter, found `\"`; correct the file, or write it again " + _KUBECTL,
+    ),
+    "empty": (lambda _: "\n", " is empty; write it " + _KUBECTL),
+    "message": (lambda _: "error: You must be logged in", " contains no Kubernetes objects; write it " + _KUBECTL),
+    "binary": (lambda _: "\udcff\udcfe", " is not UTF-8 text: invalid byte at offset 0; write it " + _KUBECTL),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_snapshot_that_cannot_be_read(run: Run, repository: Path, name: str) -> None:
+    change, message = UNREADABLE[name]
+    text = (repository / "../busy.json").read_text()
+    (repository / "prod.json").write_bytes(change(text).encode(errors="surrogateescape"))
+    told = run("review", "main", "--snapshot", "prod.json", *NOW)
+    assert (told.code, told.out) == (3, "")
+    assert told.err.startswith("apportion: error: prod.json")
+    assert message in told.err
+    assert told.err.count("\n") == 1
+
+
 def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) -> None:
     (repository / "agreed").write_text("# reviewers\n@acme/vision\n")
     given = [run("review", "main", "--require-approvals", text, *NOW).code for text in ("@acme/Vision,@x", "agreed")]

@@ -1,0 +1,59 @@
+"""What is wrong with a text that begins as JSON: where it is, and what to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from apportion_api.json_texts import json_fault
+
+WHOLE = json.dumps(
+    {"items": [{"kind": "Pod", "metadata": {"name": 'a"b'}, "spec": {"x": [1.5, -2, True, None]}}]}, indent=1
+)
+
+
+@pytest.mark.parametrize("end", range(1, len(WHOLE)))
+def test_text_that_ends_too_early_is_said_to_end_there(end: int) -> None:
+    """Every beginning of a document is a download that broke off, whatever it broke off in."""
+    fault = json_fault(WHOLE[:end])
+    assert fault is not None
+    text = WHOLE[:end].rstrip()
+    lines = text.split("\n")
+    assert (fault.message, fault.line, fault.column) == (
+        "the file ends before its JSON is complete",
+        len(lines),
+        len(lines[-1]),
+    )
+    assert "kubectl get … -o json" in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "found"),
+    [
+        ('{"a": 1\n "b": 2}', 2, 2, '"'),
+        ("{\n 'a': 1}", 2, 2, "'"),
+        ('{"a": [1, 2}', 1, 12, "}"),
+        ('{"a": 1} x', 1, 10, "x"),
+        ('{"a": "x\ny"}', 1, 9, "U+000A"),
+    ],
+)
+def test_fault_within_the_text_names_what_is_there(text: str, line: int, column: int, found: str) -> None:
+    fault = json_fault(text)
+    assert fault is not None
+    assert (fault.line, fault.column) == (line, column)
+    assert fault.message.startswith("invalid JSON: ")
+    assert fault.message.endswith(f"found `{found}`")
+    assert fault.sentence == f"{fault.message}; {fault.hint}"
+
+
+@pytest.mark.parametrize("text", ["", WHOLE, f"{WHOLE}\n{WHOLE}\n", "kind: Pod\n", "Error from server (Forbidden)"])
+def test_text_without_a_fault_of_json(text: str) -> None:
+    assert json_fault(text) is None
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, f"[{'9' * 10_000}]"])
+def test_text_that_python_does_not_read(text: str) -> None:
+    fault = json_fault(text)
+    assert fault is not None
+    assert fault.message.startswith("invalid JSON: ")
