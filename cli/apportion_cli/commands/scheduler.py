@@ -81,7 +81,7 @@ def scheduler(
     from apportion_runtime.kube.connection import connect
     from apportion_runtime.kube.errors import Unreachable
     from apportion_runtime.kube.http_server import Counters, served
-    from apportion_runtime.kube.lease import Leadership
+    from apportion_runtime.kube.leader_election import LeaderElection
     from apportion_runtime.kube.scheduler_process import Options, run
 
     console = current()
@@ -96,10 +96,10 @@ def scheduler(
     counters = Counters()
     try:
         connection = connect(kubeconfig, context)
-        leadership = None if lease is None else Leadership(connection, *_lease(lease), _holder())
+        election = None if lease is None else LeaderElection(connection, *_lease(lease), _holder())
         with served(port, counters) as chosen:
             say(f"listening on port {chosen}")
-            run(connection, Options(scheduler, shard, period), leadership, counters, say=say, ended=ended)
+            run(connection, Options(scheduler, shard, period), election, counters, say=say, ended=ended)
     except Unreachable as unreachable:
         raise PreconditionError(str(unreachable)) from None
     except OSError as refused:

@@ -68,7 +68,13 @@ class Connection:
         self._client = DynamicClient(client, discoverer=lambda _client, _cache: None)
 
     def request(
-        self, method: str, path: str, body: object = None, *, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content_type: str = "application/json",
+        timeout_s: float = _TIMEOUT_S,
     ) -> dict[str, Any]:
         """Return the API server's response.
 
@@ -77,7 +83,7 @@ class Connection:
             Unreachable: If it does not respond.
         """
         try:
-            answer = self._send(method, path, body, content_type, _TIMEOUT_S)
+            answer = self._send(method, path, body, content_type, timeout_s)
             document: dict[str, Any] = json.loads(answer.data)
         except (OSError, HTTPError) as failed:
             raise self._unreachable(failed) from None
@@ -109,15 +115,30 @@ class Connection:
             # An error without a status is not a response of the server.
             if not refused.status:
                 raise self._unreachable(refused) from None
-            raise Refused(refused.status, _said(refused)) from None
+            raise _refusal(refused) from None
 
     def _unreachable(self, failed: Exception) -> Unreachable:
         return Unreachable(f"cannot reach {self._server}: {failed}")
 
 
-def _said(refused: DynamicApiError | ApiException) -> str:
+def _refusal(refused: DynamicApiError | ApiException) -> Refused:
+    status = int(refused.status or 0)
+    after = (refused.headers or {}).get("Retry-After")
+    return Refused(
+        status,
+        _said(refused),
+        retry_after_s=float(after) if after is not None and after.isdigit() else None,
+        is_budget=b"DisruptionBudget" in _content(refused),
+    )
+
+
+def _content(refused: DynamicApiError | ApiException) -> bytes:
     content = refused.body or b""
-    text = content.decode(errors="replace") if isinstance(content, bytes) else str(content)
+    return content if isinstance(content, bytes) else str(content).encode()
+
+
+def _said(refused: DynamicApiError | ApiException) -> str:
+    text = _content(refused).decode(errors="replace")
     try:
         return str(json.loads(text)["message"])
     except (KeyError, TypeError, ValueError):

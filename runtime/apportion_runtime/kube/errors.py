@@ -2,14 +2,64 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from http import HTTPStatus
+
+
+class Rejection(Enum):
+    """What can be done about a rejected write.
+
+    Attributes:
+        GONE: The object does not exist any more.
+        CONFLICT: It has changed; the watch delivers the newer one.
+        TEMPORARY: The server is overloaded or unavailable; the write may be repeated.
+        BUDGET: A PodDisruptionBudget does not allow the eviction.
+        PERMANENT: The same write will be rejected again.
+    """
+
+    GONE = "gone"
+    CONFLICT = "conflict"
+    TEMPORARY = "temporary"
+    BUDGET = "budget"
+    PERMANENT = "permanent"
+
 
 class Unreachable(Exception):
     """The API server cannot be reached; the message is one clause."""
 
 
-class Refused(Exception):
-    """The API server rejected a request; `status` is the HTTP status."""
+class NotLeader(Exception):
+    """A write was not sent because this scheduler does not hold the lease."""
 
-    def __init__(self, status: int, message: str) -> None:
+
+class Refused(Exception):
+    """The API server rejected a request.
+
+    Attributes:
+        status: The HTTP status.
+        retry_after_s: The delay that the server asks for, in seconds.
+        is_budget: Whether a PodDisruptionBudget is the cause.
+    """
+
+    def __init__(
+        self, status: int, message: str, *, retry_after_s: float | None = None, is_budget: bool = False
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after_s = retry_after_s
+        self.is_budget = is_budget
+
+    @property
+    def rejection(self) -> Rejection:
+        """The class of the rejection."""
+        match self.status:
+            case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
+                return Rejection.GONE
+            case HTTPStatus.CONFLICT:
+                return Rejection.CONFLICT
+            case HTTPStatus.TOO_MANY_REQUESTS if self.is_budget:
+                return Rejection.BUDGET
+            case HTTPStatus.TOO_MANY_REQUESTS | HTTPStatus.REQUEST_TIMEOUT:
+                return Rejection.TEMPORARY
+            case status:
+                return Rejection.TEMPORARY if status >= HTTPStatus.INTERNAL_SERVER_ERROR else Rejection.PERMANENT

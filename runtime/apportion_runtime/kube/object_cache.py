@@ -1,13 +1,15 @@
-"""A cache of the cluster's objects: listed once, then watched; writes go to the API server."""
+"""A cache of the cluster's objects: listed once, then watched, with the changes that are assumed until then."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
+from apportion_runtime.kube.assumptions import Assumption, Assumptions, Key
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
@@ -15,20 +17,20 @@ from apportion_runtime.kube.resources import OWNERS, POD, WATCHED, Resource
 
 _WATCH_S = 300
 _AGAIN_S = 2.0
-_MERGE = "application/merge-patch+json"
-_STRATEGIC = "application/strategic-merge-patch+json"
 _PAGE = 500
-
-Key = tuple[str, str]
-"""Namespace, empty where there is none, and name."""
+_ASSUMED_S = 30.0
+"""The time after which an assumed change that no watch has confirmed is verified."""
 
 
 class ObjectCache:
-    """A `Cluster` over the API. `changed` is set whenever a watched object changes."""
+    """The objects of the watched kinds. `changed` is set whenever one changes."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._held: dict[str, dict[Key, Manifest]] = {kind: {} for kind in WATCHED}
+        self._assumptions = Assumptions()
+        # A watch that was replaced has an older generation, and its events are ignored.
+        self._generations: dict[str, int] = dict.fromkeys(WATCHED, 0)
         self._listed: dict[str, threading.Event] = {kind: threading.Event() for kind in WATCHED}
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -42,10 +44,25 @@ class ObjectCache:
         Raises:
             Unreachable: If this times out.
         """
-        for resource in WATCHED.values():
-            threading.Thread(target=self._follow, args=(resource,), name=resource.plural, daemon=True).start()
-        for kind, listed in self._listed.items():
-            if not listed.wait(timeout_s):
+        self.resync(tuple(WATCHED), timeout_s)
+
+    def resync(self, kinds: Sequence[str], timeout_s: float) -> None:
+        """List kinds anew, with everything that was written until now, and return once they are listed.
+
+        Raises:
+            Unreachable: If this times out.
+        """
+        for kind in kinds:
+            self._listed[kind].clear()
+            with self._lock:
+                self._generations[kind] += 1
+                generation = self._generations[kind]
+            resource = WATCHED[kind]
+            threading.Thread(
+                target=self._follow, args=(resource, generation), name=resource.plural, daemon=True
+            ).start()
+        for kind in kinds:
+            if not self._listed[kind].wait(timeout_s):
                 raise Unreachable(
                     self.faults.get(kind, f"timed out listing {WATCHED[kind].plural} after {timeout_s:g} s")
                 )
@@ -79,75 +96,83 @@ class ObjectCache:
             pods = [pod for (place, _), pod in self._held[POD].items() if place == namespace]
         return any(labels.items() <= (pod["metadata"].get("labels") or {}).items() for pod in pods)
 
-    def create(self, manifest: Manifest) -> Manifest:
-        resource = WATCHED[manifest["kind"]]
-        made = self._connection.request("POST", resource.path(manifest["metadata"].get("namespace", "")), manifest)
+    def put_created(self, kind: str, made: Manifest) -> None:
+        """Add an object that was created, unless the watch has delivered it."""
         with self._lock:
-            # The watch has delivered a newer version.
-            self._held[resource.kind].setdefault(_key(made), made)
-        return made
+            self._held[kind].setdefault(_key(made), made)
 
-    def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        resource = WATCHED[kind]
+    def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
+        """Replace an object by the result of a patch, unless the watch has delivered a later change."""
+        key = _key(made)
         with self._lock:
-            before = self._held[kind].get((namespace, name))
-        made = self._connection.request("PATCH", resource.path(namespace, name), patch, content_type=_MERGE)
+            if before is not None and self._held[kind].get(key) is before:
+                self._held[kind][key] = self._assumptions.applied(key, made) if kind == POD else made
+
+    def assume_bound(self, pod: Manifest, node: str, *, is_certain: bool = True) -> None:
+        """Take a pod as bound until the watch confirms it; if it is uncertain, `verify` asks at once."""
+        self._assume(
+            pod,
+            lambda held: {**held, "spec": {**held["spec"], "nodeName": node}},
+            lambda held: bool(held["spec"].get("nodeName")),
+            _ASSUMED_S if is_certain else 0.0,
+        )
+
+    def assume_deleted(self, pod: Manifest) -> None:
+        """Take a pod as terminating until the watch confirms it."""
+        ends = {"deletionTimestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        self._assume(
+            pod,
+            lambda held: {**held, "metadata": {**held["metadata"], **ends}},
+            lambda held: "deletionTimestamp" in held["metadata"],
+            _ASSUMED_S,
+        )
+
+    def verify(self) -> None:
+        """Replace the pods whose assumed changes are overdue by what the API server has.
+
+        Raises:
+            Refused: If it rejects a read.
+            Unreachable: If it does not respond.
+        """
         with self._lock:
-            # What the watch told meanwhile stands, be it that the object is gone.
-            if before is not None and self._held[kind].get((namespace, name)) is before:
-                self._held[kind][namespace, name] = made
-        return made
+            overdue = self._assumptions.overdue(time.monotonic())
+        for key in overdue:
+            try:
+                found = self._connection.request("GET", WATCHED[POD].path(*key))
+            except Refused as refused:
+                if refused.status != HTTPStatus.NOT_FOUND:
+                    raise
+                found = None
+            with self._lock:
+                self._assumptions.end(key)
+                if found is None:
+                    self._held[POD].pop(key, None)
+                elif key in self._held[POD]:
+                    self._held[POD][key] = found
+            self.changed.set()
 
-    def bind(self, pod: Manifest, node: str) -> None:
-        metadata = pod["metadata"]
-        binding = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            # A pod of the same name created since then is a different pod.
-            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-        }
-        path = WATCHED[POD].path(metadata["namespace"], metadata["name"])
-        self._connection.request("POST", f"{path}/binding", binding)
-        # The next cycle must not allocate the resources again before the watch delivers the change.
-        self._assume(pod, lambda held: {**held, "spec": {**held["spec"], "nodeName": node}})
-
-    def evict(self, pod: Manifest, why: str) -> None:
-        metadata = pod["metadata"]
-        path = WATCHED[POD].path(metadata["namespace"], metadata["name"])
-        self._condition(pod, {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}, why)
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": metadata["uid"]}}
-        self._connection.request("DELETE", path, options)
-        ends = {"deletionTimestamp": _now()}
-        self._assume(pod, lambda held: {**held, "metadata": {**held["metadata"], **ends}})
-
-    def wait(self, pod: Manifest, why: str) -> None:
-        known = next((c for c in pod.get("status", {}).get("conditions") or () if c["type"] == "PodScheduled"), None)
-        if known is None or known.get("message") != why:
-            self._condition(pod, {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}, why)
-
-    def _condition(self, pod: Manifest, condition: Mapping[str, str], message: str) -> None:
-        path = WATCHED[POD].path(pod["metadata"]["namespace"], pod["metadata"]["name"])
-        told = {**condition, "message": message, "lastTransitionTime": _now()}
-        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [told]}}
-        self._connection.request("PATCH", f"{path}/status", patch, content_type=_STRATEGIC)
-
-    def _assume(self, pod: Manifest, changed: Callable[[Manifest], Manifest]) -> None:
-        """Hold a pod as it will be, until the watch tells of it. A pod of which it told that it is gone stays gone."""
-        key = _key(pod)
+    def _assume(
+        self,
+        pod: Manifest,
+        change: Callable[[Manifest], Manifest],
+        is_confirmed: Callable[[Manifest], bool],
+        expires_s: float,
+    ) -> None:
+        key, uid = _key(pod), pod["metadata"]["uid"]
         with self._lock:
-            pods = self._held[POD]
-            held = pods.get(key)
-            if held is not None and held["metadata"]["uid"] == pod["metadata"]["uid"]:
-                pods[key] = changed(held)
+            held = self._held[POD].get(key)
+            # A pod that the watch has reported as deleted stays deleted.
+            if held is not None and held["metadata"]["uid"] == uid and not is_confirmed(held):
+                self._assumptions.add(key, Assumption(uid, change, is_confirmed, time.monotonic() + expires_s))
+                self._held[POD][key] = change(held)
 
-    def _follow(self, resource: Resource) -> None:
+    def _follow(self, resource: Resource, generation: int) -> None:
         version = ""
-        while not self._ended.is_set():
+        while not self._ended.is_set() and self._generations[resource.kind] == generation:
             try:
                 if not version:
-                    version = self._list(resource)
-                version = self._watch(resource, version)
+                    version = self._list(resource, generation)
+                version = self._watch(resource, generation, version)
                 self.faults.pop(resource.kind, None)
             except (Refused, Unreachable) as failed:
                 # An expired resource version requires a new list; other errors may be temporary.
@@ -158,7 +183,7 @@ class ObjectCache:
                     self.faults[resource.kind] = f"{resource.plural}: {failed}"
                 self._ended.wait(_AGAIN_S)
 
-    def _list(self, resource: Resource) -> str:
+    def _list(self, resource: Resource, generation: int) -> str:
         found: dict[Key, Manifest] = {}
         path = f"{resource.everywhere}?limit={_PAGE}"
         answer = self._connection.request("GET", path)
@@ -171,12 +196,15 @@ class ObjectCache:
                 break
             answer = self._connection.request("GET", f"{path}&continue={more}")
         with self._lock:
-            self._held[resource.kind] = found
-        self._listed[resource.kind].set()
+            if self._generations[resource.kind] == generation:
+                if resource.kind == POD:
+                    found = {key: self._assumptions.applied(key, pod) for key, pod in found.items()}
+                self._held[resource.kind] = found
+                self._listed[resource.kind].set()
         self.changed.set()
         return str(answer["metadata"]["resourceVersion"])
 
-    def _watch(self, resource: Resource, version: str) -> str:
+    def _watch(self, resource: Resource, generation: int, version: str) -> str:
         path = f"{resource.everywhere}?watch=1&allowWatchBookmarks=true&resourceVersion={version}"
         for event in self._connection.lines(path, _WATCH_S):
             one: dict[str, Any] = event["object"]
@@ -186,19 +214,23 @@ class ObjectCache:
             if event["type"] == "BOOKMARK":
                 continue
             with self._lock:
-                if event["type"] == "DELETED":
-                    self._held[resource.kind].pop(_key(one), None)
-                else:
-                    self._held[resource.kind][_key(one)] = one
+                if self._generations[resource.kind] != generation:
+                    break
+                self._receive(resource.kind, event["type"], one)
             self.changed.set()
             if self._ended.is_set():
                 break
         return version
 
+    def _receive(self, kind: str, event: str, one: Manifest) -> None:
+        key = _key(one)
+        if event == "DELETED":
+            self._held[kind].pop(key, None)
+            if kind == POD:
+                self._assumptions.end(key)
+        else:
+            self._held[kind][key] = self._assumptions.applied(key, one) if kind == POD else one
+
 
 def _key(manifest: Manifest) -> Key:
     return manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,16 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 
+from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.connection import Connection
-from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
 from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.http_server import Counters
-from apportion_runtime.kube.lease import DURATION_S, Leadership
+from apportion_runtime.kube.leader_election import LeaderElection
+from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
+from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.scheduler import run_cycle
 
 _LISTED_S = 60.0
-_RENEW_S = DURATION_S / 3
+_POLL_S = 0.05
+_WRITTEN = (POD, POD_GROUP)
+"""The kinds of objects that a scheduler writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class Options:
 def run(
     connection: Connection,
     options: Options,
-    leadership: Leadership | None,
+    election: LeaderElection | None,
     counters: Counters,
     *,
     say: Callable[[str], None],
@@ -50,7 +55,7 @@ def run(
     Args:
         connection: The API server.
         options: How.
-        leadership: The lease that must be held; None for a single scheduler.
+        election: The candidate for the lease that must be held; None for a single scheduler.
         counters: Receives the counts.
         say: Writes a line to the log.
         ended: Set by the caller to stop.
@@ -62,64 +67,86 @@ def run(
     cache.start(_LISTED_S)
     counters.is_ready = True
     say("initial list of the cluster complete")
+    fence = SingleScheduler() if election is None else election
+    cluster = LiveCluster(cache, ApiWriter(connection, fence))
+    if election is not None:
+        election.start()
     try:
         with collected_between_cycles() as collect:
-            _run_cycles(cache, options, leadership, counters, say=say, ended=ended, collect=collect)
+            _Loop(cache, cluster, options, election, counters, say, ended, collect).run()
     finally:
         cache.stop()
-        if leadership is not None and counters.is_leader:
-            leadership.release()
+        # The lease is released when no write can follow.
+        if election is not None:
+            election.stop()
 
 
-def _run_cycles(
-    cache: ObjectCache,
-    options: Options,
-    leadership: Leadership | None,
-    counters: Counters,
-    *,
-    say: Callable[[str], None],
-    ended: Event,
-    collect: Callable[[], None],
-) -> None:
-    renewed = last_cycle = 0.0
-    while not ended.is_set():
-        now = time.time()
-        counters.alive_at = time.monotonic()
-        if now - renewed >= _RENEW_S:
-            renewed = now
-            _lead(leadership, counters, say)
-        is_due = cache.changed.is_set() or now - last_cycle >= options.idle_s
-        if not counters.is_leader or not is_due or now - last_cycle < options.period_s:
-            ended.wait(0.05)
-            continue
-        last_cycle = now
-        cache.changed.clear()
-        began = time.monotonic()
-        try:
-            result = run_cycle(cache, now, scheduler=options.scheduler, shard=options.shard)
-        except (Refused, Unreachable) as failed:
-            say(f"cycle failed: {failed}")
-            continue
-        finally:
-            collect()
+@dataclass(slots=True)
+class _Loop:
+    cache: ObjectCache
+    cluster: LiveCluster
+    options: Options
+    election: LeaderElection | None
+    counters: Counters
+    say: Callable[[str], None]
+    ended: Event
+    collect: Callable[[], None]
+    last_cycle_s: float = 0.0
+    told_fault: str | None = None
+
+    def run(self) -> None:
+        while not self.ended.is_set():
+            now_s = time.monotonic()
+            self.counters.alive_at = now_s
+            self._lead()
+            is_due = self.cache.changed.is_set() or now_s - self.last_cycle_s >= self.options.idle_s
+            if not self.counters.is_leader or not is_due or now_s - self.last_cycle_s < self.options.period_s:
+                self.ended.wait(_POLL_S)
+                continue
+            self.last_cycle_s = now_s
+            self.cache.changed.clear()
+            try:
+                self._cycle()
+            except NotLeader:
+                # The cache no longer matters: the next leader decides anew.
+                self._lead()
+            except (Refused, Unreachable) as failed:
+                self.say(f"cycle failed: {failed}")
+                # The change that was not handled is still there.
+                self.cache.changed.set()
+            finally:
+                self.collect()
+
+    def _cycle(self) -> None:
+        began_s = time.monotonic()
+        self.cache.verify()
+        result = run_cycle(self.cluster, time.time(), scheduler=self.options.scheduler, shard=self.options.shard)
+        counters = self.counters
         counters.cycles += 1
         counters.bound += len(result.bound)
         counters.evicted += len(result.evicted)
         counters.refused += len(result.refused)
         counters.waiting = len(set(result.waiting))
-        counters.seconds += time.monotonic() - began
+        counters.seconds += time.monotonic() - began_s
         for word, done in (("bound", result.bound), ("evicted", result.evicted), ("write rejected:", result.refused)):
             if done:
-                say(f"{word} {', '.join(done)}")
+                self.say(f"{word} {', '.join(done)}")
 
-
-def _lead(leadership: Leadership | None, counters: Counters, say: Callable[[str], None]) -> None:
-    was = counters.is_leader
-    try:
-        counters.is_leader = leadership is None or leadership.is_held(time.time())
-    except (Refused, Unreachable) as failed:
-        # A scheduler that cannot renew the lease must not schedule: another one may be the leader.
-        counters.is_leader = False
-        say(f"cannot acquire or renew the lease: {failed}")
-    if counters.is_leader != was:
-        say("became the leader" if counters.is_leader else "lost leadership")
+    def _lead(self) -> None:
+        was = self.counters.is_leader
+        is_leader = self.election is None or self.election.is_leader
+        if is_leader and not was and self.election is not None:
+            try:
+                # The former leader may have written what the watches have not delivered yet.
+                self.cache.resync(_WRITTEN, _LISTED_S)
+            except Unreachable as failed:
+                self.say(f"cannot lead: {failed}")
+                return
+        self.counters.is_leader = is_leader
+        if is_leader != was:
+            self.say("became the leader" if is_leader else "lost leadership")
+        fault = None if self.election is None else self.election.fault
+        if fault != self.told_fault:
+            self.told_fault = fault
+            if fault is not None:
+                self.say(f"cannot acquire or renew the lease: {fault}")

@@ -30,11 +30,12 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request as the server received it; `path` has no query."""
+    """A request as the server received it; `path` has no query, and `client` is the name of the connection."""
 
     method: str
     path: str
     body: Any
+    client: str = ""
 
 
 class ApiServer:
@@ -206,7 +207,9 @@ def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
             if "watch" in query:
                 self._watch(url.path.rpartition("/")[2], int(query["resourceVersion"][0]))
                 return
-            status, headers, document = server.handle(Sent(self.command, url.path, body))
+            status, headers, document = server.handle(
+                Sent(self.command, url.path, body, self.headers.get("X-Client", ""))
+            )
             data = json.dumps(document).encode()
             lines = [f"HTTP/1.1 {status} X", "Content-Type: application/json", f"Content-Length: {len(data)}"]
             lines += [f"{key}: {value}" for key, value in headers.items()]
@@ -239,13 +242,13 @@ class _Threads(ThreadingHTTPServer):
 
 
 @contextmanager
-def running(server: ApiServer) -> Iterator[Connection]:
-    """Serve on loopback while the block runs, and yield a connection to it."""
+def serving(server: ApiServer) -> Iterator[Callable[[str], Connection]]:
+    """Serve on loopback while the block runs, and yield a function that opens a connection with a name."""
     http = _Threads(("127.0.0.1", 0), _handler(server))
     thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield connection_to(http.server_port)
+        yield lambda client: connection_to(http.server_port, client)
     finally:
         server.close()
         http.shutdown()
@@ -253,8 +256,17 @@ def running(server: ApiServer) -> Iterator[Connection]:
         thread.join()
 
 
-def connection_to(port: int) -> Connection:
+@contextmanager
+def running(server: ApiServer) -> Iterator[Connection]:
+    """Serve on loopback while the block runs, and yield a connection to it."""
+    with serving(server) as connect:
+        yield connect("")
+
+
+def connection_to(port: int, client: str) -> Connection:
     """Return a connection to a port on loopback."""
     configuration = Configuration()
     configuration.host = f"http://127.0.0.1:{port}"
-    return Connection(configuration)
+    connection = Connection(configuration)
+    connection._client.client.set_default_header("X-Client", client)
+    return connection

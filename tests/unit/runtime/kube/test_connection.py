@@ -1,4 +1,4 @@
-"""How the scheduler finds its API server, talks to it, and holds its lease: against a server on loopback."""
+"""How the scheduler finds its API server, and talks to it: against a server on loopback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -15,45 +14,20 @@ import pytest
 from apportion_runtime.kube.connection import Connection, connect
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.http_server import STUCK_S, Counters, served
-from apportion_runtime.kube.lease import DURATION_S, Leadership
 
 
-class _Leases(BaseHTTPRequestHandler):
-    """Keeps one lease as an API server does: a write with an old version is refused."""
+class _Empty(BaseHTTPRequestHandler):
+    """Has no objects."""
 
-    lease: dict[str, Any] | None = None
     seen: list[str] = []  # noqa: RUF012 - the class is one server's.
-
-    def _answer(self, status: int, document: object) -> None:
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
     def do_GET(self) -> None:
         self.seen.append(self.headers.get("Authorization", ""))
-        if self.lease is None:
-            self._answer(404, {"message": "leases not found"})
-        else:
-            self._answer(200, self.lease)
-
-    def _write(self) -> None:
-        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        held = type(self).lease
-        if held is not None and sent["metadata"].get("resourceVersion") != held["metadata"]["resourceVersion"]:
-            self._answer(409, {"message": "the object has been modified"})
-            return
-        version = str(int(held["metadata"]["resourceVersion"]) + 1) if held else "1"
-        sent["metadata"]["resourceVersion"] = version
-        type(self).lease = sent
-        self._answer(200, sent)
-
-    def do_POST(self) -> None:
-        self._write()
-
-    def do_PUT(self) -> None:
-        self._write()
+        body = json.dumps({"message": "leases not found"}).encode()
+        self.send_response(404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -61,8 +35,7 @@ class _Leases(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    class Own(_Leases):
-        lease = None
+    class Own(_Empty):
         seen: list[str] = []  # noqa: RUF012
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Own)
@@ -80,25 +53,6 @@ def server() -> Iterator[str]:
 @pytest.fixture
 def connection(server: str, tmp_path: Path) -> Connection:
     return connect(_kubeconfig(tmp_path, server, token="secret"))
-
-
-def test_one_of_two_schedulers_leads_and_the_other_follows_until_the_lease_runs_out(connection: Connection) -> None:
-    one, two = (Leadership(connection, "system", "apportion-scheduler", name) for name in ("one", "two"))
-    assert one.is_held(1000.0)
-    assert not two.is_held(1001.0)
-    assert one.is_held(1010.0)
-    assert not two.is_held(1010.0 + DURATION_S - 1)
-    assert two.is_held(1010.0 + DURATION_S)
-    assert not one.is_held(1011.0 + DURATION_S)
-
-
-def test_a_lease_that_is_released_is_anothers_at_once(connection: Connection) -> None:
-    one, two = (Leadership(connection, "system", "apportion-scheduler", name) for name in ("one", "two"))
-    assert one.is_held(1000.0)
-    two.release()
-    assert not two.is_held(1001.0)
-    one.release()
-    assert two.is_held(1001.0)
 
 
 def test_what_the_api_server_says_is_what_one_reads(connection: Connection) -> None:

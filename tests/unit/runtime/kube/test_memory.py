@@ -16,8 +16,8 @@ from .api_server import ApiServer, running
 from .objects import TRAIN, node, pod, queue
 
 _WARM, _LAST = 20, 320
-_MOST_BLOCKS_PER_CYCLE = 20
-"""Blocks of the allocator; a session of this cluster has some 3,000."""
+_MOST_BLOCKS_PER_CYCLE = 50
+"""Blocks of the allocator: bounded caches of texts fill with some 20. A session of this cluster has some 3,000."""
 
 
 class _Churn(Event):

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, WATCHED
 
@@ -24,12 +26,17 @@ class Server(Connection):
     def __init__(self) -> None:
         self.during: Callable[[str], None] = lambda method: None
         self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.is_gone = False
         self.pod: dict[str, Any] = {
             "metadata": {"namespace": "vision", "name": "work", "uid": "1", "resourceVersion": "1"},
             "spec": {},
         }
 
     def request(self, method: str, path: str, body: object = None, **_: Any) -> dict[str, Any]:
+        if method == "GET" and "?" not in path:
+            if self.is_gone:
+                raise Refused(404, "pods not found")
+            return self.pod
         if method == "GET":
             items = [self.pod] if f"/{PODS}?" in path else []
             return {"items": items, "metadata": {"resourceVersion": "1"}}
@@ -57,6 +64,11 @@ def cache(server: Server) -> Iterator[ObjectCache]:
     server.events.put(None)
 
 
+@pytest.fixture
+def cluster(cache: ObjectCache, server: Server) -> LiveCluster:
+    return LiveCluster(cache, ApiWriter(server, SingleScheduler()))
+
+
 def _held(cache: ObjectCache) -> Any:
     return cache.get(POD, "vision", "work")
 
@@ -64,43 +76,89 @@ def _held(cache: ObjectCache) -> Any:
 def _tell(cache: ObjectCache, server: Server, type_: str, pod: dict[str, Any]) -> None:
     """Have the watch tell of a pod, and return once the cache has heard."""
     server.events.put({"type": type_, "object": pod})
+    _until(lambda: _held(cache) is (None if type_ == "DELETED" else pod))
+
+
+def _until(reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
-    while (_held(cache) is None) != (type_ == "DELETED") or (type_ != "DELETED" and _held(cache) is not pod):
+    while not reached():
         assert time.monotonic() < deadline
         threading.Event().wait(0.01)
 
 
-def test_an_evicted_pod_leaves_before_the_watch_tells(cache: ObjectCache) -> None:
-    cache.evict(_held(cache), "its place is taken back")
+def test_an_evicted_pod_leaves_before_the_watch_tells(cache: ObjectCache, cluster: LiveCluster) -> None:
+    cluster.evict(_held(cache), "its place is taken back")
     assert "deletionTimestamp" in _held(cache)["metadata"]
 
 
-def test_an_evicted_pod_that_was_gone_at_once_stays_gone(cache: ObjectCache, server: Server) -> None:
+def test_an_evicted_pod_that_was_gone_at_once_stays_gone(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
     server.during = lambda method: _tell(cache, server, "DELETED", server.pod) if method == "DELETE" else None
-    cache.evict(_held(cache), "its place is taken back")
+    cluster.evict(_held(cache), "its place is taken back")
     assert _held(cache) is None
 
 
-def test_a_bound_pod_has_its_node_before_the_watch_tells(cache: ObjectCache) -> None:
-    cache.bind(_held(cache), "node-1")
+def test_a_bound_pod_has_its_node_before_the_watch_tells(cache: ObjectCache, cluster: LiveCluster) -> None:
+    cluster.bind(_held(cache), "node-1")
     assert _held(cache)["spec"]["nodeName"] == "node-1"
 
 
-def test_another_pod_of_the_name_is_not_taken_for_the_bound_one(cache: ObjectCache, server: Server) -> None:
+def test_another_pod_of_the_name_is_not_taken_for_the_bound_one(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
     other = {**server.pod, "metadata": {**server.pod["metadata"], "uid": "2", "resourceVersion": "3"}}
     server.during = lambda method: _tell(cache, server, "ADDED", other)
-    cache.bind(_held(cache), "node-1")
+    cluster.bind(_held(cache), "node-1")
     assert _held(cache) is other
 
 
-def test_what_the_watch_told_during_a_change_stands(cache: ObjectCache, server: Server) -> None:
+def test_what_the_watch_told_during_a_change_stands(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     newer = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}}
     server.during = lambda method: _tell(cache, server, "MODIFIED", newer)
-    cache.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
+    cluster.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
     assert _held(cache) is newer
 
 
-def test_a_changed_pod_is_held_as_it_was_stored(cache: ObjectCache, server: Server) -> None:
+def test_a_changed_pod_is_held_as_it_was_stored(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     server.pod = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "2"}}
-    cache.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
+    cluster.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
     assert _held(cache) is server.pod
+
+
+def test_an_earlier_change_does_not_undo_a_binding(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
+    cluster.bind(_held(cache), "node-1")
+    labelled = {**server.pod, "metadata": {**server.pod["metadata"], "labels": {"seen": "before"}}}
+    server.events.put({"type": "MODIFIED", "object": labelled})
+    _until(lambda: "labels" in _held(cache)["metadata"])
+    assert _held(cache)["spec"]["nodeName"] == "node-1"
+
+
+def test_a_binding_that_the_watch_confirmed_is_not_assumed_any_more(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    cluster.bind(_held(cache), "node-1")
+    _tell(cache, server, "MODIFIED", {**server.pod, "spec": {"nodeName": "node-1"}})
+    unbound = {**server.pod, "spec": {}}
+    _tell(cache, server, "MODIFIED", unbound)
+    assert _held(cache) is unbound
+
+
+def test_an_uncertain_binding_is_verified(cache: ObjectCache, server: Server) -> None:
+    cache.assume_bound(_held(cache), "node-1", is_certain=False)
+    assert _held(cache)["spec"]["nodeName"] == "node-1"
+    cache.verify()
+    assert _held(cache)["spec"] == {}
+
+
+def test_a_pod_that_is_gone_when_its_binding_is_verified_leaves(cache: ObjectCache, server: Server) -> None:
+    cache.assume_bound(_held(cache), "node-1", is_certain=False)
+    server.is_gone = True
+    cache.verify()
+    assert _held(cache) is None
+
+
+def test_a_list_that_is_repeated_holds_what_was_written_meanwhile(cache: ObjectCache, server: Server) -> None:
+    server.pod = {**server.pod, "spec": {"nodeName": "node-2"}}
+    cache.resync((POD,), 10)
+    assert _held(cache)["spec"]["nodeName"] == "node-2"

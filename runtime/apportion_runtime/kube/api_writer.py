@@ -1,0 +1,72 @@
+"""Writes to the API server: sent only while this scheduler leads, and repeated while the server is overloaded."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.errors import NotLeader, Refused, Rejection, Unreachable
+
+_TIMEOUT_S = 30.0
+_ATTEMPTS = 5
+_FIRST_DELAY_S = 0.1
+_LONGEST_DELAY_S = 5.0
+
+
+class Fence(Protocol):
+    """Decides whether a write may be sent."""
+
+    @property
+    def write_time_s(self) -> float:
+        """The time for which a write that begins at this moment may last; 0 or less if none may begin."""
+
+
+class SingleScheduler:
+    """The fence of a scheduler without leader election."""
+
+    write_time_s = math.inf
+
+
+class ApiWriter:
+    """Sends writes; safe for use by several threads."""
+
+    def __init__(self, connection: Connection, fence: Fence, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._connection = connection
+        self._fence = fence
+        self._sleep = sleep
+
+    def write(
+        self, method: str, path: str, body: object = None, *, content_type: str = "application/json"
+    ) -> dict[str, Any]:
+        """Send a write and return the response.
+
+        Raises:
+            NotLeader: If this scheduler does not lead, also between two attempts.
+            Refused: If the API server rejects it.
+            Unreachable: If the API server did not respond; the write may have had its effect.
+        """
+        delay_s = _FIRST_DELAY_S
+        for attempt in range(1, _ATTEMPTS + 1):
+            allowed_s = self._fence.write_time_s
+            if allowed_s <= 0:
+                raise NotLeader("this scheduler does not hold the lease")
+            try:
+                return self._connection.request(
+                    method, path, body, content_type=content_type, timeout_s=min(_TIMEOUT_S, allowed_s)
+                )
+            except Refused as refused:
+                if refused.rejection is not Rejection.TEMPORARY or attempt == _ATTEMPTS:
+                    raise
+                wait_s = delay_s if refused.retry_after_s is None else refused.retry_after_s
+            except Unreachable:
+                if attempt == _ATTEMPTS:
+                    raise
+                wait_s = delay_s
+            # Jitter, so that parallel writes do not repeat at the same moment.
+            self._sleep(min(wait_s, _LONGEST_DELAY_S) * (1 + random.random() / 2))  # noqa: S311
+            delay_s *= 2
+        raise AssertionError("unreachable")

@@ -1,0 +1,187 @@
+"""Leader election: who may write, whatever clocks, pauses and rejected renewals do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from apportion_runtime.kube.api_writer import ApiWriter
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.errors import NotLeader
+from apportion_runtime.kube.leader_election import LeaderElection, LeaseTiming
+
+from .api_server import ApiServer, Rejection, Sent, running
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/system/leases/scheduler"
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def server() -> ApiServer:
+    return ApiServer()
+
+
+@pytest.fixture
+def connection(server: ApiServer) -> Iterator[Connection]:
+    with running(server) as connection:
+        yield connection
+
+
+def _candidate(connection: Connection, holder: str, clock: Clock) -> LeaderElection:
+    return LeaderElection(connection, "system", "scheduler", holder, clock=clock)
+
+
+def test_the_second_candidate_waits_for_the_lease_duration_after_the_last_change_that_it_saw(
+    connection: Connection,
+) -> None:
+    first, second = Clock(), Clock(500.0)
+    one, two = _candidate(connection, "one", first), _candidate(connection, "two", second)
+    assert one.try_acquire_or_renew()
+    assert not two.try_acquire_or_renew()
+    second.now += 14.9
+    assert one.try_acquire_or_renew()
+    assert not two.try_acquire_or_renew()
+    second.now += 14.9
+    assert not two.try_acquire_or_renew()
+    second.now += 0.1
+    assert two.try_acquire_or_renew()
+    assert not one.try_acquire_or_renew()
+    assert not one.is_leader
+
+
+@pytest.mark.parametrize("renewed", ["1970-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"])
+def test_the_wall_clock_of_the_holder_decides_nothing(server: ApiServer, connection: Connection, renewed: str) -> None:
+    spec = {"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": renewed, "leaseTransitions": 3}
+    server.put(LEASE, {"metadata": {"name": "scheduler", "namespace": "system"}, "spec": spec})
+    clock = Clock()
+    candidate = _candidate(connection, "mine", clock)
+    assert not candidate.try_acquire_or_renew()
+    clock.now = 14.9
+    assert not candidate.try_acquire_or_renew()
+    clock.now = 15.0
+    assert candidate.try_acquire_or_renew()
+    assert server.held[LEASE]["spec"]["leaseTransitions"] == 4
+
+
+def test_a_leader_stops_writing_at_its_renew_deadline_before_another_may_lead(connection: Connection) -> None:
+    clock = Clock()
+    one, two = _candidate(connection, "one", clock), _candidate(connection, "two", clock)
+    assert one.try_acquire_or_renew()
+    assert not two.try_acquire_or_renew()
+    clock.now = 9.9
+    # What it still sends is over before the other may acquire the lease.
+    assert 0 < one.write_time_s <= 15 - 9.9
+    clock.now = 10.0
+    assert one.write_time_s == 0
+    assert not two.try_acquire_or_renew()
+
+
+def test_a_renewal_that_is_lost_to_another_writer_is_repeated(server: ApiServer, connection: Connection) -> None:
+    one = _candidate(connection, "one", Clock())
+    assert one.try_acquire_or_renew()
+
+    def conflict(sent: Sent) -> Rejection | None:
+        return Rejection(409, "modified") if sent.method == "PUT" else None
+
+    server.answer = conflict
+    assert not one.try_acquire_or_renew()
+    assert one.is_leader
+    server.answer = lambda sent: None
+    assert one.try_acquire_or_renew()
+
+
+def test_a_scheduler_that_does_not_lead_sends_no_write(server: ApiServer, connection: Connection) -> None:
+    clock = Clock()
+    election = _candidate(connection, "one", clock)
+    writer = ApiWriter(connection, election)
+    with pytest.raises(NotLeader):
+        writer.write("POST", "/api/v1/namespaces/team/pods", {"metadata": {"name": "a"}})
+    assert election.try_acquire_or_renew()
+    writer.write("POST", "/api/v1/namespaces/team/pods", {"metadata": {"name": "a"}})
+    clock.now = 10.0
+    with pytest.raises(NotLeader):
+        writer.write("POST", "/api/v1/namespaces/team/pods", {"metadata": {"name": "b"}})
+    assert [sent.body["metadata"]["name"] for sent in server.written("POST", "/pods")] == ["a"]
+
+
+def test_a_write_is_not_repeated_after_the_lease_is_lost(server: ApiServer, connection: Connection) -> None:
+    clock = Clock()
+    election = _candidate(connection, "one", clock)
+    assert election.try_acquire_or_renew()
+    server.answer = lambda sent: Rejection(503, "overloaded")
+
+    def pause(_: float) -> None:
+        clock.now += 10
+
+    with pytest.raises(NotLeader):
+        ApiWriter(connection, election, pause).write("DELETE", "/api/v1/namespaces/team/pods/a")
+    assert len(server.written("DELETE", "/a")) == 1
+
+
+def test_the_lease_is_renewed_beside_long_work_and_released_at_the_end(
+    server: ApiServer, connection: Connection
+) -> None:
+    timing = LeaseTiming(lease_s=1.0, renew_deadline_s=0.6, retry_s=0.05)
+    one, two = (LeaderElection(connection, "system", "scheduler", name, timing=timing) for name in ("one", "two"))
+    one.start()
+    _until(lambda: one.is_leader)
+    two.start()
+    # Longer than the lease.
+    threading.Event().wait(1.3)
+    assert (one.is_leader, two.is_leader) == (True, False)
+    one.stop()
+    assert one.write_time_s == 0
+    released_at = time.monotonic()
+    _until(lambda: two.is_leader)
+    assert time.monotonic() - released_at < 0.9
+    two.stop()
+    assert server.held[LEASE]["spec"]["holderIdentity"] == ""
+
+
+def test_a_leader_whose_renewals_are_rejected_is_replaced_and_never_leads_beside_its_successor(
+    server: ApiServer, connection: Connection
+) -> None:
+    timing = LeaseTiming(lease_s=1.0, renew_deadline_s=0.5, retry_s=0.05)
+    one, two = (LeaderElection(connection, "system", "scheduler", name, timing=timing) for name in ("one", "two"))
+    one.start()
+    _until(lambda: one.is_leader)
+
+    def reject(sent: Sent) -> Rejection | None:
+        is_of_one = sent.method == "PUT" and sent.body["spec"]["holderIdentity"] == "one"
+        return Rejection(503, "etcdserver: request timed out") if is_of_one else None
+
+    server.answer = reject
+    two.start()
+    deadline = time.monotonic() + 10
+    while not two.is_leader:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    both = one.is_leader
+    one.stop()
+    two.stop()
+    assert not both
+    assert one.fault is None or "etcdserver" in one.fault
+
+
+@pytest.mark.parametrize(("lease", "deadline", "retry"), [(10, 10, 2), (15, 2, 2), (5, 10, 2)])
+def test_a_deadline_that_does_not_end_before_the_lease_is_refused(lease: float, deadline: float, retry: float) -> None:
+    with pytest.raises(ValueError, match="renew deadline"):
+        LeaseTiming(lease, deadline, retry)
+
+
+def _until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

@@ -1,0 +1,98 @@
+"""Two schedulers on one cluster, one of which pauses in the middle of a gang."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event, Thread
+
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.http_server import Counters
+from apportion_runtime.kube.leader_election import LeaderElection, LeaseTiming
+from apportion_runtime.kube.scheduler_process import Options, run
+
+from .api_server import ApiServer, Rejection, Sent, serving
+from .objects import TRAIN, node, pod, pod_group, queue
+
+TIMING = LeaseTiming(lease_s=1.0, renew_deadline_s=0.6, retry_s=0.1)
+GANG = [pod(f"gang-{n}", "team", 1, **{"pod-group-name": "gang"}) for n in range(4)]
+CLUSTER = (node("n1", 4), TRAIN, queue("team", None, 4), pod_group("gang", "team", 4))
+
+
+@contextmanager
+def _scheduler(connection: Connection, name: str, log: list[str]) -> Iterator[None]:
+    ended = Event()
+    election = LeaderElection(connection, "system", "scheduler", name, timing=TIMING)
+    options = Options("kai-scheduler", period_s=0.02)
+
+    def schedule() -> None:
+        run(connection, options, election, Counters(), say=lambda text: log.append(f"{name} {text}"), ended=ended)
+
+    thread = Thread(target=schedule)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _until(reached: Callable[[], bool], log: list[str]) -> None:
+    deadline = time.monotonic() + 20
+    while not reached():
+        assert time.monotonic() < deadline, log
+        time.sleep(0.01)
+
+
+def _bound(server: ApiServer) -> int:
+    return sum("nodeName" in made["spec"] for path, made in server.held.items() if "/pods/gang-" in path)
+
+
+def test_a_leader_that_pauses_between_two_binds_leaves_the_rest_of_its_gang_to_the_next_leader() -> None:
+    server, log = ApiServer(), list[str]()
+    server.add(*CLUSTER)
+    paused, second_bound = Event(), Event()
+
+    def pause_the_first(sent: Sent) -> Rejection | None:
+        if sent.client == "two" and sent.path.endswith("/binding"):
+            second_bound.set()
+        if sent.client != "one":
+            return None
+        if sent.path.endswith("/binding"):
+            # The pause outlasts the lease, and the write has its effect.
+            paused.set()
+            second_bound.wait(5)
+        return Rejection(503, "paused") if paused.is_set() and "/leases/" in sent.path else None
+
+    server.answer = pause_the_first
+    with serving(server) as connect, ExitStack() as stack:
+        stack.enter_context(_scheduler(connect("one"), "one", log))
+        _until(lambda: "one became the leader" in log, log)
+        stack.enter_context(_scheduler(connect("two"), "two", log))
+        server.add(*GANG)
+        _until(lambda: _bound(server) == 4, log)
+        _until(lambda: "one lost leadership" in log, log)
+        binds = [sent for sent in server.sent if sent.path.endswith("/binding")]
+    senders = Counter(sent.client for sent in binds)
+    assert senders["two"] >= 3, log
+    # What was already sent when the leader paused, and nothing after it.
+    last_of_one = max(at for at, sent in enumerate(binds) if sent.client == "one")
+    first_of_two = min(at for at, sent in enumerate(binds) if sent.client == "two")
+    assert last_of_one < first_of_two
+
+
+def test_a_scheduler_that_is_stopped_hands_over_at_once() -> None:
+    server, log = ApiServer(), list[str]()
+    server.add(*CLUSTER)
+    with serving(server) as connect, ExitStack() as stack:
+        with _scheduler(connect("one"), "one", log):
+            _until(lambda: "one became the leader" in log, log)
+            stack.enter_context(_scheduler(connect("two"), "two", log))
+            _until(lambda: "two initial list of the cluster complete" in log, log)
+        stopped_s = time.monotonic()
+        _until(lambda: "two became the leader" in log, log)
+        assert time.monotonic() - stopped_s < TIMING.lease_s
+        server.add(*GANG)
+        _until(lambda: _bound(server) == 4, log)
