@@ -1,6 +1,6 @@
-"""Versions of engines: the range for which rules, capability tables and emitted objects were written.
+"""Versions of engines: the range that rules, capability tables and emitted objects support.
 
-The bounds are minor versions, both included; patches and suffixes (`0.17.0`, `v0.17.0-9`) make no difference.
+The bounds are inclusive minor versions; patch numbers and suffixes (`0.17.0`, `v0.17.0-9`) are ignored.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.[0-9]{1,9})?(?:[-+][0-9
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """A product, the oldest and newest minor versions known of it, and where its releases are listed.
+    """A product, its oldest and newest supported minor versions, and the URL of its releases.
 
-    `newest` is None where later versions are released without public change notes to check against.
+    `newest` is None if the product has no public release notes for later versions.
     """
 
     product: str
@@ -26,7 +26,7 @@ class VersionRange:
     source: str
 
 
-# ValidatingAdmissionPolicy, which is emitted for every cluster, is served as v1 from 1.30 on.
+# ValidatingAdmissionPolicy v1, which is emitted for every cluster, requires 1.30.
 KUBERNETES = VersionRange("Kubernetes", (1, 30), (1, 36), "https://kubernetes.io/releases/")
 
 
@@ -37,5 +37,5 @@ def parse_version(text: str) -> MinorVersion | None:
 
 
 def minor_text(version: MinorVersion) -> str:
-    """Return a minor version as people write it."""
+    """Return a minor version as text."""
     return f"{version[0]}.{version[1]}"

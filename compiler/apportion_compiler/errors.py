@@ -1,4 +1,4 @@
-"""Exceptions of the compiler: broken use of its API. A fault in a policy is a diagnostic, never an exception."""
+"""Exceptions of the compiler: misuse of its API. A fault in a policy is a diagnostic, never an exception."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class UnknownTargetError(ApportionCompilerError):
 
 
 class UnwritableError(ApportionCompilerError):
-    """What was read out of an engine's objects can be no policy: one clause."""
+    """The imported objects cannot be represented by a policy: one clause."""

@@ -1,4 +1,4 @@
-"""Every effective value of a queue in a scope, and where it came from."""
+"""Effective values of a queue in a scope, and their origins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENGINE_DEFAULT_PRIORITY = "engine default (100 on KAI)"
 
 @dataclass(frozen=True, slots=True)
 class ExplainedValue:
-    """One value: the field, its text with units, why it is so, and the line that says so (`NOWHERE` for defaults)."""
+    """A value: the field, its text with units, the reason, and the line that sets it (`NOWHERE` for defaults)."""
 
     field: str
     value: str
@@ -30,7 +30,7 @@ class ExplainedValue:
 
 @dataclass(frozen=True, slots=True)
 class QueueExplanation:
-    """Everything about one queue in one scope."""
+    """The values of one queue in one scope."""
 
     id: str
     path: tuple[str, ...]
@@ -198,7 +198,7 @@ def _classes(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
 
 
 def _changed(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:
-    """Return whether the queue has a value itself or by an override, and the last day of that if it has one."""
+    """Return whether the queue sets a value itself or by an override, and the last day of the override."""
     if field not in scope.values[node.id].sources:
         return "on the queue"
     overrides = in_force(node.queue, graph.as_of, scope.environment)
@@ -207,7 +207,7 @@ def _changed(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:
 
 
 def _origin(graph: PolicyGraph, scope: Scope, node: Node, field: str, resource: str) -> tuple[str, SourceLocation]:
-    """Return where the amount of a resource was written: an override that mentions it, else the queue."""
+    """Return the location of a resource's amount: in an override that sets it, else in the queue."""
     at = scope.values[node.id].sources.get(f"{field}/{resource}")
     origin = "on the queue" if at is None else _override_at(graph, scope, node, at)
     if scope.cluster is not None and str(scope.cluster.share) != "1":

@@ -17,18 +17,18 @@ from apportion_policy.source import SourceLocation
 
 @dataclass(frozen=True, slots=True)
 class FidelityLine:
-    """One feature that the policy uses, on one target."""
+    """A feature that the policy uses, on one target."""
 
     feature: Feature
     verdict: Literal["exact", "approximated", "refused"]
     how: str
     code: str | None
     provided: tuple[str, ...] = ()
-    """What must be applied in addition to the objects for the verdict to hold; each entry names an output file."""
+    """Output files that must be applied in addition to the objects for the verdict to be correct."""
 
     @property
     def text(self) -> str:
-        """All of it but feature and verdict, as one clause."""
+        """The line without feature and verdict, as one clause."""
         said = self.how if self.code is None else f"{self.code}: {self.how}"
         return "; provided that ".join((said, " and ".join(self.provided))) if self.provided else said
 
@@ -36,7 +36,7 @@ class FidelityLine:
 def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
     """Return one line for each feature that the program uses, in the order of `Feature`.
 
-    None for a backend that only accompanies the cluster's engine: what the policy asks, it asks of the engine.
+    Empty for a backend that only accompanies the cluster's engine, which has to support the features.
     """
     if program.engine != backend.name:
         return ()
@@ -45,12 +45,12 @@ def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
 
 
 def feature_lines(backend: Backend, features: Iterable[Feature]) -> tuple[FidelityLine, ...]:
-    """Return one line for each of some features."""
+    """Return one line for each of the given features."""
     return tuple(_line(feature, backend) for feature in features)
 
 
 def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic]:
-    """Yield a finding where the program uses a feature that the cluster's engine refuses, at the author's line."""
+    """Yield a finding, at the author's line, if the program uses a feature that the cluster's engine refuses."""
     if program.engine != backend.name:
         return
     for feature, capability in backend.capabilities.items():
@@ -77,11 +77,11 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
 
 
 def _enforced(line: FidelityLine, program: Program) -> FidelityLine:
-    """Return the line of a feature that is exact only as long as objects hold work to it that this cluster lacks."""
+    """Return the line of a feature that is exact only if objects enforce it that this cluster does not have."""
     if line.verdict == "refused":
         return line
     lost = []
-    # Whatever the engine, work of a namespace is held to its queue by admission policies.
+    # On every engine, admission policies bind the workloads of a namespace to its queue.
     if line.feature is Feature.NAMESPACES or "admission polic" in line.how:
         if "admission" in program.managed_elsewhere:
             lost.append("admission policies are managed elsewhere on this cluster")
@@ -130,7 +130,7 @@ def _by_model(queue: Queue) -> bool:
 
 
 def _counted_by_model(program: Program) -> Iterator[Use]:
-    """Queues that count GPUs by model, unless the cluster has one model: there the model and the total are one."""
+    """Yield queues that count GPUs by model, unless the cluster has a single model, which equals the total."""
     models = {pool.gpu_model for pool in program.pools if pool.gpu_model is not None}
     return iter(()) if len(models) == 1 else _queues(_by_model)(program)
 
@@ -140,7 +140,7 @@ def _is_extended(resource: str) -> bool:
 
 
 def _extended(program: Program) -> Iterator[Use]:
-    """Queues that bound another resource, or promise some of it that is not just what their children have."""
+    """Yield queues with a limit on another resource, or a guarantee of it other than the sum of their children's."""
     return (
         (f"queue {queue.id}", queue.source)
         for queue, promised in _own_promises(program)
@@ -153,7 +153,7 @@ def _promised(program: Program) -> Iterator[Use]:
 
 
 def _own_promises(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]]]:
-    """Yield each queue with the resources of which it promises something; a sum of its children's is their promise."""
+    """Yield each queue with the resources of its own guarantees, without those that only sum its children's."""
     by_id = {queue.id: queue for queue in program.queues}
     for queue in program.queues:
         filled: dict[str, Amount] = {}
@@ -195,7 +195,7 @@ def _pool_placement(program: Program) -> Iterator[Use]:
 
 
 def _over_namespaces(program: Program) -> Iterator[Use]:
-    """Bounded queues whose bound is over more than one namespace, so that no namespace's own bound says the same."""
+    """Yield queues whose limit covers more than one namespace, and so is not equivalent to a limit on each."""
     below: dict[str, int] = {}
     for queue in reversed(program.queues):
         below[queue.id] = len(queue.namespaces) + sum(below[child] for child in queue.children)
@@ -245,4 +245,4 @@ USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
     Feature.TOPOLOGY: _topologies,
     Feature.QUEUED_PROVISIONING: _queued_pools,
 }
-"""Where a program uses each feature: every feature has an entry, by test."""
+"""The uses of each feature in a program; a test requires an entry for every feature."""

@@ -1,8 +1,8 @@
 """Machine-readable fixes as edits of the author's own text.
 
-A `ValueEdit` names a value of a declaration; here it becomes the stretch of text that holds the value. Where the
-text does not hold it plainly (a computed amount, a constant shared by several declarations, a loop that makes many
-queues with one line) there is no edit: changing that text would change more than the one value.
+A `ValueEdit` identifies a value of a declaration; this module finds its text span. If the value is not a literal of its
+own (a computed amount, a constant shared by several declarations, a loop that creates many queues), there is no edit,
+because changing the text would change more than this value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from apportion_policy.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """Replaces a stretch of a file, named as its declarations name it."""
+    """Replaces a span of a file, named as its declarations name it."""
 
     file: str
     span: Span
@@ -38,12 +38,12 @@ def text_edit(
     *,
     shared: AbstractSet[Place] = frozenset(),
 ) -> TextEdit | None:
-    """Return the edit of the text that changes this one value, or None where no single one does.
+    """Return the text edit that changes only this value; None if there is none.
 
     Args:
         edit: The value to change.
         read: Returns the text of a file, None if it may not be read.
-        shared: Places that several declarations of the policy come from, as `shared_places` finds them.
+        shared: Places of several declarations, from `shared_places`.
     """
     at = edit.at
     if not at.line or place(at) in shared:
@@ -56,13 +56,13 @@ def text_edit(
 
 
 def shared_places(policy: Policy) -> frozenset[Place]:
-    """Return the places that more than one declaration comes from: a loop, a helper function, a shared constant."""
+    """Return the places with more than one declaration: a loop, a helper function, a shared constant."""
     counted = Counter(place(declaration.source) for declaration in _declarations(policy))
     return frozenset(at for at, count in counted.items() if count > 1)
 
 
 def compatible(edits: Iterable[TextEdit]) -> tuple[TextEdit, ...]:
-    """Return the edits in order without those that touch what an earlier one changes."""
+    """Return the edits in order, without those that overlap an earlier one."""
     chosen: list[TextEdit] = []
     for edit in edits:
         if all(not _touches(edit, other) for other in chosen):
@@ -71,10 +71,10 @@ def compatible(edits: Iterable[TextEdit]) -> tuple[TextEdit, ...]:
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
-    """Return the text of one file with its edits applied.
+    """Return the text of a file with its edits applied.
 
     Raises:
-        ValueError: If two of them touch each other.
+        ValueError: If two of them overlap.
     """
     starts = line_starts(text)
     ordered = sorted(edits, key=lambda edit: edit.span, reverse=True)
@@ -90,7 +90,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 def unified_diff(file: str, before: str, after: str) -> str:
-    """Return what edits change in a file, for a person."""
+    """Return the changes of edits in a file as a unified diff."""
     import difflib
 
     lines = difflib.unified_diff(

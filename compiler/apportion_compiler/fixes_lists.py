@@ -1,6 +1,6 @@
-"""Add an item to a bracketed list in the author's text, or take one out, in the form that the list already has.
+"""Add an item to a bracketed list in the author's text, or remove one, preserving the layout of the list.
 
-A list is the arguments of a call, a dict, or a flow mapping: items between brackets, divided by commas.
+A list is the arguments of a call, a dict, or a flow mapping: items in brackets, separated by commas.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ _Found = tuple[Span, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Item:
-    """A whole item (`gpu=8`) and its value (`8`)."""
+    """An item (`gpu=8`) and its value (`8`)."""
 
     whole: Span
     value: Span
 
 
 def appended(lines: list[str], items: list[Item], whole: Span, text: str) -> _Found | None:
-    """Return the edit that adds `text` as the last item of the list that ends with `whole`'s last character."""
+    """Return the edit that appends `text` to the list that ends with `whole`'s last character."""
     close = (whole.end_line, whole.end_column - 1)
     if not items:
         return Span(*close, *close), text
@@ -39,9 +39,9 @@ def appended(lines: list[str], items: list[Item], whole: Span, text: str) -> _Fo
 
 
 def removed(lines: list[str], items: list[Item], position: int, *, comma_may_end: bool = True) -> _Found | None:
-    """Return the edit that takes an item out, with its comma and, where it has lines to itself, with those.
+    """Return the edit that removes an item, with its comma and, if it has its own lines, with those.
 
-    JSON does not let a comma end a list.
+    JSON does not allow a trailing comma.
     """
     item = items[position].whole
     rest = lines[item.end_line - 1][item.end_column :].lstrip()
@@ -58,12 +58,12 @@ def removed(lines: list[str], items: list[Item], position: int, *, comma_may_end
 
 
 def whole_lines(lines: list[str], first: int, last: int) -> Span:
-    """Return the span of lines with their ends; the last line of a file may have none."""
+    """Return the span of lines with their line ends; the last line of a file may have none."""
     return Span(first, 0, last + 1, 0) if last < len(lines) else Span(first, 0, last, len(lines[last - 1]))
 
 
 def _after_item(lines: list[str], start: tuple[int, int], close: tuple[int, int]) -> tuple[tuple[int, int], bool]:
-    """Return where the last item really ends (a value may stand in parentheses, a comma may follow), and if one does."""
+    """Return where the last item ends (a value may be in parentheses), and whether a comma follows."""
     anchor, has_comma = start, False
     for line in range(start[0], close[0] + 1):
         text = lines[line - 1]

@@ -1,4 +1,4 @@
-"""Where a value of a declaration stands in Python source, and how it is written there."""
+"""Edits of values in Python source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Found = tuple[Span, str]
 
 
 def python_edit(text: str, edit: ValueEdit) -> _Found | None:
-    """Return the stretch to replace and its new text; None where the source does not hold the value plainly."""
+    """Return the span to replace and its new text; None if the value is not a literal in the source."""
     source = _parsed(text)
     call = source.call_at(edit.at) if source is not None else None
     if source is None or call is None:
@@ -34,7 +34,7 @@ def _leaf_edit(source: _Source, holder: ast.expr, name: str, value: str | int | 
         return None
     current = _value(holder, name)
     if current is None:
-        # A value that `**` may bring in is not known to be absent.
+        # A value may be set by a `**` argument, so it cannot be assumed to be missing.
         if value is None or _has_unpacking(holder):
             return None
         key = f"{name}=" if isinstance(holder, ast.Call) else f"{_quoted(name, chr(34))}: "
@@ -49,7 +49,7 @@ def _leaf_edit(source: _Source, holder: ast.expr, name: str, value: str | int | 
 
 
 class _Source:
-    """A parsed file: its calls by their span, in the tree's own columns (bytes)."""
+    """A parsed file: its calls by span, in the columns of the syntax tree (bytes)."""
 
     def __init__(self, text: str, tree: ast.Module) -> None:
         self.lines = split_lines(text)
@@ -64,7 +64,7 @@ class _Source:
         exact = self.calls.get((at.line, at.column, at.end_line, at.end_column))
         if exact is not None:
             return exact
-        # Python places a method call that spans lines at the method's name: the end is what identifies it.
+        # Python locates a multi-line method call at the method's name, so the end identifies it.
         ending = self.by_end.get((at.end_line, at.end_column), [])
         return (
             ending[0] if len(ending) == 1 and (ending[0].lineno, ending[0].col_offset) <= (at.line, at.column) else None
@@ -91,7 +91,7 @@ def _parsed(text: str) -> _Source | None:
     try:
         return _Source(text, ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # MemoryError is how the parser says that the text is nested too deeply.
+        # The parser raises MemoryError if the text is nested too deeply.
         return None
 
 
@@ -101,7 +101,7 @@ def _value(holder: ast.expr, name: str) -> ast.expr | None:
             return next((keyword.value for keyword in keywords if keyword.arg == name), None)
         case ast.Dict(keys=keys, values=values):
             named = [v for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant) and k.value == name]
-            # Of a key that stands twice Python takes the last.
+            # Python uses the last of duplicate keys.
             return named[-1] if named else None
         case ast.Tuple(elts=elements) | ast.List(elts=elements) if name.isdigit() and int(name) < len(elements):
             before = elements[: int(name) + 1]
@@ -147,7 +147,7 @@ def _is_plain(value: ast.expr) -> bool:
 
 
 def _literal(value: str | int | bool, *, old: str) -> str:  # noqa: FBT001 - the value is what is written.
-    """Return a value as Python, in the quotes of the text it replaces; quoted numbers stay quoted."""
+    """Return a value as Python, in the quotes of the replaced text; quoted numbers stay quoted."""
     quote = old[0] if old[:1] in ("'", '"') and old[:3] not in ("'''", '"""') else '"'
     if isinstance(value, str):
         return _quoted(value, quote)

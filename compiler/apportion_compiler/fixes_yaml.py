@@ -1,4 +1,4 @@
-"""Where a value of a declaration stands in a YAML or JSON document, and how it is written there."""
+"""Edits of values in a YAML or JSON document."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from apportion_policy.documents import line_nested_too_deeply
 
 _Found = tuple[Span, str]
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# Text that every YAML reader takes for text; anything else is quoted.
+# Text that every YAML parser treats as a string; other text is quoted.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*|\d+(\.\d+)?([KMGTPE]i|[mkMGTP])|(\d+[dhms])+")
 _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
 
 
 def yaml_edit(text: str, edit: ValueEdit) -> _Found | None:
-    """Return the stretch to replace and its new text; None where the document does not hold the value plainly."""
+    """Return the span to replace and its new text; None if the value is not a scalar in the document."""
     document = _composed(text)
     if document is None:
         return None
     holder: yaml.Node | None = document.mappings.get((edit.at.line, edit.at.column))
     for part in edit.path[:-1]:
         holder = None if holder is None else _value(holder, part)
-    # What an alias repeats is not one value.
+    # An aliased value is used more than once.
     if holder is None or document.is_repeated(holder):
         return None
     is_json = edit.at.file.endswith(".json")
@@ -95,7 +95,7 @@ def _value(holder: yaml.Node, name: str) -> yaml.Node | None:
 
 
 def _holds(old: str, node: yaml.ScalarNode) -> bool:
-    """Tell whether the stretch is the scalar and nothing else: anchors and tags belong to its span too."""
+    """Return whether the span is only the scalar: anchors and tags are also part of its span."""
     return old[:1] == node.style if node.style in ("'", '"') else old == node.value
 
 
@@ -160,7 +160,7 @@ def _items(holder: yaml.MappingNode) -> list[Item]:
 
 
 def _end(node: yaml.Node) -> tuple[int, int]:
-    """Return where a node's own text ends: a block's mark stands at whatever comes after it."""
+    """Return where a node's own text ends: the end mark of a block is at the start of the next token."""
     while isinstance(node, yaml.MappingNode | yaml.SequenceNode) and not node.flow_style and node.value:
         last = node.value[-1]
         node = last[1] if isinstance(node, yaml.MappingNode) else last

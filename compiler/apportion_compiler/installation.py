@@ -1,8 +1,8 @@
-"""What a compiled cluster relies on beside its objects, compared with an export of the cluster.
+"""Prerequisites of compiled objects, compared with an export of the cluster.
 
-Looked at: the API versions that the objects need, the engine's version by its images, the configurations that the
-engine reads from ConfigMaps, and KubeRay's batch scheduler. Chart values that no object of a cluster shows are named, so
-that a person compares them. An export is what `kubectl get crds,deployments,configmaps -A -o json` prints.
+Compares the API versions of the objects, the engine's version according to its images, the ConfigMaps with the engine's
+configuration, and KubeRay's batch scheduler. Chart values that no object shows are listed for a manual comparison. An
+export is what `kubectl get crds,deployments,configmaps -A -o json` prints.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _BUILT_IN = (
     "", "apps", "batch", "autoscaling", "policy", "admissionregistration.k8s.io", "rbac.authorization.k8s.io",
     SCHEDULING_GROUP,
 )  # fmt: skip
-"""Groups that every API server has, among those that backends write."""
+"""Emitted API groups that every API server serves."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstallationCheck:
-    """One thing that the output relies on. `missing`: the export does not show it; `bad`: it shows something else."""
+    """A prerequisite of the output. `missing`: not in the export; `bad`: different in the export."""
 
     name: str
     state: Literal["ok", "missing", "bad"]
@@ -48,7 +48,7 @@ class InstallationCheck:
 
 
 def installation(program: Program, output: Output, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
-    """Yield what becomes of each thing that one engine's output relies on."""
+    """Yield the result for each prerequisite of one engine's output."""
     yield from _served(output.manifests, export)
     yield from _version(program, export)
     yield from _configurations(output, export)
@@ -116,7 +116,7 @@ def _containers(export: Sequence[Manifest]) -> Iterator[Mapping[str, object]]:
 
 
 def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
-    """Compare each ConfigMap that the engine reads, as far as the policy needs it."""
+    """Compare each ConfigMap that the engine reads with the settings that the policy requires."""
     wanted: list[Manifest] = [m for m in output.manifests if m["kind"] == "ConfigMap"]
     for artifact in output.artifacts:
         parsed = (
@@ -159,7 +159,7 @@ def _document(content: str) -> object:
 
 
 def _differences(wanted: object, found: object, path: str = "") -> Iterator[str]:
-    """Yield the paths of what is wanted and not there; what is there besides does not matter."""
+    """Yield the paths of required values that are missing; additional values are ignored."""
     if isinstance(wanted, Mapping) and isinstance(found, Mapping):
         for key, value in wanted.items():
             at = f"{path}.{key}" if path else str(key)

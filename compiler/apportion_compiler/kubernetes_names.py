@@ -1,8 +1,8 @@
-"""Names that Kubernetes accepts, made from identities that it may not accept.
+"""Valid Kubernetes names for arbitrary identities.
 
-A queue's id names its object and is written into labels of workloads, so the stricter bound, 63 characters, holds
-for every emitted name. An identity that fits stays as it is; any other keeps a readable part and gains a digest of
-the whole, so that two identities do not meet by being cut.
+A queue's id names its object and is used in labels of workloads, so the stricter limit, 63 characters, applies to every
+emitted name. A valid identity is unchanged; any other keeps a readable part and gets a digest of the whole, so that
+truncated identities do not collide.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import unicodedata
 
 MAX_NAME = 63
-"""Length of a label value, and of an RFC 1123 label."""
+"""Maximum length of a label value, and of an RFC 1123 label."""
 
 _DIGEST = 8
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
@@ -24,9 +24,9 @@ _MAX_PREFIX = 253
 
 
 def object_name(identity: str) -> str:
-    """Return the `metadata.name` of the object that an identity stands for, at most 63 characters.
+    """Return the `metadata.name` of an identity's object, at most 63 characters.
 
-    A label that refers to such an object holds this same text.
+    A label that references the object has the same text.
     """
     if len(identity) <= MAX_NAME and _SUBDOMAIN.fullmatch(identity):
         return identity
@@ -34,47 +34,47 @@ def object_name(identity: str) -> str:
 
 
 def dotless_name(identity: str) -> str:
-    """Return a name that is an RFC 1123 label, for engines to which a dot or slash in a name parts a path."""
+    """Return a name that is an RFC 1123 label, for engines in which dots and slashes separate path components."""
     if len(identity) <= MAX_NAME and _LABEL.fullmatch(identity):
         return identity
     return _with_digest(re.sub(r"[^a-z0-9]+", "-", _ascii(identity).lower()), identity)
 
 
 def versioned_name(identity: str, content: str) -> str:
-    """Return a name that differs as content does, for objects whose content cannot be changed where they stand."""
+    """Return a name that depends on the content, for objects whose content is immutable."""
     return _with_digest(re.sub(r"[^a-z0-9]+", "-", _ascii(identity).lower()), content)
 
 
 def label_value(text: str) -> str:
-    """Return a label value for text that is not the name of an object, such as an owner; empty text stays empty."""
+    """Return a label value for text that is not an object's name, such as an owner; empty text stays empty."""
     if is_label_value(text):
         return text
     return _with_digest(re.sub(r"[^A-Za-z0-9._-]+", "-", _ascii(text)), text)
 
 
 def suggested_name(identity: str) -> str | None:
-    """Return the nearest RFC 1123 label of at most 63 characters that an author could write; None if nothing is left."""
+    """Return the nearest valid RFC 1123 label of at most 63 characters; None if nothing remains."""
     name = re.sub(r"[^a-z0-9]+", "-", _ascii(identity).lower()).strip("-")[:MAX_NAME].strip("-")
     return name or None
 
 
 def is_label(text: str) -> bool:
-    """Tell whether text consists as an RFC 1123 label does, whatever its length."""
+    """Return whether text has the characters of an RFC 1123 label, regardless of its length."""
     return _LABEL.fullmatch(text) is not None
 
 
 def is_subdomain(text: str) -> bool:
-    """Tell whether text consists as an RFC 1123 subdomain does, whatever its length."""
+    """Return whether text has the characters of an RFC 1123 subdomain, regardless of its length."""
     return _SUBDOMAIN.fullmatch(text) is not None
 
 
 def is_label_value(text: str) -> bool:
-    """Tell whether text can be the value of a label."""
+    """Return whether text is a valid label value."""
     return not text or (len(text) <= MAX_NAME and _LABEL_VALUE.fullmatch(text) is not None)
 
 
 def is_label_key(text: str) -> bool:
-    """Tell whether text can be the key of a label or taint: `name`, or `prefix.example.com/name`."""
+    """Return whether text is a valid key of a label or taint: `name`, or `prefix.example.com/name`."""
     prefix, slash, name = text.rpartition("/")
     if slash and not (len(prefix) <= _MAX_PREFIX and is_subdomain(prefix)):
         return False
@@ -98,7 +98,7 @@ def gke_name(id_: str) -> str:
     """
     if _GKE_NAME.fullmatch(id_):
         return id_
-    # object_name gives an identity that is too long or has other characters a digest of the whole: keep that end.
+    # object_name appends a digest to an identity that is too long or has invalid characters: keep that suffix.
     readable, _, digest = object_name(f"{id_}/").rpartition("-")
     head = re.sub(r"[^a-z0-9-]+", "-", readable).strip("-")
     head = head if head[:1].isalpha() else f"p-{head}"

@@ -1,7 +1,7 @@
-"""What machine types of cloud providers hold, as far as the type's name or the provider's list says it.
+"""Resources of cloud providers' machine types, as far as the type's name or the provider's list determines them.
 
-Facts for two purposes: a pool that counts other GPUs than its machines have would promise what is not there, and limits
-of node auto-provisioning are in whole machines. Memory is in GB, as both providers write it.
+Used for two purposes: a pool with other GPUs than its machines have would overstate its capacity, and limits of node
+auto-provisioning count whole machines. Memory is in GB, as both providers write it.
 
 Source: cloud.google.com/compute/docs/gpus and /general-purpose-machines; docs.aws.amazon.com, EC2 instance types,
 accelerated computing.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine: virtual cores, memory in GB, GPUs, and the provider's word for the GPU."""
+    """A machine: virtual cores, memory in GB, GPUs, and the provider's name for the GPU."""
 
     cores: int
     memory_gb: int
@@ -81,11 +81,11 @@ AWS_MACHINES: Mapping[str, Machine] = {
 
 _GKE_GENERAL = re.compile(r"(?:c2|c2d|c3|c3d|c4|e2|n2|n2d|n4|t2d)-(standard|highmem|highcpu)-([1-9][0-9]{0,3})")
 _GB_PER_CORE = {"standard": 4, "highmem": 8, "highcpu": 2}
-"""At most: some families have less in `highcpu`, and a limit that is too high refuses no machine."""
+"""Upper bounds: some families have less in `highcpu`, but a limit that is too high rejects no machine."""
 
 
 def gke_machine(machine_type: str) -> Machine | None:
-    """Return what a Compute Engine machine holds; None where neither its name nor the list says it."""
+    """Return the resources of a Compute Engine machine; None if neither its name nor the list determines them."""
     listed = GKE_MACHINES.get(machine_type)
     general = _GKE_GENERAL.fullmatch(machine_type)
     if listed is not None or general is None:

@@ -1,7 +1,7 @@
-"""The time outside of a maintenance window, for providers that can only say when nothing may be disturbed.
+"""The time outside a maintenance window, for providers that only support times without disruption.
 
-Such a time begins at a time of cron and lasts for a duration. That has an answer only for windows that come every day,
-or on one day of every week.
+Such a time starts by a cron schedule and lasts for a duration, which can represent only daily windows and windows on
+one day of the week.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 @dataclass(frozen=True, slots=True)
 class BlockedWindow:
-    """When nothing may be disturbed: from when on, as cron in UTC, and for how many minutes."""
+    """A time without disruption: its start, as cron in UTC, and its duration in minutes."""
 
     schedule: str
     n_minutes: int
 
 
 def closed_time(window: MaintenanceWindow) -> BlockedWindow | None:
-    """Return the time outside of a window; None where it does not come every day or on one day of every week."""
+    """Return the time outside a window; None if the window is neither daily nor on one day of the week."""
     try:
         start, end = datetime.fromisoformat(window.start), datetime.fromisoformat(window.end)
     except ValueError:

@@ -1,6 +1,6 @@
-"""The objects that run the packaged scheduler in a cluster: its account with no more rights than it uses, and itself.
+"""The objects that run the packaged scheduler in a cluster: a least-privilege service account, and the deployment.
 
-What it may do is what `apportion_runtime.kube` does, verb by verb; a test runs it with these rights alone.
+Its permissions are those that `apportion_runtime.kube` uses; a test runs it with only these permissions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apportion_compiler.plain_objects import Manifest
 NAME = "apportion-scheduler"
 _PORT = 8080
 _USER = 65532
-"""Of the image: no user of any node."""
+"""User id of the image, which no node uses."""
 _WATCH = ["list", "watch"]
 _OWNERS = (
     ("apps", ["replicasets", "deployments", "statefulsets"]),
@@ -31,14 +31,14 @@ _OWNERS = (
 
 @dataclass(frozen=True, slots=True)
 class SchedulerDeployment:
-    """How the scheduler runs in a cluster.
+    """Deployment settings of the scheduler in a cluster.
 
     Attributes:
         image: The image of this repository's Dockerfile, by digest.
-        replicas: How many; one of them decides.
-        namespace: Where.
-        scheduler: The name by which pods ask for it.
-        shard: Its part of the cluster, where there are several.
+        replicas: Number of replicas, one of which is the leader.
+        namespace: Namespace of its objects.
+        scheduler: The `schedulerName` of its pods.
+        shard: Its shard of the cluster, if there is more than one.
     """
 
     image: str
@@ -80,7 +80,7 @@ def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> dict[st
 def _cluster_role() -> Manifest:
     rules = [
         _rule("", ["nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims"], _WATCH),
-        # Pods are marked with their group, and deleted where their place is taken back.
+        # Pods are labelled with their pod group, and deleted on eviction.
         _rule("", ["pods"], [*_WATCH, "patch", "delete"]),
         _rule("", ["pods/binding"], ["create"]),
         _rule("", ["pods/status"], ["patch"]),
@@ -155,13 +155,13 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
-        # Python's TLS reads certificates from files.
+        # Python's TLS library reads certificates only from files.
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - a path in the container.
     }
     pod = {
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
-        # What schedules must not wait to be scheduled by itself.
+        # The scheduler must not depend on itself to be scheduled.
         "schedulerName": "default-scheduler",
         "priorityClassName": "system-cluster-critical",
         "securityContext": {

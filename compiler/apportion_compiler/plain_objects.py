@@ -1,4 +1,4 @@
-"""Looking into Kubernetes objects that anybody may have written: a field of the wrong shape is as good as missing."""
+"""Access to untrusted Kubernetes objects: a field of the wrong type is treated as missing."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ Manifest = Mapping[str, object]
 
 
 def of_kind(manifests: Iterable[Manifest], group: str, kind: str) -> list[Manifest]:
-    """Return the objects of a kind, whatever version of the group they are written in."""
+    """Return the objects of a kind, in any version of the group."""
     return [m for m in manifests if m.get("kind") == kind and group_of(m) == group]
 
 
 def group_of(manifest: Manifest) -> str:
-    """Return the API group, empty for Kubernetes' core."""
+    """Return the API group, empty for the core group."""
     group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
     return group if slash else ""
 
 
 def mapping(value: object, *path: str) -> Mapping[str, object]:
-    """Return the mapping at a path, empty where there is none."""
+    """Return the mapping at a path, empty if missing."""
     for key in path:
         value = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
 def items(value: object, *path: str) -> Sequence[object]:
-    """Return the list at a path, empty where there is none."""
+    """Return the list at a path, empty if missing."""
     *above, last = path
     found = mapping(value, *above).get(last)
     return cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
 
 
 def text(value: object, *path: str) -> str | None:
-    """Return the text at a path; None where there is none or it is empty."""
+    """Return the text at a path; None if it is missing or empty."""
     *above, last = path
     found = mapping(value, *above).get(last)
     return found if isinstance(found, str) and found else None
 
 
 def integer(value: object, *path: str) -> int | None:
-    """Return the whole number at a path; None where there is none."""
+    """Return the integer at a path; None if missing."""
     *above, last = path
     found = mapping(value, *above).get(last)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def name_of(manifest: Manifest) -> str:
-    """Return `metadata.name`, empty where it is missing."""
+    """Return `metadata.name`, empty if missing."""
     return text(manifest, "metadata", "name") or ""
 
 
@@ -66,14 +66,14 @@ def annotations_of(manifest: Manifest) -> Mapping[str, str]:
 
 
 def described(manifest: Manifest) -> str:
-    """Return `Kind name`, with the namespace of what has one."""
+    """Return `Kind name`, with the namespace if it has one."""
     namespace = text(manifest, "metadata", "namespace")
     name = name_of(manifest) or "without a name"
     return f"{manifest.get('kind')} {namespace}/{name}" if namespace else f"{manifest.get('kind')} {name}"
 
 
 def parents_first(parents: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield ids parents first, roots and siblings in the order given. What hangs in a cycle is left out."""
+    """Yield ids parents first, roots and siblings in the given order. Members of a cycle are omitted."""
     children: dict[str | None, list[str]] = {}
     for id_, parent in parents.items():
         children.setdefault(parent if parent in parents else None, []).append(id_)
@@ -85,7 +85,7 @@ def parents_first(parents: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def same_value(one: object, other: object) -> bool:
-    """Tell whether two values say the same: amounts do in every spelling, `1000m`, `"1"` and 1."""
+    """Return whether two values are equal, including different spellings of quantities: `1000m`, `"1"` and 1."""
     if one == other and isinstance(one, bool) == isinstance(other, bool):
         return True
     if isinstance(one, bool) or isinstance(other, bool):

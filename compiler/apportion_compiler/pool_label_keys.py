@@ -1,6 +1,6 @@
-"""Keys of the labels by which nodes of a pool are told from others: what backends write, and checks keep authors from.
+"""Keys of the labels that identify the nodes of a pool, which backends set and checks reserve.
 
-Keys alone; which of them the nodes of a pool carry, and their values, is in `backends/pool_labels.py`.
+`backends/pool_labels.py` determines the labels of a pool's nodes and their values.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 POOL_LABEL = "apportion.dev/node-pool"
-"""Every node of every pool carries it: flavors, shards and affinities select by it."""
+"""Set on every node of every pool: flavors, shards and affinities select by it."""
 
 GPU_MODEL_LABEL = "apportion.dev/gpu-model"
-"""The policy's word for the GPU model, on nodes that have GPUs: it is the same whichever provider the nodes come from."""
+"""The policy's name for the GPU model, on nodes with GPUs; independent of the provider."""
 
 GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
-"""GKE's own, on nodes with GPUs; the only label by which a pool can be meant that GKE makes for a request.
+"""GKE's own, on nodes with GPUs; the only label that selects a pool that GKE creates on request.
 
 Source: cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning (GPUs).
 """
@@ -45,14 +45,14 @@ _OPEN = frozenset({"node.kubernetes.io", "kubelet.kubernetes.io"})
 
 
 def is_provider_label(provider: str, key: str) -> bool:
-    """Tell whether a provider of machines sets a label by itself, so that nobody else may."""
+    """Return whether a provider of machines sets a label itself, so that it is reserved."""
     return _is_within(key, _PROVIDERS.get(provider, ()))
 
 
 def is_kubernetes_label(key: str) -> bool:
-    """Tell whether a label is Kubernetes' own, which a kubelet may not set on its node.
+    """Return whether a label is reserved for Kubernetes, so that a kubelet cannot set it on its node.
 
-    Source: the admission plugin NodeRestriction; under `node.kubernetes.io` and `kubelet.kubernetes.io` it may.
+    Source: the admission plugin NodeRestriction, which allows `node.kubernetes.io` and `kubelet.kubernetes.io`.
     """
     return _is_within(key, _KUBERNETES) and key.rpartition("/")[0] not in _OPEN
 

@@ -1,8 +1,8 @@
-"""Namespaces and label domains that belong to the cluster, to its engines and to the tools that run it.
+"""Namespaces and label domains that are reserved for Kubernetes, engines and cluster add-ons.
 
-A queue's namespace is bound to the queue's owner, and a queue's labels reach Namespaces: with these names a policy could
-give its author rights over the cluster or switch its protections off. Platform teams add namespaces (`Rules`, and the
-setting `reserved-namespaces`); nothing removes one.
+A queue's owner gets access to its namespaces, and a queue's labels are copied to Namespaces: with these names, a policy
+could give its author control of the cluster or disable its protections. Platform teams can add namespaces (`Rules`, and
+the setting `reserved-namespaces`), but not remove any.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 RESERVED_NAMESPACES: Mapping[str, str] = {
-    # Made by the API server for itself: pkg/controlplane/controller/systemnamespaces.
+    # Created by the API server: pkg/controlplane/controller/systemnamespaces.
     "kube-*": "Kubernetes",
     "openshift": "OpenShift",
     "openshift-*": "OpenShift",
@@ -67,7 +67,7 @@ RESERVED_NAMESPACES: Mapping[str, str] = {
     "yunikorn": "YuniKorn",
     "apportion-*": "Apportion",
 }
-"""Names, or beginnings of names before a `*`, and whose they are."""
+"""Names, or prefixes followed by `*`, and their owners."""
 
 _LABEL_DOMAINS: tuple[str, ...] = (
     "kubernetes.io",
@@ -102,7 +102,7 @@ _LABEL_DOMAINS: tuple[str, ...] = (
     "yunikorn.apache.org",
     "apportion.dev",
 )
-# Labels without a domain by which webhooks take a namespace in or leave it out.
+# Labels without a domain by which webhooks include or exclude a namespace.
 _LABELS: Mapping[str, str] = {
     "istio-injection": "Istio",
     "control-plane": "Gatekeeper",
@@ -110,17 +110,17 @@ _LABELS: Mapping[str, str] = {
     "runai/queue": "Run:ai",
 }
 
-# One lookup decides for the many namespaces that nobody reserves.
+# A single lookup suffices for most namespaces, which are not reserved.
 _EXACT = frozenset(RESERVED_NAMESPACES)
 _PREFIXES = tuple(pattern[:-1] for pattern in RESERVED_NAMESPACES if pattern.endswith("*"))
 
 
 def namespace_owner(namespace: str, added: Iterable[str] = ()) -> str | None:
-    """Return whose namespace it is; None where a queue may have it.
+    """Return the owner of a reserved namespace; None if a queue may have it.
 
     Args:
         namespace: The name.
-        added: What the platform team reserves besides, with a `*` at the end for every name that begins so.
+        added: Further names that the platform team reserves, or prefixes followed by `*`.
     """
     if namespace in _EXACT or namespace.startswith(_PREFIXES):
         return next(owner for pattern, owner in RESERVED_NAMESPACES.items() if _matches(namespace, pattern))
@@ -132,7 +132,7 @@ def _matches(namespace: str, pattern: str) -> bool:
 
 
 def label_owner(key: str) -> str | None:
-    """Return the domain or the program whose label it is; None where an author may set it."""
+    """Return the domain or program that owns a label; None if an author may set it."""
     domain = key.rpartition("/")[0].lower()
     for reserved in _LABEL_DOMAINS:
         if domain == reserved or domain.endswith(f".{reserved}"):

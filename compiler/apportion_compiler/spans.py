@@ -1,7 +1,7 @@
-"""Stretches of an author's text, counted in characters.
+"""Spans of an author's text, counted in characters.
 
-Python counts the columns of its syntax tree in bytes of UTF-8 and YAML's parser in characters; everything that shows
-or edits text counts characters.
+Python's syntax tree counts columns in bytes of UTF-8, and YAML's parser in characters; code that shows or edits text
+counts characters.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from apportion_policy.source import SourceLocation
 Place = tuple[str, int, int, int, int]
 """A location as a dictionary key: all `SourceLocation`s compare equal."""
 
-# Python and YAML end lines with these; `str.splitlines` also ends them at form feeds and the like.
+# Line ends of Python and YAML; `str.splitlines` also splits at form feeds and others.
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """From a character to the one before the end: lines count from 1, columns from 0."""
+    """A half-open range of characters: lines count from 1, columns from 0."""
 
     line: int
     column: int
@@ -34,14 +34,14 @@ def place(at: SourceLocation) -> Place:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a file without their ends; a text that ends with a line end has an empty last line."""
+    """Return the lines of a file without their line ends; a text that ends with a line end has an empty last line."""
     return _LINE_END.split(text)
 
 
 def span_of(at: SourceLocation, lines: list[str] | None) -> Span:
-    """Return where a declaration stands; `lines` are its file's, None where they cannot be read.
+    """Return the span of a declaration; `lines` are those of its file, None if it cannot be read.
 
-    A location without an end is the rest of its line from its column on, without indentation.
+    A location without an end extends to the end of its line, without indentation.
     """
     end_line = at.end_line or at.line
     column = _characters(at, lines, at.line, at.column)
@@ -53,7 +53,7 @@ def span_of(at: SourceLocation, lines: list[str] | None) -> Span:
 
 
 def character_column(line: str, byte_column: int) -> int:
-    """Return how many characters stand before a byte of the line in UTF-8."""
+    """Return the number of characters before a byte offset of the line in UTF-8."""
     return len(line.encode("utf-8")[:byte_column].decode("utf-8", "ignore"))
 
 

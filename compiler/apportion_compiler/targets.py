@@ -1,4 +1,4 @@
-"""Which targets a policy compiles to: on each cluster its engine's backend, the plain objects, and what goes with it."""
+"""The targets of a policy: on each cluster its engine's backend, the plain objects, and companions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from apportion_policy.providers import Fixed
 def targets_of(
     policy: Policy, environments: Collection[str] = (), backends: Collection[str] = ()
 ) -> tuple[Target, ...]:
-    """Return the targets of the environments and backends named; all where none is.
+    """Return the targets of the given environments and backends; all by default.
 
     Raises:
         UnknownTargetError: If the policy has no such environment, no cluster of them has such a target, or a

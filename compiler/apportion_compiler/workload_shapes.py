@@ -1,7 +1,7 @@
-"""Where each kind of workload keeps what a scheduler reads: pod templates, how many pods of each, and its switch.
+"""The scheduling-related fields of each kind of workload: pod templates, their pod counts, and the suspend field.
 
-Bindings write through these shapes, and the rules on manifests that would stay pending read through them. Manifests
-may be anybody's, so what has the wrong type counts as absent here; the API server says what is wrong with it.
+Bindings write through these shapes, and the rules on pending workloads read through them. Manifests are untrusted, so a
+value of the wrong type is treated as missing; the API server reports it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import cast
 from apportion_api.volcano.names import BATCH_GROUP
 
 Node = dict[str, object]
-"""A mapping of a manifest, the very object, so that a change of it changes the manifest."""
+"""A mapping within a manifest, not a copy: changes modify the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods that are made alike.
+    """Pods of the same template.
 
     Attributes:
-        name: What the workload calls them: `head`, `Worker`, a group's name; empty where it has one kind of pods only.
-        path: Where the template is: `spec.rayClusterSpec.headGroupSpec.template`; empty for a bare pod.
+        name: Its name in the workload: `head`, `Worker`, a group's name; empty if there is only one pod set.
+        path: Path of the template: `spec.rayClusterSpec.headGroupSpec.template`; empty for a bare pod.
         template: The template: `metadata` and `spec`.
-        count: How many pods it makes at a time.
+        count: Number of concurrent pods.
     """
 
     name: str
@@ -34,7 +34,7 @@ class PodSet:
 
     @property
     def spec(self) -> Node:
-        """The pods' spec."""
+        """The pod spec."""
         return mapping(self.template.get("spec"))
 
 
@@ -46,9 +46,9 @@ class Shape:
         group: Its API group; empty for the core group.
         kind: Its kind.
         pod_sets: Its pod templates.
-        suspend: Where `true` keeps it from making pods; None where it has no such field.
-        owners: The objects it is or makes that own pods, as nodes with a `metadata`, the workload itself first.
-        max_name: Greatest length of its name: what is made for it carries a longer one.
+        suspend: Path of the field that suspends it; None if it has no such field.
+        owners: The nodes with a `metadata` of objects that own pods, the workload itself first.
+        max_name: Maximum length of its name: its objects have longer names.
     """
 
     group: str
@@ -60,34 +60,34 @@ class Shape:
 
 
 def shape_of(manifest: Mapping[str, object]) -> Shape | None:
-    """Return the shape of a manifest's kind, whatever its version; None where it is not a workload known here."""
+    """Return the shape of a manifest's kind, in any version; None if it is not a known workload."""
     group = str(manifest.get("apiVersion", "")).rpartition("/")[0]
     return _SHAPES.get((group, str(manifest.get("kind", ""))))
 
 
 def pod_sets(manifest: Mapping[str, object]) -> tuple[PodSet, ...]:
-    """Return the pod sets of a workload; none of anything else."""
+    """Return the pod sets of a workload; none for other objects."""
     shape = shape_of(manifest)
     return () if shape is None else tuple(shape.pod_sets(cast("Node", manifest)))
 
 
 def mapping(value: object) -> Node:
-    """Return a mapping of a manifest, or an empty one where it is something else."""
+    """Return a mapping of a manifest, or an empty one if it is not a mapping."""
     return cast("Node", value) if isinstance(value, dict) else {}
 
 
 def sequence(value: object) -> list[object]:
-    """Return a list of a manifest, or an empty one where it is something else."""
+    """Return a list of a manifest, or an empty one if it is not a list."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def text(value: object) -> str:
-    """Return a text of a manifest, or an empty one where it is something else."""
+    """Return a text of a manifest, or an empty one if it is not text."""
     return value if isinstance(value, str) else ""
 
 
 def found(node: Mapping[str, object], *keys: str) -> object:
-    """Return what lies at a path below a mapping; None where there is nothing."""
+    """Return the value at a path below a mapping; None if missing."""
     at: object = node
     for key in keys:
         at = mapping(at).get(key)
@@ -95,7 +95,7 @@ def found(node: Mapping[str, object], *keys: str) -> object:
 
 
 def section(node: Node, *keys: str) -> Node:
-    """Return the mapping at a path, made where it is missing."""
+    """Return the mapping at a path, created if missing."""
     for key in keys:
         below = node.get(key)
         if not isinstance(below, dict):

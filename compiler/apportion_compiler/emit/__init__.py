@@ -1,1 +1,1 @@
-"""Manifests → files: `tree` determines names and bytes, `disk` compares and writes."""
+"""Manifests → files: `tree` determines names and bytes, `tree_files` compares and writes."""

@@ -1,4 +1,4 @@
-"""The rendered trees of a compilation: compared with an output folder, and written into it together."""
+"""The rendered trees of a compilation: comparison with an output folder, and writing them together."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from apportion_compiler.emit.tree_files import (
 )
 
 Former = Callable[[str], Iterable[ObjectKey]]
-"""From a tree's folder below the output folder to the objects of an earlier tree there."""
+"""Returns the objects of an earlier tree, given its folder below the output folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedTree:
-    """A target's tree: its folder below the output folder, its files, and how the folder differs from them."""
+    """A target's tree: its folder below the output folder, its files, and the differences from the folder."""
 
     target: Target
     name: str
@@ -34,7 +34,7 @@ def tree_of(target: Target) -> str:
     """Return the folder of a target's tree below the output folder.
 
     Raises:
-        ValueError: If a name holds a `/`, and so would be more than one folder.
+        ValueError: If a name contains a `/`.
     """
     parts = (target.environment, target.cluster, target.backend)
     for part in parts:
@@ -49,12 +49,12 @@ def rendered_trees(
     """Return the tree of each target.
 
     Args:
-        compilation: What was compiled.
-        root: The output folder; None where there is none yet.
-        former: Where earlier objects are looked up; the output folder itself when left out.
+        compilation: The compilation.
+        root: The output folder; None if it does not exist yet.
+        former: Looks up earlier objects; by default in the output folder.
 
     Raises:
-        ValueError: If an earlier tree's inventory is not one.
+        ValueError: If an earlier tree's inventory is invalid.
         LinkedPathError: If an earlier tree is a link.
         OSError: If an earlier tree cannot be read.
     """
@@ -71,10 +71,10 @@ def rendered_trees(
 
 
 def write_trees(root: OutputFolder, trees: Sequence[RenderedTree]) -> None:
-    """Bring the output folder to the trees: all files or, where one cannot be written, none.
+    """Write the trees to the output folder: all files or, on an error, none.
 
     Raises:
-        LinkedPathError: If a folder of a tree is a link, or a folder stands where a file belongs.
+        LinkedPathError: If a folder of a tree is a link, or a folder exists where a file is expected.
         OSError: If a file cannot be written.
     """
     for tree in trees:

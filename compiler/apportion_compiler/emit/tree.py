@@ -1,12 +1,12 @@
-"""The rendered tree of one target as file names and bytes. Pure: what is on disk is `disk.py`'s business.
+"""The rendered tree of one target as file names and bytes. Pure: `tree_files.py` reads and writes files.
 
 rendered/<environment>/<cluster>/<target>/
     kustomization.yaml      every file, in apply order; none for a tree without objects, which kustomize refuses
     inventory.json          every object in apply order, with the file that holds it; reverse it to delete
-    prune-allowlist.txt     the kinds that may be pruned, for `kubectl apply --prune --prune-allowlist` (not with --server-side: kubectl
-                            then refuses to prune, and prune.json says what to delete)
-    prune.json              objects that an earlier tree had and this one has not: `objects` in delete order, and
-                            `retained`, whose deletion would take along what teams keep in them
+    prune-allowlist.txt the kinds that may be pruned, for `kubectl apply --prune --prune-allowlist` (not with
+        --server-side: kubectl then refuses to prune, and prune.json lists the objects to delete)
+    prune.json objects of an earlier tree that are not in this one: `objects` in delete order, and `retained`, whose
+        deletion would delete the teams' objects in them
     <nn>-<kind>.yaml        one file for each kind; queues have one for each top-level queue
 """
 
@@ -30,14 +30,14 @@ KUSTOMIZATION = "kustomization.yaml"
 ALLOWLIST = "prune-allowlist.txt"
 
 RETAINED_KINDS = frozenset({"Namespace"})
-"""Deleting a namespace deletes every claim and secret in it: it is named and left to a person."""
+"""Deleting a namespace deletes every claim and secret in it, so it is listed and left to an operator."""
 
 _HEADER = f"# {GENERATED}\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectKey:
-    """What makes an object itself for the API server."""
+    """The identity of an object on the API server."""
 
     api_version: str
     kind: str
@@ -45,7 +45,7 @@ class ObjectKey:
     name: str
 
     def plain(self) -> dict[str, str]:
-        """Return it as the inventory writes it."""
+        """Return the entry of the inventory."""
         named = {"apiVersion": self.api_version, "kind": self.kind, "name": self.name}
         return named if self.namespace is None else {**named, "namespace": self.namespace}
 
@@ -62,9 +62,9 @@ def render_target(output: Output, identity: Mapping[str, str], formerly: Iterabl
     """Return the files of one target.
 
     Args:
-        output: Objects in apply order, and texts.
-        identity: What the inventory says of the target: organisation, environment, cluster, target.
-        formerly: Objects that an earlier tree held or still had to prune, in apply order.
+        output: Objects in apply order, and artifacts.
+        identity: The target in the inventory: organisation, environment, cluster, target.
+        formerly: Objects of an earlier tree, or of its prune list, in apply order.
     """
     by_file: dict[str, list[Manifest]] = {}
     keys: dict[ObjectKey, str] = {}
@@ -86,7 +86,8 @@ def render_target(output: Output, identity: Mapping[str, str], formerly: Iterabl
         "apiVersion": API_VERSION,
         "kind": "Inventory",
         **identity,
-        # A prune list that was edited without compiling is noticed; an attacker is not: that takes a base revision.
+        # This detects a prune list that was edited without compiling, but not an attacker, which requires a base
+        # revision.
         "pruneList": f"sha256:{hashlib.sha256(files[PRUNE]).hexdigest()}",
         "files": [*by_file, *(artifact.name for artifact in output.artifacts)],
         "objects": [{**key.plain(), "file": name} for key, name in keys.items()],
@@ -104,7 +105,7 @@ def _kustomization(files: Iterable[str]) -> Manifest:
     return {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        # Left out, kustomize sorts by kind and name, and a queue can come before its parent.
+        # Without this field, kustomize sorts by kind and name, and a queue can precede its parent.
         "sortOptions": {"order": "fifo"},
         "resources": [*files],
     }
@@ -116,7 +117,7 @@ def dump_documents(manifests: Iterable[Manifest]) -> bytes:
 
 
 def read_inventory(inventory: bytes | None, prune: bytes | None) -> tuple[ObjectKey, ...]:
-    """Return the objects that an earlier tree held or still had to prune, in apply order.
+    """Return the objects of an earlier tree, or of its prune list, in apply order.
 
     Raises:
         ValueError: If the bytes are not an inventory or a prune list.
@@ -130,7 +131,10 @@ def held_objects(inventory: bytes | None) -> tuple[ObjectKey, ...]:
 
 
 def pruned_objects(prune: bytes | None) -> tuple[ObjectKey, ...]:
-    """Return the objects of a prune list, those retained last. Raises `ValueError` if the bytes are not one."""
+    """Return the objects of a prune list, retained objects last.
+
+    Raises `ValueError` if the bytes are not a prune list.
+    """
     return (*_keys(prune, "objects", PRUNE), *_keys(prune, "retained", PRUNE, optional=True))
 
 
@@ -161,7 +165,7 @@ def _key(entry: object, n: int, member: str, name: str) -> ObjectKey:
 
 
 def _file_name(manifest: Manifest, ranks: dict[str, int]) -> str:
-    """Number the kinds in the order in which they first appear: the listing of the folder is the apply order."""
+    """Number the kinds by first appearance, so that a directory listing shows the apply order."""
     kind = str(manifest["kind"]).lower()
     rank = ranks.setdefault(kind, 10 * (len(ranks) + 1))
     labels = cast(Mapping[str, Any], manifest["metadata"]).get("labels") or {}
@@ -178,7 +182,7 @@ def _kinds(keys: Iterable[ObjectKey]) -> list[str]:
 
 
 def _json(document: Mapping[str, Any]) -> bytes:
-    """Return JSON with a line for each entry of a list, so that a diff of inventories reads as a list of objects."""
+    """Return JSON with a line for each entry of a list, so that inventories have readable diffs."""
 
     def text(value: Any) -> str:
         if isinstance(value, list) and value:

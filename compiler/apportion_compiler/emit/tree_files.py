@@ -1,7 +1,7 @@
-"""Rendered trees in an output folder: how they differ from a compilation, and how they are brought to it.
+"""Rendered trees in an output folder: comparison with a compilation, and updates.
 
-A file that Apportion did not write is not deleted, whatever the inventory beside it says: every file that Apportion
-writes can be recognised by its content.
+A file that Apportion did not generate is never deleted, regardless of the inventory: generated files are recognised by
+their content.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _MARK_OF_JSON = f'"apiVersion": "{API_VERSION}"'.encode()
 _KINDS = re.compile(rb"(?:[a-z0-9.-]+/v[a-z0-9]+/[A-Z][A-Za-z0-9]+\n)+")
 _MAX_ALLOWLIST_BYTES = 1024**2
 _MAX_MARK_OFFSET = 2048
-"""Bytes in which the mark stands: behind the comments that say what the file is for."""
+"""Number of bytes to search for the header, which follows the comments about the file's purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChange:
-    """How a target's folder differs from what it shall be; names are relative to the folder.
+    """The differences of a target's folder from the desired files; names are relative to the folder.
 
     Attributes:
-        added: Files that are not there.
-        changed: Files with other content.
-        removed: Files that Apportion wrote and that are no part of the tree any more.
-        foreign: Entries that Apportion did not write. They are kept.
-        undeclared_deletions: Objects that the prune list names, and that nothing but the list says to delete.
+        added: Files that do not exist.
+        changed: Files with different content.
+        removed: Generated files that are no longer part of the tree.
+        foreign: Entries that Apportion did not generate, which are kept.
+        undeclared_deletions: Objects in the prune list that no earlier tree contained.
     """
 
     added: tuple[str, ...]
@@ -50,15 +50,15 @@ class TreeChange:
 
     @property
     def is_empty(self) -> bool:
-        """No differences."""
+        """Whether there are no differences."""
         return not (self.added or self.changed or self.removed or self.foreign)
 
 
 def former_objects(root: OutputFolder | None, tree: str) -> tuple[ObjectKey, ...]:
-    """Return the objects of the tree in a folder, and those it still had to prune; none where there is no tree.
+    """Return the objects of the tree in a folder and of its prune list; none if there is no tree.
 
     Raises:
-        ValueError: If the folder's inventory or prune list is not one.
+        ValueError: If the folder's inventory or prune list is invalid.
         LinkedPathError: If one of them is a link.
         OSError: If one of them cannot be read.
     """
@@ -68,12 +68,12 @@ def former_objects(root: OutputFolder | None, tree: str) -> tuple[ObjectKey, ...
 
 
 def objects_of_base(base: OutputFolder | None, root: OutputFolder | None, tree: str) -> tuple[ObjectKey, ...]:
-    """Return the objects that a base revision's tree held, and those it still had to prune and this one lists.
+    """Return the objects of a base revision's tree, and those of its prune list that are still listed.
 
-    A prune list may lose an entry, once the object is deleted, and gains none that the base revision did not hold.
+    A prune list may lose an entry, once the object is deleted, and gains only objects of the base revision.
 
     Raises:
-        ValueError: If an inventory or a prune list is not one.
+        ValueError: If an inventory or a prune list is invalid.
         LinkedPathError: If one of them is a link.
         OSError: If one of them cannot be read.
     """
@@ -82,7 +82,7 @@ def objects_of_base(base: OutputFolder | None, root: OutputFolder | None, tree: 
     listed = () if root is None else pruned_objects(root.read(f"{tree}/{PRUNE}"))
     held = held_objects(base.read(f"{tree}/{INVENTORY}"))
     known = {*held, *pruned_objects(base.read(f"{tree}/{PRUNE}"))}
-    # What is listed keeps its order, which depends on how often the branch was compiled.
+    # Listed objects keep their order, which depends on earlier compilations of the branch.
     ordered = [key for key in reversed(listed) if key in known]
     return tuple(dict.fromkeys((*(key for key in held if key not in ordered), *ordered)))
 
@@ -91,7 +91,7 @@ def compare_tree(root: OutputFolder | None, tree: str, files: Mapping[str, bytes
     """Return how a tree differs from the given files.
 
     Raises:
-        LinkedPathError: If there are more entries than any tree has.
+        LinkedPathError: If there are too many entries.
         OSError: If a file cannot be read.
     """
     if root is None:
@@ -116,17 +116,19 @@ def _undeclared_deletions(root: OutputFolder, tree: str, files: Mapping[str, byt
     try:
         listed = pruned_objects(root.read(f"{tree}/{PRUNE}"))
     except (LinkedPathError, ValueError):
-        # The file itself is reported as one that differs.
+        # The prune list itself is reported as a changed file.
         return ()
     meant = set(pruned_objects(files.get(PRUNE)))
     return tuple(key for key in listed if key not in meant)
 
 
 def stage_tree(root: OutputFolder, tree: str, files: Mapping[str, bytes], change: TreeChange) -> None:
-    """Stage what a tree lacks. The inventory goes last: until it is there, the former one holds.
+    """Stage the missing and changed files of a tree.
+
+    The inventory is written last: until then, the previous one applies.
 
     Raises:
-        LinkedPathError: If a folder of the tree is a link, or a folder stands where a file belongs.
+        LinkedPathError: If a folder of the tree is a link, or a folder exists where a file is expected.
         OSError: If a file cannot be written.
     """
     for name in sorted((*change.added, *change.changed), key=lambda name: name == INVENTORY):
@@ -140,7 +142,7 @@ def remove_former_files(root: OutputFolder, tree: str, change: TreeChange) -> No
 
 
 def entries_outside(root: OutputFolder | None, trees: Iterable[str]) -> tuple[str, ...]:
-    """Return what lies in the output folder and in none of the trees, a line for each folder of one target."""
+    """Return the entries of the output folder that belong to no tree, one line for each folder of a target."""
     if root is None:
         return ()
     known = tuple(f"{tree}/" for tree in trees)
@@ -149,7 +151,7 @@ def entries_outside(root: OutputFolder | None, trees: Iterable[str]) -> tuple[st
 
 
 def is_generated(content: bytes | None) -> bool:
-    """Tell whether Apportion wrote a file, by its content; None is a link or what is no file."""
+    """Return whether a file is generated, judging by its content; None is a link or not a file."""
     if content is None:
         return False
     head = content[:_MAX_MARK_OFFSET]

@@ -1,4 +1,4 @@
-"""What each engine would say of raw manifests: `verdict.py` says what comes back."""
+"""The rules by which each engine validates raw manifests; `verdict.py` defines their results."""
 
 from __future__ import annotations
 

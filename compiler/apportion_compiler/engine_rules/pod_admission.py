@@ -1,7 +1,7 @@
-"""What is refused of a workload's pods when they are made: the one admission of `validate`, `bind` and `simulate`.
+"""Admission of a workload's pods, shared by `validate`, `bind` and `simulate`.
 
-The API server's own validation and the webhooks of engines that look at pods. The simulator, which shares nothing with
-the compiler, is given `admit` by the command line (docs/decisions/0011-one-admission-of-pods.md).
+It implements the API server's validation and the engines' webhooks on pods. The simulator does not import the compiler;
+the command line passes it `admit` (docs/decisions/0011-one-admission-of-pods.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def admit(engine: str, manifest: Manifest) -> None:
 
 
 def refusals(engine: str, manifest: Manifest) -> Iterator[str]:
-    """Yield why the pods of a workload are refused on a cluster with an engine; nothing of what is no workload."""
+    """Yield the reasons why the pods of a workload are rejected on a cluster with an engine; none for other objects."""
     context = context_of(engine, (manifest,), ())
     for rule in (devices, *_WEBHOOKS.get(engine, ())):
         for verdict in rule(context):

@@ -1,4 +1,4 @@
-"""Resource lists of manifests as whole numbers of what engines count: thousandths of a core, bytes, devices."""
+"""Resource lists of manifests as integers in the engines' units: thousandths of a core, bytes, devices."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_units
 
 NANO = 10**9
-"""Quantities are compared exactly: Kubernetes keeps none finer than this."""
+"""Quantities are compared exactly, at the finest precision of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The values of a list in billionths of a unit, and what is wrong with the others."""
+    """The values of a list in billionths of a unit, and the errors of invalid ones."""
 
     values: Mapping[str, int]
     verdicts: tuple[Verdict, ...]
 
 
 def read_amounts(index: int, written: Mapping[str, object], at: str, *, signed: bool = False) -> Amounts:
-    """Return the amounts of a resource list; `at` is where it is.
+    """Return the amounts of a resource list; `at` is its path.
 
-    `signed` leaves negative amounts to whoever asks.
+    With `signed`, negative amounts are valid.
     """
     values: dict[str, int] = {}
     verdicts: list[Verdict] = []

@@ -1,4 +1,4 @@
-"""What an engine's own webhooks, validators and controllers say of raw manifests, whoever wrote them."""
+"""The results of an engine's webhooks, validators and controllers for raw manifests."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ Manifest = Mapping[str, object]
 
 
 class Effect(str, Enum):
-    """What becomes of the object."""
+    """The effect on the object."""
 
     REJECTED = "rejected"
-    """The API server, a webhook or the engine's validator refuses it."""
+    """The API server, a webhook or the engine's validator rejects it."""
     IGNORED = "ignored"
-    """It is accepted, and the engine then does not do what it says."""
+    """It is accepted, but the engine ignores part of it."""
     WARNED = "warned"
-    """It is accepted although the cluster's admission policies object: they only warn, or record it."""
+    """It is accepted although it violates the cluster's admission policies, which only warn or audit."""
     PENDING = "pending"
-    """A workload that is accepted and never starts."""
+    """The workload is accepted but never starts."""
     DEPRECATED = "deprecated"
-    """It does what it says, under a name that a later version will not know."""
+    """It takes effect, but uses a name that a later version removes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One thing that an engine does not take.
+    """A fault of a manifest on an engine.
 
     Attributes:
-        effect: What becomes of the object.
-        index: Which of the manifests given it is about.
-        field: Where in it: `spec.resourceGroups[0].flavors[1].name`; empty for the object as a whole.
-        kind: The engine's own word for the fault where it has one: `Required`, `Invalid`, `Duplicate`, …
-        message: The reason as one clause, in the engine's words where it has any.
-        cure: What to write instead, an imperative clause.
+        effect: The effect on the object.
+        index: Index of the manifest.
+        field: Path of the field, such as `spec.resourceGroups[0].flavors[1].name`; empty for the whole object.
+        kind: The engine's own error type, if any: `Required`, `Invalid`, `Duplicate`, …
+        message: The reason as one clause, in the engine's words if it has a message.
+        cure: The remedy, an imperative clause.
     """
 
     effect: Effect
@@ -59,23 +59,23 @@ _TYPES: Mapping[str, tuple[str, str]] = {
     "a mapping": ("object", "a mapping"),
     "a list": ("array", "a list"),
 }
-"""By what a typed field expects: the schema's type, and what to write."""
+"""By the expected type of a field: the schema's type, and the value to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestVerdicts:
-    """Verdicts on the fields of one manifest, by its index among those given."""
+    """Verdicts on the fields of one manifest, identified by its index."""
 
     index: int
     faults: tuple[Fault, ...] = ()
-    """The values of the wrong type."""
+    """Values of the wrong type."""
 
     def is_malformed(self, field: str) -> bool:
-        """Tell whether the value of a field is of the wrong type."""
+        """Return whether the value of a field has the wrong type."""
         return any(fault.path == field for fault in self.faults)
 
     def mistyped(self) -> Iterator[Verdict]:
-        """Yield a verdict for each value that has not the type of the schema."""
+        """Yield a verdict for each value that does not match the type in the schema."""
         for fault in self.faults:
             wanted, cure = _TYPES[fault.expected]
             yield self.rejected(
@@ -83,24 +83,24 @@ class ManifestVerdicts:
             )
 
     def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that the API server or a webhook refuses it."""
+        """Return a verdict that the API server or a webhook rejects it."""
         return Verdict(Effect.REJECTED, self.index, field, kind, message, cure)
 
     def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that the engine takes it and does something else."""
+        """Return a verdict that the engine accepts it but ignores the field."""
         return Verdict(Effect.IGNORED, self.index, field, kind, message, cure)
 
     def pending(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that work never starts."""
+        """Return a verdict that the workload never starts."""
         return Verdict(Effect.PENDING, self.index, field, kind, message, cure)
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRules:
-    """The rules of one engine over everything that shall be applied together.
+    """The rules of one engine for all objects that are applied together.
 
-    `check` yields verdicts on objects of kinds it knows and passes over others. `existing` are objects that the cluster
-    already has; where one has the identity of a manifest, the manifest is an update of it.
+    `check` yields verdicts on supported kinds and ignores others. `existing` are the cluster's objects; a manifest with
+    the identity of one of them is an update.
     """
 
     name: str

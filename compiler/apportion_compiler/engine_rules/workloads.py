@@ -1,8 +1,8 @@
-"""Workloads that would be accepted and stay pending, and what else an engine makes of a workload that says otherwise.
+"""Workloads that would be accepted but stay pending, and fields that an engine ignores.
 
-Whoever wrote them: a label that is missing, a queue that is not there, a switch that nobody turns. The rules look at raw
-manifests alone. What a rule must know of the cluster, such as its queues, it learns from the manifests; where they do not
-speak of it, it says nothing.
+Examples are a missing label, a queue that does not exist, or a suspended workload that nothing resumes. The rules
+evaluate raw manifests only, which include the cluster's objects, such as its queues; without these, a rule reports
+nothing.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import Rule
 from apportion_compiler.engines.registry import EngineParts, engine_parts
 
 ENGINE_WORKLOAD_RULES: Mapping[str, tuple[Rule, ...]] = EngineParts(engine_parts("rules.pending", "RULES"))
-"""Rules by the engine's name; of Kubernetes' own scheduler there is none beyond those of every engine."""
+"""Rules by the engine's name; Kubernetes' own scheduler has none besides those of every engine."""
 
 
 def workload_verdicts(
     engine: str, manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()
 ) -> Iterator[Verdict]:
-    """Yield what becomes of the workloads among manifests on a cluster with an engine.
+    """Yield the verdicts on the workloads among manifests on a cluster with an engine.
 
     Args:
         engine: The engine's name.
-        manifests: All that shall be applied together.
-        existing: What the cluster has already: queues, classes, pod templates.
+        manifests: All objects that are applied together.
+        existing: The cluster's objects: queues, classes, pod templates.
     """
     context = context_of(engine, manifests, existing)
     for rule in (

@@ -1,1 +1,1 @@
-"""One folder for each engine with all that Apportion knows of it; `registry.py` lists the parts of a folder."""
+"""The engines, one package each; `registry.py` lists the modules of a package."""

@@ -1,14 +1,14 @@
-"""The engines, and how the stages of the compiler find what each engine adds to them.
+"""The registry of engines: how the stages of the compiler find the modules of each engine.
 
-An engine is registered by its member of `apportion_policy.engine.Engine`; everything else is in its folder here:
+An engine is registered by its member of `apportion_policy.engine.Engine`; everything else is in its package:
 
 | part | object | type | stage that uses it |
 |---|---|---|---|
 | `traits` | `TRAITS` | `engines.traits.EngineTraits` | all: versions, names, keys |
 | `emit` | `BACKEND` | `backends.capability.Backend` | `backends`: from the IR to the engine's objects |
-| `rules` | `RULES` | `engine_rules.verdict.EngineRules` | `engine_rules`: its webhooks' verdicts on raw objects |
-| `rules.pending` | `RULES` | tuple of `Rule` | `engine_rules.workloads`: workloads accepted and never run |
-| `rules.pod_webhook` | `RULES` | tuple of `Rule` | `engine_rules.pod_admission`: pods that its webhook refuses |
+| `rules` | `RULES` | `engine_rules.verdict.EngineRules` | `engine_rules`: verdicts of its webhooks on raw objects |
+| `rules.pending` | `RULES` | tuple of `Rule` | `engine_rules.workloads`: workloads that are accepted but never run |
+| `rules.pod_webhook` | `RULES` | tuple of `Rule` | `engine_rules.pod_admission`: pods that its webhook rejects |
 | `reader` | `READER` | `readers.record.Reader` | `readers`: from its objects to the queues of the IR |
 | `binding` | `BINDING` | `bindings.binding.EngineBinding` | `bindings`: how a workload names its queue |
 | `updates` | `MODEL` | `rollout.queue_state.Model` | `rollout`: the order of updates, if its webhooks need one |
@@ -16,8 +16,7 @@ An engine is registered by its member of `apportion_policy.engine.Engine`; every
 `traits` and `emit` are required, the other parts are optional. `Rule` is
 `engine_rules.workload_rules.workload_context.Rule`, a function from the context of the workloads to verdicts.
 
-A part is loaded when a stage first asks for it: checking a policy loads no reader, and compiling for one engine loads no
-other.
+A part is loaded on first use: checking a policy loads no reader, and compiling for one engine loads no other.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ if TYPE_CHECKING:
     from apportion_compiler.engines.traits import EngineTraits
 
 ENGINES = tuple(sorted(engine.value for engine in Engine))
-"""The engines' names, each of a folder beside this module."""
+"""The engines' names, each with a package beside this module."""
 
 PLAIN_KUBERNETES = Engine.NATIVE.value
-"""The API server with its own scheduler: every cluster has its objects and rules, whichever engine schedules there."""
+"""The API server with kube-scheduler: its objects and rules apply to every cluster, regardless of the engine."""
 
 DEFAULT_ENGINE = Engine.KAI
-"""The engine for which a policy without a cluster is checked."""
+"""The engine against which a policy without clusters is checked."""
 
 _Part = TypeVar("_Part")
 
 
 class EngineParts(Mapping[str, _Part]):
-    """Objects by name, each loaded when it is first asked for, from where `paths` says: `package.module:ATTRIBUTE`."""
+    """Objects by name, each loaded on first use from its path in `paths`: `package.module:ATTRIBUTE`."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = paths
@@ -68,7 +67,7 @@ class EngineParts(Mapping[str, _Part]):
 
 
 def engine_parts(module: str, attribute: str) -> dict[str, str]:
-    """Return where one part of each engine is, for the engines that have a module of that name, such as `rules.pending`."""
+    """Return the paths of one part of each engine that has a module of that name, such as `rules.pending`."""
     packages = {engine: f"{__package__}.{engine}" for engine in ENGINES}
     return {
         engine: f"{package}.{module}:{attribute}"
@@ -78,7 +77,7 @@ def engine_parts(module: str, attribute: str) -> dict[str, str]:
 
 
 def _has_module(package: str, module: str) -> bool:
-    # `find_spec` raises where a parent of the module is missing or is no package.
+    # `find_spec` raises an error if a parent of the module does not exist or is not a package.
     first, _, rest = module.partition(".")
     spec = find_spec(f"{package}.{first}")
     if spec is None or not rest:
@@ -87,4 +86,4 @@ def _has_module(package: str, module: str) -> bool:
 
 
 TRAITS: Mapping[str, EngineTraits] = EngineParts(engine_parts("traits", "TRAITS"))
-"""What every stage may know of an engine, by its name."""
+"""Traits by the engine's name."""

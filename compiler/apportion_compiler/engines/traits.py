@@ -1,4 +1,4 @@
-"""What every stage may know of an engine without loading its parts: versions, names, keys, and how it treats limits."""
+"""Traits of an engine, available without loading its modules: versions, names, keys, treatment of limits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def _no_annotations(_: Sequence[str]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """How an object names the one that it belongs to: by which field or label, and of which kind that one is.
+    """A reference to an object's owner: the field or label, and the kind of the owner.
 
-    `is_parent` tells a parent in the tree of queues from any other owner of quota. `is_implied` tells that what is named
-    is there once it is named, with or without an object.
+    `is_parent` distinguishes a parent in the tree of queues from other owners of quota. With `is_implied`, a referenced
+    owner exists even without an object.
     """
 
     kind: Kind
@@ -33,7 +33,7 @@ class Reference:
     is_implied: bool = False
 
     def name_in(self, manifest: Mapping[str, object]) -> str | None:
-        """Return the name in an object's field or label; None where it names nothing."""
+        """Return the name in an object's field or label; None if it is empty."""
         if self.label is not None:
             return labels_of(manifest).get(self.label)
         return text(manifest, *self.path.split("."))
@@ -41,12 +41,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class NodeLabel:
-    """A label by which an engine selects nodes, which is set on the nodes of each pool.
+    """A label that an engine selects nodes by, set on the nodes of each pool.
 
     Attributes:
-        key: The label.
-        value: What it names: the node pool, or the GPU model on pools whose models quotas tell apart.
-        purpose: Why nobody may set it otherwise, as a clause.
+        key: The label key.
+        value: The type of its value: the node pool, or the GPU model of pools whose models have separate quotas.
+        purpose: Why it must not be set to other values, as a clause.
     """
 
     key: str
@@ -60,52 +60,53 @@ Resources = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineTraits:
-    """One engine's.
+    """The traits of one engine.
 
     Attributes:
         versions: The versions for which its parts were written.
-        limit_over_parent: What becomes of a limit above the parent's, as a clause; `{}` stands for the parent's limit.
-        refuses_limit_over_parent: Whether the engine refuses it.
-        refuses_lending_over_guarantee: Whether its webhook refuses a leaf that lends more than it is guaranteed.
-        evicts_non_preemptible: How it evicts work of a class that is declared non-preemptible, as a clause; `{}` stands
-            for the highest class, where only work of a higher class evicts it. Empty where it does not.
-        limits_users_of_subtrees: Whether limits for users count over all queues below one.
-        holds_to_guarantee: Whether non-preemptible work may use the guarantee of its queue and nothing beyond.
-        groups: API groups that are its own.
-        shared_kinds: Kinds of it in groups that other software uses too.
-        key_prefixes: How labels and annotations that it reads begin.
+        limit_over_parent: Effect of a limit above the parent's, as a clause; `{}` is replaced by the parent's limit.
+        refuses_limit_over_parent: Whether the engine rejects it.
+        refuses_lending_over_guarantee: Whether its webhook rejects a leaf that lends more than its guarantee.
+        evicts_non_preemptible: How it evicts workloads of a class that is declared non-preemptible, as a clause; `{}`
+            is replaced by the highest class if only higher classes preempt. Empty if it does not evict them.
+        limits_users_of_subtrees: Whether user limits count over the whole subtree of a queue.
+        holds_to_guarantee: Whether non-preemptible workloads are confined to the guarantee of their queue.
+        groups: Its own API groups.
+        shared_kinds: Its kinds in API groups that other software also uses.
+        key_prefixes: Prefixes of the labels and annotations that it reads.
         config_maps: Names of its ConfigMaps.
-        scheduler: The `schedulerName` of its pods; empty where it uses the default scheduler.
+        scheduler: The `schedulerName` of its pods; empty if it uses the default scheduler.
         image: A regular expression for one of its images, with its release as the group `version`.
-        configuration_kinds: Objects that say how it is set up, which `import` keeps or reports.
-        workload_keys: Labels and annotations by which a workload is recognised as its.
+        configuration_kinds: Kinds of its configuration, which `import` keeps or reports.
+        workload_keys: Labels and annotations that identify its workloads.
         queue_labels: Labels by which a workload names its queue.
-        queue_annotations: Annotations by which it does.
-        requires_queue: Whether a workload has to name its queue; otherwise its namespace does.
-        unit_annotations: Annotations by which its own units of work name a queue.
+        queue_annotations: Annotations by which a workload names its queue.
+        requires_queue: Whether a workload must name its queue; otherwise the namespace determines it.
+        unit_annotations: Annotations by which its scheduling units name a queue.
         class_labels: Labels by which a workload names its priority class.
         installed_classes: PriorityClasses that it installs.
-        resume_labels: Labels with which suspended work waits for the engine to resume it; empty where it resumes none.
-        open_queues: Its queues for work outside the namespaces of a policy.
+        resume_labels: Labels of suspended workloads that the engine resumes; empty if it resumes none.
+        open_queues: Its queues for workloads outside the namespaces of a policy.
         own_objects: Queues that it creates itself.
-        reserved_queue_names: Names that no queue of a policy may take.
-        path_root: The first part of the path by which workloads name a queue; None where the name is enough.
-        dotless_names: Whether a dot in a queue's name would part a path.
-        divided_by_model: Whether its queues count GPUs without their model, so that each model gets a tree of queues.
+        reserved_queue_names: Names that a queue of a policy must not have.
+        path_root: The first part of the path by which workloads name a queue; None if the name is enough.
+        dotless_names: Whether dots separate the components of a queue's path.
+        divided_by_model: Whether its queues do not distinguish GPU models, so that each model gets a separate tree of
+            queues.
         references: How its objects name their parents.
-        default_queue_name: The name of the queue that work gets which names none.
-        namespace_annotations: The annotations that it reads on a namespace, by the names its work may give for a queue.
-        local_queues: Whether work names one of the local queues that a queue may declare.
-        node_label: The label by which it selects nodes; None where it has none of its own.
-        sharing_annotations: Annotations of pods that ask for a part of a GPU.
-        pod_labelled_groups: API groups of workloads whose pods name the queue, not they themselves.
-        queue_fields: Fields by which its own kinds of workload name a queue, by their API group.
-        request_configurations: By kind of object whose parameters it writes into requests for nodes, the annotation by
-            which a job says its own run duration.
-        team_writes: Resources of its own that a team may change in its namespaces.
-        team_reads: Those that it may read there.
-        cluster_reads: Cluster-wide resources of its own that every team may read.
-        guarded_prefixes: How further namespace labels and annotations begin that only the platform may change.
+        default_queue_name: The queue name of workloads without one.
+        namespace_annotations: Returns the annotations of a namespace that it reads, given the allowed queue names.
+        local_queues: Whether workloads name a local queue, which a queue may declare.
+        node_label: The label by which it selects nodes, if any.
+        sharing_annotations: Annotations of pods that request a fraction of a GPU.
+        pod_labelled_groups: API groups of workloads whose pods name the queue instead of the workload.
+        queue_fields: Fields by which its own workload kinds name a queue, by API group.
+        request_configurations: Kinds with parameters of provisioning requests, each with the annotation by which a job
+            sets its maximum run duration.
+        team_writes: Its resources that a team may change in its namespaces.
+        team_reads: Its resources that a team may read there.
+        cluster_reads: Its cluster-wide resources that every team may read.
+        guarded_prefixes: Prefixes of further namespace labels and annotations that only the platform team may change.
     """
 
     versions: VersionRange

@@ -1,1 +1,1 @@
-"""Declarations → PolicyGraph: first the bare declarations (which may be faulty), then a sound tree with values."""
+"""Declarations → PolicyGraph: the flattened declarations (which may be invalid), and the valid tree with its values."""

@@ -1,6 +1,6 @@
-"""What was declared, flattened and indexed, before anything is known to be sound.
+"""The declarations of a policy, flattened and indexed, before validation.
 
-Structure checks (AP1xx) read this; once they find no error, `graph.build_graph` can rely on it.
+Structure checks (AP1xx) evaluate these; if they report no error, `graph.build_graph` can rely on them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class DeclaredQueue(NamedTuple):
-    """A queue and the id of the queue it hangs below, from nesting or from its `parent`.
+    """A queue and the id of its parent, from nesting or from `parent`.
 
-    `conflicting_parent` is set when a nested queue also names another parent.
+    `conflicting_parent` is set if a nested queue also names another parent.
     """
 
     queue: Queue
@@ -36,7 +36,7 @@ class DeclaredQueue(NamedTuple):
 
 @dataclass(frozen=True)
 class Declarations:
-    """A policy's declarations by identity. Where an identity is declared twice, the first one counts."""
+    """A policy's declarations by identity. The first of duplicate declarations is used."""
 
     policy: Policy
     queues: tuple[DeclaredQueue, ...]
@@ -51,13 +51,13 @@ class Declarations:
 
     @cached_property
     def named(self) -> tuple[NamedObject, ...]:
-        """Everything that has a name of its own."""
+        """All named objects."""
         return tuple(named_objects(self.policy, (declared.queue for declared in self.queues)))
 
     @cached_property
     def tree(self) -> nx.DiGraph[str]:
-        """Edges from parent to child, for parents that exist; may hold cycles."""
-        # Only a policy with a fault needs it: the import takes longer than most checks.
+        """Edges from parent to child, for existing parents; may contain cycles."""
+        # Imported here, because only faulty policies need it, and the import takes longer than most checks.
         import networkx as nx
 
         tree: nx.DiGraph[str] = nx.DiGraph()
@@ -94,7 +94,7 @@ class Declarations:
 
 
 def declare(policy: Policy) -> Declarations:
-    """Flatten nested queues; the order is that of declaration, parents before their nested children."""
+    """Flatten nested queues in the order of declaration, parents before their nested children."""
     return Declarations(policy, tuple(_flatten(policy)))
 
 

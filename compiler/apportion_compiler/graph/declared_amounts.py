@@ -1,6 +1,6 @@
-"""What an author's `Resources` come to in base units: machines counted out, and GPUs of models summed.
+"""Conversion of declared `Resources` to base units: machines are converted to resources, and GPUs of models are summed.
 
-Everything here is exact, and independent of the scope in which the amounts are used.
+Results are exact, and independent of the scope.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NONE: Mapping[str, Amount] = {}
 
 
 def pool_machine(pool: NodePool) -> dict[str, Amount]:
-    """Return what one machine of a pool holds, of what the pool says: cpu, memory, gpu and gpu/<model>."""
+    """Return the declared resources of one machine of a pool: cpu, memory, gpu and gpu/<model>."""
     amounts: dict[str, Amount] = {}
     if pool.cpu is not None:
         amounts[CPU] = parse_cpu(pool.cpu)
@@ -28,7 +28,7 @@ def pool_machine(pool: NodePool) -> dict[str, Amount]:
 
 
 def declared_amounts(resources: Resources | None, pools: Mapping[str, NodePool]) -> dict[str, Amount]:
-    """Return base-unit amounts with machines counted out and `gpu` as the total of the models, where given."""
+    """Return amounts in base units, with machines converted, and `gpu` as the sum of the models if declared."""
     if resources is None:
         return {}
     amounts = resources.amounts()
@@ -43,7 +43,7 @@ def declared_amounts(resources: Resources | None, pools: Mapping[str, NodePool])
 
 
 class AmountCounter:
-    """Counts declared amounts once for each that are written alike: organisations repeat few sizes many times."""
+    """Caches converted amounts by their declaration, because organisations repeat a few sizes many times."""
 
     __slots__ = ("_known", "_pools")
 
@@ -52,13 +52,13 @@ class AmountCounter:
         self._known: dict[tuple[object, ...], Mapping[str, Amount]] = {}
 
     def count(self, resources: Resources | None) -> Mapping[str, Amount]:
-        """Return what `declared_amounts` does; not to be changed."""
+        """Return the cached result of `declared_amounts`, which must not be modified."""
         if resources is None:
             return _NONE
         if resources.machines is not None or resources.extended is not None:
             return declared_amounts(resources, self._pools)
         gpu = resources.gpu
-        # Most say a number, whose type tells it faster than the abstract class of mappings does.
+        # Most amounts are numbers, which an exact type check detects faster than one of the abstract class of mappings.
         counted = tuple(gpu.items()) if type(gpu) is not str and isinstance(gpu, Mapping) else gpu
         key = (resources.cpu, resources.memory, counted)
         known = self._known.get(key)

@@ -1,7 +1,7 @@
-"""A sound tree of queues with its values in every scope: the policy as written, and each cluster of each environment.
+"""The valid tree of queues with its values in every scope: the policy as written, and each cluster of each environment.
 
-Everything after the structure checks reads this. Values are exact integers in base units (millicores, bytes,
-thousandths of a GPU) or UNLIMITED; how an unset value is filled is in `values.py`.
+The input of all phases after the structure checks. Values are exact integers in base units (millicores, bytes,
+thousandths of a GPU) or UNLIMITED; `values.py` sets defaults.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from apportion_policy.priority import PriorityClass
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The values of every queue in one place: as written (`environment` is None), or on one cluster.
+    """The values of every queue in one scope: as written (`environment` is None), or on one cluster.
 
     `values` is in tree order, parents first.
     """
@@ -42,13 +42,13 @@ class Scope:
 
     @property
     def share(self) -> Fraction:
-        """The share of each guarantee that the cluster has; 1 for the policy as written."""
+        """The cluster's share of each guarantee; 1 for the policy as written."""
         return Fraction(1) if self.cluster is None else Fraction(str(self.cluster.share))
 
 
 @dataclass(frozen=True)
 class PolicyGraph:
-    """A policy whose structure is sound."""
+    """A policy with a valid structure."""
 
     declarations: Declarations
     nodes: Mapping[str, Node]
@@ -56,12 +56,12 @@ class PolicyGraph:
 
     @property
     def policy(self) -> Policy:
-        """The declaration it was built from."""
+        """The declaration from which it was built."""
         return self.declarations.policy
 
     @cached_property
     def base(self) -> Scope:
-        """Values as written, with the overrides in force on `as_of` that hold in every environment."""
+        """Values as written, with the overrides in force on `as_of` that apply in every environment."""
         return Scope(None, None, scope_values(self.nodes, self.declarations, self.as_of, None, None))
 
     @cached_property
@@ -78,11 +78,11 @@ class PolicyGraph:
 
     @cached_property
     def distinct_scopes(self) -> tuple[Scope, ...]:
-        """The base scope, then the clusters on which some queue has other values: enough to find every fault once."""
+        """The base scope, then the clusters with different values of some queue: enough to find every fault once."""
         return (self.base, *(scope for scope in self.scopes if scope.values is not self.base.values))
 
     def scope(self, environment: str, cluster: str) -> Scope:
-        """Return the scope of one cluster. Raises `KeyError` if the policy has none of that name."""
+        """Return the scope of one cluster. Raises `KeyError` if the policy has no such cluster."""
         return next(
             s
             for s in self.scopes
@@ -121,7 +121,7 @@ class PolicyGraph:
 
     @cached_property
     def allowed_classes(self) -> Mapping[str, tuple[PriorityClass, ...]]:
-        """Priority classes that work of each queue may use: what the queue allows and the class does not exclude."""
+        """Priority classes of each queue's workloads: allowed by the queue and not restricted by the class."""
         classes = self.declarations.priority_classes
         by_queue: dict[str, tuple[PriorityClass, ...]] = {}
         named: dict[str, tuple[str, ...] | None] = {}
@@ -130,7 +130,8 @@ class PolicyGraph:
             for name, cls in classes.items()
         }
         ordered = sorted(classes.values(), key=lambda cls: (cls.value, cls.name))
-        # Most queues may use the same classes: they share one tuple for each list of names and of limited classes.
+        # Most queues may use the same classes, so they share a tuple for each combination of allowed and restricted
+        # classes.
         limited = [(cls.name, queues) for cls in ordered if (queues := reach[cls.name]) is not None]
         shared: dict[tuple[tuple[str, ...] | None, tuple[str, ...]], tuple[PriorityClass, ...]] = {}
         for node in self.nodes.values():
@@ -149,9 +150,9 @@ class PolicyGraph:
 
 
 def build_graph(declarations: Declarations, as_of: date) -> PolicyGraph:
-    """Build the tree of declarations that the structure checks found sound.
+    """Build the tree of declarations that passed the structure checks.
 
-    Children are ordered by id, so that the order of declaration changes nothing that is emitted.
+    Children are ordered by id, so that the order of declaration does not affect the output.
     """
     by_id = declarations.by_id
     below: dict[str | None, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What a queue cannot exceed because of the queues above it."""
+"""Limits that a queue inherits from its ancestors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class DeclaredLimit(NamedTuple):
 
 
 Bounds = Mapping[str, DeclaredLimit]
-"""By resource; a missing resource has no bound."""
+"""Limits by resource; a missing resource is unlimited."""
 
 NO_BOUNDS: Bounds = {}
 
 
 def bounds_below(graph: PolicyGraph, scope: Scope) -> Mapping[str, Bounds]:
-    """Return, for each inner queue, what nothing below it can exceed: the smallest limit of it and its ancestors."""
+    """Return, for each inner queue, the limits of its descendants: the smallest limit of it and its ancestors."""
     below: dict[str, Bounds] = {}
     for node in graph.inner:
         inherited = below[node.parent] if node.parent is not None else NO_BOUNDS
@@ -39,7 +39,7 @@ def bounds_below(graph: PolicyGraph, scope: Scope) -> Mapping[str, Bounds]:
 
 
 def bound_on(bounds: Bounds, resource: str) -> DeclaredLimit | None:
-    """Return the bound on a resource; a GPU model is bounded by the total of GPUs too."""
+    """Return the limit of a resource; the limit of all GPUs also applies to a GPU model."""
     bound = bounds.get(resource)
     if resource.startswith(GPU_MODEL_PREFIX) and (total := bounds.get(GPU)) is not None:
         return total if bound is None else min(bound, total)

@@ -1,4 +1,4 @@
-"""Every object of a policy that has a name of its own, whatever its kind."""
+"""All named objects of a policy."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from apportion_policy.source import SourceLocation
 
 
 class NamedObject(NamedTuple):
-    """An object: `name` as its author wrote it in `field`, unique among objects of its `kind` in its `home`.
+    """An object: `name` as written in `field`, unique among objects of its `kind` in its `home`.
 
-    `home` is the address of what holds it; empty for the policy itself.
+    `home` is the address of its container; empty for the policy itself.
     """
 
     kind: str
@@ -24,7 +24,7 @@ class NamedObject(NamedTuple):
 
     @property
     def address(self) -> str:
-        """How findings name it; a cluster's address leads through its environment."""
+        """The address in findings; that of a cluster includes its environment."""
         path = f"{self.home.partition(' ')[2]}/" if self.kind == "cluster" else ""
         return f"{self.kind} {path}{self.name}"
 

@@ -8,7 +8,7 @@ from apportion_policy.queue import Queue
 
 
 class Node(NamedTuple):
-    """A queue in the tree. `path` leads from the root, itself included; `depth` of a root is 1."""
+    """A queue in the tree. `path` is the path from the root, including itself; the `depth` of a root is 1."""
 
     id: str
     queue: Queue
@@ -18,10 +18,10 @@ class Node(NamedTuple):
 
     @property
     def is_leaf(self) -> bool:
-        """Only leaves hold workloads."""
+        """Whether it is a leaf. Only leaves have workloads."""
         return not self.children
 
     @property
     def address(self) -> str:
-        """How findings name it."""
+        """The address in findings."""
         return f"queue {self.queue.id}"

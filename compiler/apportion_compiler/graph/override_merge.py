@@ -1,8 +1,8 @@
-"""How an override's amounts combine with those that they change: resource by resource, and GPUs model by model.
+"""Merging of an override's amounts: resource by resource, and GPUs model by model.
 
-What an override does not mention stays. It replaces a field as a whole only where its author says so (`replace`).
-Amounts that are counted in two ways, in total and by model, or in machines and in resources, cannot be combined; AP122
-reports them, and here the override's hold.
+Amounts that an override does not set are unchanged. It replaces a whole field only with `replace`. Amounts that are
+counted differently, in total and by model, or in machines and in resources, cannot be merged; AP122 reports them, and
+here the override's are used.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ AMOUNT_FIELDS = ("guaranteed", "limit", "lending_limit")
 
 
 def overridden(base: Resources | None, override: Override | QueueOverride, field: str) -> Resources | None:
-    """Return what a field of amounts holds under an override.
+    """Return the amounts of a field under an override.
 
-    Conservation: every resource, GPU model and pool of `base` that the override does not mention keeps its amount,
-    unless the override replaces the field.
+    Conservation: every resource, GPU model and pool of `base` that the override does not set keeps its amount, unless
+    the override replaces the field.
     """
     changed: Resources | None = getattr(override, field)
     if changed is None:
@@ -35,7 +35,7 @@ def overridden(base: Resources | None, override: Override | QueueOverride, field
 def overridden_weight(
     base: QuantityInput | Weight | None, changed: QuantityInput | Weight | None
 ) -> QuantityInput | Weight | None:
-    """Return the weight that holds under an override: of a `Weight`, what it sets."""
+    """Return the weight under an override: for a `Weight`, only the fields that it sets."""
     if not isinstance(changed, Weight):
         return base if changed is None else changed
     weights: dict[str, Any] = {}
@@ -47,7 +47,10 @@ def overridden_weight(
 
 
 def is_combinable(base: Resources, changed: Resources) -> bool:
-    """Tell whether both count in the same way; a total of 0 or unlimited decides every model, and so it combines."""
+    """Return whether both count in the same way.
+
+    A total of 0 or unlimited applies to every model, and can be merged.
+    """
     if not _count_alike(base, changed):
         return False
     if base.gpu is None or changed.gpu is None or isinstance(base.gpu, Mapping) == isinstance(changed.gpu, Mapping):
@@ -70,7 +73,7 @@ def _counts_resources(resources: Resources) -> bool:
 
 
 def _merged(base: Resources, changed: Resources) -> Resources:
-    # Both were validated when they were declared.
+    # Both were validated on declaration.
     held, new = _set_fields(base), _set_fields(changed)
     for name, amounts in new.items():
         before = held.get(name)

@@ -1,4 +1,4 @@
-"""Whether the work of a priority class may be evicted for others, where the class says so and where it does not."""
+"""Preemptibility of a priority class: declared, or derived from its value."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from apportion_policy.priority import NON_PREEMPTIBLE_FROM, PriorityClass
 
 
 def is_preemptible(cls: PriorityClass) -> bool:
-    """Return the declared word, or what KAI derives from the value."""
+    """Return the declared preemptibility, or the one that KAI derives from the value."""
     return cls.value < NON_PREEMPTIBLE_FROM if cls.preemptible is None else cls.preemptible

@@ -1,7 +1,7 @@
-"""What becomes of declared amounts in a scope: models that are not there are left out, and the cluster's share scales.
+"""Declared amounts in a scope: absent GPU models are removed, and the cluster's share is applied.
 
-A share scales guarantees and lending limits down and limits up to whole units. Each GPU model is rounded by itself, and a
-total of GPUs is what its models come to.
+Scaled guarantees and lending limits are rounded down to whole units, and limits up. Each GPU model is rounded
+separately, and a total of GPUs is the sum of its models.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from apportion_policy.resources import GPU, gpu_resource
 
 
 class ScopeAmounts:
-    """What becomes of amounts in a scope, once for each that are one object: models that are there, and the share.
+    """Converts amounts to a scope, and caches the results by object.
 
-    `managed` gathers the resources that guarantees and limits speak of.
+    `managed` collects the resources of guarantees and limits.
     """
 
     __slots__ = ("_alike", "_drop", "_models", "_share", "managed")
@@ -30,21 +30,21 @@ class ScopeAmounts:
         self._models = gpu_models(cluster, pools)
         self._drop = cluster is not None
         self._share = Fraction(str(cluster.share)) if cluster is not None else Fraction(1)
-        # Keyed by identity; the value keeps the amounts alive, so that their identity stays their own.
+        # Keyed by identity; the value holds a reference to the amounts, so that the identity is not reused.
         self._alike: dict[tuple[int, str], tuple[Mapping[str, Amount], Mapping[str, Amount]]] = {}
         self.managed: dict[str, None] = {}
 
     @property
     def scales(self) -> bool:
-        """Whether the scope holds a part of what is written."""
+        """Whether the scope has a share other than 1."""
         return self._share != 1
 
     def present(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
-        """Return a guarantee without the models that are not here."""
+        """Return a guarantee without the models that the scope does not have."""
         return amounts if self._models is None or not self._drop else _only(amounts, self._models)
 
     def promised(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
-        """Return a guarantee without the models that are not here, scaled down."""
+        """Return a guarantee without the models that the scope does not have, scaled and rounded down."""
         known = self._alike.get((id(amounts), "promised"))
         if known is None:
             known = self._remember(
@@ -55,12 +55,12 @@ class ScopeAmounts:
     def with_models(
         self, amounts: Mapping[str, Amount], promised: Mapping[str, Amount], models: Mapping[str, Amount]
     ) -> Mapping[str, Amount]:
-        """Return the scaled guarantee of a queue that counts GPUs in total above queues that count them by model.
+        """Return the scaled guarantee of a queue that counts GPUs in total, and whose descendants count them by model.
 
         Args:
             amounts: The guarantee as written.
-            promised: What `promised` makes of it.
-            models: The guarantees of the queues below it by model, as written.
+            promised: The result of `promised` for it.
+            models: The guarantees of its descendants by model, as written.
         """
         declared = amounts.get(GPU)
         if self._share == 1 or not models or declared is None or isinstance(declared, Unlimited):
@@ -72,7 +72,7 @@ class ScopeAmounts:
         return {**promised, **scaled, GPU: total(scaled.values())}
 
     def bound(self, amounts: Mapping[str, Amount], *, round_up: bool = True) -> Mapping[str, Amount]:
-        """Return a limit, scaled up, or a lending limit, scaled down; a total only if every model here is bounded."""
+        """Return a limit, rounded up, or a lending limit, rounded down; a total requires limits on all models."""
         kind = "limit" if round_up else "lending"
         known = self._alike.get((id(amounts), kind))
         if known is None:
@@ -118,7 +118,7 @@ def _bounds(amounts: Mapping[str, Amount], models: frozenset[str], *, drop: bool
 
 
 def gpu_models(cluster: Cluster | None, pools: Mapping[str, NodePool]) -> frozenset[str] | None:
-    """Return the GPU models of a cluster, or of all pools; None where pools say nothing of them."""
+    """Return the GPU models of a cluster, or of all pools; None if pools do not declare them."""
     if cluster is not None and not cluster.pools:
         return None
     there = pools.values() if cluster is None else (pools[i] for i in map(identity_of, cluster.pools) if i in pools)

@@ -1,16 +1,17 @@
-"""The value that each queue has in one scope, and how what the author left out is filled.
+"""The values of each queue in one scope, and the defaults of unset values.
 
 * An unset guarantee is 0 for a leaf and the sum of the children for an inner queue.
-* An unset limit is no bound of its own; the nearest ancestor's holds.
+* An unset limit means no limit of its own; the nearest ancestor's applies.
 * An unset weight is 1. An unset priority is the engine's default.
-* A cluster's share scales guarantees and lending limits down and limits up to whole units: GPUs stay whole when
-  they were declared whole. Each GPU model is rounded by itself, and a total of GPUs is what its models come to, with the
-  part that names no model rounded by itself: a share makes no GPU that belongs to no model.
-* An amount of a GPU model counts on the clusters whose pools have the model. A guarantee by model promises nothing of
-  the models it leaves out; a limit by model bounds those it names, and the total only if it names them all.
+* Guarantees and lending limits scaled by a cluster's share are rounded down to whole units, and limits up: GPUs stay
+  whole if they were declared whole. Each GPU model is rounded separately, and a total of GPUs is the sum of its models,
+  with the part without a model rounded separately: scaling creates no GPU without a model.
+* An amount of a GPU model applies on clusters whose pools have the model. A guarantee by model is 0 for omitted models;
+  a limit by model applies to the listed models, and to the total only if it lists all of them.
 
 Order of precedence: the queue, then the environment's override, then its override for the cluster, then the time-boxed
-override in force. Each changes what it mentions (`override_merge.py`), before the cluster's share scales it.
+override in force. Each changes only the values that it sets (`override_merge.py`), before the cluster's share is
+applied.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ _DEFAULT_WEIGHTS: Mapping[str, int] = dict.fromkeys(WEIGHTED, DEFAULT_WEIGHT)
 class QueueValues(NamedTuple):
     """A queue's values in one scope, in base units.
 
-    `guaranteed` holds every managed resource and, for queues that speak of models, one key for each model beside the
-    total `gpu`. `limit` and `lending_limit` hold what was declared; a missing key is no bound. `declared` names the
-    resources whose guarantee the author wrote; the others were filled. `sources` says where each changed field was
-    written when it was not on the queue itself; of amounts also where each resource was (`limit/cpu`). Minimum runtimes are seconds.
+    `guaranteed` has every managed resource and, for queues that count by model, a key for each model in addition to the
+    total `gpu`. `limit` and `lending_limit` have the declared amounts; a missing key is unlimited. `declared` are the
+    resources with a declared guarantee; the others are defaults. `sources` has the location of each field that is not
+    set on the queue itself, and for amounts also of each resource (`limit/cpu`). Minimum runtimes are seconds.
     """
 
     id: str
@@ -84,7 +85,7 @@ def scope_values(
         draft.lending = here.bound(draft.lending, round_up=False)
         drafts[id_] = draft
     managed = here.managed
-    # Parents stand before their children, so walking backwards sums every child before its parent needs it.
+    # Parents precede their children, so reverse order sums every child before its parent.
     filled: dict[str, Mapping[str, Amount]] = {}
     of_leaf: dict[int, Mapping[str, Amount]] = {}
     by_model: dict[str, Mapping[str, Amount]] = {}
@@ -108,7 +109,7 @@ def scope_values(
 
 
 _DIVISIBLE = (CPU, MEMORY)
-"""Amounts whose unit is so small that a remainder of rounding is worth nothing to anybody."""
+"""Resources whose unit is so small that rounding remainders are negligible."""
 
 
 def _summed(below: Sequence[Mapping[str, Amount]]) -> dict[str, Amount]:
@@ -118,12 +119,12 @@ def _summed(below: Sequence[Mapping[str, Amount]]) -> dict[str, Amount]:
 def _without_remainder(
     declared: Mapping[str, Amount], written: Mapping[str, Amount], below: Mapping[str, Amount]
 ) -> Mapping[str, Amount]:
-    """Leave out what the queues below are promised whole, so that it stays their sum whatever rounding leaves of each."""
+    """Remove rounding remainders of a guarantee that descendants use completely, so that it remains their sum."""
     return {r: a for r, a in declared.items() if r not in _DIVISIBLE or written.get(r) != below.get(r, 0)}
 
 
 def _environment_overrides(environment: Environment | None, cluster: Cluster | None) -> list[QueueOverride]:
-    """Return the overrides of an environment that hold in a scope: those of all clusters before those of this one."""
+    """Return the overrides of an environment that apply in a scope: those of all clusters before those of this one."""
     if environment is None:
         return []
     here = "" if cluster is None else cluster.name
@@ -134,7 +135,7 @@ def _environment_overrides(environment: Environment | None, cluster: Cluster | N
 def has_no_effect(
     nodes: Mapping[str, Node], declarations: Declarations, environment: Environment, cluster: Cluster
 ) -> bool:
-    """Tell whether every queue has the same values on a cluster as it has as written."""
+    """Return whether every queue has the same values on a cluster as written."""
     if str(cluster.share) != "1" or environment.overrides:
         return False
     if any(override.environments is not None for node in nodes.values() for override in node.queue.overrides):
@@ -165,7 +166,7 @@ def _named_models(nodes: Mapping[str, Node], pools: Mapping[str, NodePool]) -> f
 
 
 def in_force(queue: Queue, as_of: date, environment: Environment | None) -> tuple[Override, ...]:
-    """Return the queue's overrides that hold on a date in an environment; without one, those that hold everywhere."""
+    """Return the queue's overrides that are active on a date in an environment, or in all environments."""
     if not queue.overrides:
         return ()
     return tuple(
@@ -180,7 +181,7 @@ def in_force(queue: Queue, as_of: date, environment: Environment | None) -> tupl
 
 
 class _Draft:
-    """The values of one queue while they are being put together."""
+    """Mutable values of one queue during the computation."""
 
     __slots__ = ("guaranteed", "lending", "limit", "preempt", "priority", "reclaim", "sources", "weight")
 
@@ -195,7 +196,7 @@ class _Draft:
         self.sources: dict[str, SourceLocation] = {}
 
     def finished(self, id_: str, guaranteed: Mapping[str, Amount]) -> QueueValues:
-        """Return the record; `guaranteed` is the filled one."""
+        """Return the final record; `guaranteed` includes defaults."""
         return QueueValues(
             id_, guaranteed, self.limit, self.lending, frozenset(self.guaranteed), self.weight, self.priority,
             self.preempt, self.reclaim, self.sources,
@@ -245,13 +246,13 @@ def _fill(
     for child in children:
         for resource in child:
             if resource.startswith(GPU_MODEL_PREFIX) and resource not in filled:
-                # A queue that counts by model promises nothing of the models it leaves out.
+                # A queue that counts by model guarantees nothing of the models that it omits.
                 filled[resource] = 0 if by_model else total(other.get(resource, 0) for other in children)
     return filled
 
 
 def _models_of(written: Mapping[str, Amount], children: list[Mapping[str, Amount]]) -> Mapping[str, Amount]:
-    """Return what a queue is promised by model, as written: its own, else the sum of what is below it."""
+    """Return the guarantees of a queue by model, as written: its own, else the sum of its descendants'."""
     own = {r: a for r, a in written.items() if r.startswith(GPU_MODEL_PREFIX)}
     if own or not children:
         return own

@@ -1,1 +1,1 @@
-"""Engine-neutral records: all that a backend sees of a policy on one cluster."""
+"""Engine-neutral records: the input of backends, for a policy on one cluster."""

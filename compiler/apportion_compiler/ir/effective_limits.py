@@ -1,4 +1,4 @@
-"""The limit that holds for each queue: its own, with those of its ancestors."""
+"""The effective limit of each queue: its own, combined with those of its ancestors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apportion_policy.quantity import Amount, smaller
 
 
 def effective_limits(program: Program) -> Mapping[str, Mapping[str, Amount]]:
-    """Return each queue's limit with those of its ancestors applied: the smaller one counts."""
+    """Return each queue's limit combined with those of its ancestors, taking the smaller one."""
     effective: dict[str, Mapping[str, Amount]] = {}
     for queue in program.queues:
         inherited = effective[queue.parent] if queue.parent is not None else {}
@@ -18,7 +18,7 @@ def effective_limits(program: Program) -> Mapping[str, Mapping[str, Amount]]:
 
 
 def smaller_limits(limit: Mapping[str, Amount], inherited: Mapping[str, Amount]) -> Mapping[str, Amount]:
-    """Return the smaller of two limits for each resource that either of them bounds."""
+    """Return the smaller of two limits for each resource in either of them."""
     merged = dict(inherited)
     for resource, amount in limit.items():
         merged[resource] = smaller(amount, merged[resource]) if resource in merged else amount

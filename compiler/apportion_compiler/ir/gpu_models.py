@@ -1,4 +1,4 @@
-"""Which GPU models a program's amounts tell apart, and guarantees without saying of which model."""
+"""GPU models that a program's quotas distinguish, and guarantees without a model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _PREFIX = f"{GPU}/"
 
 
 def counted_models(program: Program) -> tuple[str, ...]:
-    """Return the GPU models that quotas must tell apart: those of the cluster's pools, if a queue counts by model.
+    """Return the GPU models that quotas must distinguish: those of the cluster's pools, if a queue counts by model.
 
-    Empty where no queue counts by model, or where there is one model only, so that GPUs are all alike. Of a cluster
-    whose pools are not declared, the models are those that queues speak of.
+    Empty if no queue counts by model, or if there is only one model. If the cluster's pools are not declared, the
+    models are those that queues declare.
     """
     spoken = {
         resource.removeprefix(_PREFIX)
@@ -29,9 +29,9 @@ def counted_models(program: Program) -> tuple[str, ...]:
 
 
 def model_only_bounds(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]]]:
-    """Yield queues with bounds on GPU models that a count of all GPUs together cannot hold, and those resources.
+    """Yield queues with limits on GPU models that a total of all GPUs cannot represent, and those resources.
 
-    It can hold them where the queue's models have a finite sum: that is a bound, if a weaker one.
+    It can represent them if the sum of the queue's models is finite, which is a weaker limit.
     """
     if not counted_models(program):
         return
@@ -42,9 +42,9 @@ def model_only_bounds(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]
 
 
 def promised_of_any_model(program: Program) -> Iterator[Queue]:
-    """Yield the queues with a bounded promise of GPUs that names no model, where models must be told apart.
+    """Yield the queues with a finite guarantee of GPUs without a model, if models must be distinguished.
 
-    An inner queue is named only for what it adds to its children's.
+    An inner queue is included only if its guarantee exceeds its children's.
     """
     models = counted_models(program)
     if not models:

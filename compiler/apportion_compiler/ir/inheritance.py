@@ -1,4 +1,4 @@
-"""What a queue inherits from the queues above it: GPU sharing, node pools, and LimitRanges."""
+"""Properties that a queue inherits from its ancestors: GPU sharing, node pools, and LimitRanges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apportion_policy.limit_range import LimitRange
 
 
 def upwards(node: Node, graph: PolicyGraph) -> Iterator[Node]:
-    """Yield a queue, its parent, and so on up to the root."""
+    """Yield a queue and its ancestors up to the root."""
     yield node
     while node.parent is not None:
         node = graph.nodes[node.parent]
@@ -24,7 +24,7 @@ def limit_ranges(node: Node, graph: PolicyGraph) -> tuple[LimitRange, ...]:
 
 
 def gpu_sharing(graph: PolicyGraph) -> Mapping[str, bool]:
-    """Return for each queue whether its pods may share GPUs."""
+    """Return, for each queue, whether its pods may share GPUs."""
     sharing: dict[str, bool] = {}
     for node in graph.nodes.values():
         inherited = sharing[node.parent] if node.parent is not None else False
@@ -33,7 +33,10 @@ def gpu_sharing(graph: PolicyGraph) -> Mapping[str, bool]:
 
 
 def usable_pools(graph: PolicyGraph, of_cluster: Collection[str] | None) -> Mapping[str, tuple[str, ...]]:
-    """Return the ids of each queue's pools, in order of name; None in place of a cluster's pools keeps every named one."""
+    """Return the ids of each queue's pools, in order of name.
+
+    Without a list of the cluster's pools, keep every named one.
+    """
     usable: dict[str, tuple[str, ...]] = {}
     for node in graph.nodes.values():
         inherited = usable[node.parent] if node.parent is not None else tuple(sorted(of_cluster or ()))

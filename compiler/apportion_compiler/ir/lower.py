@@ -23,10 +23,10 @@ from apportion_policy.source import SourceLocation
 
 
 def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
-    """Return what one cluster shall enforce.
+    """Return the program of one cluster.
 
     Raises:
-        ValueError: If the scope is the policy as written, which is no cluster.
+        ValueError: If the scope is the policy as written, which is not a cluster.
     """
     environment, cluster = scope.environment, scope.cluster
     if environment is None or cluster is None:
@@ -38,7 +38,7 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
         _queue(node, scope.values[node.id], graph, gpu_sharing=sharing[node.id], pools=usable[node.id])
         for node in graph.nodes.values()
     )
-    # Who speaks of one GPU model speaks of GPUs.
+    # A queue that declares one GPU model manages all GPUs.
     spoken = {resource for queue in queues for resource in (*queue.guaranteed, *queue.limit)}
     managed = spoken | {GPU for resource in spoken if resource.startswith(f"{GPU}/")}
     return ir.Program(

@@ -1,4 +1,4 @@
-"""What a cluster shall enforce, resolved: no references to follow, no defaults to know, exact integers throughout.
+"""The desired state of a cluster, resolved: no references, no defaults, exact integers throughout.
 
 Units: cpu in millicores, memory in bytes, gpu in thousandths of a device, weights in thousandths, times in seconds.
 An `Amount` may be `UNLIMITED`; a missing key of a mapping is *unset*.
@@ -19,12 +19,12 @@ from apportion_policy.quantity import Amount
 from apportion_policy.source import SourceLocation
 
 AS_THE_POLICY_SAYS = KueueQueue()
-"""What a queue has under Kueue that declares nothing of its objects."""
+"""The default of a queue that declares no Kueue settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserLimit:
-    """A bound for one person of a queue, or for everybody (`*`)."""
+    """A limit for one user of a queue, or for all users (`*`)."""
 
     user: str
     limit: Mapping[str, Amount]
@@ -35,10 +35,10 @@ class UserLimit:
 class Queue:
     """A queue on this cluster.
 
-    `guaranteed` has every managed resource (cpu, memory, gpu, gpu/<model>, others by name); `unmanaged` resources
-    are those that no queue of the policy speaks of. `limit` and `lending_limit` hold what was declared. `pools` and
-    `priority_classes` are resolved: names of this cluster's pools it may use, classes its work may use. `namespaces`
-    is empty on inner queues. `min runtimes` are the queue's own, unset where inherited.
+    `guaranteed` has every managed resource (cpu, memory, gpu, gpu/<model>, others by name); `unmanaged` resources are
+    those that no queue of the policy declares. `limit` and `lending_limit` have the declared amounts. `pools` and
+    `priority_classes` are resolved: names of this cluster's pools that it may use, classes that its workloads may use.
+    `namespaces` is empty on inner queues. `min runtimes` are the queue's own, unset where inherited.
     """
 
     id: str
@@ -64,16 +64,16 @@ class Queue:
     external_namespaces: tuple[str, ...] = ()
     kueue: KueueQueue = AS_THE_POLICY_SAYS
     first_namespace: str | None = None
-    """The one that the author wrote first: where work goes that names none."""
+    """The first namespace in the policy: that of workloads without a namespace."""
     default: bool = False
     limit_ranges: tuple[LimitRange, ...] = ()
-    """Its own, or those of the nearest ancestor that has any."""
+    """Its own LimitRanges, or those of the nearest ancestor that has any."""
     queue_policy: str | None = None
-    """Under kube-queue: its own, or that of the nearest ancestor that has one."""
+    """Policy of kube-queue: its own, or that of the nearest ancestor that has one."""
 
     @property
     def is_leaf(self) -> bool:
-        """Only leaves hold workloads."""
+        """Whether it is a leaf. Only leaves have workloads."""
         return not self.children
 
 
@@ -92,7 +92,7 @@ class PriorityClass:
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A taint in Kubernetes' spelling."""
+    """A taint with Kubernetes' spelling of effects."""
 
     key: str
     value: str | None
@@ -101,7 +101,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningPlan:
-    """How capacity is asked for as one unit. What is None, the provider or the engine decides."""
+    """Provisioning of capacity as one unit. The provider or the engine determines fields that are None."""
 
     id: str
     provisioning_class: str
@@ -116,10 +116,10 @@ class ProvisioningPlan:
 
 @dataclass(frozen=True, slots=True)
 class NodePool:
-    """Machines of one kind. `machine` is what one holds for workloads: cpu, memory, gpu, gpu/<model>.
+    """Machines of one kind. `machine` is the allocatable resources of one: cpu, memory, gpu, gpu/<model>.
 
-    `settings`, `sharing` and `maintenance` are the author's own records, which hold resolved values only.
-    `accelerator_name` is the provider's word for the GPU model, `plan` the id of a plan of the program.
+    `settings`, `sharing` and `maintenance` are the author's records, with resolved values only. `accelerator_name` is
+    the provider's name for the GPU model, `plan` the id of a plan of the program.
     """
 
     id: str
@@ -158,7 +158,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """KAI's settings of a cluster; `None` is KAI's own default. `k_value` is the author's decimal text."""
+    """KAI's settings of a cluster; `None` is KAI's default. `k_value` is the author's decimal text."""
 
     scheduler_name: str
     k_value: str | None
@@ -175,7 +175,7 @@ class EngineSettings:
 class Program:
     """One cluster of one environment. Queues are in tree order: parents first, siblings by id.
 
-    `plans` are those that the cluster's pools name. `share` is what the cluster has of each amount that is written.
+    `plans` are those of the cluster's pools. `share` is the cluster's share of each declared amount.
     """
 
     organisation: str

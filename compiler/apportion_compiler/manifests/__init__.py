@@ -1,1 +1,1 @@
-"""Raw manifests, whoever wrote them: read with their lines, and evaluated by the rules of the engines they are for."""
+"""Raw manifests from any source: parsed with line numbers, and evaluated by the rules of their engines."""

@@ -1,4 +1,4 @@
-"""Which engines a set of manifests is for: by the groups of its objects, and by what its workloads name."""
+"""Detection of the engines of manifests: by the API groups of objects, and by keys in workloads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_policy.engine import Engine
 
 
 def engines_of(manifests: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
-    """Return the engines that the objects are for, in a fixed order, the API server's own rules last."""
+    """Return the engines of the objects, in a fixed order, the API server's own rules last."""
     found: set[str] = set()
     for manifest in manifests:
         found.update(_engines(manifest, found))
@@ -37,7 +37,7 @@ def _engines(manifest: Mapping[str, object], known: set[str]) -> Iterator[str]:
 
 
 def _named(manifest: Mapping[str, object]) -> tuple[set[str], set[str]]:
-    """Return the keys of labels and annotations anywhere in an object, and the schedulers that it names."""
+    """Return the keys of all labels and annotations of an object, and the schedulers that it names."""
     keys: set[str] = set()
     schedulers: set[str] = set()
     stack: list[object] = [manifest]

@@ -1,4 +1,4 @@
-"""A manifest with the text it was read from: every field has its line and columns."""
+"""A manifest with its source text: every field has its line and columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class LocatedManifest:
-    """A manifest and where it stands."""
+    """A manifest and its location."""
 
     manifest: Manifest
     node: yaml.Node
@@ -28,14 +28,14 @@ class LocatedManifest:
 
     @property
     def address(self) -> str:
-        """How findings name it."""
+        """The address in findings."""
         return described(self.manifest)
 
     def at(self, field: str) -> SourceLocation:
-        """Return where a field stands; where it is missing, the nearest field above it that is there.
+        """Return the location of a field; if it is missing, that of its nearest existing parent.
 
         Args:
-            field: Such as `spec.resourceGroups[0].flavors[1].name` or `metadata.labels[kai.scheduler/queue]`.
+            field: A path, such as `spec.resourceGroups[0].flavors[1].name` or `metadata.labels[kai.scheduler/queue]`.
         """
         tokens = [bracketed.strip("'\"") or plain for bracketed, plain in _TOKEN.findall(field)]
         found = _follow(self.node, tokens)
@@ -46,7 +46,7 @@ class LocatedManifest:
 
 @dataclass(frozen=True, slots=True)
 class _LocatedField:
-    """A field's key, if it has one, and its value; `line` is added where the two stand in a text within the text."""
+    """A field's key, if it has one, and its value; `line` is added for fields of embedded text."""
 
     key: yaml.Node | None
     value: yaml.Node
@@ -65,11 +65,11 @@ class _LocatedField:
 
 
 def _follow(root: yaml.Node, tokens: list[str]) -> _LocatedField | None:
-    """Return the deepest field on the way that is there."""
+    """Return the deepest existing field of a path."""
     found, position, node, line = None, 0, root, 0
     while position < len(tokens):
         if isinstance(node, yaml.ScalarNode) and node.style == "|":
-            # A configuration held in a ConfigMap: its lines begin below the key, one by one.
+            # A configuration embedded in a ConfigMap: its lines start below the key.
             inner = _composed(node.value)
             if inner is None:
                 break
@@ -88,7 +88,7 @@ def _step(node: yaml.Node, tokens: list[str], position: int) -> tuple[int, yaml.
         number = int(token) if token.isdecimal() and len(token) < 10 else len(node.value)
         return (position + 1, None, node.value[number]) if number < len(node.value) else None
     if isinstance(node, yaml.MappingNode):
-        # Keys may hold dots, as those of labels and extended resources do.
+        # Keys may contain dots, such as those of labels and extended resources.
         for end in range(position + 1, len(tokens) + 1):
             wanted = ".".join(tokens[position:end])
             for key, value in _entries(node):
@@ -98,7 +98,7 @@ def _step(node: yaml.Node, tokens: list[str], position: int) -> tuple[int, yaml.
 
 
 def _entries(node: yaml.MappingNode, depth: int = 0) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """Yield the entries of a mapping, then those that it merges."""
+    """Yield the entries of a mapping, then those of merged mappings."""
     yield from node.value
     for key, value in node.value if depth < 8 else ():
         if isinstance(key, yaml.ScalarNode) and key.value == _MERGE:

@@ -1,4 +1,4 @@
-"""Findings about manifests: the verdicts of the engines they are for, each on its file and line."""
+"""Findings about manifests: the verdicts of their engines, each with file and line."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def check_manifests(
     existing: Sequence[Manifest] = (),
     further: Callable[[Sequence[Manifest]], Iterator[Verdict]] | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Return what the engines would refuse, ignore or leave pending, in the order of the objects.
+    """Return findings for objects that the engines would reject, ignore or leave pending, in the order of the objects.
 
     Args:
-        objects: Everything that shall be applied together.
-        engines: Names of engines; those that the objects are for where none is given.
-        existing: What the cluster has already, which is not evaluated itself.
-        further: Verdicts that are known of the cluster beside the engine's, said as those of its first engine.
+        objects: All objects that are applied together.
+        engines: Names of engines; by default those that the objects use.
+        existing: The cluster's objects, which are not evaluated themselves.
+        further: Additional verdicts on the cluster, attributed to its first engine.
     """
     manifests = [placed.manifest for placed in objects]
     found: dict[tuple[object, ...], tuple[int, Diagnostic]] = {}
@@ -49,13 +49,13 @@ def check_manifests(
         for verdict in _of_one_cause((*_verdicts(engine, manifests, existing), *known)):
             placed = objects[verdict.index]
             finding = _finding(engine, verdict, placed)
-            # What holds of Kubernetes holds under every engine, and is said once.
+            # Verdicts of Kubernetes' own rules apply to every engine, and are reported once.
             found.setdefault((verdict.index, verdict.field, finding.code, verdict.message), (verdict.index, finding))
     return tuple(finding for _, finding in sorted(found.values(), key=lambda pair: pair[0]))
 
 
 def _of_one_cause(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
-    """Leave out what would become of a field if it were not refused."""
+    """Remove verdicts on fields that are also rejected."""
     refused = {(verdict.index, verdict.field) for verdict in verdicts if verdict.effect is Effect.REJECTED}
     for verdict in verdicts:
         if verdict.effect is Effect.REJECTED or (verdict.index, verdict.field) not in refused:

@@ -1,7 +1,7 @@
-"""From text to manifests: files of several documents, lists of objects, what `kubectl get -o json` prints.
+"""Parser of manifests: files of several documents, lists of objects, output of `kubectl get -o json`.
 
-Pure: the caller reads the files. A text is data from anywhere, so its size is bounded as a policy document's is
-(`apportion_policy.documents`), and aliases are counted before anything follows them.
+Pure: the caller reads the files. The text is untrusted, so its size is limited like that of a policy document
+(`apportion_policy.documents`), and aliases are counted before they are resolved.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOO_DEEP = f"the document is nested deeper than {MAX_DEPTH} levels"
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """The objects of a text, and what of it could not be read. `others` are the lines of documents that are no objects."""
+    """The objects of a text, and the errors. `others` are the lines of documents that are not objects."""
 
     objects: tuple[LocatedManifest, ...] = ()
     faults: tuple[Diagnostic, ...] = ()
@@ -37,7 +37,7 @@ class ManifestFile:
 
 
 def read_manifests(text: str, file: str) -> ManifestFile:
-    """Return the objects of a YAML or JSON text, as findings name its file."""
+    """Return the objects of a YAML or JSON text; `file` is its name in findings."""
     objects: list[LocatedManifest] = []
     reader = _Reader(file)
     others: list[int] = []
@@ -66,7 +66,7 @@ def read_manifests(text: str, file: str) -> ManifestFile:
             return ManifestFile(tuple(objects), tuple(reader.faults), tuple(others))
         mark = getattr(malformed, "problem_mark", None)
         problem = str(getattr(malformed, "problem", None) or malformed).splitlines()[0]
-        # What ends too early is at fault on its last line, not on the one after it.
+        # An unexpected end is reported on the last line, not on the one after it.
         line = min(mark.line, text.count("\n")) + 1 if mark else 0
         reader.faults.append(unreadable(file, problem, line, mark.column if mark else 0))
     return ManifestFile(tuple(objects), tuple(reader.faults), tuple(others))
@@ -76,7 +76,7 @@ _RENDER = "pass YAML or JSON that kubectl accepts: render templates first"
 
 
 def unreadable(file: str, message: str, line: int = 0, column: int = 0, hint: str = _RENDER) -> Diagnostic:
-    """Return a finding about a text that cannot be read, at a line where there is one."""
+    """Return a finding about a text that cannot be parsed, at a line if known."""
     return Diagnostic(
         UNREADABLE_MANIFEST, f"file {Path(file).name}", message, SourceLocation(file, line, column),
         hint=hint,
@@ -84,7 +84,7 @@ def unreadable(file: str, message: str, line: int = 0, column: int = 0, hint: st
 
 
 def _objects(found: LocatedManifest) -> Iterator[LocatedManifest]:
-    """Yield the object, or those of a list; nothing for a mapping that is none."""
+    """Yield the object, or those of a list; nothing for any other mapping."""
     manifest = found.manifest
     kind, version = manifest.get("kind"), manifest.get("apiVersion")
     items = manifest.get("items")
@@ -99,7 +99,7 @@ def _objects(found: LocatedManifest) -> Iterator[LocatedManifest]:
 
 
 def _with_kind(item: dict[str, Any], kind: str, version: object) -> dict[str, Any]:
-    """Return an item of a typed list, which need not repeat its kind."""
+    """Return an item of a typed list, which may omit its kind."""
     if "kind" in item or kind == "List":
         return item
     return {"apiVersion": version, "kind": kind.removesuffix("List"), **item}
@@ -107,7 +107,7 @@ def _with_kind(item: dict[str, Any], kind: str, version: object) -> dict[str, An
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes values of nodes, each node's once, and notes what is wrong with them."""
+    """Converts nodes to values, each node once, and records errors."""
 
     file: str
     faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
@@ -115,7 +115,7 @@ class _Reader:
     _made: dict[int, Any] = field(default_factory=dict[int, Any])
 
     def value(self, node: yaml.Node) -> Any:
-        """Return the value of a node that was checked for its size."""
+        """Return the value of a node whose size has been checked."""
         if id(node) in self._made:
             return self._made[id(node)]
         made: Any
@@ -157,7 +157,7 @@ class _Reader:
 
 
 def _size(root: yaml.Node) -> int:
-    """Return how many values a document expands to; `check_expansion` has bounded it."""
+    """Return the number of values that a document expands to; `check_expansion` has limited it."""
     sizes: dict[int, int] = {}
     stack: list[tuple[yaml.Node, bool]] = [(root, False)]
     while stack:

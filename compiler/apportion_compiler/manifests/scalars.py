@@ -1,4 +1,4 @@
-"""Plain scalars as kubectl reads them: YAML 1.1's truth values and octal numbers, which YAML 1.2 no longer has.
+"""Plain scalars as kubectl parses them, with YAML 1.1's Booleans and octal numbers, which YAML 1.2 does not have.
 
 Source: sigs.k8s.io/yaml, goyaml.v2/resolve.go.
 """
@@ -18,20 +18,20 @@ _OTHER_BASE = re.compile(r"[-+]?0(?:[0-7]+|[xX][0-9a-fA-F]+|b[01]+|o[0-7]+)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _MAX_DIGITS = 18
-"""A number of so many digits fits the 64 bits in which Go holds whole numbers."""
+"""An integer of this many digits fits into Go's 64 bits."""
 
 Scalar = str | int | float | bool | None
 
 
 class NotJson(ValueError):
-    """A value that JSON, in which objects reach the API server, cannot hold."""
+    """A value that JSON cannot represent, in which objects are sent to the API server."""
 
 
 def scalar(node: yaml.ScalarNode) -> Scalar:
     """Return the value of a scalar.
 
     Raises:
-        NotJson: If it is infinite or no number.
+        NotJson: If it is infinite or NaN.
     """
     text: str = node.value
     if node.style or node.tag == "tag:yaml.org,2002:str":
@@ -57,6 +57,6 @@ def scalar(node: yaml.ScalarNode) -> Scalar:
 
 
 def _other_base(text: str) -> int:
-    """Return a number in base 2, 8 or 16; a leading zero alone means 8."""
+    """Return a number in base 2, 8 or 16; a leading zero means base 8."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     return sign * int(digits, 0 if digits[1] in "xXbo" else 8)

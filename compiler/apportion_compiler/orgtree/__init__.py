@@ -1,1 +1,1 @@
-"""The organisation as a picture: one report, drawn in the terminal, as Mermaid and as SVG with the same numbers."""
+"""The organisation tree as a report, rendered in the terminal, as Mermaid and as SVG with the same numbers."""

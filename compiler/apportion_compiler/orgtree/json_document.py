@@ -1,4 +1,4 @@
-"""The tree as a versioned JSON document: amounts as quantity text, `null` where there is no bound."""
+"""The tree as a versioned JSON document: amounts as quantity text, `null` for unlimited."""
 
 from __future__ import annotations
 

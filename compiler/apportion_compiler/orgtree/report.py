@@ -1,4 +1,4 @@
-"""What the pictures show: each queue's guarantee and limit of one resource against what there is."""
+"""The content of tree diagrams: each queue's guarantee and limit of one resource, and the capacity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
-    """One queue. `limit` is the effective one: the smallest on the way to the root; UNLIMITED where none is set."""
+    """A queue. `limit` is the effective one: the smallest of it and its ancestors; UNLIMITED if none is set."""
 
     id: str
     title: str | None
@@ -38,9 +38,9 @@ class TreeRow:
 
 @dataclass(frozen=True, slots=True)
 class TreeReport:
-    """Rows in tree order. `capacity` is what the node pools hold at most; None where the policy does not say.
+    """Rows in tree order. `capacity` is that of the node pools at max_nodes; None if unknown.
 
-    `scale` is what a full bar stands for.
+    `scale` is the amount of a full bar.
     """
 
     scope: str
@@ -50,7 +50,7 @@ class TreeReport:
     rows: tuple[TreeRow, ...]
 
     def text(self, amount: Amount) -> str:
-        """Return an amount without its unit, as a person reads it."""
+        """Return an amount as text, without its unit."""
         if self.resource == MEMORY:
             nearest, exact = readable_memory(amount)
             return nearest if exact is None else f"{nearest} ({exact})"
@@ -59,19 +59,19 @@ class TreeReport:
 
     @property
     def unit(self) -> str:
-        """The unit that amounts of the resource are in: `GPUs`, `H100`, `cpu`."""
+        """The unit of the resource's amounts: `GPUs`, `H100`, `cpu`."""
         return amount_text(self.resource, 0).removeprefix("0").strip()
 
 
 def resources_of(scope: Scope) -> tuple[str, ...]:
-    """Return the resources that queues of a scope speak of: GPUs first, then models, CPU, memory, others."""
+    """Return the resources that queues of a scope declare: GPUs first, then models, CPU, memory, others."""
     named = {r for values in scope.values.values() for r in (*values.guaranteed, *values.limit)}
     order = (GPU, *sorted(r for r in named if r.startswith(f"{GPU}/")), CPU, MEMORY)
     return tuple(r for r in order if r in named) + tuple(sorted(named - set(order)))
 
 
 def capacity(graph: PolicyGraph, scope: Scope, resource: str) -> Amount | None:
-    """Return what the scope's pools hold of a resource with every node up; None where a pool does not say."""
+    """Return the capacity of the scope's pools for a resource with every node up; None if unknown."""
     if scope.cluster is None or not scope.cluster.pools:
         return None
     total: Amount = 0
@@ -85,7 +85,7 @@ def capacity(graph: PolicyGraph, scope: Scope, resource: str) -> Amount | None:
 
 
 def tree_report(graph: PolicyGraph, scope: Scope, resource: str, depth: int | None = None) -> TreeReport:
-    """Return the rows of a scope's tree for one resource, down to a depth."""
+    """Return the rows of a scope's tree for one resource, up to a depth."""
     limits = effective_limits(graph, scope, resource)
     rows = tuple(
         _row(graph, scope, node, resource, limits[node.id])
@@ -104,9 +104,9 @@ def tree_report(graph: PolicyGraph, scope: Scope, resource: str, depth: int | No
 
 
 def effective_limits(graph: PolicyGraph, scope: Scope, resource: str) -> dict[str, Amount]:
-    """Return, for each queue, the smallest limit on the way to the root.
+    """Return, for each queue, the smallest limit of it and its ancestors.
 
-    GPUs are bounded by what the limits of every model come to, and those of a model by the limit of all GPUs.
+    The sum of the limits of all models applies to GPUs, and the limit of all GPUs to each model.
     """
     own = _smallest_limits(graph, scope, resource)
     if resource.startswith(f"{GPU}/"):
@@ -120,7 +120,7 @@ def effective_limits(graph: PolicyGraph, scope: Scope, resource: str) -> dict[st
 
 
 def _models(graph: PolicyGraph, scope: Scope) -> tuple[str, ...]:
-    """Return the GPU models that there are: the cluster's, or of the policy as written every pool's."""
+    """Return the existing GPU models: the cluster's or, for the policy as written, those of every pool."""
     pools = graph.pools_of(scope.cluster) if scope.cluster is not None else graph.policy.node_pools
     return tuple(dict.fromkeys(pool.accelerator.model for pool in pools if pool.accelerator is not None))
 

@@ -1,4 +1,4 @@
-"""The tree as one self-contained SVG: no script, no outside resource, light and dark."""
+"""The tree as one self-contained SVG: without scripts or external resources, for light and dark themes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BAR_WIDTH = 360
 
 
 def svg_tree(report: TreeReport) -> str:
-    """Return an SVG document, sizes in pixels, one row for each queue."""
+    """Return an SVG document, with sizes in pixels and one row for each queue."""
     names = max((len(row.id) * 8 + row.depth * _INDENT for row in report.rows), default=0)
     bar_x = 32 + names
     positions = {row.id: _TOP + index * _ROW_HEIGHT for index, row in enumerate(report.rows)}

@@ -1,4 +1,4 @@
-"""The tree for a terminal: branches, a bar for each queue, and the numbers beside it."""
+"""The tree for a terminal: branches, a bar for each queue, and its amounts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _BAR = 20
 
 
 def draw_tree(report: TreeReport, *, width: int = 80, ascii_only: bool = False) -> str:
-    """Return the tree as lines of at most `width` columns where names allow it.
+    """Return the tree as lines of at most `width` columns, unless names are too long.
 
-    `▓` is guaranteed, `░` may be borrowed, `│` is the limit; `#`, `-` and `|` where only ASCII will do.
+    `▓` is guaranteed, `░` may be borrowed, `│` is the limit; `#`, `-` and `|` in ASCII.
     """
     marks = ("#", "-", "|", "|- ", "`- ", "|  ") if ascii_only else ("▓", "░", "│", "├─ ", "└─ ", "│  ")
     rows = _branches(report, marks)
@@ -58,7 +58,7 @@ def _cells(report: TreeReport, amount: object) -> int:
     assert isinstance(amount, int)
     if report.scale == 0 or amount == 0:
         return 0
-    # A promise that is not nothing is never drawn as nothing.
+    # A non-zero guarantee is always visible.
     return max(1, min(_BAR, amount * _BAR // report.scale))
 
 

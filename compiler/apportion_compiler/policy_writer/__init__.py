@@ -1,1 +1,1 @@
-"""From what a reader read to the typed Python that a team goes on with. Pure: texts out, by file name."""
+"""Writes an imported policy as typed Python. Pure: returns texts by file name."""

@@ -1,7 +1,7 @@
-"""A policy of what an engine has, and a note for everything in which its objects would not come out as they were.
+"""An imported policy, with a note for every difference between the imported objects and those that it compiles to.
 
-The policy is compiled in memory, and what comes out is compared leaf by leaf with what was read. So no reader has to
-know what it leaves out.
+The policy is compiled in memory, and its objects are compared leaf by leaf with the imported ones. So readers do not
+have to report what they omit.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from apportion_compiler.readers.record import ImportRecord, Manifest, Note
 from apportion_policy.policy import Organisation, Policy
 
 _ANY_DAY = date(2000, 1, 1)
-"""An imported policy has no overrides, so that every day is alike."""
+"""Any date: an imported policy has no overrides."""
 _UNSOUND = frozenset(
     rule.code for rule in (UNKNOWN_PARENT, QUEUE_CYCLE, DUPLICATE_ID, CONFLICTING_PARENT, UNKNOWN_REFERENCE)
 )
-"""Errors with which there is no tree to lower."""
+"""Rules whose errors make the tree invalid for lowering."""
 
 
 def adopted_policy(
     manifests: Sequence[Manifest], identity: PolicyIdentity
 ) -> tuple[Mapping[str, str], tuple[Note, ...]]:
-    """Return the texts of a policy by file name, and its notes.
+    """Return the files of a policy by name, and its notes.
 
     Raises:
-        ValueError: Where a value of an object cannot be read.
-        UnwritableError: If a value is none that a policy can hold.
+        ValueError: If a value of an object is invalid.
+        UnwritableError: If a policy cannot represent a value.
     """
     return policy_files(_adopted_record(manifests, identity), identity)
 
 
 def policy_of_objects(manifests: Sequence[Manifest], identity: PolicyIdentity) -> tuple[Policy, tuple[Note, ...]]:
-    """Return the policy that `adopted_policy` writes as declarations, and its notes. Raises as it does."""
+    """Return the policy that `adopted_policy` writes as declarations, and its notes. Raises the same errors."""
     declared = declare_record(_adopted_record(manifests, identity), identity)
     return _policy(declared, identity), declared.notes
 
@@ -67,7 +67,7 @@ def _adopted_record(manifests: Sequence[Manifest], identity: PolicyIdentity) -> 
         made, faults = objects_made(record, identity)
     lost = (
         *(Note(f.address, f"{f.message}: the policy does not compile", lost=True) for f in faults),
-        # Without a sound tree there are no objects, so that every field counts as one that is not kept.
+        # Without a valid tree, there are no objects, so that every field is reported as lost.
         *losses(identity.engine.value, manifests, made or ()),
     )
     return replace(record, notes=tuple(dict.fromkeys((*record.notes, *lost))))
@@ -76,9 +76,9 @@ def _adopted_record(manifests: Sequence[Manifest], identity: PolicyIdentity) -> 
 def objects_made(
     record: ImportRecord, identity: PolicyIdentity
 ) -> tuple[tuple[Made, ...] | None, tuple[Diagnostic, ...]]:
-    """Return the objects to which the record compiles, None where its tree is not sound, and the errors of the policy.
+    """Return the objects that the record compiles to, None if its tree is invalid, and the errors of the policy.
 
-    An error that leaves the tree sound, such as a label that no queue may set, stops `compile` and no comparison.
+    An error that leaves the tree valid, such as a reserved label, stops `compile` but not the comparison.
     """
     policy = _policy(declare_record(record, identity), identity)
     declarations = declare(policy)

@@ -1,7 +1,7 @@
-"""What a queue is promised and limited to, as its author would have written it: nothing that is filled in anyway.
+"""Guarantees and limits of a queue as an author would write them, without default values.
 
-A promise of nothing is left out where nothing would be filled in. What no queue would speak of then is said once at
-the top, since a resource that nobody speaks of is left alone everywhere.
+A guarantee of 0 is omitted if 0 is the default. A resource that no queue would then declare is declared once at the
+top, because undeclared resources are unmanaged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MODEL = f"{GPU}/"
 
 
 def promises(queues: Sequence[QueueRecord]) -> Mapping[str, Resources | None]:
-    """Return what to write as `guaranteed` of each queue, by its id; parents stand before their children."""
+    """Return the `guaranteed` to write for each queue, by id; parents precede their children."""
     children: dict[str, list[str]] = {}
     for queue in queues:
         if queue.parent is not None:
@@ -34,10 +34,10 @@ def promises(queues: Sequence[QueueRecord]) -> Mapping[str, Resources | None]:
 
 
 def bounds(amounts: Mapping[str, Amount], models: Sequence[str] = ()) -> Resources | None:
-    """Return what to write as a limit or lending limit: no bound is what is left out.
+    """Return the limit or lending limit to write; unlimited amounts are omitted.
 
-    `models` are those of a cluster that declares no pools: there a bound by model bounds the total of GPUs too, unless
-    the models that it leaves out are said to have none.
+    `models` are those of a cluster without declared pools, on which a limit by model also limits the total of GPUs,
+    unless the omitted models are explicitly UNLIMITED.
     """
     kept: dict[str, Amount] = {r: amount for r, amount in _counted(amounts).items() if amount is not UNLIMITED}
     if any(resource.startswith(_MODEL) for resource in kept):
@@ -47,7 +47,7 @@ def bounds(amounts: Mapping[str, Amount], models: Sequence[str] = ()) -> Resourc
 
 
 def amount_notes(queue: QueueRecord) -> Iterator[Note]:
-    """Yield a note where GPUs are counted by model and altogether, and the two disagree: a policy counts one way."""
+    """Yield a note if GPUs are counted both by model and in total, and the two disagree: a policy counts in one way."""
     for field, amounts in (("guaranteed", queue.guaranteed), ("limit", queue.limit)):
         models = [amount for resource, amount in amounts.items() if resource.startswith(_MODEL)]
         total: Amount = 0
@@ -61,7 +61,7 @@ def amount_notes(queue: QueueRecord) -> Iterator[Note]:
 
 
 def resources_of(amounts: Mapping[str, Amount]) -> Resources | None:
-    """Return amounts in base units as an author writes them; None for none."""
+    """Return amounts in base units as declared resources; None if there are none."""
     fields: dict[str, Any] = {}
     models: dict[str, str] = {}
     extended: dict[str, str] = {}
@@ -84,13 +84,13 @@ def resources_of(amounts: Mapping[str, Amount]) -> Resources | None:
 
 
 def _counted(amounts: Mapping[str, Amount]) -> dict[str, Amount]:
-    """Return amounts without the total of GPUs where they are counted by model."""
+    """Return amounts without the total of GPUs if they are counted by model."""
     by_model = any(resource.startswith(_MODEL) for resource in amounts)
     return {resource: amount for resource, amount in amounts.items() if not (by_model and resource == GPU)}
 
 
 def _filled(own: Mapping[str, Amount], below: Sequence[Mapping[str, Amount]]) -> dict[str, Amount]:
-    """Return what would be promised if nothing were said."""
+    """Return the default guarantee."""
     filled: dict[str, Amount] = dict.fromkeys(own, 0)
     for amounts in below:
         for resource, amount in amounts.items():
@@ -102,14 +102,14 @@ def _said(own: Mapping[str, Amount], filled: Mapping[str, Amount]) -> dict[str, 
     said = {r: a for r, a in own.items() if not r.startswith(_MODEL) and (a != 0 or filled.get(r, 0) != a)}
     models = {r: own.get(r, 0) for r in (*own, *filled) if r.startswith(_MODEL)}
     if any(r.startswith(_MODEL) for r in own) and any(a != 0 or filled.get(r, 0) != a for r, a in models.items()):
-        # A queue that counts by model promises nothing of the models it leaves out.
+        # A queue that counts by model guarantees nothing of the models that it omits.
         some = {r: a for r, a in models.items() if a != 0}
         said.update(some or models)
     return said
 
 
 def _say_once(queues: Sequence[QueueRecord], written: Mapping[str, dict[str, Amount]]) -> None:
-    """Add a promise of nothing to the top-level queues for every resource of which nothing else is written."""
+    """Add a guarantee of 0 to the top-level queues for every resource without another amount."""
     spoken = {r for amounts in written.values() for r in amounts}
     spoken |= {r for queue in queues for r, amount in _counted(queue.limit).items() if amount is not UNLIMITED}
     managed = {r for queue in queues for r in _counted(queue.guaranteed)}
@@ -120,6 +120,6 @@ def _say_once(queues: Sequence[QueueRecord], written: Mapping[str, dict[str, Amo
     for queue in queues:
         if queue.parent is None:
             own = written[queue.id]
-            # GPUs are said in one way: by model, or altogether.
+            # GPUs are counted in one way: by model, or in total.
             altogether = GPU in own
             own.update((r, 0) for r in silent if r not in own and not (altogether and r in gpus))

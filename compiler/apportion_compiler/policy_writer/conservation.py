@@ -1,8 +1,8 @@
-"""What objects declare and the objects made of an imported policy do not: one note for each field, with its value.
+"""Fields of imported objects that the compiled policy does not reproduce: one note for each, with its value.
 
-Conservation: every leaf of an object that the engine reads is there again with the same value, or a note names the
-object, the leaf and the value. Left aside is what the API server keeps for itself (`status`, `managedFields`, …), what
-`kubectl apply` remembers, and what is declared as nothing: null, or an empty list or map.
+Conservation: every leaf of an object that the engine reads is emitted with the same value, or a note names the object,
+the leaf and the value. Fields of the API server (`status`, `managedFields`, …) and of `kubectl apply`, and empty values
+(null, empty lists and maps) are ignored.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _Key = tuple[str, str, str, str]
 
 
 def losses(engine: str, read: Sequence[Manifest], made: Sequence[Manifest]) -> tuple[Note, ...]:
-    """Return a note for each leaf of the engine's objects that is not among what was made.
+    """Return a note for each leaf of the engine's objects that is not emitted.
 
-    Of other objects, those that the policy makes too are compared where it has another value; the rest are named.
+    Other objects are compared if the policy also emits them, for different values; the rest are listed.
     """
     there = {_key(manifest): manifest for manifest in made}
     notes: list[Note] = []
@@ -57,7 +57,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _overwritten(manifest: Manifest, made: Manifest) -> Iterator[Note]:
-    """Yield what applying an object changes in one that stands there; fields that it does not have stay."""
+    """Yield the changes of applying an object to an existing one; fields that it does not have are unchanged."""
     for path, value, instead in _different(_declared(manifest), made, ""):
         if path != "apiVersion" and instead is not None:
             yield Note(described(manifest), f"`{path}: {_text(value)}` is replaced by {_text(instead)}", lost=True)
@@ -90,7 +90,7 @@ def _of_object(manifest: Manifest, made: Manifest | None) -> Iterator[Note]:
 
 
 def _declared(manifest: Manifest) -> dict[str, object]:
-    """Return what an object declares, without what the API server and Apportion keep in it."""
+    """Return the declared fields of an object, without those of the API server and Apportion."""
     found = {key: value for key, value in manifest.items() if key != "status"}
     if "spec" in found and (spec := current_spec(manifest)) is not None:
         found["spec"] = spec
@@ -115,12 +115,12 @@ def _is_kept_by_tools(key: str, value: object) -> bool:
 
 
 def _different(declared: object, made: object, path: str) -> Iterator[tuple[str, object, object]]:
-    """Yield each leaf that is missing or other, with what is there instead."""
+    """Yield each leaf that is missing or different, with the emitted value."""
     if isinstance(declared, Mapping) and isinstance(made, Mapping):
         for key, value in declared.items():
             yield from _different(value, made.get(key), _below(path, str(key)))
     elif isinstance(declared, list | tuple) and isinstance(made, list | tuple):
-        # The queues below one have no order.
+        # The order of a queue's children is insignificant.
         named = {_item_name(item): item for item in made} if path.endswith(".children") else None
         for place, value in enumerate(declared):
             instead = made[place] if place < len(made) else None
@@ -135,7 +135,7 @@ def _different(declared: object, made: object, path: str) -> Iterator[tuple[str,
 
 
 def _item_name(item: object) -> str | None:
-    """Return the name of an item of a list; None where it has none."""
+    """Return the name of a list item; None if it has none."""
     return text(item, "name")
 
 

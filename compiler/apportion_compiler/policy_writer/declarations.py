@@ -1,4 +1,4 @@
-"""From what a reader read to the declarations of a policy. What a policy has no word for becomes a note."""
+"""Conversion of an import record to the declarations of a policy. Unsupported fields become notes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAX_PRIORITY = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class PolicyIdentity:
-    """What objects do not say: whose policy it is, and where it is in force."""
+    """Properties of a policy that objects do not contain: its owner, and where it applies."""
 
     organisation: str
     environment: str
@@ -42,7 +42,7 @@ class PolicyIdentity:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPolicy:
-    """The declarations of a policy, queues parents first, and what could not be kept."""
+    """The declarations of a policy, queues parents first, and notes on lost fields."""
 
     queues: tuple[Queue, ...]
     pools: tuple[NodePool, ...]
@@ -56,7 +56,7 @@ def declare_record(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPo
     """Return the declarations.
 
     Raises:
-        UnwritableError: If a value is none that a policy can hold, or two queues have one id.
+        UnwritableError: If a policy cannot represent a value, or two queues have the same id.
     """
     ids = [queue.id for queue in record.queues]
     twice = next((id_ for id_ in ids if ids.count(id_) > 1), None) if len(set(ids)) < len(ids) else None
@@ -103,7 +103,7 @@ def _declared(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPolicy:
 
 
 def _fields(queue: QueueRecord, models: Sequence[str]) -> Mapping[str, Any]:
-    """Return the fields of a queue that are its own; None is left out."""
+    """Return a queue's own fields; fields that are None are omitted."""
     priority = queue.priority if queue.priority is None or 0 <= queue.priority <= _MAX_PRIORITY else None
     return {
         "title": _one_line(queue.title),
@@ -139,7 +139,7 @@ def _unkept(queue: QueueRecord) -> Iterator[Note]:
 
 
 def _one_line(text: str | None) -> str | None:
-    """Return a text as a policy takes it: one line in which every character prints as itself."""
+    """Return a text as one line of printable characters."""
     return text if text is None or unprintable(text) is None else plain_text(" ".join(text.split()), len(text))
 
 
@@ -149,7 +149,7 @@ def _reworded(object_: str, field: str, text: str | None) -> Iterator[Note]:
 
 
 def _owner(queue: QueueRecord) -> str | None:
-    """Return the owner, if a policy can name it."""
+    """Return the owner, if it is valid in a policy."""
     owner = queue.owner
     if (
         owner is None

@@ -1,4 +1,4 @@
-"""Python expressions laid out as `ruff format` does: on one line where they fit, else one argument a line."""
+"""Python expressions formatted like `ruff format`: on one line if they fit, else one argument per line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 WIDTH = 88
-"""ruff's own line length: what fits it stays as it is at any longer one."""
+"""ruff's default line length: lines that fit it also fit a longer one."""
 _INDENT = "    "
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A literal or a name, as it is written; `names` are those that have to be imported for it."""
+    """A literal or a name as text; `names` are its imports."""
 
     text: str
     names: tuple[str, ...] = ()
@@ -20,9 +20,9 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Brackets around parts, each with what stands before it, such as `gpu=` or `"h100": `.
+    """Bracketed parts, each with its prefix, such as `gpu=` or `"h100": `.
 
-    `always_comma` is the comma of a tuple of one.
+    `always_comma` adds the comma of a tuple with one item.
     """
 
     opening: str
@@ -36,7 +36,7 @@ Expression = Atom | Group
 
 
 def call(name: str, arguments: Mapping[str, Expression]) -> Group:
-    """Return a call with keyword arguments, of a name to be imported."""
+    """Return a call of an imported name with keyword arguments."""
     return Group(f"{name}(", tuple((f"{key}=", value) for key, value in arguments.items()), ")", (name,))
 
 
@@ -46,19 +46,19 @@ def sequence(items: tuple[Expression, ...]) -> Group:
 
 
 def mapping(items: Mapping[str, Expression]) -> Group:
-    """Return a dictionary with text as keys."""
+    """Return a dictionary with string keys."""
     return Group("{", tuple((f"{text_literal(key)}: ", value) for key, value in items.items()), "}")
 
 
 def text_literal(text: str) -> str:
-    """Return a string literal in double quotes, unless single ones need fewer escapes."""
+    """Return a string literal in double quotes, unless single quotes need fewer escapes."""
     quote = "'" if text.count('"') > text.count("'") else '"'
-    # repr escapes what does not print, so no literal can end early or hide what it holds.
+    # repr escapes unprintable characters, so a literal cannot end early or hide its content.
     return quote + "".join(f"\\{c}" if c == quote else repr(c)[1:-1] for c in text) + quote
 
 
 def imported(expression: Expression) -> frozenset[str]:
-    """Return the names that an expression needs."""
+    """Return the names that an expression imports."""
     names = set(expression.names)
     if isinstance(expression, Group):
         for _, part in expression.parts:
@@ -67,7 +67,7 @@ def imported(expression: Expression) -> frozenset[str]:
 
 
 def formatted(prefix: str, expression: Expression, indent: int = 0) -> str:
-    """Return an expression after its prefix, such as `RESEARCH = `, over as many lines as it needs."""
+    """Return an expression after a prefix, such as `RESEARCH = `, on as many lines as it needs."""
     return "\n".join(_lines(_INDENT * indent + prefix, expression, "", indent))
 
 

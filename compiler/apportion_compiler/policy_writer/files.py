@@ -1,4 +1,4 @@
-"""The files of a policy: `policy.py` for what is the platform's, one in `teams/` for each team."""
+"""The files of a policy: `policy.py` for the platform team's declarations, and one in `teams/` for each team."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ENVIRONMENT = ("environment", "")
 
 
 def policy_files(record: ImportRecord, identity: PolicyIdentity) -> tuple[Mapping[str, str], tuple[Note, ...]]:
-    """Return the texts by file name, and the notes, which stand in them as comments too.
+    """Return the texts by file name, and the notes, which are also included as comments.
 
     Raises:
-        UnwritableError: If a value is none that a policy can hold.
+        UnwritableError: If a policy cannot represent a value.
     """
     declared = declare_record(record, identity)
     platform, teams = _teams(declared.queues)
@@ -41,9 +41,10 @@ def policy_files(record: ImportRecord, identity: PolicyIdentity) -> tuple[Mappin
 
 
 def _teams(queues: Sequence[Queue]) -> tuple[Sequence[Queue], Sequence[Sequence[Queue]]]:
-    """Return the queues above every team, and each team's with all below it.
+    """Return the queues above all teams, and the subtree of each team.
 
-    A team is a top-level queue; where there is only one with others below it, that is the whole, and teams are below.
+    A team is a top-level queue; if there is only one and it has children, it is the organisation, and its children are
+    teams.
     """
     children: dict[str | None, list[Queue]] = {}
     for queue in queues:
@@ -97,7 +98,7 @@ def _entry(
             _ENVIRONMENT: identity.environment,
         }
     )
-    # The pools of a queue are said by id, as in the teams' files; those of the cluster are the declarations.
+    # A queue references pools by id, as in the teams' files; the cluster uses the declarations.
     parents = {key: name for key, name in named.items() if key[0] == "parent"}
     plans = {key: name for key, name in named.items() if key[0] == "provisioning"}
     statements: dict[str, Expression] = {named["provisioning", p.id]: expression_of(p, {}) for p in declared.plans}
@@ -128,9 +129,9 @@ def _entry(
 
 
 def _module(docstring: str, notes: Sequence[Note], statements: Mapping[str, Expression]) -> str:
-    """Return a module: what it is, what was not kept, what it imports, and its declarations."""
+    """Return a module: docstring, notes, imports, and declarations."""
     names = sorted({name for e in statements.values() for name in imported(e)}, key=_import_order)
-    # The docstring stands first: a comment in the first two lines could be taken for the file's encoding.
+    # The docstring comes first: a comment in the first two lines could be interpreted as the file's encoding.
     parts = [f'"""{docstring}"""', *([_comments(notes)] if notes else []), _import(names)]
     parts += [formatted(f"{name} = ", expression) for name, expression in statements.items()]
     return "\n\n".join(parts) + "\n"
@@ -154,5 +155,5 @@ def _import(names: Sequence[str]) -> str:
 
 
 def _import_order(name: str) -> tuple[int, str]:
-    """Constants, then classes, then functions, as ruff sorts the members of an import."""
+    """Return the sort key of an import: constants, then classes, then functions, as in ruff."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)

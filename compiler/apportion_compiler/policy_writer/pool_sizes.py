@@ -1,7 +1,7 @@
-"""Machines made up for a pool, so that what they hold together is what is known of it.
+"""Assumed machines of a pool, with the known total capacity.
 
-An engine knows quotas, and at best what they add up to on a kind of machine. How that divides into machines is made
-up: a person knows better, and a note asks for it.
+An engine has only quotas, and at best their sum for a kind of machine. The division into machines is an assumption, and
+a note asks the operator to correct it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY
 
 _DEVICE = 1000
 _USUAL = 8
-"""GPUs of one machine."""
+"""Assumed number of GPUs per machine."""
 _COUNTS = (_USUAL, 4, 2, 1, *range(64, 0, -1))
 _NODES = (10, 8, 6, 5, 4, 3, 2, 1)
 _CORE, _GIB = 1000, 2**30
@@ -22,7 +22,7 @@ _CORE, _GIB = 1000, 2**30
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Machines of a pool. `cpu` in millicores and `memory` in bytes of one machine; None where nothing is known."""
+    """The machines of a pool. `cpu` in millicores and `memory` in bytes per machine; None if unknown."""
 
     n_machines: int
     n_gpus: int
@@ -35,7 +35,7 @@ def sizes(pools: Sequence[PoolRecord], guaranteed: Mapping[str, int]) -> list[Si
 
     Args:
         pools: Each with its capacity, or with another pool that shares it.
-        guaranteed: GPUs, in thousandths, promised of each model; what a pool of unknown capacity must hold.
+        guaranteed: Guaranteed GPUs of each model, in thousandths; the minimum of a pool of unknown capacity.
     """
     found = [_size(pool, guaranteed) for pool in pools]
     ordinary = next((n for n, pool in enumerate(pools) if pool.gpu_model is None and pool.capacity), None)
@@ -45,7 +45,7 @@ def sizes(pools: Sequence[PoolRecord], guaranteed: Mapping[str, int]) -> list[Si
         if pool.gpu_model is not None and not pool.machine and CPU not in pool.capacity
     ]
     if ordinary is not None and bare:
-        # The capacity is that of all machines: a share for each machine with GPUs, and the rest for the others.
+        # The capacity is that of all machines: a share for each machine with GPUs, and the rest for others.
         n_machines = sum(found[n].n_machines for n in bare)
         shares = {
             r: _share(pools[ordinary].capacity.get(r, 0), n_machines, unit)

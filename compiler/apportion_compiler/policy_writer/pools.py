@@ -1,4 +1,4 @@
-"""Node pools as far as queues speak of them. How many machines there are, no queue's object says."""
+"""Node pools that queues reference. The engine's objects do not contain the number of machines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GUESSED = (
 QUEUED_GKE = Gke(
     release_channel="none", auto_repair=False, auto_upgrade=False, location_policy="ANY", reservation_affinity="none"
 )
-"""What GKE demands of a pool whose machines are asked for by its queued provisioning."""
+"""The settings that GKE requires for a pool of queued provisioning."""
 
 
 def pools_of(record: ImportRecord, notes: list[Note]) -> tuple[NodePool, ...]:
@@ -75,7 +75,7 @@ def _taint(key: str, value: str | None, effect: str) -> Taint:
 
 
 def _guaranteed(record: ImportRecord) -> Mapping[str, int]:
-    """Return the GPUs, in thousandths, that top-level queues are promised of each model; of any, where there is one."""
+    """Return the guaranteed GPUs of top-level queues by model, in thousandths; of any model, if there is only one."""
     models = {pool.gpu_model for pool in record.pools if pool.gpu_model is not None}
     found: dict[str, int] = {}
     for queue in record.queues:

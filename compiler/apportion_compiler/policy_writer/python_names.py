@@ -1,4 +1,4 @@
-"""Names of Python made from names of Kubernetes: constants, and modules of teams."""
+"""Python names derived from Kubernetes names: constants, and modules of teams."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Key = TypeVar("Key")
 
 
 def constants(wanted: Mapping[Key, str]) -> dict[Key, str]:
-    """Return a constant for each name wanted, no two alike and none that a file imports."""
+    """Return a unique constant for each name, different from all imported names."""
     taken = set(_RESERVED)
     return {key: _free(_words(name).upper() or "QUEUE", taken) for key, name in wanted.items()}
 
 
 def modules(identities: Iterable[str]) -> dict[str, str]:
-    """Return the stem of a module's file for each identity, no two alike on a file system that folds case."""
+    """Return a unique module file stem for each identity, also on case-insensitive file systems."""
     taken = {"teams"}
     return {identity: _free(_words(identity).lower() or "team", taken) for identity in identities}
 
 
 def _words(identity: str) -> str:
     ascii_text = unicodedata.normalize("NFKD", identity).encode("ascii", "ignore").decode("ascii")
-    # `collect` passes over what begins with an underscore.
+    # `collect` ignores names that begin with an underscore.
     name = re.sub(r"[^A-Za-z0-9]+", "_", ascii_text).strip("_")
     return f"q_{name}" if name[:1].isdigit() else name
 

@@ -1,4 +1,4 @@
-"""A declaration as the Python that makes it again: fields that differ from their defaults, in the order of the class."""
+"""A declaration as Python source: the fields that differ from their defaults, in the order of the class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apportion_policy.priority import BUILD, BUILD_PREEMPTIBLE, INFERENCE, TRAIN
 from apportion_policy.quantity import UNLIMITED, Unlimited
 
 _QUANTITIES = frozenset(("cpu", "memory", "gpu", "extended", "over_quota_weight", "k_value"))
-"""Fields that hold canonical text of a number, which an author writes as a number."""
+"""Fields with canonical text of a number, which are written as a number."""
 _REFERENCES = frozenset(("parent", "pools", "provisioning"))
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,14}")
 _CONSTANTS: tuple[tuple[Declaration, str], ...] = (
@@ -28,7 +28,7 @@ _CONSTANTS: tuple[tuple[Declaration, str], ...] = (
 )
 
 Names = Mapping[tuple[str, str], str]
-"""The name under which a file holds a declaration, by the field that may refer to it and the declaration's identity."""
+"""The variable name of a declaration, by the referencing field and the declaration's identity."""
 
 
 def expression_of(value: object, names: Names, field: str = "") -> Expression:

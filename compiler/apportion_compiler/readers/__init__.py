@@ -1,4 +1,4 @@
-"""From an engine's objects to the queues of the IR: `record.py` says what comes back."""
+"""Import of an engine's objects as queues of the IR; `record.py` defines the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ READERS: Mapping[str, Reader] = EngineParts(engine_parts("reader", "READER"))
 
 
 def current_spec(manifest: Manifest) -> dict[str, object] | None:
-    """Return an object's spec in the version that its engine's backend writes; None for objects of one version."""
+    """Return an object's spec in the version that its engine's backend emits; None for objects of a single version."""
     group = group_of(manifest)
     reader = next(
         (READERS[name] for name, traits in TRAITS.items() if group in traits.groups and name in READERS), None

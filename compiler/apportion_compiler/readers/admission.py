@@ -1,7 +1,7 @@
-"""What Apportion's own admission policies say that no other object does: the scheduler, and which classes are evictable.
+"""Facts that only Apportion's admission policies contain: the scheduler, and the preemptible classes.
 
-A PriorityClass has no field for preemptibility, and the classes that an engine's chart installs are not emitted. Both
-stand in the policies on workloads (backends/admission/rules.py). Of policies that somebody else wrote nothing is read.
+A PriorityClass has no field for preemptibility, and the classes that an engine's chart installs are not emitted; the
+policies on workloads list both (backends/admission/rules.py). Other admission policies are ignored.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _UNIT = re.compile(rf"variables\.named\.preemptibility == 'preemptible'\) == \(v
 
 @dataclass(frozen=True, slots=True)
 class AdmissionFacts:
-    """What the policies say of classes, by their objects' names.
+    """Facts about classes, by object name.
 
-    `preemptible` has every class where an engine reads preemptibility from a label; `evictable` are those that may be
-    evicted, None where no policy on the engine's own scheduling units says it.
+    `preemptible` has every class if the engine reads preemptibility from a label; `evictable` are the preemptible ones,
+    None if there is no policy on the engine's scheduling units.
     """
 
     scheduler_name: str
@@ -40,14 +40,14 @@ class AdmissionFacts:
     evictable: frozenset[str] | None = None
 
     def is_preemptible(self, name: str) -> bool | None:
-        """Tell whether work of a class may be evicted; None where no policy says it."""
+        """Return whether workloads of a class are preemptible; None if unknown."""
         if name in self.preemptible or self.evictable is None:
             return self.preemptible.get(name)
         return name in self.evictable
 
 
 def admission_facts(manifests: Sequence[Manifest]) -> AdmissionFacts | None:
-    """Return what the policies on workloads say; None where there are none of Apportion's."""
+    """Return the facts in the policies on workloads; None if there are none of Apportion's."""
     scheduler: str | None = None
     preemptible: dict[str, bool] = {}
     evictable: frozenset[str] | None = None

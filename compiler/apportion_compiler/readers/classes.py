@@ -1,4 +1,4 @@
-"""PriorityClass (scheduling.k8s.io), which every engine reads in its own way."""
+"""PriorityClass (scheduling.k8s.io), which each engine interprets differently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def priority_classes(
 
     Args:
         manifests: Objects of any kind.
-        preemptible: What the engine makes of a class's name and value.
+        preemptible: Returns the preemptibility of a class on the engine, by name and value.
     """
     found: dict[str, PriorityClassRecord] = {}
     for cls in read_all(PriorityClass, manifests):

@@ -1,4 +1,4 @@
-"""Everything that objects say of an engine's queues: its reader's word, completed by what Apportion emits beside it."""
+"""Import of a cluster: the record of the engine's reader, completed from objects that all engines share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from apportion_compiler.readers.record import ImportRecord, Manifest
 
 
 def read_cluster(engine: str, manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what a reader reads, with namespaces and the preemptibility of classes where only other objects say them.
+    """Return a reader's record, with namespaces and preemptibility of classes from other objects.
 
     Raises:
         KeyError: If there is no reader of that name.
-        ValueError: Where a value cannot be read.
+        ValueError: If a value is invalid.
     """
     record = READERS[engine].read(manifests)
     facts = admission_facts(manifests)
@@ -37,7 +37,7 @@ _PLAIN_KINDS = (("", "Namespace"), ("rbac.authorization.k8s.io", "ClusterRoleBin
 
 
 def _with_labels(record: ImportRecord, manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return queues with the labels and owners of the plain objects, where an engine's own have no place for them."""
+    """Return queues with the labels and owners of the plain objects, if the engine's objects cannot have them."""
     plain = {
         labels_of(m)[QUEUE_ID_LABEL]: m
         for group, kind in _PLAIN_KINDS

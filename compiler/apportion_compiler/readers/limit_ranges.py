@@ -1,7 +1,7 @@
-"""LimitRange: bounds and defaults of the containers of a queue's namespaces, as far as a policy can say them.
+"""LimitRange: limits and defaults for containers of a queue's namespaces, as far as a policy supports them.
 
-Of Apportion's own those are read of every engine; of others' where the plain objects are what is imported. What the
-policy writes by itself beside a quota is left out. Items of pods and claims are not kept.
+Apportion's own LimitRanges are imported for every engine, others only with the plain objects. The default one that
+accompanies a quota is omitted. Items for pods and claims are not imported.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _QUANTITIES: Mapping[str, tuple[Callable[[str], Amount], Callable[[Amount], str]
 
 
 def with_limit_ranges(record: ImportRecord, manifests: Sequence[Manifest], *, foreign: bool) -> ImportRecord:
-    """Return the record, with the limit ranges of each queue's first namespace that has any.
+    """Return the record with the limit ranges of the first namespace of each queue that has any.
 
     Args:
         record: The queues.
         manifests: All objects.
-        foreign: Whether limit ranges count that Apportion did not write.
+        foreign: Whether to import limit ranges that Apportion did not emit.
 
     Raises:
         ValueError: If an amount is not a quantity.
@@ -69,14 +69,14 @@ def _with_its_own(queue: QueueRecord, found: Mapping[str, Sequence[Manifest]]) -
 
 
 def _written_anyway(queue: QueueRecord) -> LimitRange | None:
-    """Return what the target `native` writes for a queue that declares no limit range."""
+    """Return the LimitRange that the target `native` emits for a queue that declares none."""
     bounded = {r for r, amount in queue.limit.items() if not isinstance(amount, Unlimited)}
     defaults: dict[str, Any] = {resource: value for resource, value in DEFAULT_REQUESTS.values() if resource in bounded}
     return LimitRange(name=LIMIT_RANGE, default_request=Resources(**defaults)) if defaults else None
 
 
 def _limit_range(manifest: Manifest) -> LimitRange | None:
-    """Return a limit range as a policy declares it, None where it says nothing of containers."""
+    """Return a limit range as declared in a policy, None if it has no settings for containers."""
     of_containers = [each for each in items(manifest, "spec", "limits") if text(each, "type") == _CONTAINER]
     if len(of_containers) != 1 or object_name(name_of(manifest)) != name_of(manifest):
         return None
@@ -88,12 +88,12 @@ def _limit_range(manifest: Manifest) -> LimitRange | None:
     try:
         return LimitRange(name=name_of(manifest), **fields) if fields else None
     except ValueError:
-        # Bounds that contradict each other, which the API server refuses.
+        # Contradictory bounds, which the API server rejects.
         return None
 
 
 def _resources(manifest: Manifest, amounts: Mapping[str, object]) -> Resources | None:
-    """Return amounts as a policy writes them; what it has no word for is left out."""
+    """Return amounts as declared resources; unsupported ones are omitted."""
     kept: dict[str, Any] = {}
     extended: dict[str, str] = {}
     for resource, value in amounts.items():

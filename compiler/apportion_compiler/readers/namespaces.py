@@ -1,6 +1,6 @@
-"""Namespaces as Apportion emits them beside every engine: whose each is, and what its work may name.
+"""Namespaces as Apportion emits them for every engine: their queue, and the allowed values of workloads.
 
-An engine's own reader need not know them: its record is completed here.
+Readers of engines ignore them: their records are completed here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apportion_compiler.readers.record import ImportRecord, Manifest
 
 @dataclass(frozen=True, slots=True)
 class QueueNamespaces:
-    """The namespaces of one queue, and what their work may name; None where they do not say it."""
+    """The namespaces of one queue, and the allowed values of its workloads; None if unknown."""
 
     namespaces: tuple[str, ...]
     priority_classes: tuple[str, ...] | None
@@ -25,7 +25,7 @@ class QueueNamespaces:
 
 
 def bound_namespaces(manifests: Sequence[Manifest]) -> Mapping[str, QueueNamespaces]:
-    """Return the namespaces that carry Apportion's label, by the queue's id as a label value."""
+    """Return the namespaces with Apportion's label, by the queue's id as a label value."""
     found: dict[str, list[Manifest]] = {}
     for manifest in of_kind(manifests, "", "Namespace"):
         queue = labels_of(manifest).get(QUEUE_LABEL)
@@ -35,9 +35,9 @@ def bound_namespaces(manifests: Sequence[Manifest]) -> Mapping[str, QueueNamespa
 
 
 def with_namespaces(record: ImportRecord, manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return the record, with namespaces, classes and sharing where the engine's objects do not say them.
+    """Return the record with namespaces, classes and sharing that the engine's objects do not contain.
 
-    Classes are left out of a queue that may use all.
+    Classes are omitted for a queue that may use all.
     """
     bound = bound_namespaces(manifests)
     every = {cls.name for cls in record.priority_classes}

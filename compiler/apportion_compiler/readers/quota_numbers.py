@@ -1,7 +1,7 @@
-"""Resource lists of quota trees as the IR's amounts: ACK's ElasticQuotaTree and Koordinator's ElasticQuota.
+"""Resource lists of quota trees as amounts of the IR: ACK's ElasticQuotaTree and Koordinator's ElasticQuota.
 
-Both have a number where a policy has "no bound". A maximum that is the parent's own bounds nothing more than that does,
-and the number that is written where a cluster's size is not known bounds nothing at all: both are read as no bound.
+Both require a number for unlimited amounts. A maximum equal to the parent's has no effect of its own, and the
+substitute for an unknown cluster size is not a limit: both are imported as unlimited.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from apportion_policy.resources import CPU, GPU, MEMORY
 
 GPU_KEY = GPU_RESOURCE
 _UNITS = {CPU: (CPU, 1000, 1), MEMORY: (MEMORY, 1, 1), GPU_KEY: (GPU, 1, 1000)}
-"""Of a key: the resource, the parts of one unit that the engine counts, and the IR's parts of what it counts."""
+"""For each key, the resource, and the engine's and the IR's number of units per base unit."""
 
 
 def amounts_of(listed: Mapping[str, object], where: str) -> dict[str, int]:
-    """Return a resource list in the IR's base units, what an engine rounds up rounded up.
+    """Return a resource list in the IR's base units, rounded up like the engine.
 
     Args:
         listed: Quantities by resource name.
@@ -49,13 +49,13 @@ def amounts_of(listed: Mapping[str, object], where: str) -> dict[str, int]:
 
 
 def promises(listed: Mapping[str, int], stand_ins: str | None) -> dict[str, Amount]:
-    """Return what a minimum promises; `stand_ins` names the resources whose number stands for all there is."""
+    """Return the guarantees of a minimum; `stand_ins` are the resources whose number represents UNLIMITED."""
     everything = frozenset((stand_ins or "").split(","))
     return {resource: UNLIMITED if resource in everything else amount for resource, amount in listed.items()}
 
 
 def bounds(listed: Mapping[str, int], parents: Mapping[str, int]) -> dict[str, Amount]:
-    """Return what a maximum bounds beyond the parent's."""
+    """Return the limits of a maximum that are stricter than the parent's."""
     return {
         resource: amount
         for resource, amount in listed.items()
@@ -64,9 +64,9 @@ def bounds(listed: Mapping[str, int], parents: Mapping[str, int]) -> dict[str, A
 
 
 def size_pools(total: Mapping[str, int], prefix: str, gpu_model: str) -> Iterator[PoolRecord]:
-    """Yield pools that make up a size: one machine for cpu and memory, and one for each GPU.
+    """Yield pools with a total size: one machine for cpu and memory, and one for each GPU.
 
-    An engine that wants the cluster's size is given it in the policy by pools, and its objects say only the size.
+    An engine that requires the cluster's size gets it from the policy's pools, and its objects contain only the total.
     """
     known = {r: amount for r, amount in total.items() if not stands_for_no_size(r, amount)}
     common = {resource: known[resource] for resource in (CPU, MEMORY) if resource in known}
@@ -79,6 +79,6 @@ def size_pools(total: Mapping[str, int], prefix: str, gpu_model: str) -> Iterato
 
 
 def jobs_at_once(*listed: Mapping[str, object]) -> Iterator[str]:
-    """Yield the key that counts jobs, where it stands."""
+    """Yield the key that counts jobs, if present."""
     if any(MAX_JOBS_KEY in amounts for amounts in listed):
         yield MAX_JOBS_KEY

@@ -1,4 +1,4 @@
-"""What a reader reads from an engine's objects: the queues of the IR as far as the engine keeps them.
+"""The result of a reader: the queues of the IR as far as the engine's objects contain them.
 
 Units are the IR's: cpu in millicores, memory in bytes, gpu in thousandths of a device, weights in thousandths, times in
 seconds; resources are `cpu`, `memory`, `gpu`, `gpu/<model>` and others by name. A missing key is *unset*.
@@ -22,10 +22,10 @@ Manifest = Mapping[str, object]
 class QueueRecord:
     """A queue as an engine's objects describe it, in the policy's terms.
 
-    `id` is the label `apportion.dev/queue-id` where the object carries it, otherwise the object's name. `guaranteed`
-    and `limit` are totals of the queue with everything below it, whatever the engine writes. `labels` are those that
-    are not Apportion's own. `pools`, `priority_classes` (names that its work may use) and `gpu_sharing` are None where
-    the objects say nothing of them. `object` is `Kind name`, for messages.
+    `id` is the label `apportion.dev/queue-id` if the object has it, otherwise the object's name. `guaranteed` and
+    `limit` are totals including descendants, regardless of the engine's representation. `labels` are those that are not
+    Apportion's own. `pools`, `priority_classes` (names that its workloads may use) and `gpu_sharing` are None if the
+    objects do not contain them. `object` is `Kind name`, for messages.
     """
 
     id: str
@@ -55,9 +55,9 @@ class QueueRecord:
 
 @dataclass(frozen=True, slots=True)
 class PriorityClassRecord:
-    """A tier of workloads. `preemptible` is None where nothing says it.
+    """A tier of workloads. `preemptible` is None if unknown.
 
-    `installed_by_engine` marks those that the engine's own chart makes.
+    `installed_by_engine` marks classes of the engine's chart.
     """
 
     name: str
@@ -70,12 +70,12 @@ class PriorityClassRecord:
 
 @dataclass(frozen=True, slots=True)
 class PoolRecord:
-    """A kind of machines, as far as queues speak of it (a flavor, a shard).
+    """A kind of machines that queues reference (a flavor, a shard).
 
-    Placements are `binpack`, `spread`, or None where the cluster's holds; `topology` is a topology's name and `plan` a
-    provisioning plan's. `machine` is what one of `n_machines` holds, where objects say how much there is; otherwise it
-    is empty. `capacity` is what all of them hold together where no more is known, and `shared` the pool whose capacity
-    counts this one's machines too. Amounts are the IR's.
+    Placements are `binpack`, `spread`, or None for the cluster's; `topology` is a topology's name and `plan` a
+    provisioning plan's. `machine` is the size of one of `n_machines`, if known; otherwise it is empty. `capacity` is
+    the total of all of them if only that is known, and `shared` the pool whose capacity includes this one's machines.
+    Amounts are in the IR's units.
     """
 
     id: str
@@ -95,7 +95,7 @@ class PoolRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """How capacity is asked for as one unit. What is None, nothing says; times are seconds."""
+    """Provisioning of capacity as one unit. Fields that are None are unknown; times are in seconds."""
 
     id: str
     provisioning_class: str | None
@@ -116,7 +116,7 @@ class TopologyRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRecord:
-    """What holds of the cluster as a whole. None: its objects do not say it."""
+    """Settings of the whole cluster. None: its objects do not contain them."""
 
     gpu_placement: str | None = None
     cpu_placement: str | None = None
@@ -129,9 +129,9 @@ class ClusterRecord:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something of an object that a policy has no word for, or that the reader had to guess.
+    """A note on a field that a policy does not support, or that the reader had to guess.
 
-    `lost` says that an object declares something that the policy does not give back.
+    `lost` means that the compiled policy does not reproduce a declared field.
     """
 
     object: str
@@ -141,7 +141,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ImportRecord:
-    """Everything that a reader found; parents before children."""
+    """The complete result of a reader; parents before children."""
 
     queues: tuple[QueueRecord, ...]
     priority_classes: tuple[PriorityClassRecord, ...] = ()
@@ -154,14 +154,14 @@ class ImportRecord:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The way back from one engine. `read` ignores objects of other kinds.
+    """The import from one engine. `read` ignores objects of other kinds.
 
     Attributes:
-        with_declared: Returns a record with the fields of the objects that were read which differ in those to which the
-            record compiles, where a policy can declare them as they are.
-        current_spec: Returns the spec of an object of an older served version in the words of the one that is written.
+        with_declared: Returns a record with declarations of imported fields that would otherwise be emitted with other
+            values, if a policy supports them.
+        current_spec: Converts the spec of an object from an older served version to the emitted one.
 
-    Raises of `read`: `ValueError` with one clause that names the object and its field, where a value cannot be read.
+    Raises of `read`: `ValueError` with one clause that names the object and its field, if a value is invalid.
     """
 
     name: str

@@ -1,6 +1,5 @@
-"""In which order a cluster's objects are brought from one state to another, so that its engine takes every step.
+"""The order in which a cluster's objects are updated, so that its engine accepts every step.
 
-Pure: former objects and wanted objects in, a plan out. `waves.py` finds the order among queues, by the model of the
-engine (`models.py`); `plan.py` makes of it what whoever applies needs: successive states, and in each what waits for
-what. `plan.py` is the place to begin.
+Pure: takes former and wanted objects, returns a plan. `waves.py` orders the queues by the model of the engine
+(`models.py`); `plan.py` converts the order to successive states, each with its dependencies. Start with `plan.py`.
 """

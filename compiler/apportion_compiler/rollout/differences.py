@@ -1,4 +1,4 @@
-"""What changes between two sets of objects, object by object and field by field."""
+"""Differences between two sets of objects, by object and field."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from apportion_compiler.rollout.identity import Identity, identity_of
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """One object that is made, changed or deleted.
+    """An object that is created, changed or deleted.
 
     Attributes:
-        action: What happens to it.
-        identity: Which one it is.
-        before: As it was; None where it is made.
-        after: As it shall be; None where it is deleted.
+        action: The action.
+        identity: The identity of the object.
+        before: The former object; None if it is created.
+        after: The wanted object; None if it is deleted.
     """
 
     action: Literal["make", "change", "delete"]
@@ -28,14 +28,14 @@ class ObjectChange:
 
     @property
     def shown(self) -> Manifest:
-        """The object as it shall be, or as it was where it goes."""
+        """The wanted object, or the former one if it is deleted."""
         found = self.after if self.after is not None else self.before
         assert found is not None
         return found
 
     @property
     def fields(self) -> tuple[FieldChange, ...]:
-        """The fields that change; none where the whole object comes or goes."""
+        """The fields that change; none if the object is created or deleted."""
         if self.before is None or self.after is None:
             return ()
         return tuple(field_changes(self.before, self.after))
@@ -43,7 +43,7 @@ class ObjectChange:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field, by its path; `None` stands for a field that is not there."""
+    """A field, by its path; `None` means that it is missing."""
 
     path: str
     before: object
@@ -51,7 +51,7 @@ class FieldChange:
 
 
 def differences(former: Sequence[Manifest], wanted: Sequence[Manifest]) -> tuple[ObjectChange, ...]:
-    """Return what changes: makes and changes in the order of `wanted`, then deletions in the reverse of `former`."""
+    """Return the changes: creations and updates in the order of `wanted`, then deletions in reverse of `former`."""
     before = {identity_of(m): m for m in former}
     after = {identity_of(m): m for m in wanted}
     written = [
@@ -64,7 +64,7 @@ def differences(former: Sequence[Manifest], wanted: Sequence[Manifest]) -> tuple
 
 
 def field_changes(before: object, after: object, path: str = "") -> Iterator[FieldChange]:
-    """Yield the innermost fields that differ; lists of different lengths, and single values, are taken whole."""
+    """Yield the innermost fields that differ; scalars, and lists of different lengths, are compared as a whole."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in dict.fromkeys((*before, *after)):
             yield from field_changes(before.get(key), after.get(key), below(path, str(key)))
@@ -77,6 +77,6 @@ def field_changes(before: object, after: object, path: str = "") -> Iterator[Fie
 
 def below(path: str, key: str) -> str:
     """Return the path of a key below another."""
-    # A key with a dot of its own, as labels and annotations have, is bracketed: the path stays one that can be read.
+    # Keys that contain dots, such as labels and annotations, are bracketed, so that the path is unambiguous.
     step = f"[{key}]" if "." in key or "/" in key else f".{key}"
     return f"{path}{step}" if path else key

@@ -1,9 +1,8 @@
-"""What a cluster holds beside what was written to it: an export compared with compiled objects.
+"""Drift: an export of a cluster compared with compiled objects.
 
-A field that was written and is not there, or is different, has drifted; so has one that somebody else added by hand, as
-far as the export carries `metadata.managedFields` (`kubectl get … --show-managed-fields`). What the API server fills in
-by itself, and what a controller writes into `status`, has not. An object that nobody wrote has where it takes a part in
-what was written (`unmanaged.py`).
+A field has drifted if it was applied and is missing or different, or if a user added it, as far as the export has
+`metadata.managedFields` (`kubectl get … --show-managed-fields`). Values that the API server defaults, and `status`,
+have not drifted. An unmanaged object is reported if it affects applied ones (`unmanaged.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from apportion_compiler.rollout.identity import Identity, identity_of
 from apportion_compiler.rollout.unmanaged import unmanaged
 
 _PERSONS = ("kubectl", "before-first-apply", "Mozilla", "k9s", "Lens", "headlamp")
-"""How the names of those begin through whom a person writes. Controllers have names of their own."""
+"""Prefixes of the field managers that users write with. Controllers have other names."""
 _NEVER_COMPARED = ("status",)
 
 
@@ -30,11 +29,11 @@ class DriftedObject:
     """An object that differs from what was applied.
 
     Attributes:
-        state: `missing` from the cluster, `changed` there, `left` though it is no longer written, or `unmanaged`: never
-            written, and taking a part in what was.
-        identity: Which one.
-        fields: Each with what was written and what is there; None stands for a field that is not. Of what is unmanaged
-            the one by which it takes a part.
+        state: `missing` from the cluster, `changed` there, `left` although it is no longer compiled, or `unmanaged`:
+            never applied, but affecting applied objects.
+        identity: The identity of the object.
+        fields: Fields with the applied and the actual value; None means missing. For an unmanaged object, the field by
+            which it affects others.
     """
 
     state: Literal["missing", "changed", "left", "unmanaged"]
@@ -43,7 +42,7 @@ class DriftedObject:
 
 
 def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[DriftedObject, ...]:
-    """Return what has drifted, in the order of `wanted`, then what is left over and what is unmanaged."""
+    """Return the drift, in the order of `wanted`, then leftover and unmanaged objects."""
     there = {identity_of(one): one for one in export}
     found: list[DriftedObject] = []
     for manifest in wanted:
@@ -67,7 +66,7 @@ def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drift
 
 
 def _in_written_version(written: Manifest, stored: Manifest) -> Manifest:
-    """Return a stored object in the version that was written: an export may be of an older one that is still served."""
+    """Return a stored object in the applied version: an export may have an older version that is still served."""
     spec = None if written.get("apiVersion") == stored.get("apiVersion") else current_spec(stored)
     return stored if spec is None else {**stored, "apiVersion": written["apiVersion"], "spec": spec}
 
@@ -77,7 +76,7 @@ def _is_managed(stored: Manifest) -> bool:
 
 
 def _unmarked(written: Manifest) -> Manifest:
-    """Return an object without the labels and annotations that it gets when it is first applied: what somebody else made has none."""
+    """Return an object without labels and annotations of its first apply, which an unmanaged object lacks."""
     metadata = dict(mapping(written, "metadata"))
     for kind in ("labels", "annotations"):
         entries = mapping(metadata, kind)
@@ -92,7 +91,7 @@ def _lost(written: Manifest, stored: Manifest) -> Iterator[tuple[str, object, ob
 
 
 def _less(written: object, stored: object, path: str) -> Iterator[tuple[str, object, object]]:
-    """Yield where what is stored says less than, or something else than, what was written."""
+    """Yield fields whose stored value is missing or different from the applied one."""
     if isinstance(written, Mapping) and isinstance(stored, Mapping):
         for key, value in written.items():
             yield from _less(value, stored.get(key), below(path, key))
@@ -104,20 +103,20 @@ def _less(written: object, stored: object, path: str) -> Iterator[tuple[str, obj
     elif written != stored and (written or stored is not None):
         if path.startswith("spec.") and same_value(written, stored):
             return
-        # An empty value that was written is stored as none at all.
+        # The API server does not store empty values.
         for change in field_changes(written, stored, path):
             yield change.path, change.before, change.after
 
 
 def _in_order_of(written: Sequence[object], stored: Sequence[object]) -> Sequence[object]:
-    """Return the stored items in the order of those written: the queues below one have no order."""
+    """Return the stored items in the order of the applied ones: the order of a queue's children is insignificant."""
     named = {text(item, "name"): item for item in stored}
     names = [text(item, "name") for item in written]
     return [named[name] for name in names] if set(names) == named.keys() else stored
 
 
 def _added(written: Manifest, stored: Manifest) -> Iterator[tuple[str, object, object]]:
-    """Yield the fields that a person owns there and that were never written."""
+    """Yield the fields that a user owns and that were never applied."""
     for entry in items(stored, "metadata", "managedFields"):
         manager = text(entry, "manager") or ""
         if manager.startswith(_PERSONS) and text(entry, "subresource") is None:
@@ -132,7 +131,7 @@ def _owned(
     for name, inner in fields.items():
         key = name.removeprefix("f:")
         if key == name or key not in stored or (not path and key in _NEVER_COMPARED):
-            # Members of lists are compared as a whole with what was written.
+            # Members of lists are compared as a whole with the applied ones.
             continue
         step = below(path, key)
         if key == LAST_APPLIED_ANNOTATION or (key == MANAGED_BY_LABEL and not _is_managed(whole)):

@@ -1,4 +1,4 @@
-"""Changes that an engine or Kubernetes takes and that hurt all the same: they are said before they are made."""
+"""Destructive changes that an engine or Kubernetes accepts: they are reported before they are applied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apportion_compiler.rollout.identity import Identity
 CLASS_VALUE = "priority-class-value"
 QUEUE_WITH_CHILDREN = "queue-with-children"
 HAZARDS = (CLASS_VALUE, QUEUE_WITH_CHILDREN)
-"""Their names, by which a stack allows them."""
+"""Names of hazards, by which a stack allows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Hazard:
 
 
 def hazards(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
-    """Yield what is hurtful among the changes of one target."""
+    """Yield the destructive changes of one target."""
     yield from _class_values(changes)
     yield from _queues_with_children(changes)
 
 
 def is_queue(manifest: Manifest) -> bool:
-    """Tell whether an object is what an engine calls a queue, a cohort or a quota with a parent."""
+    """Return whether an object is a queue, a cohort or a quota with a parent."""
     return bool(_parents(manifest))
 
 

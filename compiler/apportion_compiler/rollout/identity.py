@@ -1,4 +1,4 @@
-"""What makes an object itself, whichever version of its group it is written in."""
+"""The identity of an object, independent of its API version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apportion_compiler.plain_objects import Manifest, group_of, name_of, text
 
 
 class Identity(NamedTuple):
-    """Group, kind, namespace (empty where there is none) and name."""
+    """Group, kind, namespace (empty if none) and name."""
 
     group: str
     kind: str

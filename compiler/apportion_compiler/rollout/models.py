@@ -1,7 +1,7 @@
-"""The models of the engines whose queues need an order among themselves.
+"""Update models of the engines whose queues must be updated in order.
 
-Kueue's webhooks evaluate each object alone, YuniKorn and ACK read one object that holds the whole tree, and Kubernetes'
-own quotas know no parents: there the order in which a backend writes is enough, and deletion in reverse.
+Kueue's webhooks evaluate each object alone, YuniKorn and ACK read one object with the whole tree, and Kubernetes' own
+quotas have no parents: for these, the apply order of the backend is enough, with deletion in reverse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What in a wave must wait for what: as little as keeps every order that is left a valid one.
+"""Dependencies between the writes of a wave: the fewest with which every remaining order is valid.
 
-A wave is in an order that the engine takes. Most of its writes know nothing of each other, and whoever applies them
-may do so at once. A write waits for an earlier one where one of the two queues is above the other, before, then or
-after; where the earlier makes room among siblings and the later needs some; or where it takes what the earlier had.
+A wave is in an order that the engine accepts. Most of its writes are independent, and can be applied concurrently. A
+write waits for an earlier one if one of the two queues is an ancestor of the other before, during or after the wave; if
+the earlier one frees an amount among siblings that the later one needs; or if it claims what the earlier one had.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from apportion_compiler.rollout.waves import Wave
 
 
 def waits_of(before: State, wave: Wave) -> tuple[frozenset[str], ...]:
-    """Return for each write of a wave the names of the queues whose writes it waits for.
+    """Return, for each write of a wave, the names of the queues whose writes it waits for.
 
     Args:
-        before: The queues before the wave; it is left as it is.
+        before: The queues before the wave, which is not modified.
         wave: The wave.
     """
     after = before.copy()
@@ -50,7 +50,7 @@ def _above(queue: QueueEntry | None, states: Iterable[State]) -> set[str]:
 
 
 class _OrderedWrite:
-    """A write with what it changes."""
+    """A write with its changes."""
 
     __slots__ = ("_above", "_freed", "_from", "_needed", "_to", "name")
 
@@ -63,7 +63,7 @@ class _OrderedWrite:
         self._needed = queue.claims - was.claims if was is not None else queue.claims
 
     def waits_for(self, earlier: _OrderedWrite) -> bool:
-        """Tell whether an earlier write of the wave must be done before this one."""
+        """Return whether an earlier write of the wave must precede this one."""
         if earlier.name in self._above or self.name in earlier._above:
             return True
         if earlier._from is not None and earlier._from == self._to:

@@ -1,9 +1,9 @@
-"""From what was applied to what shall be: successive updates, each of them valid whatever is done at once in it.
+"""A plan from the applied to the wanted objects: successive updates, each valid with concurrent writes.
 
-An update is what one run of a tool with a dependency graph does: everything that it holds is written, each object
-once, a write after those that it waits for; then what it holds no longer is deleted, what waits first. Where a wave
-of the engine's queues is not enough, there are several updates, and all else goes with them: what backends write
-before the queues with the first, the rest and every other deletion with the last.
+An update is one run of a tool with a dependency graph: all of its objects are written, each once and after its
+dependencies; then objects that are no longer part of it are deleted, dependents first. If one wave of the engine's
+queues is not enough, there are several updates: objects that backends write before the queues are part of the first,
+all others and every other deletion of the last.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from apportion_compiler.rollout.waves import Wave, states, waves
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a target holds after one update.
+    """The objects of a target after one update.
 
     Attributes:
         objects: All its objects, in apply order.
-        waits: For an object, those that must be written before it.
-        is_settled: Whether every object waits for what it names, so that a later deletion goes the right way round. It
-            is not where a queue had to wait for one below it.
+        waits: For each object, its dependencies.
+        is_settled: Whether every object depends on the objects that it references, so that a later deletion has the
+            right order. False if a queue had to wait for a descendant.
     """
 
     objects: tuple[Manifest, ...]
@@ -41,12 +41,12 @@ class Update:
 def plan_target(
     backend: str, former: Sequence[Manifest], wanted: Sequence[Manifest], *, was_settled: bool = True
 ) -> tuple[Update, ...]:
-    """Return the updates that bring one target from its former objects to the wanted ones, at least one.
+    """Return the updates of one target from its former objects to the wanted ones, at least one.
 
     Args:
-        backend: Which one wrote the objects.
-        former: What was applied, in apply order; empty where nothing was.
-        wanted: What shall be there, in apply order.
+        backend: The backend of the objects.
+        former: The applied objects in apply order; empty at first.
+        wanted: The wanted objects in apply order.
         was_settled: Whether the update that applied `former` was settled.
     """
     model = MODELS.get(backend)
@@ -57,7 +57,7 @@ def plan_target(
     made = waves(has, shall, model)
     updates = _updates(former, wanted, made, model)
     if not was_settled and made and _deletes_related(made[0]):
-        # What was applied still says that a parent waits for its child, and would be deleted before it.
+        # The applied state still has a parent that depends on its child, and so would be deleted first.
         updates = (_settled(former), *updates)
     return updates
 
@@ -79,7 +79,8 @@ def _updates(
             state.apply(queue)
         for queue in wave.deletes:
             state.delete(queue.name)
-        # The last update holds what is wanted as the backend wrote it, and so the same when it is planned again.
+        # The last update has the wanted objects as the backend emits them, so that planning again gives the same
+        # result.
         held = [state.queues[name].manifest for name in state.parents_first()]
         objects = wanted if wave is made[-1] else [*early, *held, *late_before]
         updates.append(_ordered(objects, wave, waits))
@@ -98,7 +99,7 @@ def _named(objects: Sequence[Manifest]) -> dict[Identity, frozenset[Identity]]:
 
 
 def _ordered(objects: Sequence[Manifest], wave: Wave, waits: Sequence[frozenset[str]]) -> Update:
-    """Return an update in which the writes of a wave wait for each other, and all else for what it names."""
+    """Return an update in which writes of a wave have its dependencies, and other writes those of their references."""
     named = _named(objects)
     by_name = {queue.name: identity_of(queue.manifest) for queue in wave.applies}
     among: dict[Identity, frozenset[Identity]] = {
@@ -109,7 +110,7 @@ def _ordered(objects: Sequence[Manifest], wave: Wave, waits: Sequence[frozenset[
     both = {key: named.get(key, frozenset()) | among.get(key, frozenset()) for key in {**named, **among}}
     if _is_acyclic(both):
         return Update(tuple(objects), both)
-    # Among queues of the wave its own order holds; one that stays as it is is there, and nobody needs to wait for it.
+    # Among queues of the wave, its own order applies; an unchanged queue already exists, and needs no dependency.
     places = {by_name[queue.name]: place for place, queue in enumerate(wave.applies)}
     loose = {
         key: frozenset(other for other in found if other in places and places[other] < places[key])
@@ -117,7 +118,7 @@ def _ordered(objects: Sequence[Manifest], wave: Wave, waits: Sequence[frozenset[
         else frozenset(other for other in found if other not in places)
         for key, found in named.items()
     }
-    # What is no queue at all is never waited for by one in a circle.
+    # Dependencies on objects that are not queues never form a cycle.
     queues = {identity_of(m) for m in objects if identity_of(m).kind == wave.applies[0].manifest.get("kind")}
     for key, found in named.items():
         others = found - queues if key in queues else found
@@ -138,7 +139,7 @@ def _deletes_related(wave: Wave) -> bool:
 
 
 def changes(former: Sequence[Manifest], wanted: Sequence[Manifest]) -> tuple[int, int, int]:
-    """Return how many objects are made, changed and deleted."""
+    """Return the number of objects that are created, changed and deleted."""
     before = {identity_of(m): m for m in former}
     after = {identity_of(m): m for m in wanted}
     changed = sum(1 for key, m in after.items() if key in before and before[key] != m)

@@ -1,4 +1,4 @@
-"""The queues of a cluster at one moment, as an engine's webhook sees them."""
+"""The queues of a cluster at one point of an update, as an engine's webhook sees them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Counts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """A queue's object, and what of it an engine evaluates beside other queues.
+    """A queue's object, and the properties that an engine evaluates in relation to other queues.
 
     Attributes:
         manifest: The object.
         name: Its name.
-        parent: The name of the queue above it, or the engine's root.
-        amounts: What it holds in sums: of each list, the children's must fit into the parent's.
-        limits: What bounds it and the queues below it.
-        claims: What one queue alone can have, such as a namespace.
-        keys: Resources that must agree with the parent's.
-        is_parent: Whether it says of itself that others may hang below it.
+        parent: The name of its parent, or of the engine's root.
+        amounts: Additive amounts: in each list, the sum of the children must not exceed the parent's.
+        limits: Limits of it and its descendants.
+        claims: Exclusive claims of a queue, such as a namespace.
+        keys: Resources that must equal the parent's.
+        is_parent: Whether it is declared as a parent.
     """
 
     manifest: Manifest
@@ -35,14 +35,14 @@ class QueueEntry:
     is_parent: bool = True
 
     def is_equivalent(self, other: QueueEntry) -> bool:
-        """Tell whether a webhook would find nothing to evaluate anew."""
+        """Return whether a webhook would have nothing to evaluate again."""
         return all(
             getattr(self, name) == getattr(other, name)
             for name in ("parent", "amounts", "limits", "claims", "keys", "is_parent")
         )
 
     def gives(self, after: QueueEntry) -> bool:
-        """Tell whether something becomes free where it hangs, once it is as `after`."""
+        """Return whether an amount is freed below its parent once it is as `after`."""
         return self.parent != after.parent or any(
             name not in shall or shall[name] < amount
             for has, shall in zip(self.amounts, after.amounts, strict=True)
@@ -51,9 +51,9 @@ class QueueEntry:
 
 
 class State:
-    """The queues at one moment, with each queue's children.
+    """The queues at one point, with each queue's children.
 
-    `ours` are the names of all queues of the change; a parent that is none of them is somebody else's, and there.
+    `ours` are the names of all queues of the change; any other parent is managed elsewhere, and exists.
     """
 
     def __init__(self, queues: Iterable[QueueEntry], root: str, ours: frozenset[str] = frozenset()) -> None:
@@ -65,7 +65,7 @@ class State:
             self.children.setdefault(queue.parent, {})[queue.name] = None
 
     def copy(self) -> State:
-        """Return a state that changes by itself."""
+        """Return an independent copy."""
         return State(self.queues.values(), self.root, self.ours)
 
     def apply(self, queue: QueueEntry) -> None:
@@ -86,7 +86,7 @@ class State:
         return [self.queues[child] for child in self.children.get(name, ())]
 
     def above(self, queue: QueueEntry) -> Iterator[QueueEntry]:
-        """Yield the queues above one that is here or shall be, the nearest first; a cycle ends where it closes."""
+        """Yield the current or wanted ancestors of a queue, the nearest first, ending at the start of a cycle."""
         parent, seen = queue.parent, {queue.name}
         while parent in self.queues and parent not in seen:
             seen.add(parent)
@@ -94,15 +94,15 @@ class State:
             parent = self.queues[parent].parent
 
     def differs(self, name: str, goal: State) -> bool:
-        """Tell whether a queue is not as it shall be."""
+        """Return whether a queue differs from the wanted one."""
         return name not in self.queues or self.queues[name].manifest != goal.queues[name].manifest
 
     def is_below_itself(self, queue: QueueEntry) -> bool:
-        """Tell whether a queue's parents lead back to it."""
+        """Return whether a queue is its own ancestor."""
         return queue.parent == queue.name or any(above.parent == queue.name for above in self.above(queue))
 
     def parents_first(self) -> list[str]:
-        """Return all names, parents first; a queue whose parent is not here counts as a top-level one."""
+        """Return all names, parents first; a queue with an unknown parent is treated as top-level."""
         tops = [queue.name for queue in self.queues.values() if queue.parent not in self.queues]
         ordered: list[str] = []
         while tops:
@@ -113,19 +113,19 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What one engine's webhook asks of the order.
+    """The constraints of one engine's webhook on the order.
 
     Attributes:
-        root: The name that stands above top-level queues.
-        engines_own: Queues that the engine makes, which are never deleted.
-        is_ordered: Whether an object is one of its queues.
-        read: An object as a queue.
-        takes: Whether the webhook would take a queue into a cluster as it is.
-        at_root: A queue below the root for a moment, given what it is and what it shall be.
-        lowered: A queue with the smaller of what it is and what it shall be, given the goal.
-        leaves: Whether a queue, given what it is and what it shall be, must leave its place before it can have another.
-        refuses: Whether the engine refuses what it does not take. One that does not is still written in the order that
-            breaks the fewest promises, but in one go.
+        root: The name of the parent of top-level queues.
+        engines_own: Queues that the engine creates, which are never deleted.
+        is_ordered: Returns whether an object is one of its queues.
+        read: Parses an object as a queue.
+        takes: Returns whether the webhook would accept a queue in a state.
+        at_root: Returns a queue temporarily below the root, given the current and the wanted one.
+        lowered: Returns a queue with the smaller of its current and wanted amounts, given the goal.
+        leaves: Returns whether a queue must be detached before it can move, given the current and the wanted one.
+        refuses: Whether the engine rejects invalid states. Otherwise, queues are written in the order that violates the
+            fewest guarantees, in one update.
     """
 
     root: str

@@ -1,7 +1,7 @@
-"""Work that an export of a cluster shows in queues, so that a queue is not deleted under it.
+"""Workloads of queues in an export of a cluster, to prevent the deletion of queues in use.
 
-An export is what `kubectl get pods,… -A -o json` prints. Work is in a queue if it names it by any engine's label,
-annotation or field, or runs in a namespace that goes with the queue.
+An export is the output of `kubectl get pods,… -A -o json`. A workload belongs to a queue if it names it by any engine's
+label, annotation or field, or runs in a namespace that is deleted with the queue.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from apportion_compiler.rollout.differences import ObjectChange
 
 _FIELDS = (("spec", "queue"), ("spec", "queueName"))
 _NAMESPACED = frozenset({"LocalQueue", "QueueUnit"})
-"""Queues whose names mean something in their namespace alone."""
+"""Namespaced queue kinds."""
 _OVER = ("Succeeded", "Failed")
 _COUNTS = (
     ("status", "reservingWorkloads"),
@@ -22,11 +22,11 @@ _COUNTS = (
     ("status", "running"),
     ("status", "inqueue"),
 )
-"""What queues themselves say of their work."""
+"""Fields of queues that count their workloads."""
 
 
 def in_use(changes: Iterable[ObjectChange], export: Sequence[Manifest]) -> Iterator[str]:
-    """Yield a clause for each deletion under which an export shows work that is not over."""
+    """Yield a clause for each deletion of a queue with unfinished workloads in the export."""
     deleted = [change.identity for change in changes if change.action == "delete"]
     work = [one for one in export if _is_work(one)]
     for identity in deleted:

@@ -1,8 +1,8 @@
-"""What an object waits for because it names it: its namespace, the queue above it, the flavor it counts.
+"""Dependencies by reference: an object's namespace, its parent queue, its flavors.
 
-An object that is named stands before the one that names it, because backends write in apply order. So the objects
-that come earlier and whose name occurs in an object as a whole value are what it waits for. One too many, because a
-word happens to be the name of something, costs a moment and breaks nothing: the order is the backend's own.
+Backends emit a referenced object before those that reference it. So an object depends on the earlier objects whose name
+occurs in it as a complete value. A false dependency, on a value that happens to be a name, costs only time, because the
+order is that of the backend.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _NOT_REFERENCES = frozenset({"annotations", "data"})
 
 
 def references(objects: Sequence[Manifest]) -> tuple[frozenset[int], ...]:
-    """Return for each object, by its place, the places of those that it waits for; all of them are before it."""
-    # An object can be named in its namespace, or everywhere if it has none.
+    """Return, for each object by index, the indices of its dependencies, all of which are smaller."""
+    # An object can be referenced in its namespace, or anywhere if it has none.
     earlier: dict[tuple[str | None, str], list[int]] = {}
     names: set[str] = set()
     waits: list[frozenset[int]] = []
@@ -36,7 +36,7 @@ def _words(manifest: Manifest) -> Iterator[str]:
         namespace = metadata.get("namespace")
         if isinstance(namespace, str):
             yield namespace
-        # The parent of a quota of Koordinator is a label.
+        # The parent of a Koordinator quota is a label.
         yield from _values({k: v for k, v in (metadata.get("labels") or {}).items() if str(k).endswith("/parent")})
     yield from _values({key: value for key, value in manifest.items() if key not in ("metadata", "apiVersion", "kind")})
 

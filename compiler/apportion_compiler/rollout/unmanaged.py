@@ -1,8 +1,8 @@
-"""Queues and quotas of a cluster that nobody declared and that take a part in what was written.
+"""Unmanaged queues and quotas of a cluster that affect applied ones.
 
-A queue below a written one shares its quota, a LocalQueue leads work into a written ClusterQueue, and a ResourceQuota
-bounds a written namespace. What an engine makes for itself is none of these. Nodes of ACK's tree and of YuniKorn's
-configuration are fields of one object, which the comparison of fields finds.
+A child of an applied queue shares its quota, a LocalQueue feeds an applied ClusterQueue, and a ResourceQuota limits an
+applied namespace. Objects that an engine creates are excluded. Nodes of ACK's tree and of YuniKorn's configuration are
+fields of one object, which the comparison of fields covers.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from apportion_compiler.plain_objects import Manifest, group_of, items, labels_o
 from apportion_compiler.rollout.identity import Identity, identity_of
 
 _WHERE_WRITTEN = frozenset((("", "ResourceQuota"), ("", "LimitRange")))
-"""Kinds that teams use for themselves as well, so that they count where the policy bounds namespaces by them."""
+"""Kinds that teams also use, reported only if the policy uses them to limit namespaces."""
 
 
 def unmanaged(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> Iterator[tuple[Identity, str, str]]:
-    """Yield objects that nobody wrote and that take a part in written ones, with the field and what it names.
+    """Yield unmanaged objects that affect applied ones, with the field and the object that it references.
 
-    What hangs below such an object takes a part as well.
+    Descendants of such an object are included.
     """
     written = {identity_of(manifest) for manifest in wanted}
     kinds = {(identity.group, identity.kind) for identity in written}
     ours = {(identity.group, identity.kind, identity.name) for identity in written}
-    # A cohort is there as soon as a queue names it, with or without an object.
+    # A cohort exists if a queue references it, with or without an object.
     ours |= {
         (*reference.of, name)
         for manifest in wanted
@@ -70,7 +70,7 @@ def _references(kind: tuple[str, str]) -> Iterator[Reference]:
 
 
 def _is_made(manifest: Manifest) -> bool:
-    """Tell whether an engine or another controller keeps the object."""
+    """Return whether an engine or another controller manages the object."""
     owners = items(manifest, "metadata", "ownerReferences")
     return any(name_of(manifest) in traits.own_objects for traits in TRAITS.values()) or any(
         mapping(owner).get("controller") is True for owner in owners

@@ -1,17 +1,19 @@
-"""From one tree of queues to another in as few waves as it takes.
+"""Waves of updates from one tree of queues to another, as few as possible.
 
-A webhook evaluates one object at a time, against what the cluster has at that moment. A wave writes each queue at most
-once, then deletes. First everything is written as it shall be that is taken as it stands: parents grow before their
-children, children shrink before their parents, queues move where there is room; then what goes is deleted, children
-first. Mostly that is all. Where it comes to an end, three things make room, and none takes from a queue what it has
-before and after:
+A webhook evaluates one object at a time, against the current state of the cluster. A wave writes each queue at most
+once, then deletes. First, all queues are written whose final state is accepted: parents grow before their children,
+children shrink before their parents, queues move where there is room; then removed queues are deleted, children first.
+This is usually enough. Otherwise, three steps free capacity without taking from a queue what it has both before and
+after:
 
-1. A queue that moves hangs below the root for a moment, where nobody sums up.
-2. What goes is deleted, children first.
-3. Every queue that is left gets, of each resource, the smaller of what it has and what it shall have, children first.
+1. A moving queue is temporarily placed below the root, where amounts are not summed.
 
-Then everything is written as it shall be, parents first. Of trees that are valid before and after, every state on the
-way is valid: amounts below the smaller of two sums add up to no more than the smaller of the two bounds.
+2. Removed queues are deleted, children first.
+
+3. Every remaining queue gets, for each resource, the smaller of its current and final amount, children first.
+
+Then all queues are written in their final state, parents first. If both trees are valid, so is every intermediate
+state: amounts below the smaller of two sums add up to at most the smaller of the two limits.
 """
 
 from __future__ import annotations
@@ -32,15 +34,15 @@ class Wave:
 
 
 def waves(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model) -> tuple[Wave, ...]:
-    """Return the waves from the queues that a cluster has to those that it shall have; none where nothing changes.
+    """Return the waves from a cluster's queues to the wanted ones; none if nothing changes.
 
     Args:
-        former: Its queues, as emitted or as the cluster holds them. Those that nobody manages here are to be left out,
-            or they are deleted; the engine's own never are.
-        wanted: The queues that shall be there, all of them.
-        model: The engine's.
+        former: Its queues, as emitted or as stored. Unmanaged queues must be excluded, or they are deleted; the
+            engine's own never are.
+        wanted: All wanted queues.
+        model: The model of the engine.
 
-    Both trees are taken to be valid. A queue that does not change is in no wave.
+    Both trees are assumed to be valid. A queue that does not change is in no wave.
     """
     state, goal = states(former, wanted, model)
     if not model.refuses:
@@ -49,7 +51,7 @@ def waves(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model) 
 
 
 def states(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model) -> tuple[State, State]:
-    """Return the state that is and the one that shall be."""
+    """Return the current and the wanted state."""
     shall = [model.read(manifest) for manifest in wanted]
     names = {queue.name for queue in shall}
     has = [model.read(m) for m in former if name_of(m) in names or name_of(m) not in model.engines_own]
@@ -75,13 +77,13 @@ def _in_one_go(state: State, goal: State, model: Model) -> Iterator[Wave]:
 
 
 def _nonempty(applies: Iterable[QueueEntry], deletes: Iterable[QueueEntry] = ()) -> Wave | None:
-    # The deletions are drawn after the writes, and so see what these leave.
+    # Deletions are generated after the writes, and so see their results.
     wave = Wave(tuple(applies), tuple(deletes))
     return wave if wave.applies or wave.deletes else None
 
 
 def _as_far_as_it_goes(state: State, goal: State, model: Model) -> Iterator[QueueEntry]:
-    """Write final values as long as any is taken."""
+    """Write final states as long as any is accepted."""
     moving = True
     while moving:
         moving = False
@@ -99,7 +101,7 @@ def _final(state: State, goal: State) -> Iterator[QueueEntry]:
 
 
 def _deletions(state: State, goal: State) -> Iterator[QueueEntry]:
-    """Delete what goes and has nothing below it, children first."""
+    """Delete removed queues without children, children first."""
     for name in reversed(state.parents_first()):
         if name not in goal.queues and not state.below(name):
             yield state.delete(name)

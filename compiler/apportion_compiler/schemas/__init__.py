@@ -1,11 +1,11 @@
-"""Published JSON Schemas: `policy.v1.json`, written from the model, and one for each report."""
+"""Published JSON Schemas: `policy.v1.json`, generated from the model, and one for each report."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 SCHEMAS = {"policy": "policy.v1.json", "report": "validation-report.v1.json"}
-"""Files by the name that `apportion schema --for` takes."""
+"""Files by their name in `apportion schema --for`."""
 
 
 def schema_text(name: str) -> str:

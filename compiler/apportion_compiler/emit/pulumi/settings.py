@@ -1,4 +1,4 @@
-"""What a stack is told by its configuration, read once."""
+"""A stack's configuration, parsed once."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _ENFORCEMENTS = ("none", "advisory", "mandatory")
 
 
 class SettingsError(ValueError):
-    """A key that is missing or holds what it cannot: one clause without a full stop."""
+    """A missing key or an invalid value: one clause without a full stop."""
 
 
 class Config(Protocol):
-    """What is read of Pulumi's configuration."""
+    """The part of Pulumi's configuration interface that is used."""
 
     def get(self, key: str) -> str | None:
-        """Return a key's text."""
+        """Return the text value of a key."""
 
     def get_object(self, key: str) -> Any:
-        """Return a key's structure."""
+        """Return the structured value of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """How a cluster is reached: a kubeconfig (a path or its content) and a context in it; None is the default."""
+    """Access to a cluster: a kubeconfig (a path or its content) and a context in it; None is the default."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -46,22 +46,23 @@ class StackSettings:
 
     Attributes:
         policy: File or folder of the policy.
-        environment: Which of its environments.
-        targets: Only these targets; all where there is none.
-        as_of: The day that decides which overrides hold; None where the caller's clock does.
-        clusters: How clusters are reached, by name.
-        protect: `guaranteed` protects queues that are promised something, and what holds them.
-        retains: Kinds whose objects stay on the cluster when they leave the policy or the stack is destroyed.
+        environment: Name of the environment.
+        targets: Only these targets; all if empty.
+        as_of: The date that determines the active overrides; None for today.
+        clusters: Access to clusters, by name.
+        protect: `guaranteed` protects queues with a guarantee, and their namespaces.
+        retains: Kinds whose objects stay on the cluster when they are removed from the policy or the stack is
+            destroyed.
         adopt: Names of resources that exist and are imported; `*` means all.
         transformation: `module:function` that Pulumi calls for every resource.
         mode: `apply` to clusters, or `render` to files.
         out: Folder of the rendered trees.
-        node_pools: For each cluster whose pools the stack makes, what the documents ask to be supplied.
-        enforcement: What a violation of the policy pack means: `none` asks no pack, `advisory` says it, `mandatory`
+        node_pools: For each cluster whose pools the stack manages, the values that the documents require.
+        enforcement: Effect of a violation of the policy pack: `none` runs no pack, `advisory` reports it, `mandatory`
             stops the update.
-        guard: Whether hurtful changes (`rollout/hazards.py`) stop an update unless they are allowed.
-        allow: The kinds of hurtful changes that are allowed.
-        schedulers: How the packaged scheduler runs, for each cluster that has it.
+        guard: Whether destructive changes (`rollout/hazards.py`) stop an update unless they are allowed.
+        allow: The kinds of destructive changes that are allowed.
+        schedulers: Settings of the packaged scheduler, for each cluster that runs it.
     """
 
     policy: str
@@ -83,10 +84,10 @@ class StackSettings:
 
 
 def read_settings(config: Config, stack: str) -> StackSettings:
-    """Return a stack's settings; the environment is named as the stack where nothing is said.
+    """Return a stack's settings; the environment defaults to the stack's name.
 
     Raises:
-        SettingsError: If a key holds what it cannot.
+        SettingsError: If a value is invalid.
     """
     policy = config.get("policy")
     if policy is None:
@@ -120,7 +121,7 @@ def _allowed(config: Config) -> tuple[str, ...]:
 
 
 def _names(config: Config, key: str) -> tuple[str, ...]:
-    """Return a list of names, which may be written with commas as one text."""
+    """Return a list of names, which may also be text separated by commas."""
     text = config.get(key)
     if text is None:
         return ()

@@ -1,4 +1,4 @@
-"""From a stack's settings to what its targets shall hold: the policy is evaluated apart, checked and compiled."""
+"""Compilation of a stack's environment: the policy is evaluated in a separate process, checked and compiled."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from apportion_policy.policy import Policy
 
 
 class Refused(Exception):
-    """The stack cannot be brought up as it is told to: what to say to a person."""
+    """The stack cannot be applied as configured; the message is shown to the user."""
 
 
 def compile_stack(settings: StackSettings, as_of: date, *, allow_missing_layers: bool = False) -> Compilation:
@@ -36,8 +36,8 @@ def compile_stack(settings: StackSettings, as_of: date, *, allow_missing_layers:
 
     Args:
         settings: The stack's configuration.
-        as_of: The day that decides which overrides hold.
-        allow_missing_layers: Evaluate the policy even where this system lacks a layer of its confinement.
+        as_of: The date that determines the active overrides.
+        allow_missing_layers: Evaluate the policy even if this system lacks a layer of its confinement.
 
     Raises:
         Refused: If there is no policy, it has errors, or the environment or a target is unknown.
@@ -58,7 +58,7 @@ def compile_read(policy: Policy, settings: StackSettings, as_of: date) -> Compil
 
 
 def rooted(settings: StackSettings, root: Path, environment: Mapping[str, str]) -> StackSettings:
-    """Return settings whose policy is named from a folder, or is the one that `POLICY` names."""
+    """Return settings with the policy's path resolved against a folder, or replaced by that in `POLICY`."""
     return replace(settings, policy=str(root / environment.get(POLICY, settings.policy)))
 
 

@@ -1,4 +1,4 @@
-"""What a stack holds according to its state, which also knows what an interrupted update left behind."""
+"""The objects of a stack according to its state, which also records those of an interrupted update."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OBJECT = "kubernetes:"
 
 
 def applied_in(deployment: Mapping[str, Any]) -> AppliedState:
-    """Return what a stack has applied, from the deployment that Pulumi exports.
+    """Return the objects that a stack has applied, from the deployment that Pulumi exports.
 
-    Where the state holds what the stack's output says, that is it: it knows the order. Where the two differ, an update
-    was interrupted, and the state is right about what is there.
+    If the state contains the same objects as the stack's output, return the output, which has their order. If they
+    differ, an update was interrupted, and the state is authoritative.
     """
     resources: Sequence[Mapping[str, Any]] = deployment.get("resources") or ()
     said = AppliedState()
@@ -41,5 +41,5 @@ def _reconciled(objects: Sequence[Manifest], said: AppliedTarget | None) -> Appl
     by_key = {identity_of(m): m for m in objects}
     if said is not None and {identity_of(m): m for m in said.objects} == by_key:
         return said
-    # Which edges the interrupted update had left is not known: the next deletion settles them first.
+    # The dependencies of the interrupted update are unknown: the next deletion waits until they are settled.
     return AppliedTarget(tuple(objects), is_settled=False)

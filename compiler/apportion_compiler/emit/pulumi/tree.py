@@ -1,4 +1,4 @@
-"""The resources of a target: a component for it, one for each queue below the other, and the objects where they belong."""
+"""The resources of a target: a component for it, nested components for its queues, and the objects in them."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from apportion_compiler.rollout.plan import Update
 
 @dataclass(frozen=True, slots=True)
 class RegistrationOptions:
-    """How the objects of a stack are registered.
+    """Options for registering the objects of a stack.
 
     Attributes:
-        guard: What stops hurtful deletions.
+        guard: The hook that blocks destructive deletions.
         provider: The cluster's provider; None is Pulumi's default one.
-        protects: Whether what holds a promise is protected from deletion.
-        retains: Kinds whose objects are left on the cluster when their resources are deleted.
+        protects: Whether objects that hold a guarantee are protected from deletion.
+        retains: Kinds whose objects stay on the cluster when their resources are deleted.
         adopt: Names of resources to import; `*` means all.
-        former_depth: Below how many queues at most an object was that was applied.
+        former_depth: Maximum number of queues above an applied object.
     """
 
     guard: Guard
@@ -60,7 +60,7 @@ class RegistrationOptions:
 def register_target(
     target: Target, program: Program, update: Update, treatment: RegistrationOptions
 ) -> list[pulumi.Resource]:
-    """Register a target's components and objects, each after what it waits for, and return the objects' resources."""
+    """Register a target's components and objects, each after its dependencies, and return the objects' resources."""
     top = pulumi.ComponentResource(TARGET_TYPE, target_name(target))
     tree = _Tree(target, program, top)
     objects = {identity_of(manifest): manifest for manifest in update.objects}
@@ -69,7 +69,8 @@ def register_target(
     for key in _in_order(objects, update.waits):
         manifest = objects[key]
         parent, depth = tree.place_of(manifest)
-        # What belongs to no queue never was below one. What belongs to one that goes with a later update is below none.
+        # Objects without a queue never had a parent component. Objects of a queue that a later update deletes have none
+        # now.
         before = set(range(treatment.former_depth + 1)) if QUEUE_ID_LABEL in labels_of(manifest) else set[int]()
         name, type_ = resource_name(target, key), resource_type(manifest)
         is_adopted = bool(treatment.adopt & {"*", name}) and is_importable(manifest)
@@ -80,9 +81,9 @@ def register_target(
             protect=holds_guarantee(manifest, promises) if treatment.protects else None,
             retain_on_delete=manifest["kind"] in treatment.retains or None,
             ignore_changes=fields_of_controllers(manifest),
-            # What the API server filled in counts as a change of what is adopted, and must not make it anew.
+            # Values that the API server defaulted count as changes of an adopted object, and must not replace it.
             replace_on_changes=[] if is_adopted else immutable_fields(manifest),
-            # Of two objects with one name there can be only one.
+            # Only one of two objects with the same name can exist.
             delete_before_replace=True,
             aliases=list(former_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, before - {depth})),
             hooks=treatment.guard.binding(manifest),
@@ -101,7 +102,7 @@ def _in_order(objects: Mapping[Identity, Manifest], waits: Mapping[Identity, fro
 
 
 class _Tree:
-    """The components of a target's queues, made when the first object needs them."""
+    """The components of a target's queues, created when the first object needs them."""
 
     def __init__(self, target: Target, program: Program, top: pulumi.ComponentResource) -> None:
         self._target = target
@@ -111,7 +112,7 @@ class _Tree:
         self._components: dict[str, pulumi.ComponentResource] = {}
 
     def place_of(self, manifest: Manifest) -> tuple[pulumi.ComponentResource, int]:
-        """Return the component that an object hangs below, and how many queues that is deep."""
+        """Return the parent component of an object, and the number of queues above it."""
         queue_id = self._by_label.get(labels_of(manifest).get(QUEUE_ID_LABEL, ""))
         if queue_id is None:
             return self._top, 0
@@ -127,6 +128,6 @@ class _Tree:
         return self._components[queue_id]
 
     def close(self) -> None:
-        """Say that nothing more comes below the components."""
+        """Declare that the components are complete."""
         for component in (*reversed(self._components.values()), self._top):
             component.register_outputs({})

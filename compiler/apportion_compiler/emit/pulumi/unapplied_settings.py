@@ -1,7 +1,7 @@
-"""What of a policy a stack does not apply: settings of the cluster itself, node pools, and configuration of engines.
+"""The parts of a policy that a stack does not apply: cluster settings, node pools, and configuration of engines.
 
-A stack makes neither the cluster nor its engines, so that part of the rendered tree is for whoever does. Each is named
-in the log of every update and in the stack's output `notApplied`, by the file of the tree that says it.
+A stack creates neither the cluster nor its engines, so these parts are left to the tools that do. The log of every
+update and the stack's output `notApplied` list them by file of the rendered tree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from apportion_compiler.ir.program import Program
 from apportion_policy.providers import Fixed
 
 CLUSTERS = frozenset({CLUSTER_TYPE})
-"""What pools ask of a cluster is not for a stack that does not make the cluster: to declare it would make another."""
+"""Cluster settings that pools require.
+
+A stack that does not manage the cluster cannot declare them: that would create another cluster.
+"""
 _OF_CLUSTER = {
     "maintenance_policy": "maintenance windows and exclusions",
     "cluster_autoscaling": "node auto-provisioning",
@@ -26,7 +29,7 @@ _OF_CLUSTER = {
 
 @dataclass(frozen=True, slots=True)
 class Unapplied:
-    """A file of a target's tree, what it says, and what applies it."""
+    """A file of a target's tree, its content, and the tool that applies it."""
 
     cluster: str
     file: str
@@ -35,16 +38,16 @@ class Unapplied:
 
     @property
     def text(self) -> str:
-        """All of it as one line."""
+        """Format as one line."""
         return f"{self.cluster}: this stack does not apply {self.what} ({self.file}): {self.cure}"
 
     def document(self) -> dict[str, str]:
-        """Return it as an output of the stack."""
+        """Return the value for the stack's output."""
         return {"cluster": self.cluster, "file": self.file, "what": self.what, "cure": self.cure}
 
 
 def unapplied(compilation: Compilation, pools_of: Collection[str]) -> tuple[Unapplied, ...]:
-    """Return what the stack leaves to others; `pools_of` are the clusters whose node pools it makes."""
+    """Return the parts that the stack does not apply; `pools_of` are the clusters whose node pools it manages."""
     found: list[Unapplied] = []
     for target, program in compilation.programs.items():
         if target.backend == NAME:

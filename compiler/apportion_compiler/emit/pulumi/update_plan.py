@@ -1,4 +1,4 @@
-"""What the next update of a stack holds: all at once where that is valid, else the first of several updates."""
+"""The next update of a stack: the whole change if that is valid, else the first of several updates."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from apportion_compiler.rollout.plan import Update, plan_target
 
 @dataclass(frozen=True, slots=True)
 class NextUpdate:
-    """What each target holds after the next update, how many remain after it, and how deep the tree is."""
+    """The objects of each target after the next update, the number of remaining updates, and the depth of the tree."""
 
     targets: Mapping[Target, Update]
     remaining: int
     depth: int
 
     def changes_from(self, former: AppliedState) -> list[tuple[ObjectChange, ...]]:
-        """Return what the update alone changes in each target, and in those that go as a whole."""
+        """Return the changes of this update in each target, including targets that are deleted completely."""
         kept = {target_name(target) for target in self.targets}
         return [
             *(differences(_before(target, former).objects, update.objects) for target, update in self.targets.items()),
@@ -37,7 +37,7 @@ class NextUpdate:
 
     @property
     def applied(self) -> AppliedState:
-        """What is applied once the update is done."""
+        """The applied objects after the update."""
         return AppliedState(
             {
                 target_name(target): AppliedTarget(update.objects, update.is_settled)
@@ -49,7 +49,7 @@ class NextUpdate:
 
 @dataclass(frozen=True, slots=True)
 class StackPlan:
-    """All updates of a stack: how many, and what they come to for each target."""
+    """All updates of a stack: their number, and the resulting changes of each target."""
 
     n_updates: int
     targets: tuple[TargetPlan, ...]
@@ -57,13 +57,13 @@ class StackPlan:
 
 @dataclass(frozen=True, slots=True)
 class TargetPlan:
-    """What changes in one target.
+    """The changes of one target.
 
     Attributes:
         name: `cluster/target`.
-        changes: Every object that is made, changed or deleted.
-        queues: The queues above each queue and it itself, by the value of an object's label; deleted queues are not
-            among them.
+        changes: Every object that is created, changed or deleted.
+        queues: The path of each queue, including itself, by the value of an object's label; deleted queues are not
+            included.
     """
 
     name: str
@@ -71,25 +71,25 @@ class TargetPlan:
     queues: Mapping[str, tuple[str, ...]]
 
     def path_of(self, change: ObjectChange) -> tuple[str, ...]:
-        """Return the queues that an object hangs below, from the top; empty for what belongs to the whole cluster."""
+        """Return the queues above an object, from the top; empty for cluster-wide objects."""
         labels = labels_of(change.shown)
         label = labels.get(QUEUE_ID_LABEL)
         if label is None:
             return ()
         if label in self.queues:
             return self.queues[label]
-        # Of a queue that is gone, its objects tell no more than the top one above it.
+        # The objects of a deleted queue record only its top-level ancestor.
         top = labels.get(TOP_QUEUE_LABEL, label)
         return (label,) if top == label else (top, label)
 
 
 def next_update(compilation: Compilation, former: AppliedState, pools_of: Collection[str] = ()) -> NextUpdate:
-    """Return the next update from what was applied towards a compilation.
+    """Return the next update from the applied objects towards a compilation.
 
     Args:
-        compilation: What shall be there.
-        former: What was applied.
-        pools_of: Clusters whose node pools the stack makes; of others it never touches any.
+        compilation: The desired objects.
+        former: The applied objects.
+        pools_of: Clusters whose node pools the stack manages; pools of other clusters are unchanged.
     """
     plans = {target: _plan(compilation, target, former) for target in _touched(compilation, pools_of)}
     remaining = max((len(plan) - 1 for plan in plans.values()), default=0)
@@ -103,7 +103,7 @@ def plan_stack(
     pools_of: Collection[str] = (),
     schedulers: Mapping[str, SchedulerDeployment] = MappingProxyType({}),
 ) -> StackPlan:
-    """Return the plan of all updates; the arguments are those of `next_update`, and the packaged scheduler's clusters."""
+    """Return the plan of all updates; arguments as for `next_update`, with the clusters of the packaged scheduler."""
     touched = _touched(compilation, pools_of)
     plans = [
         *(
@@ -117,20 +117,20 @@ def plan_stack(
         *(_scheduler(scheduler_name(cluster), packaged, former) for cluster, packaged in schedulers.items()),
     ]
     plans += _gone(former, {plan.name for plan in plans})
-    # What has no queues of an engine to put in order goes in one update.
+    # Targets without queues of an engine need no order, and are updated at once.
     n_updates = max((len(_plan(compilation, target, former)) for target in touched), default=0)
     return StackPlan(max(n_updates, int(any(plan.changes for plan in plans))), tuple(plans))
 
 
 def _scheduler(name: str, packaged: SchedulerDeployment, former: AppliedState) -> TargetPlan:
     before = former.targets.get(name, AppliedTarget())
-    # As the state gives back what was written.
+    # In the form that the state returns.
     wanted = [plain(owned(manifest)) for manifest in scheduler_objects(packaged)]
     return TargetPlan(name, differences(before.objects, wanted), {})
 
 
 def _gone(former: AppliedState, kept: Collection[str]) -> list[TargetPlan]:
-    """Return the deletion of every target that was applied and is no part of the stack any more."""
+    """Return the deletion of every applied target that is no longer part of the stack."""
     return [
         TargetPlan(name, differences(before.objects, ()), {})
         for name, before in former.targets.items()
@@ -153,7 +153,7 @@ def _plan(compilation: Compilation, target: Target, former: AppliedState) -> tup
 
 
 def several_updates(remaining: int, environment: str) -> str:
-    """Return what to say where one update is not enough."""
+    """Return the message for a change that requires more than one update."""
     return (
         f"this change requires {remaining + 1} consecutive updates, because the engine rejects it as a single update; "
         f"nothing was changed: run `apportion up {environment}`, which applies the updates in order"

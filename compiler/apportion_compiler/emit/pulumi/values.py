@@ -1,4 +1,4 @@
-"""A stack's configuration as plain text, as Pulumi hands it to those that are not its program."""
+"""A stack's configuration as plain text, as Pulumi passes it to programs other than the stack's own."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from apportion_compiler.emit.pulumi.settings import NAMESPACE
 
 
 class Values:
-    """Texts by full key, `apportion:policy`, read as the program itself would read them."""
+    """Texts by full key, such as `apportion:policy`, parsed as by the stack's program."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
 
     def get(self, key: str) -> str | None:
-        """Return a key's text."""
+        """Return the text value of a key."""
         return self._values.get(f"{NAMESPACE}:{key}")
 
     def get_object(self, key: str) -> Any:
-        """Return a key's structure."""
+        """Return the structured value of a key."""
         text = self.get(key)
         return None if text is None else json.loads(text)

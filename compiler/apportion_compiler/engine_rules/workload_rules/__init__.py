@@ -1,1 +1,1 @@
-"""One module for each engine, and one for all of them: what keeps a workload from starting. `workloads.py` runs them."""
+"""Rules on workloads that never start: one module for each engine, and one for all. `workloads.py` runs them."""

@@ -1,9 +1,9 @@
-"""What the admission policies of a compiled cluster refuse of workloads, read from the annotations of its namespaces.
+"""Workloads that the admission policies of a compiled cluster reject, evaluated from its namespaces' annotations.
 
-Where their bindings only warn or audit, the work is let in, and the verdicts say so.
+If the bindings only warn or audit, workloads are admitted, and the verdicts say so.
 
-The annotations say which queues and classes the work of a namespace may name; the policies themselves are expressions that
-only an API server evaluates (`backends/admission/rules.py`), and the texts here are theirs.
+The annotations list the queues and classes that workloads of a namespace may use; the policies themselves are CEL,
+which only an API server evaluates (`backends/admission/rules.py`). Messages are those of the policies.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _admission(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _consequence(context: WorkloadContext) -> str | None:
-    """Return what the admission policies do instead of denying; None where they deny, or are not among the objects."""
+    """Return the effect of admission policies that do not deny; None if they deny, or are not among the objects."""
     bindings = context.named("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding")
     actions = {
         str(action)
@@ -116,7 +116,7 @@ def _classes(context: WorkloadContext, workload: Workload, allowed: list[str]) -
         named |= dict.fromkeys(workload.values_of(key), f"metadata.labels[{key}]")
     for pods in workload.sets:
         cls = text(pods.spec, "priorityClassName")
-        # That a class does not exist at all is a fault of its own.
+        # A class that does not exist is a separate fault.
         if cls is not None and (not known or cls in known or cls in named):
             named[cls] = template_field(pods, "spec", "priorityClassName")
     for cls, field in named.items():
@@ -146,7 +146,7 @@ def _placement(context: WorkloadContext, workload: Workload, *, may_share: bool)
 
 
 def _named_queues(engine: str, workload: Workload) -> Iterator[tuple[str, str]]:
-    """Yield each queue that the workload or its pods name, once, with a field that names it."""
+    """Yield each queue that the workload or its pods name, once, with the field."""
     found: dict[str, str] = {}
     for key in TRAITS[engine].queue_labels:
         for queue in sorted(workload.values_of(key)):

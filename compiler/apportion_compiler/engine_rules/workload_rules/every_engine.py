@@ -1,4 +1,4 @@
-"""What keeps pods from being made or placed under any engine: amounts, classes, names, switches that nobody turns."""
+"""Faults that prevent pods from being created or scheduled on any engine: amounts, classes, names, suspension."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def devices(context: WorkloadContext) -> Iterator[Verdict]:
-    """Devices come whole, and a request of them needs the same limit (pkg/apis/core/validation, Kubernetes 1.36)."""
+    """Report fractional devices, and device requests without an equal limit (pkg/apis/core/validation at 1.36)."""
     for workload in context.workloads:
         for pods in workload.sets:
             for list_ in ("initContainers", "containers"):
@@ -71,7 +71,7 @@ def _count(amount: object) -> object:
 
 
 def _classes(context: WorkloadContext) -> Iterator[Verdict]:
-    """Admission refuses a pod whose class does not exist. Judged where the manifests hold classes at all."""
+    """Report undefined classes, whose pods admission rejects. Skipped if the manifests contain no classes."""
     known = set(context.named(SCHEDULING_GROUP, "PriorityClass"))
     if not known:
         return
@@ -87,7 +87,7 @@ def _classes(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _switches(context: WorkloadContext) -> Iterator[Verdict]:
-    # Kueue and kube-queue can run beside another scheduler, and manifests are also evaluated as for no engine at all.
+    # Kueue and kube-queue can run with a different scheduler, and manifests are also evaluated without an engine.
     if TRAITS[context.engine].resume_labels or context.named(TREE_GROUP, "ElasticQuotaTree"):
         return
     resumed = tuple(label for traits in TRAITS.values() for label in traits.resume_labels)
@@ -101,7 +101,7 @@ def _switches(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _names(context: WorkloadContext) -> Iterator[Verdict]:
-    """KubeRay's own bound, which it reports on the object; no pod is made (ray-operator utils/validation.go)."""
+    """Report names over KubeRay's limit, with which no pod is created (ray-operator utils/validation.go)."""
     for workload in context.workloads:
         name = name_of(workload.manifest)
         if workload.is_of("ray.io") and len(name) > workload.shape.max_name:
@@ -114,7 +114,7 @@ def _names(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _ray_scaling(context: WorkloadContext) -> Iterator[Verdict]:
-    """Only Ray's own autoscaler, inside the cluster, ever changes a group's replicas."""
+    """Report scaling bounds without Ray's autoscaler, which alone changes a group's replicas."""
     for workload in context.workloads:
         for path in (("spec",), ("spec", "rayClusterSpec"), ("spec", "rayClusterConfig")):
             cluster = mapping(workload.manifest, *path)
@@ -132,7 +132,7 @@ def _ray_scaling(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _ray_suspension(context: WorkloadContext) -> Iterator[Verdict]:
-    """KubeRay refuses a suspended RayJob whose cluster would stay (ray-operator utils/validation.go)."""
+    """Report suspended RayJobs that keep their cluster, which KubeRay rejects (ray-operator utils/validation.go)."""
     for workload in context.workloads:
         stays = mapping(workload.manifest, "spec").get("shutdownAfterJobFinishes") is not True
         if workload.is_of("ray.io", "RayJob") and workload.suspended() and stays:
@@ -144,7 +144,7 @@ def _ray_suspension(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def gang_shortfall(workload: Workload, pods: PodSet, needed: str, field: str) -> Iterator[Verdict]:
-    """Yield a verdict where a gang waits for more pods than its workload makes."""
+    """Yield a verdict if a gang requires more pods than its workload creates."""
     if needed.isdigit() and int(needed) > workload.n_pods:
         yield workload.pending(
             template_field(pods, "metadata", field), "Invalid",

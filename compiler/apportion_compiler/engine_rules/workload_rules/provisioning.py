@@ -1,7 +1,8 @@
-"""Requests for queued nodes, and the work that shall run on them, whatever the engine.
+"""Requests for queued nodes and the workloads for them, on any engine.
 
-Source: kubernetes/autoscaler cluster-autoscaler/apis/config/crd and apis/provisioningrequest at 55c37cd5eb; Google's page
-on Dynamic Workload Scheduler for what its class leaves out: several templates, pods without GPUs, anti-affinity.
+Source: kubernetes/autoscaler cluster-autoscaler/apis/config/crd and apis/provisioningrequest at 55c37cd5eb; Google's
+page on Dynamic Workload Scheduler for what its class does not support: several templates, pods without GPUs,
+anti-affinity.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _too_long(index: int, field: str, written: str) -> Verdict:
 
 
 def _configurations(context: WorkloadContext) -> Iterator[Verdict]:
-    """An engine writes a configuration's parameters, and a job's annotations over them, into the requests it makes."""
+    """Check the parameters of a configuration, overridden by a job's annotations, as in the engine's requests."""
     for traits in TRAITS.values():
         for kind, annotation in traits.request_configurations.items():
             yield from _configured_durations(context, kind, annotation)
@@ -143,7 +144,7 @@ def _consumers(context: WorkloadContext) -> Iterator[Verdict]:
             if class_ == QUEUED_PROVISIONING_GKE:
                 is_queued = True
                 yield from _unprovidable(workload.index, template_field(pods, "spec", "affinity"), pods.spec)
-        # Of several kinds of pods some may have no GPU: the request's one template is that of the largest.
+        # Some kinds of pods may have no GPU: the single template of the request is that of the largest.
         if is_queued and not any(_asks_for_gpus(pods.spec) for pods in workload.sets):
             yield _without_gpus(workload.index, template_field(workload.sets[0], "spec"))
 

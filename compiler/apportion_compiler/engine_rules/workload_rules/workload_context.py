@@ -1,4 +1,4 @@
-"""What the rules on workloads look at: the workloads among manifests, and what else is there."""
+"""The input of the rules on workloads: the workloads among manifests, and the other objects."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from apportion_compiler.workload_shapes import Node, PodSet, Shape, shape_of
 
 _Object = TypeVar("_Object", bound=ApiObject)
 _BUILT_IN = frozenset({"", "apps", "batch"})
-"""Groups whose templates the API server checks as it does a pod's."""
+"""API groups whose pod templates the API server validates."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """One workload: which of the manifests it is, and its pods."""
+    """A workload: its manifest's index, and its pods."""
 
     index: int
     manifest: Manifest
@@ -35,7 +35,7 @@ class Workload:
 
     @property
     def namespace(self) -> str:
-        """Its namespace, `default` where none is written."""
+        """Its namespace, `default` if unset."""
         return text_at(self.manifest, "metadata", "namespace") or "default"
 
     @property
@@ -45,25 +45,25 @@ class Workload:
 
     @property
     def is_checked(self) -> bool:
-        """Whether the API server checks its pod templates when it is created."""
+        """Whether the API server validates its pod templates on creation."""
         return self.shape.group in _BUILT_IN
 
     @property
     def n_pods(self) -> int:
-        """How many pods it has at a time."""
+        """The number of its concurrent pods."""
         return sum(pods.count for pods in self.sets)
 
     @cached_property
     def owners(self) -> tuple[Manifest, ...]:
-        """The workload, and what it makes that owns pods."""
+        """The workload and the objects it creates that own pods."""
         return tuple(cast("Manifest", node) for node in self.shape.owners(cast("Node", self.manifest)))
 
     def is_of(self, group: str, *kinds: str) -> bool:
-        """Tell whether it is of one of these kinds; of any kind of the group where none is named."""
+        """Return whether it is of one of these kinds; of any kind of the group if none is given."""
         return self.shape.group == group and (not kinds or self.shape.kind in kinds)
 
     def suspended(self) -> bool | None:
-        """Return its switch; None where its kind has none."""
+        """Return the value of its suspend field; None if its kind has none."""
         if self.shape.suspend is None:
             return None
         *above, last = self.shape.suspend
@@ -76,17 +76,17 @@ class Workload:
         return {read(node)[key] for node in nodes if key in read(node)}
 
     def every_pod_has(self, key: str) -> bool:
-        """Tell whether every pod gets a label: from an owner, or from its own template."""
+        """Return whether every pod has a label, from an owner or from its template."""
         if any(key in labels_of(owner) for owner in self.owners):
             return True
         return bool(self.sets) and all(key in labels_of(cast("Manifest", pods.template)) for pods in self.sets)
 
     def is_for_another(self, engine: str) -> bool:
-        """Tell whether it names a queue or scheduler of another engine, and none of this one."""
+        """Return whether it names a queue or scheduler of another engine, and none of this one."""
         return bool(self.other_engines(engine))
 
     def other_engines(self, engine: str) -> tuple[str, ...]:
-        """Return the engines whose queue or scheduler it names, where it names none of this one."""
+        """Return the engines whose queue or scheduler it names, if it names none of this one."""
         schedulers = {text_at(pods.spec, "schedulerName") for pods in self.sets}
         named = {
             other
@@ -97,7 +97,7 @@ class Workload:
         return () if engine in named else tuple(sorted(named))
 
     def names_scheduler_of(self, engines: Collection[str]) -> bool:
-        """Tell whether a pod names the scheduler of one of these engines."""
+        """Return whether a pod names the scheduler of one of these engines."""
         return any(
             text_at(pods.spec, "schedulerName") in {TRAITS[engine].scheduler for engine in engines} - {""}
             for pods in self.sets
@@ -108,19 +108,19 @@ class Workload:
         return Verdict(effect, self.index, field, kind, message, cure)
 
     def pending(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that it never starts."""
+        """Return a verdict that it never starts."""
         return self.verdict(Effect.PENDING, field, kind, message, cure)
 
     def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that the API server or a webhook refuses it."""
+        """Return a verdict that the API server or a webhook rejects it."""
         return self.verdict(Effect.REJECTED, field, kind, message, cure)
 
     def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that it runs, and not as it says."""
+        """Return a verdict that it runs, but a field is ignored."""
         return self.verdict(Effect.IGNORED, field, kind, message, cure)
 
     def past_the_queue(self, scheduler: str) -> Iterator[Verdict]:
-        """Yield each template whose pods go to Kubernetes' own scheduler, though the engine's is meant."""
+        """Yield each template whose pods go to Kubernetes' scheduler instead of the engine's."""
         for pods in self.sets:
             if text_at(pods.spec, "schedulerName") in {None, "default-scheduler"}:
                 yield self.ignored(
@@ -130,13 +130,13 @@ class Workload:
                 )  # fmt: skip
 
     def unmade(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that its pods are refused: at once where the API server sees them, else when they shall be made."""
+        """Return a verdict that its pods are rejected: at once if the API server validates templates, else later."""
         return self.verdict(Effect.REJECTED if self.is_checked else Effect.PENDING, field, kind, message, cure)
 
 
 @dataclass(frozen=True)
 class WorkloadContext:
-    """All that is applied together and what is there already. `engine` is the cluster's."""
+    """All objects that are applied together or exist already. `engine` is that of the cluster."""
 
     engine: str
     manifests: Sequence[Manifest]
@@ -144,11 +144,11 @@ class WorkloadContext:
     workloads: tuple[Workload, ...]
 
     def read(self, form: type[_Object]) -> list[_Object]:
-        """Return the objects of a kind, those that are there already first."""
+        """Return the objects of a kind, existing ones first."""
         return read_all(form, (*self.existing, *self.manifests))
 
     def named(self, group: str, kind: str) -> Mapping[str, Manifest]:
-        """Return the objects of a kind by name, whatever their namespace."""
+        """Return the objects of a kind by name, regardless of the namespace."""
         return {name_of(m): m for m in of_kind((*self.existing, *self.manifests), group, kind)}
 
     def placed(self, group: str, kind: str) -> Mapping[tuple[str, str], Manifest]:
@@ -161,22 +161,22 @@ Rule = Callable[[WorkloadContext], Iterator[Verdict]]
 
 
 def context_of(engine: str, manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> WorkloadContext:
-    """Return what the rules look at."""
+    """Return the input of the rules."""
     workloads: list[Workload] = []
     for index, manifest in enumerate(manifests):
         shape = shape_of(manifest)
-        # What a controller made for an owner is evaluated with its owner.
+        # An object that a controller created is evaluated with its owner.
         if shape is not None and not mapping(manifest, "metadata").get("ownerReferences"):
             workloads.append(Workload(index, manifest, shape, tuple(shape.pod_sets(cast("Node", manifest)))))
     return WorkloadContext(engine, manifests, existing, tuple(workloads))
 
 
 def template_field(pods: PodSet, *path: str) -> str:
-    """Return where a field of a pod template is in the workload."""
+    """Return the path of a pod template's field in the workload."""
     return ".".join(part for part in (pods.path, *path) if part)
 
 
 def listed(names: Collection[str]) -> str:
-    """Return the first names of many, for a cure."""
+    """Return the first of many names, for a remedy."""
     shown = sorted(names)
     return ", ".join(shown[:6]) + (f" and {len(shown) - 6} more" if len(shown) > 6 else "") or "none"

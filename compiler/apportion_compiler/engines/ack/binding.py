@@ -1,8 +1,8 @@
-"""ACK: the namespace says the quota, and a label says it once more; kube-queue lets suspended work go when it fits.
+"""ACK: the namespace and a label determine the quota; kube-queue resumes suspended workloads when they fit.
 
-kube-queue knows Jobs, RayJobs and the training operator's kinds (Job-Extensions `--enabled-extensions`); what it does
-not know is never let go, so other kinds are not suspended and are held by the scheduler's quota alone. A RayJob gets
-its gang from KubeRay as ACK ships it, other kinds from labels of the pods.
+kube-queue supports Jobs, RayJobs and the training operator's kinds (Job-Extensions `--enabled-extensions`); it never
+resumes others, so those are not suspended and are subject to the scheduler's quota only. A RayJob gets its gang from
+KubeRay as ACK ships it, other kinds from labels of the pods.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _preemptible(binding: Binding) -> dict[str, str]:
-    """Return the label in every case: without it koord-queue holds a job to its queue's `min`."""
+    """Return the preemptibility label.
+
+    It is always set, because without it koord-queue confines a job to its queue's `min`.
+    """
     preemptible = binding.priority_class is None or binding.priority_class.preemptible
     return {names.PREEMPTIBLE_LABEL: str(preemptible).lower()}
 
@@ -52,7 +55,7 @@ def _preemptible(binding: Binding) -> dict[str, str]:
 def _wait(workload: Node) -> None:
     if is_kind(workload, "ray.io", "RayJob"):
         label(workload, {RAY_SCHEDULER_LABEL: names.RAY_GANG_SCHEDULER})
-        # KubeRay refuses a suspended RayJob whose cluster would stay.
+        # KubeRay rejects a suspended RayJob that keeps its cluster.
         section(workload, "spec")["shutdownAfterJobFinishes"] = True
         suspend(workload)
     elif is_kind(workload, "batch"):

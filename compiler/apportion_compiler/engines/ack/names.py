@@ -1,4 +1,4 @@
-"""Names of what is emitted for ACK; `apportion_api.ack.names` has those that ACK reads."""
+"""Names of objects that are emitted for ACK; `apportion_api.ack.names` has those that ACK reads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.resources import GPU
 
 QUEUE_ID_ATTRIBUTE = QUEUE_ID_LABEL
-"""The queue's id, on nodes whose name is not it."""
+"""The queue's id, on nodes whose name differs from it."""
 OWNER_ATTRIBUTE = OWNER_ANNOTATION
-"""The owner of a node's queue, where it is another than the parent's: nodes have no annotations."""
+"""The owner of a node's queue, if it differs from the parent's: nodes have no annotations."""
 STAND_IN_ATTRIBUTE = f"{GROUP}/unlimited"
-"""Resources, comma separated, of which the node is promised everything, so that its `min` stands for that."""
+"""Comma-separated resources with an UNLIMITED guarantee, for which `min` is a substitute."""
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """ACK runs its scheduler under Kubernetes' own name."""
@@ -29,7 +29,7 @@ def node_names(program: Program) -> Mapping[str, str]:
 
 
 def root_queue(program: Program) -> Queue | None:
-    """Return the queue that is the tree's own root: the only one on top, called `root`, with all it may use promised."""
+    """Return the queue that becomes the tree's root: the only top-level queue, if named `root` and fully guaranteed."""
     tops = [queue for queue in program.queues if queue.parent is None]
     if len(tops) != 1 or tops[0].id != ROOT or not tops[0].children:
         return None
@@ -39,5 +39,5 @@ def root_queue(program: Program) -> Queue | None:
 
 
 def workload_queue(program: Program, queue: Queue) -> str | None:
-    """Return the node's name, which a job may give in `QUOTA_LABEL`; its namespace says the same without it."""
+    """Return the node's name, which a job may set in `QUOTA_LABEL`; without it, the namespace determines the node."""
     return node_names(program)[queue.id] if queue.is_leaf else None

@@ -1,4 +1,4 @@
-"""ACK: one ElasticQuotaTree whose nodes are the queues, and kube-queue in front of the scheduler."""
+"""Traits of ACK: an ElasticQuotaTree whose nodes are the queues, and kube-queue, which admits jobs to the scheduler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TRAITS = EngineTraits(
     ),
     limit_over_parent="ack rejects it",
     refuses_limit_over_parent=True,
-    # kube-queue's Filter: non-preemptible jobs against min.
+    # kube-queue's Filter compares non-preemptible jobs with min.
     holds_to_guarantee=True,
     shared_kinds=((names.TREE_GROUP, "ElasticQuotaTree"), (names.QUEUE_GROUP, "Queue")),
     key_prefixes=("kube-queue/", "quota.scheduling.alibabacloud.com/"),

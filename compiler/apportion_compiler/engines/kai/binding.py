@@ -1,8 +1,7 @@
-"""KAI Scheduler: queue, class and preemptibility as labels of the owner and its pods; the pod grouper makes the gangs.
+"""KAI Scheduler: queue, class and preemptibility are labels of owners and pods; the pod grouper creates the gangs.
 
-The grouper reads an owner's labels before a pod's (pkg/podgrouper/podgrouper/plugins/defaultgrouper). Ray clusters,
-Kubeflow jobs and the like start as a gang by themselves, a Job or JobSet by an annotation; bare pods need a PodGroup
-that is written by hand.
+The grouper reads an owner's labels before a pod's (pkg/podgrouper/podgrouper/plugins/defaultgrouper). Ray clusters and
+Kubeflow jobs are gangs by default, a Job or JobSet by an annotation; bare pods require an explicit PodGroup.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     for workload in workloads:
         _submission_mode(workload)
         labels = _labels(binding)
-        # A bare pod is its own owner and its own template.
+        # A bare pod is both its owner and its template.
         for node in (*owners(workload), *templates(workload)):
             label(node, labels)
         give_class(binding, workload)
@@ -99,7 +98,7 @@ def _pod_group(binding: Binding, count: int) -> Node:
 
 
 def _share(template: Node, gpus: int) -> None:
-    # The pod is refused where it asks for a device as well.
+    # The webhook rejects the pod if it also requests a device.
     for container in sequence(found(template, "spec", "containers")):
         resources = mapping(mapping(container).get("resources"))
         for kind in ("requests", "limits"):
@@ -112,7 +111,7 @@ def _elastic_job(workload: Node, least: int, most: int) -> None:
 
 
 def _elastic_pytorch_job(workload: Node, least: int, most: int) -> None:
-    """Torchrun's own rendezvous needs no master: all are workers, as the training operator's elastic jobs are."""
+    """Convert to workers only, as in the training operator's elastic jobs: torchrun's rendezvous needs no master."""
     replicas = section(workload, "spec", "pytorchReplicaSpecs")
     workers = mapping(replicas.get("Worker") or replicas.get("Master"))
     replicas.pop("Master", None)

@@ -1,4 +1,4 @@
-"""KAI Scheduler: queues with a parent each, and a scheduling shard for each part of the nodes."""
+"""Traits of KAI Scheduler: queues with a single parent, and a scheduling shard for each partition of the nodes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from apportion_compiler.engines.traits import EngineTraits, NodeLabel, Reference
 _QUEUE = (names.GROUP, "Queue")
 
 TRAITS = EngineTraits(
-    # The API group scheduling.run.ai/v2 with parent queues is the same from 0.12 on.
+    # The API scheduling.run.ai/v2 with parent queues is unchanged since 0.12.
     versions=VersionRange("KAI", (0, 12), (0, 17), "https://github.com/NVIDIA/KAI-Scheduler/releases"),
-    # capacity_policy/max_allowed_check.go tests every ancestor.
+    # capacity_policy/max_allowed_check.go checks every ancestor.
     limit_over_parent="kai limits it to {}",
-    # plugins/proportion/capacity_policy/quota_check.go, with the quota of every ancestor.
+    # plugins/proportion/capacity_policy/quota_check.go checks the quota of every ancestor.
     holds_to_guarantee=True,
     groups=(names.GROUP, names.CONFIGURATION_GROUP),
     key_prefixes=("kai.scheduler/",),
@@ -31,12 +31,12 @@ TRAITS = EngineTraits(
     open_queues=frozenset({names.SHARED_QUEUE}),
     own_objects=frozenset({names.SHARED_QUEUE}),
     divided_by_model=True,
-    # The value of partitionLabelValue; nodes of the default shard carry no such label.
+    # The value of partitionLabelValue; nodes of the default shard have no such label.
     node_label=NodeLabel(names.NODE_POOL_LABEL, "gpu model", "it assigns the nodes to a scheduling shard"),
     sharing_annotations=names.GPU_SHARING_ANNOTATIONS,
-    # What it makes of Ray's objects it reads from their pods, whose label a rule of its own asks for.
+    # KAI reads the queue of Ray's objects from their pods, whose label a separate rule requires.
     pod_labelled_groups=("ray.io",),
-    # Bare pods that start together need a PodGroup of their own. Which queue one names, the admission policies say.
+    # Bare pods that start together need an explicit PodGroup. The admission policies restrict its queue.
     team_writes=((names.GROUP, ("podgroups",)),),
     cluster_reads=((names.CONFIGURATION_GROUP, ("topologies",)), (names.GROUP, ("queues",))),
     references=(Reference(_QUEUE, "spec.parentQueue", _QUEUE),),

@@ -1,6 +1,7 @@
-"""KAI's queues: nothing is refused, but a queue without its parent is dropped, and a sum over the parent's is not kept.
+"""Updates of KAI's queues: any change is accepted, but a queue without its parent is dropped.
 
-So a change is one go, in the order in which parents are there first and the fewest promises are broken on the way.
+So a change is a single update, ordered so that parents are created first and the fewest guarantees are exceeded in
+between.
 
 Source: pkg/scheduler/cache/cluster_info/queue.go and pkg/admission/webhook/queuehooks at d5bc503a.
 """
@@ -31,7 +32,7 @@ def _counts(queue: Queue, field: Literal["quota", "limit"]) -> Counts:
     for resource in ACCOUNTED:
         amount = queue.counted(resource, field)
         if amount is not None:
-            # Fractions of a device and of a millicore are whole in millionths.
+            # Fractions of a device and of a millicore are integers in millionths.
             found[resource] = _UNLIMITED if amount < 0 else round(amount * 1_000_000)
     return found
 

@@ -1,7 +1,7 @@
-"""Koordinator: quota, preemptibility and gang on the pods alone, because its scheduler looks at no owner.
+"""Koordinator: quota, preemptibility and gang only on the pods, because its scheduler does not read owners.
 
-A gang is named by the pods' annotations (apis/extension/coscheduling.go at a7a1b76b), so no PodGroup is needed; its
-name is the workload's, which is unique in the namespace for a kind.
+Annotations of the pods define a gang (apis/extension/coscheduling.go at a7a1b76b), so no PodGroup is needed; its name
+is that of the workload, which is unique for its kind in the namespace.
 """
 
 from __future__ import annotations

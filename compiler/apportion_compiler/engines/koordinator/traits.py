@@ -1,4 +1,4 @@
-"""Koordinator: ElasticQuotas whose labels name their parents, and a tree of them for each GPU model."""
+"""Traits of Koordinator: ElasticQuotas whose labels name their parents, in a separate tree for each GPU model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Koordinator's webhook on ElasticQuotas: a parent that is there and says so, its resources, a namespace for one alone.
+"""Updates that satisfy Koordinator's webhook on ElasticQuotas: existing parents, equal resources, unique namespaces.
 
-Sums of minima are not asked: every quota of ours carries `allow-force-update`, because the compiler has proved them.
+Sums of minima do not matter: every emitted quota has `allow-force-update`, because the compiler checks the sums.
 
 Source: pkg/webhook/elasticquota/{quota_topology,quota_topology_check}.go at a7a1b76b.
 """
@@ -72,7 +72,7 @@ def _lowered(has: QueueEntry, shall: QueueEntry, goal: State) -> Manifest:
 
 
 def _leaves(has: QueueEntry, shall: QueueEntry) -> bool:
-    # A tree's resources are the same in all of it, so a child with others than its parent can only be apart from it.
+    # A tree has the same resources throughout, so a child with other resources than its parent must be detached first.
     return has.parent != shall.parent or has.keys != shall.keys
 
 

@@ -1,7 +1,7 @@
-"""Kueue: the LocalQueue and the WorkloadPriorityClass as labels of the topmost object, which is made suspended.
+"""Kueue: the LocalQueue and the WorkloadPriorityClass as labels of the topmost object, which is created suspended.
 
-Kueue admits all pods of a workload or none, so that a gang needs no word; several bare pods become one workload by a
-label. Its webhook refuses what it cannot count (pkg/controller/jobs/{rayjob,raycluster}).
+Kueue admits all pods of a workload or none, so that a gang needs no setting; a label combines bare pods into one
+workload. Its webhook rejects what it cannot count (pkg/controller/jobs/{rayjob,raycluster}).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MAX_POD_SETS = 18
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     for workload in workloads:
         _countable(workload)
-        # What a CronJob makes waits in the queue, and the CronJob says for all to read which one that is.
+        # The Jobs of a CronJob wait in the queue; the label on the CronJob is for users to see.
         for queued in owners(workload) if is_kind(workload, "batch") else (workload,):
             _name(binding, queued)
         give_class(binding, workload)
@@ -69,7 +69,7 @@ def _name(binding: Binding, queued: Node) -> None:
 
 
 def _countable(workload: Node) -> None:
-    """Refuse what the webhook would, and set what it demands."""
+    """Reject what the webhook rejects, and set what it requires."""
     if not is_kind(workload, "ray.io"):
         return
     count = len(pod_sets(workload))
@@ -95,7 +95,7 @@ def _starts_together(workload: Workload) -> bool:
 
 
 def _unreachable(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
-    """Yield quotas that a workload cannot reach, and nodes that are not given as it asks for them."""
+    """Yield notes on quotas that a workload cannot use, and nodes that differ from the requested ones."""
     context = context_of("kueue", workloads, BACKEND.emit(binding.program).manifests)
     for verdict in (*unreachable(context), *several_pod_sets(context)):
         yield verdict.message

@@ -1,7 +1,7 @@
-"""Which flavor Kueue may give to work whose node selector no node of that flavor meets.
+"""Flavors that Kueue may assign to workloads whose node selector matches none of the flavor's nodes.
 
-Kueue compares a selector with a flavor in those keys only that the flavor has. Work may so be admitted on the quota of
-machines that it does not select, and kube-scheduler finds it no node.
+Kueue matches a selector only by the label keys of a flavor. A workload may be admitted on the quota of machines that it
+does not select, and kube-scheduler then finds no node.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/flavorassigner/flavorassigner.go, flavorSelector.
 """
@@ -21,7 +21,7 @@ from apportion_compiler.ir.program import NodePool, Program, Queue
 
 
 def misplaced(selection: Selection) -> Iterator[Verdict]:
-    """Yield that pods with GPUs may be admitted to a flavor none of whose nodes they select."""
+    """Yield a clause if pods with GPUs may be admitted to a flavor whose nodes they do not select."""
     program, workload, pods = selection.program, selection.workload, selection.pods
     if not pod_requests(pods.spec).get(GPU_RESOURCE):
         return
@@ -39,9 +39,9 @@ def misplaced(selection: Selection) -> Iterator[Verdict]:
 def _blind_flavor(
     program: Program, queue: Queue, selector: Sequence[tuple[str, str]]
 ) -> tuple[Flavor, str, str] | None:
-    """Return a flavor that work with GPUs may get and none of whose nodes it selects, with the key that the flavor lacks.
+    """Return a flavor that a workload may be assigned although it selects none of its nodes, and the missing label key.
 
-    None where there is none: each flavor that the queue may use has such nodes, or keys by which Kueue passes it over.
+    None if each flavor that the queue may use has matching nodes, or keys by which Kueue skips it.
     """
     for flavor in layout_of(program).gpu_flavors:
         pools = [pool for pool in flavor.pools if pool.id in queue.pools]
@@ -54,7 +54,7 @@ def _blind_flavor(
 
 
 def _way_to(program: Program, labels: Mapping[str, str], selected: Sequence[NodePool]) -> str:
-    """Return how a selector keeps off a flavor with labels, and still chooses its own pools."""
+    """Return a selector that excludes a flavor with labels, and still matches the workload's pools."""
     for key, value in labels.items():
         values = {node_labels(program, pool).get(key) for pool in selected}
         if len(values) == 1 and value not in values and None not in values:

@@ -1,4 +1,4 @@
-"""Names of what is emitted for Kueue; `apportion_api.kueue.names` has those that Kueue itself reads."""
+"""Names of objects that are emitted for Kueue; `apportion_api.kueue.names` has those that Kueue reads."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 
 PREEMPTIBLE_ANNOTATION = f"{APPORTION}/preemptible"
-"""On a WorkloadPriorityClass: a value of the policy for which Kueue has no field."""
+"""On a WorkloadPriorityClass: a field of the policy that Kueue does not have."""
 
 SYSTEM_NAMESPACE = "kueue-system"
 SCHEDULER = "default-scheduler"
-"""Kueue admits and suspends; Kubernetes' own scheduler places."""
+"""Kueue admits and suspends workloads; Kubernetes' own scheduler places their pods."""
 
 TOTAL_GPUS = "apportion.dev/gpus"
-"""Devices of every model, counted once more beside their flavors; the manager's configuration derives it."""
+"""Devices of every model, counted in addition to their flavors; the manager's configuration derives it."""
 
 NO_BOUND = {"cpu": "1G", "memory": "512Ti", GPU_RESOURCE: "1G"}
-"""What is written where the policy says UNLIMITED; a resource that is not listed counts as devices do.
+"""Substitutes for UNLIMITED by resource; the default is that of devices.
 
-Small enough that ten thousand of them fit the 64-bit sums of Kueue before 0.18, which did not saturate
+Ten thousand of them fit into the 64-bit sums of Kueue before 0.18, which do not saturate
 (pkg/resources/amount.go).
 """
 
@@ -31,12 +31,12 @@ def queue_name(queue: Queue) -> str:
 
 
 def workload_queue(program: Program, queue: Queue) -> str | None:
-    """Return the LocalQueue that a workload of a leaf names, the first where it has several; None if inner."""
+    """Return the LocalQueue that a workload of a leaf names, the first if it has several; None for an inner queue."""
     return local_queue(queue, None) if queue.is_leaf else None
 
 
 def local_queue(queue: Queue, namespace: str | None) -> str | None:
-    """Return the LocalQueue of a leaf that a namespace has, the first one without a namespace; None where there is none."""
+    """Return the LocalQueue of a leaf in a namespace, or its first one if none is given; None if it has none."""
     declared = queue.kueue.local_queues
     if declared is None:
         return object_name(queue.id)
@@ -44,8 +44,8 @@ def local_queue(queue: Queue, namespace: str | None) -> str | None:
 
 
 def root_cohort(program: Program) -> str:
-    """Return the name of the cohort above every top-level queue: the cluster's, unless an inner queue has it."""
+    """Return the name of the root cohort: that of the cluster, unless an inner queue has this name."""
     taken = {queue_name(queue) for queue in program.queues if not queue.is_leaf}
     plain = object_name(program.cluster)
-    # No identity that fits holds a slash, so this form always carries a digest.
+    # An identity with a slash never fits, so this form always has a digest.
     return object_name(f"{program.cluster}/root") if plain in taken else plain

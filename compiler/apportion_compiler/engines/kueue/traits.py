@@ -1,4 +1,4 @@
-"""Kueue: ClusterQueues in a tree of cohorts, and a LocalQueue in each namespace that leads to one."""
+"""Traits of Kueue: ClusterQueues in a tree of cohorts, with a LocalQueue in each namespace."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READ_BY_TEAMS = (
 )
 
 TRAITS = EngineTraits(
-    # kueue.x-k8s.io/v1beta2, which is emitted, is served from 0.14 on.
+    # kueue.x-k8s.io/v1beta2, which is emitted, is served since 0.14.
     versions=VersionRange("Kueue", (0, 14), (0, 20), "https://github.com/kubernetes-sigs/kueue/releases"),
     # Cohort.borrowingLimit caps what the whole subtree borrows.
     limit_over_parent="kueue limits it to {}",
@@ -49,7 +49,7 @@ TRAITS = EngineTraits(
     class_labels=(PRIORITY_CLASS_LABEL,),
     resume_labels=(QUEUE_LABEL,),
     references=(
-        # The second name of each pair is that of v1beta1, in which an export may be written.
+        # The second name of each pair is that of v1beta1, which an export may use.
         Reference(_CLUSTER_QUEUE, "spec.cohortName", _COHORT, is_implied=True),
         Reference(_CLUSTER_QUEUE, "spec.cohort", _COHORT, is_implied=True),
         Reference(_COHORT, "spec.parentName", _COHORT, is_implied=True),
@@ -62,7 +62,8 @@ TRAITS = EngineTraits(
     refuses_lending_over_guarantee=True,
     evicts_non_preemptible="kueue reclaims what its queue has borrowed, regardless of the class",
     request_configurations={(GROUP, "ProvisioningRequestConfig"): MAX_RUN_DURATION_ANNOTATION},
-    # Why work waits stands in its Workload and, of queued nodes, in the ProvisioningRequest; Kueue writes both.
+    # The reason why a workload is pending is in its Workload and, for queued nodes, in the ProvisioningRequest; Kueue
+    # writes both.
     team_reads=(("autoscaling.x-k8s.io", ("provisioningrequests",)), (GROUP, ("localqueues", "workloads"))),
     cluster_reads=((GROUP, _READ_BY_TEAMS),),
 )

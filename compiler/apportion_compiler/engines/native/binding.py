@@ -1,7 +1,7 @@
-"""Kubernetes' own scheduler: the namespace is the queue, so that the class is all that is written.
+"""Kubernetes' own scheduler: the namespace determines the queue, so only the priority class is set.
 
-A profile of the scheduler that a manifest names is kept. None is chosen: profiles are there only where the control plane
-takes their file, and pods that name one which is not there are never placed.
+A scheduler profile in a manifest is kept. By default none is set: profiles exist only if the control plane accepts
+their file, and pods with an unknown profile are never placed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def _never_together(_: Workload) -> bool:
 
 
 def _unspread(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
-    """Yield a clause where work without GPUs is packed though the policy spreads it.
+    """Yield a clause if pods without GPUs are bin-packed although the policy spreads them.
 
-    kube-scheduler spreads by a profile, which pods name; the default one packs.
+    kube-scheduler spreads pods that name a profile for it; the default profile bin-packs.
     """
     program = binding.program
     if program.cpu_placement != _SPREAD or CPU_SCHEDULER not in schedulers(program):

@@ -1,7 +1,7 @@
-"""What a workload writes for Kubernetes' own scheduler: nothing names a queue, its namespace is all there is.
+"""Names in workloads for Kubernetes' own scheduler: the queue is determined by the namespace.
 
-Its `schedulerName` chooses a profile of `kube-scheduler.yaml`. The default one places work with GPUs; where the policy
-places other work otherwise, or tells GPU models apart, there are profiles beside it.
+`schedulerName` selects a profile of `kube-scheduler.yaml`. The default one places pods with GPUs; there are further
+profiles if the policy places other pods differently, or distinguishes GPU models.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CPU_SCHEDULER = "apportion-cpu"
 
 
 def workload_queue(program: Program, queue: Queue) -> str | None:
-    """Return None: a workload belongs to the queue whose namespace it is in."""
+    """Return None: a workload belongs to the queue of its namespace."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""Plain Kubernetes: namespaces, ResourceQuotas and LimitRanges, and kube-scheduler."""
+"""Traits of plain Kubernetes: namespaces, ResourceQuotas and LimitRanges, and kube-scheduler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NAMESPACE = ("", "Namespace")
 
 TRAITS = EngineTraits(
     versions=KUBERNETES,
-    # A ResourceQuota holds one namespace; nothing holds several together.
+    # A ResourceQuota limits a single namespace; no object limits several together.
     evicts_non_preemptible="kube-scheduler evicts it for {}",
     limit_over_parent="native quotas enforce only the limit of the namespace",
     configuration_kinds=frozenset((_NAMESPACE, ("", "LimitRange"), ("", "ResourceQuota"))),
@@ -17,6 +17,6 @@ TRAITS = EngineTraits(
         Reference(("", kind), "metadata.namespace", _NAMESPACE, is_parent=False)
         for kind in ("ResourceQuota", "LimitRange")
     ),
-    # GKE bounds the number of objects of each namespace by it.
+    # GKE limits the number of objects of each namespace with it.
     own_objects=frozenset({"gke-resource-quotas"}),
 )

@@ -1,9 +1,9 @@
 """Volcano: the queue as an annotation of pods and their owners, in a Volcano Job's spec, as a label of Ray's kinds.
 
-Volcano's controller makes a PodGroup for the pods of one owner; how many of them start together, the owner's annotation
-says for Jobs and Deployments (pkg/controllers/podgroup at ed72c7c81), KubeRay says for its own kinds
-(ray-operator/controllers/ray/batchscheduler/volcano). All others get a PodGroup of the workload's name, which the
-training and MPI operators take over where they are configured to use Volcano.
+Volcano's controller creates a PodGroup for the pods of one owner; the size of the gang is in the owner's annotation for
+Jobs and Deployments (pkg/controllers/podgroup at ed72c7c81), and is set by KubeRay for its own kinds
+(ray-operator/controllers/ray/batchscheduler/volcano). Other kinds get a PodGroup with the workload's name, which the
+training and MPI operators adopt if they are configured to use Volcano.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _preemptable(binding: Binding) -> dict[str, str]:
 
 
 def _in_its_own_words(binding: Binding, workload: Node) -> None:
-    """Write the fields that some kinds have for queue, class and gang."""
+    """Set the fields of kinds that have their own fields for queue, class and gang."""
     class_ = class_name(binding)
     if is_kind(workload, "ray.io"):
         label(workload, {names.QUEUE_LABEL: binding.queue_name})

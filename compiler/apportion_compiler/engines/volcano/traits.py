@@ -1,4 +1,4 @@
-"""Volcano: queues with a parent each under the capacity plugin."""
+"""Traits of Volcano: queues with a single parent under the capacity plugin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_compiler.engines.traits import EngineTraits, NodeLabel, Reference
 _QUEUE = (names.GROUP, "Queue")
 
 TRAITS = EngineTraits(
-    # Queues have a parent under the capacity plugin from 1.10 on.
+    # Queues have a parent under the capacity plugin since 1.10.
     versions=VersionRange("Volcano", (1, 10), (1, 16), "https://github.com/volcano-sh/volcano/releases"),
     # pkg/webhooks/admission/queues/validate: child capability <= the nearest ancestor's that sets it.
     limit_over_parent="volcano's webhook rejects it",

@@ -1,4 +1,4 @@
-"""Volcano's webhook on queues: sums of guarantees and kept, limits within those above, five levels.
+"""Updates that satisfy Volcano's webhook on queues: sums of amounts, limits within ancestors', five levels.
 
 Source: pkg/webhooks/admission/queues/validate/validate_queue.go at ed72c7c81.
 """
@@ -48,7 +48,7 @@ def _lowered(has: QueueEntry, shall: QueueEntry, goal: State) -> Manifest:
 
 
 def _least(has: QueueEntry, shall: QueueEntry, field: str) -> dict[str, object]:
-    """Return the smaller amount of each resource that both name; a name that one lacks is none of it."""
+    """Return the smaller amount of each resource; a name that is missing from one list is 0."""
     left, right = _listed(has.manifest, field), _listed(shall.manifest, field)
     mine, theirs = counts(left), counts(right)
     return {
@@ -59,12 +59,12 @@ def _least(has: QueueEntry, shall: QueueEntry, field: str) -> dict[str, object]:
 
 
 def _bounded(has: QueueEntry, shall: QueueEntry, goal: State) -> dict[str, object]:
-    """Return the queue's limits, none above what it or a queue above it shall have."""
+    """Return the queue's limits, capped at its own final limit and those of its ancestors."""
     lowered: dict[str, object] = {}
     for name, value in _listed(has.manifest, "capability").items():
         least, written = has.limits.get(name, 0), value
         for bound in (shall, *goal.above(shall)):
-            # The webhook takes a limit of 0 of an ancestor for none.
+            # The webhook treats a limit of 0 on an ancestor as unset.
             if name in bound.limits and bound.limits[name] < least and (bound is shall or bound.limits[name] > 0):
                 least, written = bound.limits[name], _listed(bound.manifest, "capability")[name]
         lowered[name] = written
@@ -86,14 +86,14 @@ def _takes(state: State, queue: QueueEntry) -> bool:
 
 
 def _has_place(state: State, queue: QueueEntry) -> bool:
-    """Tell whether a queue's parent is there, not below the queue itself, and not too deep."""
+    """Return whether a queue's parent exists, is not one of its descendants, and is not too deep."""
     if queue.parent not in state.queues or state.is_below_itself(queue):
         return False
     return sum(1 for _ in state.above(queue)) < MAX_DEPTH
 
 
 def _holds(parent: QueueEntry, children: Sequence[QueueEntry]) -> bool:
-    """Tell whether a queue has what its children have together."""
+    """Return whether a queue covers the sum of its children."""
     return all(
         short_of(bound, total(child.amounts[number] for child in children)) is None
         for number, bound in enumerate(parent.amounts)

@@ -1,7 +1,7 @@
-"""YuniKorn: an application, its queue and its task groups on the pods; KubeRay copies the first two from its kinds.
+"""YuniKorn: an application, its queue and its task groups on the pods; KubeRay copies the first two from its objects.
 
-A gang is a list of task groups, which the first pod of an application brings; for each, YuniKorn first places pods that
-hold the room, and these need the tolerations and selectors of the real ones (k8shim docs, gang scheduling).
+A gang is a list of task groups on the first pod of an application; for each, YuniKorn first creates placeholder pods,
+which need the tolerations and selectors of the real ones (k8shim docs, gang scheduling).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
     groups = ""
     if n_pods(workloads) > 1 and all(is_gang(workload) for workload in workloads):
-        # Task groups belong to an application, which is told from others by its name.
+        # Task groups belong to an application, which is identified by its name.
         gang_name(binding)
         groups = json.dumps(_task_groups(sets, bare=len(workloads) > 1), separators=(",", ":"))
     for workload in workloads:
@@ -55,9 +55,9 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _name(binding: Binding, node: Node) -> None:
-    """Write queue and application: as labels where these hold the names, and as annotations otherwise."""
+    """Set queue and application: as labels if the names are valid values, and as annotations otherwise."""
     keys = {names.QUEUE_LABEL: binding.queue_name}
-    # Without an id, YuniKorn's admission controller makes one.
+    # Without an id, YuniKorn's admission controller generates one.
     if binding.gang is not None:
         keys[names.APP_ID_LABEL] = application_id(binding.namespace, binding.gang)
     label(node, {key: value for key, value in keys.items() if is_label_value(value)})
@@ -78,7 +78,7 @@ def _task_group(pods: PodSet, count: int) -> Node:
 
 
 def _group_name(pods: PodSet) -> str:
-    # It becomes part of the names of pods.
+    # It becomes part of pod names.
     return pods.name.lower() or _UNNAMED
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 APP_ID_SEPARATOR = "."
-"""No namespace holds it, so that no application of one namespace has the id of another's."""
+"""A separator that no namespace contains, so that ids of different namespaces never collide."""
 
 
 def application_id(namespace: str, name: str) -> str:
-    """Return the application id of a workload: ids of a namespace begin with its name, which admission demands."""
+    """Return the application id of a workload, which begins with its namespace, as admission requires."""
     return f"{namespace}{APP_ID_SEPARATOR}{name}"

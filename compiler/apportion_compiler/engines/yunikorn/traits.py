@@ -1,4 +1,4 @@
-"""YuniKorn: a tree of queues in one ConfigMap, to which namespaces are placed by annotations."""
+"""Traits of YuniKorn: a tree of queues in one ConfigMap; annotations of namespaces select queues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TRAITS = EngineTraits(
     workload_keys=(names.QUEUE_LABEL, names.APP_ID_LABEL),
     queue_labels=(names.QUEUE_LABEL,),
     queue_annotations=(names.QUEUE_ANNOTATION,),
-    # A queue called root keeps no resources wherever it hangs, and work that nothing places runs in root.default.
+    # A queue named root has no limits anywhere in the tree, and pods without a placement run in root.default.
     reserved_queue_names=frozenset({names.ROOT_QUEUE, "default"}),
     limits_users_of_subtrees=True,
     path_root=names.ROOT_QUEUE,

@@ -1,12 +1,12 @@
 """Alibaba Cloud ACK: one ElasticQuotaTree with a minimum and a maximum for every queue, and kube-queue in front of it.
 
-Written for ACK's documentation of capacity scheduling and of ack-kube-queue v1.21.4 and later, and for what the open
-successor of kube-queue, koordinator-sh/koord-queue at 298e9a8c, makes of the same objects; neither ACK's scheduler nor
-the hosted kube-queue is open. Objects: `scheduling.sigs.k8s.io/v1beta1` ElasticQuotaTree, where the policy asks for it
-`scheduling.x-k8s.io/v1alpha1` Queue, `scheduling.k8s.io/v1` PriorityClass, and `admissionregistration.k8s.io/v1`
-ValidatingAdmissionPolicy for what kube-queue lets everybody do.
+Based on ACK's documentation of capacity scheduling and of ack-kube-queue v1.21.4 and later, and on the open-source
+successor of kube-queue, koordinator-sh/koord-queue at 298e9a8c; ACK's scheduler and the hosted kube-queue are not open
+source. Objects: `scheduling.sigs.k8s.io/v1beta1` ElasticQuotaTree, optionally `scheduling.x-k8s.io/v1alpha1` Queue,
+`scheduling.k8s.io/v1` PriorityClass, and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for fields that
+kube-queue does not restrict.
 
-https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/elasticquotatree; what is lost and why:
+https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/elasticquotatree; limitations:
 docs/backends/ack.md.
 """
 
@@ -39,7 +39,7 @@ from apportion_compiler.ir.program import Program
 _NODE = "ElasticQuotaTree spec.root.children[*]"
 
 _MANY_QUEUES = 1000
-"""Fewer cannot be too long for one object."""
+"""A tree with fewer queues always fits into one object."""
 _MAX_BYTES = 1536 * 1024
 """Default of etcd's --max-request-bytes (server/embed/config.go, DefaultMaxRequestBytes)."""
 
@@ -127,10 +127,10 @@ CAPABILITIES: Mapping[Feature, Capability] = {
 
 
 def emit(program: Program) -> Output:
-    """Return the objects of one cluster in apply order, and the components they rely on."""
+    """Return the objects of one cluster in apply order, and the components that they require."""
     return Output(
         (
-            # No chart installs any classes here.
+            # No chart installs priority classes here.
             *(priority_class(program, cls, "PreemptLowerPriority") for cls in classes_to_make(program)),
             *queues(program),
             elastic_quota_tree(program),
@@ -141,7 +141,7 @@ def emit(program: Program) -> Output:
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
-    """Yield what the tree has fields for and still cannot hold of one policy."""
+    """Yield refusals of values that the tree has fields for but cannot represent."""
     yield from _unheld_priorities(program)
     yield from _bounds_by_model(program)
     yield from beyond_numbers(program, [tree_numbers(program).total])
@@ -149,7 +149,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
 
 
 def _too_long(program: Program) -> Iterator[Refusal]:
-    """Yield a refusal of a tree that an API server's store does not take as one object."""
+    """Yield a refusal of a tree that exceeds the maximum size of an object in etcd."""
     if len(program.queues) < _MANY_QUEUES:
         return
     size = len(json.dumps(elastic_quota_tree(program), separators=(",", ":")))
@@ -199,6 +199,6 @@ CONDITIONS = (
         (Feature.GUARANTEED, Feature.QUEUE_PRIORITY, Feature.PREEMPTIBILITY, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )
-"""Settings of ACK's components that the table relies on."""
+"""Settings of ACK's components on which the table depends."""
 
 BACKEND = Backend("ack", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -1,9 +1,9 @@
-"""What kube-queue reads from a job, as the table of the admission policies.
+"""The fields of a job that kube-queue reads, as the table of the admission policies.
 
 A job belongs to the quota of its namespace, unless one of two labels names another (koord-queue elastic_quota_tree.go,
-getQuotaByLabels): those are what could be walked around with. A job that is not made suspended never enters a queue;
-kube-queue lets it go by setting the field or annotation, so only its creation is evaluated. What a controller makes for
-an owner, such as the Job by which KubeRay submits a RayJob, is not a job of its own.
+getQuotaByLabels), so the policies restrict these labels. A job that is not created suspended never enters a queue;
+kube-queue resumes it by setting the field or annotation, so only its creation is evaluated. An object that a controller
+creates for an owner, such as the Job by which KubeRay submits a RayJob, is not a separate job.
 """
 
 from __future__ import annotations

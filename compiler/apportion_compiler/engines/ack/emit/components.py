@@ -1,4 +1,4 @@
-"""Versions and settings of ACK's components that the emitted objects rely on: none of them is an object of the cluster."""
+"""Versions and settings of ACK's components that the emitted objects require: they are not objects of the cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _QUEUED_KINDS = ("job", "rayjob", "pytorchjob", "tfjob", "mpijob", "sparkapp")
 
 
 def components(program: Program) -> Artifact:
-    """Return the components, each with its oldest version and what must be set in it."""
+    """Return the components, each with its minimum version and required settings."""
     needed: dict[str, object] = {
         "kubernetes": {"minimumVersion": "1.24", "edition": "ACK managed Pro, or ACK Lingjun"},
         "ack-kube-queue": {"minimumVersion": "1.21.4", "enabledExtensions": list(_QUEUED_KINDS)},

@@ -1,8 +1,8 @@
-"""Queue (scheduling.x-k8s.io/v1alpha1) of kube-queue, for each leaf that has a queue policy of its own or its cluster's.
+"""Queue (scheduling.x-k8s.io/v1alpha1) of kube-queue, for each leaf with a queue policy, its own or its cluster's.
 
-kube-queue makes a queue of its own for every node of the tree that no Queue names in `kube-queue/quota-fullname`
-(koord-queue elastic_quota_tree.go, syncQueues), and leaves those alone that are not marked as made by it. So these
-stand before the tree in apply order, and jobs of the quota go to them without naming them.
+kube-queue creates a queue for every node of the tree that no Queue names in `kube-queue/quota-fullname` (koord-queue
+elastic_quota_tree.go, syncQueues), and does not change queues without its mark. So the Queues precede the tree in apply
+order, and jobs of the quota use them without naming them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from apportion_compiler.ir.program import Program, Queue
 
 
 def policy_of(program: Program, queue: Queue) -> str | None:
-    """Return a queue's policy: its own, else the cluster's; None is kube-queue's own default."""
+    """Return a queue's policy: its own, else the cluster's; None is kube-queue's default."""
     return queue.queue_policy or program.ack.queue_policy
 
 
 def queues(program: Program) -> Iterator[Manifest]:
-    """Yield a Queue for each leaf of which the policy says how its jobs leave it."""
+    """Yield a Queue for each leaf with a queue policy."""
     names = node_names(program)
     for queue in program.queues:
         policy = policy_of(program, queue)

@@ -1,8 +1,9 @@
 """ElasticQuotaTree (scheduling.sigs.k8s.io/v1beta1): the whole policy in one object, each resource on every node.
 
-A key left out of `max` is no bound and one left out of `min` is now zero and now no bound, depending on who reads it
-(koord-queue elasticquotatree/elasticquota.go, UsedOverMin and UsedOverMinWithOverSell), so none is left out. The root
-stands above all queues: its `min` and `max` are the cluster's size, and the documentation wants them equal.
+A key missing from `max` means unlimited, and one missing from `min` means either zero or unlimited, depending on the
+function (koord-queue elasticquotatree/elasticquota.go, UsedOverMin and UsedOverMinWithOverSell), so every key is
+written. The root is above all queues: its `min` and `max` are the cluster's size, and the documentation requires them
+to be equal.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from apportion_policy.resources import GPU
 
 
 def elastic_quota_tree(program: Program) -> Manifest:
-    """Return the one tree of a cluster."""
+    """Return the only tree of a cluster."""
     return {
         "apiVersion": TREE_API,
         "kind": "ElasticQuotaTree",
@@ -47,10 +48,10 @@ def elastic_quota_tree(program: Program) -> Manifest:
 
 
 def tree_numbers(program: Program) -> QuotaTree:
-    """Return what each node's `min` and `max` are."""
+    """Return `min` and `max` of each node."""
     sizes = cluster_sizes(program, managed_resources(program))
     top = root_queue(program)
-    # A queue that is the root itself has its own size instead of the cluster's.
+    # A queue that is itself the root has its own amounts instead of the cluster's size.
     queues = [queue for queue in program.queues if queue is not top]
     if top is not None:
         for resource in sizes:
@@ -100,7 +101,7 @@ def _node(
 
 
 def _attributes(queue: Queue, name: str, numbers: QuotaTree, owner_above: str | None) -> dict[str, str]:
-    """Return the node's attributes: what may be lent, and what its name and numbers do not say."""
+    """Return the node's attributes: its lending limits, and what its name and amounts cannot represent."""
     attributes: dict[str, str] = {}
     if queue.owner is not None and queue.owner != owner_above:
         attributes[OWNER_ATTRIBUTE] = queue.owner
@@ -116,7 +117,7 @@ def _attributes(queue: Queue, name: str, numbers: QuotaTree, owner_above: str | 
 
 
 def _lent(queue: Queue, minimum: Mapping[str, int]) -> Mapping[str, int]:
-    """Return how much of each resource may be lent; kube-queue lends nothing of a resource that is left out."""
+    """Return how much of each resource may be lent; kube-queue does not lend an omitted resource."""
     lent: dict[str, int] = {}
     for resource, amount in minimum.items():
         own = declared_amount(queue.lending_limit, resource)

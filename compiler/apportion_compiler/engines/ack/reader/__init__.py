@@ -1,7 +1,7 @@
-"""ACK's objects: ElasticQuotaTree with kube-queue's Queue beside it, PriorityClass.
+"""ACK's objects: ElasticQuotaTree, kube-queue's Queue, PriorityClass.
 
-The root of a tree that Apportion emitted is the cluster's size and no queue of the policy, unless it says otherwise; the
-root of any other tree is read as a queue, so that its numbers come out again as they are.
+The root of an emitted tree is the cluster's size and not a queue, unless marked otherwise; the root of any other tree
+is imported as a queue, so that its numbers are emitted unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ATTRIBUTES = frozenset((LEND_LIMIT_ATTRIBUTE, OWNER_ATTRIBUTE, QUEUE_ID_ATTRIBU
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what ACK's objects among the manifests say. Raises `ValueError` for an amount that is none."""
+    """Import ACK's objects among the manifests. Raises `ValueError` for an invalid amount."""
     notes: list[Note] = []
     tree = _tree(manifests, notes)
     pools: tuple[PoolRecord, ...] = ()
@@ -60,7 +60,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         own = root.attributes.get(QUEUE_ID_ATTRIBUTE) == ROOT
         if is_ours(tree) and not own:
             total = amounts_of(root.maximum, f"{described(tree)}: root.max")
-            # A cluster with pools has some number of GPUs, so that none is known says that there are none.
+            # A cluster with pools always has a known number of GPUs, so an unknown number means zero.
             known = GPU not in total or not stands_for_no_size(GPU, total[GPU])
             pools = tuple(size_pools(total, "cluster", "gpu")) if known else ()
             for child in root.children:
@@ -86,7 +86,7 @@ READER = Reader("ack", read)
 
 @dataclass(slots=True)
 class _ReadQueues:
-    """The queues read so far, by id, parents first."""
+    """The queues imported so far, by id, parents first."""
 
     queue_objects: Mapping[str, Manifest]
     beside: Mapping[str, Manifest]
@@ -94,7 +94,7 @@ class _ReadQueues:
     queues: dict[str, QueueRecord] = field(default_factory=dict)
 
     def walk(self, node: QuotaNode, parent: str | None, above: tuple[str, ...], parents: Mapping[str, int]) -> None:
-        """Read a node and its descendants; `parents` is the parent's maximum."""
+        """Import a node and its descendants; `parents` is the parent's maximum."""
         name = node.name or ""
         path = "/".join((*above, name))
         where = f"ElasticQuotaTree node {path}"
@@ -109,7 +109,7 @@ class _ReadQueues:
         most = amounts_of(node.maximum, f"{where}: max")
         queue, over = self.queue_objects.get(path), None if parent is None else self.queues[parent]
         namespaces = tuple(sorted(node.namespaces))
-        # A node has no labels of its own; what was emitted beside it for its queue has.
+        # A node has no labels; objects emitted for the same queue have them.
         carrier = queue or self.beside.get(label_value(id_)) or {}
         self.queues[id_] = QueueRecord(
             id_,
@@ -129,7 +129,7 @@ class _ReadQueues:
             self.walk(child, id_, (*above, name), most)
 
     def _own_policy(self, queue: Manifest) -> AckQueue | None:
-        """Return a queue's policy where it is not that of the whole cluster."""
+        """Return a queue's policy if it differs from the cluster's."""
         written = read_object(Queue, queue).policy
         if _settings(self.queue_objects) is not None or written is None:
             return None
@@ -143,13 +143,13 @@ class _ReadQueues:
 def _limit(
     most: Mapping[str, int], parents: Mapping[str, int], attributes: Mapping[str, str], *, is_root: bool
 ) -> Mapping[str, Amount]:
-    """Return a node's limit; the root's is its promise, whatever it stands for."""
+    """Return a node's limit; for the root, its guarantee, even if it is a substitute."""
     return promises(most, attributes.get(STAND_IN_ATTRIBUTE)) if is_root else bounds(most, parents)
 
 
 def _tree(manifests: Sequence[Manifest], notes: list[Note]) -> Manifest | None:
     trees = of_kind(manifests, ElasticQuotaTree.group, "ElasticQuotaTree")
-    # ACK reads the trees of this namespace alone, and means there to be one.
+    # ACK reads only trees of this namespace, and expects a single one.
     trees.sort(key=lambda tree: text(tree, "metadata", "namespace") != TREE_NAMESPACE)
     for other in trees[1:]:
         notes.append(Note(described(other), "ACK supports only one tree: skipped"))
@@ -157,7 +157,7 @@ def _tree(manifests: Sequence[Manifest], notes: list[Note]) -> Manifest | None:
 
 
 def _queue_objects(manifests: Sequence[Manifest]) -> Mapping[str, Manifest]:
-    """Return kube-queue's queues by the path of their quota, without those that it makes by itself."""
+    """Return kube-queue's queues by the path of their quota, without those that it creates itself."""
     return {
         path: queue
         for queue in of_kind(manifests, Queue.group, "Queue")
@@ -177,7 +177,7 @@ def _settings(queue_objects: Mapping[str, Manifest]) -> AckSettings | None:
 
 
 def _lending(attributes: Mapping[str, str], least: Mapping[str, int], where: str) -> Mapping[str, Amount]:
-    """Return what may be lent of less than all; what the attribute leaves out is not lent at all."""
+    """Return the lending limits below the full guarantee; omitted resources are not lent."""
     written = attributes.get(LEND_LIMIT_ATTRIBUTE)
     if written is None:
         return {}

@@ -1,9 +1,9 @@
-"""ACK's ElasticQuotaTree and kube-queue's Queue: the rules of ACK's documentation, and what kube-queue makes of the rest.
+"""ACK's ElasticQuotaTree and kube-queue's Queue: the rules of ACK's documentation, and fields that kube-queue ignores.
 
-The published definition of ElasticQuotaTree takes any tree, and ACK's own checks are not public: what is called rejected
-here is what the documentation forbids (https://www.alibabacloud.com/help/doc-detail/2867056.html and
-https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/elasticquotatree). What is accepted and ignored
-is read from koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota.
+The published CRD of ElasticQuotaTree accepts any tree, and ACK's own checks are not public: objects are reported as
+rejected if the documentation forbids them (https://www.alibabacloud.com/help/doc-detail/2867056.html and
+https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/elasticquotatree). Ignored fields are from
+koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from apportion_compiler.engines.ack.rules.tree_nodes import Tree, node_verdicts,
 from apportion_compiler.plain_objects import annotations_of, described, group_of, labels_of, name_of, text
 
 _POLICIES = ("Round", "Block", "Priority", "FIFO", "Intelligent")
-"""Of the hosted kube-queue and of koord-queue (pkg/queue/queuepolicies)."""
+"""Policies of the hosted kube-queue and of koord-queue (pkg/queue/queuepolicies)."""
 
 
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield what ACK would make of trees and queues; of jobs in front of them, `workload_rules` speaks."""
+    """Yield verdicts on trees and queues; `workload_rules` evaluates jobs."""
     replaced = {_identity(manifest) for manifest in manifests}
     kept = [manifest for manifest in existing if _identity(manifest) not in replaced]
-    # A tree of the cluster was there first.
+    # The cluster's tree takes precedence.
     trees = [made for made in (*kept, *manifests) if is_a(ElasticQuotaTree, made)]
     counted = [made for made in trees if text(made, "metadata", "namespace") == TREE_NAMESPACE]
     tree = read_tree(read(ElasticQuotaTree, counted[0])) if counted else None

@@ -1,4 +1,4 @@
-"""ACK: work that kube-queue never sees or never lets go, and namespaces and quotas that the tree has not."""
+"""ACK: workloads that kube-queue ignores or never resumes, and namespaces and quotas that are not in the tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BY_FIELD = {("batch", "Job"), ("batch", "CronJob"), ("ray.io", "RayJob")}
 
 
 def _suspension(context: WorkloadContext) -> Iterator[Verdict]:
-    """kube-queue's Job-Extensions: Job, RayJob, and the training operator's kinds by an annotation."""
+    """Report workloads of kube-queue's Job-Extensions that are not suspended."""
     for workload in context.workloads:
         if workload.is_for_another("ack"):
             continue

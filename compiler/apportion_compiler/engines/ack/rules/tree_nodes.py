@@ -1,4 +1,4 @@
-"""The nodes of an ElasticQuotaTree: names, namespaces, and minima and maxima that go with each other."""
+"""The nodes of an ElasticQuotaTree: names, namespaces, and consistent minima and maxima."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apportion_policy.quantity import kubernetes_text
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What other objects can refer to: names of nodes and their paths."""
+    """The names and paths of nodes, which other objects reference."""
 
     names: frozenset[str]
     paths: frozenset[str]
@@ -29,7 +29,7 @@ class _SeenNames:
 
 
 def read_tree(tree: ElasticQuotaTree) -> Tree:
-    """Return what other objects can refer to."""
+    """Return the names and paths of nodes."""
     nodes = list((tree.root or QuotaNode()).walk())
     return Tree(
         frozenset(node.name for _, _, node in nodes if node.name is not None) | {ROOT},
@@ -38,7 +38,7 @@ def read_tree(tree: ElasticQuotaTree) -> Tree:
 
 
 def node_verdicts(index: int, tree: ElasticQuotaTree) -> Iterator[Verdict]:
-    """Yield what is wrong with the nodes of a tree."""
+    """Yield the faults of a tree's nodes."""
     if tree.root is None or any(fault.path == "spec.root" for fault in tree.faults):
         yield Verdict(Effect.REJECTED, index, "spec.root", "Required", "a tree must have a root", "add the root")
         return

@@ -1,10 +1,10 @@
 """KAI Scheduler: queues with quota, limit and weight per resource, reclaim between queues, preemption within.
 
-Written for v0.17 and read at commit d5bc503a (v0.17.0-9, 2026-08-07). Objects: `scheduling.run.ai/v2` Queue,
+Written for v0.17, based on commit d5bc503a (v0.17.0-9, 2026-08-07). Objects: `scheduling.run.ai/v2` Queue,
 `kai.scheduler/v1` SchedulingShard, `kai.scheduler/v1alpha1` Topology, `scheduling.k8s.io/v1` PriorityClass, and
-`admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for what KAI itself lets everybody do.
+`admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for fields that KAI does not restrict.
 
-https://github.com/kai-scheduler/KAI-Scheduler/tree/d5bc503a/docs; what is lost and why: docs/backends/kai.md.
+https://github.com/kai-scheduler/KAI-Scheduler/tree/d5bc503a/docs; limitations: docs/backends/kai.md.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
 
 
 def emit(program: Program) -> Output:
-    """Return the objects of one cluster in apply order, and the Helm values they rely on."""
+    """Return the objects of one cluster in apply order, and the Helm values that they require."""
     shards = shards_of(program)
     emitted = emitted_shards(program, shards)
     own_classes = _takes_over_classes(program)
@@ -132,19 +132,20 @@ def emit(program: Program) -> Output:
 
 
 def _takes_over_classes(program: Program) -> bool:
-    """Tell whether the chart must not install its classes: they are asked for, or the policy says one anew."""
+    """Return whether the chart must not install its classes: a queue uses them, or the policy redefines one."""
     return program.kai.emit_installed_priority_classes or any(
         cls.name in INSTALLED_CLASSES and not cls.installed_by_engine for cls in program.priority_classes
     )
 
 
 def _priority_class(program: Program, cls: PriorityClass) -> Manifest:
-    # KAI reads the value alone; the policy binds kube-scheduler, which schedules what is outside of the queues.
+    # KAI reads only the value; the preemption policy applies to kube-scheduler, which schedules pods outside the
+    # queues.
     return priority_class(program, cls, "PreemptLowerPriority")
 
 
 def _topology(program: Program, topology: Topology) -> Manifest:
-    # Workloads name the topology, so its name stays the author's. The levels are immutable: other levels, other name.
+    # Workloads name the topology, so its name is the author's. Levels are immutable: other levels require another name.
     return {
         "apiVersion": TOPOLOGY_API,
         "kind": "Topology",
@@ -169,6 +170,6 @@ CONDITIONS = (
         (Feature.NAMESPACES,),
     ),
 )
-"""KAI's configuration that the table relies on."""
+"""KAI's configuration on which the table depends."""
 
 BACKEND = Backend("kai", CAPABILITIES, emit, conditions=CONDITIONS)

@@ -1,9 +1,9 @@
-"""What KAI reads from a workload, as the table of the admission policies.
+"""The fields of a workload that KAI reads, as the table of the admission policies.
 
-The pod grouper takes the queue from the label of the topmost owner, then of the pod; the class from the label of an
+The pod grouper reads the queue from the label of the topmost owner, then of the pod; the class from the label of an
 owner, of the pod, then the pod's field; preemptibility from an owner's label, then the pod's
-(pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go). It writes all three into the PodGroup, and
-the scheduler reads them there.
+(pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go). It writes all three into the PodGroup, and the
+scheduler reads them there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values of KAI's Helm chart that the emitted objects rely on, and KubeRay's one value.
+"""Values of KAI's Helm chart that the emitted objects require, and the value for KubeRay.
 
 Source: deployments/kai-scheduler/values.yaml at d5bc503a; KubeRay helm-chart/kuberay-operator/values.yaml.
 """
@@ -23,10 +23,11 @@ def chart_values(program: Program, emitted: Sequence[Shard], *, own_classes: boo
     values: dict[str, object] = {
         "global": {"gpuSharing": program.kai.gpu_sharing, "nodePoolLabelKey": NODE_POOL_LABEL},
         "podgrouper": {"queueLabelKey": QUEUE_LABEL},
-        # The chart and this tree would otherwise both own the object, and each upgrade would undo the other's.
+        # Otherwise the chart and this tree would both own the object, and each upgrade would revert the other's
+        # changes.
         "defaultShard": {"enabled": not emitted},
         "defaultPriorityClasses": {"enabled": not own_classes},
-        # Work that names no queue would run there, outside of every limit of the policy.
+        # Workloads without a queue name would run there, bypassing every limit of the policy.
         "defaultQueue": {"createDefaultQueue": False},
     }
     notes = ["Values for KAI's Helm chart, required by this cluster's policy; merge them into your own values."]
@@ -39,17 +40,17 @@ def chart_values(program: Program, emitted: Sequence[Shard], *, own_classes: boo
 
 
 def kuberay_values(program: Program) -> Artifact:
-    """Return the value that makes KubeRay hand its pods to KAI."""
+    """Return the value that makes KubeRay use KAI as its batch scheduler."""
     notes = [
         "Value for KubeRay's Helm chart. A KubeRay operator supports only one batch scheduler.",
         "KubeRay rejects a RayJob in K8sJobMode, its default, with KAI: set submissionMode to HTTPMode or SidecarMode.",
     ]
-    # KubeRay writes this name into schedulerName too, so it knows no other name of KAI's scheduler.
+    # KubeRay also writes this name to schedulerName, so it supports no other name of KAI's scheduler.
     return Artifact(KUBERAY_VALUES_FILE, yaml_document(notes, {"batchScheduler": {"name": DEFAULT_SCHEDULER}}))
 
 
 def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ...]:
-    """Return the label that the nodes of each pool must carry, where the cluster is divided."""
+    """Return the label that the nodes of each pool must have, if the cluster is partitioned."""
     if len(shards) == 1:
         return ()
     labels = {

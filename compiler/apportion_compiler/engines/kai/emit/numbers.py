@@ -6,8 +6,8 @@
 | memory | megabytes of 10^6 bytes | the same; `mebibytes = 1000 * 1000` in plugins/proportion/proportion.go |
 | gpu | devices, fractions allowed | the same |
 
-A number here is an `int` where it is whole and otherwise the float whose shortest text is the exact decimal, so
-that what is written is what was declared: 1Gi is 1073.741824.
+A number is an `int` if it is whole, and otherwise the float whose shortest text is the exact decimal, so that the
+emitted amount equals the declared one: 1Gi is 1073.741824.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import CPU, GPU, MEMORY
 
 UNLIMITED_NUMBER = -1
-"""KAI's word for no bound, in `quota` and in `limit`. A limit left out would mean that nothing may run."""
+"""KAI's value for unlimited, in `quota` and in `limit`. A missing limit means that nothing can run."""
 
 _UNITS = {CPU: 1, MEMORY: 1_000_000, GPU: 1000}
 _MAX_EXACT_DIGITS = 15
-"""A float keeps every decimal of this many digits (IEEE 754 binary64)."""
+"""A float represents every decimal of this many digits (IEEE 754 binary64)."""
 
 
 def kai_number(resource: str, amount: Amount) -> int | float:
@@ -36,8 +36,8 @@ def weight_number(thousandths: int) -> int | float:
 def exact_number(amount: int, unit: int) -> int | float:
     """Return `amount / unit`, a power of ten, exactly as a decimal.
 
-    Above 15 digits, which is more than 9 petabytes counted in single bytes, where a float need not have the
-    decimal, the fraction is cut off.
+    Above 15 digits, which is more than 9 petabytes in bytes, a float may not represent the decimal, and the fraction is
+    truncated.
     """
     whole, rest = divmod(amount, unit)
     if not rest:

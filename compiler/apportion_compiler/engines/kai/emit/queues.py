@@ -1,7 +1,7 @@
-"""Queue (scheduling.run.ai/v2): parents before children, all nine numbers always.
+"""Queue (scheduling.run.ai/v2): parents before children, always with all nine numbers.
 
-KAI's webhook checks no parent, no sum and no sign, its schema has no defaults, and what is left out counts as 0: a
-limit of 0 lets nothing run. A queue whose parent is missing is dropped with everything below it
+KAI's webhook does not check parents, sums or signs, its schema has no defaults, and a missing amount is 0: with a limit
+of 0, nothing can run. A queue whose parent is missing is dropped with its descendants
 (pkg/scheduler/cache/cluster_info/queue.go, cleanQueueOrphans).
 """
 
@@ -20,14 +20,14 @@ from apportion_policy.quantity import UNLIMITED, Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 _ACCOUNTED = (CPU, MEMORY, GPU)
-"""The three resources that KAI keeps quotas for."""
+"""The three resources for which KAI has quotas."""
 
 Amounts = tuple[Mapping[str, Amount], Mapping[str, Amount]]
-"""What a queue is guaranteed and what it is limited to, of cpu, memory and gpu, in one shard."""
+"""The guarantees and limits of a queue for cpu, memory and gpu, in one shard."""
 
 
 def queues(program: Program, shards: Sequence[Shard]) -> Iterator[Manifest]:
-    """Yield the Queue objects, shard after shard, each shard's in tree order."""
+    """Yield the Queue objects, shard by shard, each in tree order."""
     unmanaged = frozenset(program.unmanaged)
     for shard in shards:
         for queue in program.queues:
@@ -68,9 +68,9 @@ def _queue(program: Program, queue: Queue, shard: Shard, amounts: Amounts) -> Ma
 def _amounts(queue: Queue, shard: Shard, unmanaged: frozenset[str], *, n_shards: int) -> Amounts:
     """Return a queue's amounts in a shard.
 
-    A resource that no queue of the policy speaks of is left alone: neither promised nor bounded. Where models are
-    told apart, the default shard holds what the policy says of cpu and memory and has no GPUs; a model's shard counts
-    its GPUs alone, because how much of a queue's cpu belongs beside which GPUs is nowhere said.
+    A resource that no queue of the policy declares is unmanaged: quota and limit are unlimited. If quotas distinguish
+    models, the default shard has the declared cpu and memory and no GPUs; a model's shard counts only its GPUs, because
+    a policy does not divide cpu and memory among GPU models.
     """
     if n_shards == 1:
         guaranteed = {r: UNLIMITED if r in unmanaged else queue.guaranteed.get(r, 0) for r in _ACCOUNTED}
@@ -80,7 +80,7 @@ def _amounts(queue: Queue, shard: Shard, unmanaged: frozenset[str], *, n_shards:
         limit: dict[str, Amount] = {r: queue.limit.get(r, UNLIMITED) for r in (CPU, MEMORY)}
         return {**guaranteed, GPU: 0}, {**limit, GPU: 0}
     of_model = gpu_resource(shard.model)
-    # A promise or bound without a model holds in every shard when it is UNLIMITED, and bounds each shard otherwise.
+    # An amount without a model applies in every shard if it is UNLIMITED, and is otherwise a limit in each shard.
     total = queue.guaranteed.get(GPU, 0)
     anywhere: Amount = total if total is UNLIMITED and not _counts_by_model(queue) else 0
     gpus = queue.guaranteed.get(of_model, anywhere)

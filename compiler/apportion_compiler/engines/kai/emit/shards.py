@@ -1,8 +1,8 @@
-"""SchedulingShard: the parts of a cluster, each with a KAI scheduler of its own.
+"""SchedulingShard: partitions of a cluster, each with a separate KAI scheduler.
 
-KAI counts GPUs in a queue without asking for their model. Where quotas must tell models apart, the nodes of each
-model become a shard, and each queue gets one Queue object in every shard whose pools it may use. Nodes, queues and
-pod groups belong to the shard that their label `kai.scheduler/node-pool` names; without the label, to the default one
+KAI counts the GPUs of a queue regardless of their model. If quotas distinguish models, the nodes of each model become a
+shard, and each queue gets a Queue object in every shard whose pools it may use. Nodes, queues and pod groups belong to
+the shard that their label `kai.scheduler/node-pool` names; without the label, to the default shard
 (docs/operator/scheduling-shards.md).
 """
 
@@ -26,7 +26,7 @@ _CHART_PLACEMENT = "binpack"
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A part of the cluster with a scheduler of its own. `model` is None for the default shard."""
+    """A partition of the cluster with a separate scheduler. `model` is None for the default shard."""
 
     model: str | None
     pools: tuple[str, ...]
@@ -36,12 +36,12 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The object's name; it becomes part of a Service's, which admits no dots."""
+        """The object's name. It becomes part of a Service's name, which must not contain dots."""
         return DEFAULT_SHARD if self.model is None else object_name(self.model.replace(".", "-"))
 
 
 def shards_of(program: Program) -> tuple[Shard, ...]:
-    """Return the default shard, then one for each GPU model that quotas must tell apart."""
+    """Return the default shard, then one for each GPU model with a separate quota."""
     partitions = partitions_of(program)
     return tuple(
         _shard(program, partition, names)
@@ -50,14 +50,14 @@ def shards_of(program: Program) -> tuple[Shard, ...]:
 
 
 def _shard(program: Program, partition: Partition, names: QueueNames) -> Shard:
-    """KAI has one placement for a shard: its pools' where they agree, otherwise the cluster's."""
+    """Return a shard. Its placement is that of its pools if they agree, otherwise the cluster's."""
     placements = {(pool.gpu_placement, pool.cpu_placement) for pool in partition.pools}
     gpu, cpu = placements.pop() if len(placements) == 1 else (program.gpu_placement, program.cpu_placement)
     return Shard(partition.model, tuple(pool.id for pool in partition.pools), names, gpu, cpu)
 
 
 def emitted_shards(program: Program, shards: Sequence[Shard]) -> tuple[Shard, ...]:
-    """Return the shards to emit: none where the one that KAI's chart installs does what the policy says."""
+    """Return the shards to emit: none if the default shard of KAI's chart has the required settings."""
     only = shards[0]
     chart_will_do = (
         len(shards) == 1

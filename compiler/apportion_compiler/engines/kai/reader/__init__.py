@@ -1,9 +1,9 @@
-"""KAI's objects: Queue of every shard folded back to one queue, SchedulingShard, Topology, PriorityClass.
+"""KAI's objects: Queues of every shard merged into one queue, SchedulingShard, Topology, PriorityClass.
 
-A shard of Apportion's is the nodes of one GPU model, and each queue has an object in every shard whose machines it
-may use. So a shard's partition is read as a GPU model, and the objects of a queue as its amounts of each.
+An emitted shard has the nodes of one GPU model, and each queue has an object in every shard whose machines it may use.
+So a shard's partition is imported as a GPU model, and the objects of a queue as its amounts of each model.
 
-Written against v0.17 at d5bc503a.
+Written for v0.17 at d5bc503a.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DEFAULT = ""
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what KAI's objects among the manifests say. Raises `ValueError` for a duration that is none."""
+    """Import KAI's objects among the manifests. Raises `ValueError` for an invalid duration."""
     objects = [held for held in _objects(manifests) if held.queue.name]
     shards = _shards(objects, manifests)
     notes: list[Note] = list(_notes(shards))
@@ -81,7 +81,7 @@ READER = Reader("kai", read)
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """A Queue as it is written, and as it is read."""
+    """A Queue manifest, and its typed reading."""
 
     manifest: Manifest
     queue: Queue
@@ -101,10 +101,10 @@ def _objects(manifests: Sequence[Manifest]) -> list[_Object]:
 
 @dataclass(frozen=True, slots=True)
 class _Shards:
-    """Objects by queue and by partition, and what the partitions are.
+    """Objects by queue and by partition, and the properties of partitions.
 
-    `id_of` is the queue that an object's name stands for in its partition; `models` are the GPU models of the
-    partitions, the default one's None first; of `unmanaged` resources no queue says anything.
+    `id_of` is the queue of an object's name in its partition; `models` are the GPU models of the partitions, starting
+    with None for the default one; no queue declares `unmanaged` resources.
     """
 
     groups: Mapping[str, Mapping[str, _Object]]
@@ -131,7 +131,7 @@ def _shards(objects: Sequence[_Object], manifests: Sequence[Manifest]) -> _Shard
 
 
 def _identity(held: _Object, names: AbstractSet[str], labelled: Mapping[str, str]) -> str:
-    """Return the id: of the queue of the default shard with the same label, or the name without the shard's."""
+    """Return the queue's id: that of the default shard's queue with the same label, or the name without a suffix."""
     if held.partition == _DEFAULT:
         return queue_id(held.manifest)
     if held.label is not None:
@@ -141,7 +141,7 @@ def _identity(held: _Object, names: AbstractSet[str], labelled: Mapping[str, str
 
 
 def _partitions(objects: Sequence[_Object], manifests: Sequence[Manifest]) -> Mapping[str, str | None]:
-    """Return the GPU model that each shard stands for, the default shard's None first."""
+    """Return the GPU model of each shard, starting with None for the default shard."""
     named = {held.partition for held in objects}
     named |= {shard.partition for shard in read_all(SchedulingShard, manifests)}
     return {_DEFAULT: None, **{p: _model(p) for p in sorted(named) if p != _DEFAULT}}
@@ -153,7 +153,7 @@ def _model(partition: str) -> str:
 
 
 def _unmanaged(objects: Sequence[_Object], *, divided: bool) -> frozenset[str]:
-    """Return the resources that no queue promises or bounds."""
+    """Return the resources without a quota or limit in any queue."""
     told = [held.queue for held in objects if not divided or held.partition == _DEFAULT]
     return frozenset(r for r in ACCOUNTED if all(is_unlimited(queue, r) for queue in told)) if told else frozenset()
 
@@ -168,7 +168,7 @@ def _notes(shards: _Shards) -> Iterator[Note]:
 
 
 def _queue(id_: str, shards: _Shards, notes: list[Note]) -> QueueRecord:
-    """Put the objects of a queue together: what is not counted by shard is taken from the first."""
+    """Merge the objects of a queue; fields that are not counted by shard are those of the first."""
     group = shards.groups[id_]
     first = group[next(iter(group))]
     queue, name = first.queue, str(first.queue)
@@ -195,7 +195,7 @@ def _queue(id_: str, shards: _Shards, notes: list[Note]) -> QueueRecord:
 def _amounts(
     group: Mapping[str, _Object], shards: _Shards, notes: list[Note]
 ) -> tuple[Mapping[str, Amount], Mapping[str, Amount]]:
-    """Return what a queue is guaranteed and limited to in all shards."""
+    """Return the guarantees and limits of a queue in all shards."""
     guaranteed: dict[str, Amount] = {}
     limit: dict[str, Amount] = {}
     for partition, held in group.items():
@@ -209,7 +209,7 @@ def _amounts(
                 limit[key] = bound.amount
         notes.extend(_uncounted(partition, shards.models, held.queue))
     if len(shards.models) > 1:
-        # A queue without an object in a shard has nothing of its model.
+        # A queue without an object in a shard has no GPUs of its model.
         guaranteed.update(
             (gpu_resource(model), 0)
             for partition, model in shards.models.items()
@@ -220,19 +220,19 @@ def _amounts(
 
 
 def _counted(partition: str, partitions: Mapping[str, str | None], group: Mapping[str, _Object]) -> Mapping[str, str]:
-    """Return the resources that an object counts for its queue, and under which name the policy keeps each."""
+    """Return the resources that an object counts for its queue, with their names in the policy."""
     if len(partitions) == 1:
         return {resource: resource for resource in ACCOUNTED}
     model = partitions[partition]
     if model is None:
         return {CPU: CPU, MEMORY: MEMORY}
-    # A queue with objects of models alone says its cpu and memory there, if it does.
+    # A queue that has objects only in models' shards may have cpu and memory there.
     own = {GPU: gpu_resource(model)}
     return own if _DEFAULT in group or next(iter(group)) != partition else {**own, CPU: CPU, MEMORY: MEMORY}
 
 
 def _uncounted(partition: str, partitions: Mapping[str, str | None], queue: Queue) -> Iterator[Note]:
-    """Yield a note for what a shard's object says of resources that the policy counts elsewhere."""
+    """Yield a note for each resource of a shard's object that the policy counts elsewhere."""
     if len(partitions) == 1:
         return
     if partition == _DEFAULT:
@@ -248,7 +248,7 @@ def _uncounted(partition: str, partitions: Mapping[str, str | None], queue: Queu
 
 
 def _total(guaranteed: dict[str, Amount], limit: dict[str, Amount], models: Sequence[str]) -> None:
-    """Add the GPUs of every model together where all are known."""
+    """Return the sum of the GPUs of all models, if all are known."""
     for amounts, missing in ((guaranteed, 0), (limit, UNLIMITED)):
         parts: list[Amount] = [amounts.get(gpu_resource(model), missing) for model in models]
         if UNLIMITED not in parts:
@@ -285,11 +285,11 @@ def _usable(group: Mapping[str, _Object], partitions: Mapping[str, str | None]) 
 
 
 ORDINARY = "ordinary"
-"""The pool that stands for the machines of the default shard, where a queue's pools have to be named."""
+"""The pool of the default shard's machines, for queues that must list their pools."""
 
 
 def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Iterator[PriorityClassRecord]:
-    """Yield the classes that are there, and those that KAI's chart installs and nobody emits."""
+    """Yield the existing classes, and those that KAI's chart installs."""
     said = {} if facts is None else facts.preemptible
 
     def preemptible(name: str, value: int) -> bool:

@@ -1,4 +1,4 @@
-"""KAI's numbers as exact amounts: millicores, megabytes of 10^6 bytes and devices, all JSON numbers.
+"""Conversion of KAI's numbers to exact amounts: millicores, megabytes of 10^6 bytes and devices, all JSON numbers.
 
 Source: pkg/apis/scheduling/v2/resources.go, pkg/scheduler/plugins/proportion/proportion.go at d5bc503a.
 """
@@ -23,20 +23,20 @@ Field = Literal["quota", "limit", "overQuotaWeight"]
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """What one of the nine fields means: an amount in base units, and what had to be said of it."""
+    """The meaning of one of the nine fields: an amount in base units, and a note."""
 
     amount: Amount
     note: str | None = None
 
 
 def amount_of(queue: Queue, resource: str, field: Field) -> Number:
-    """Return the amount of `quota` or `limit`; what is missing is 0 to KAI."""
+    """Return the amount of `quota` or `limit`; KAI treats a missing value as 0."""
     path = f"spec.resources.{resource}.{field}"
     number, fault = _number(queue, resource, field, path)
     if fault is not None or number == 0:
         return Number(0, fault)
     if number == UNLIMITED_NUMBER or (resource == MEMORY and number < 0):
-        # createQueueResourceAttrs takes every negative amount of memory for no bound.
+        # createQueueResourceAttrs treats any negative amount of memory as unlimited.
         return Number(
             UNLIMITED, None if number == UNLIMITED_NUMBER else f"{path} is {number}: KAI treats it as unlimited"
         )
@@ -53,7 +53,7 @@ def amount_of(queue: Queue, resource: str, field: Field) -> Number:
 
 
 def weight_of(queue: Queue, resource: str) -> Number:
-    """Return a weight in thousandths; what is missing is 0 to KAI."""
+    """Return a weight in thousandths; KAI treats a missing value as 0."""
     path = f"spec.resources.{resource}.overQuotaWeight"
     number, fault = _number(queue, resource, "overQuotaWeight", path)
     if fault is not None:
@@ -67,7 +67,7 @@ def weight_of(queue: Queue, resource: str) -> Number:
 
 
 def is_unlimited(queue: Queue, resource: str) -> bool:
-    """Tell whether a resource is neither promised nor bounded."""
+    """Return whether a resource has neither a quota nor a limit."""
     return (
         amount_of(queue, resource, "quota").amount is UNLIMITED
         and amount_of(queue, resource, "limit").amount is UNLIMITED
@@ -80,5 +80,5 @@ def _number(queue: Queue, resource: str, field: Field, path: str) -> tuple[Decim
         return Decimal(0), f"{path} is not a number: imported as 0"
     if field == "limit" and queue.resource(resource).limit is None:
         return Decimal(0), f"{path} is missing, which KAI reads as 0"
-    # A float carries the text that was written: repr gives it back.
+    # repr restores the text from which the float was parsed.
     return Decimal(repr(value)), None

@@ -1,4 +1,4 @@
-"""SchedulingShard: the pools that its placement speaks of, and KAI's settings of the cluster."""
+"""SchedulingShard: the pools in its placement, and KAI's cluster settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PREEMPTEES = "max-consolidation-preemptees"
 
 
 def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]) -> Iterator[PoolRecord]:
-    """Yield a pool for each GPU model that has a shard, and one for the machines of none, where there is a choice."""
+    """Yield a pool for each GPU model that has a shard, and one for all other machines, if there is more than one."""
     if len(partitions) == 1:
         return
     shards = {shard.partition: shard for shard in read_all(SchedulingShard, manifests)}
@@ -37,7 +37,7 @@ def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]
 
 
 def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[Note]) -> ClusterRecord:
-    """Return what the default shard says, or the first; what the others say otherwise is noted."""
+    """Return the settings of the default shard, or of the first; differences in others are noted."""
     for manifest in manifests:
         if is_a(SchedulingShard, manifest):
             notes.extend(unknown_fields(manifest, _FIELDS, "spec"))
@@ -99,10 +99,10 @@ def _settings(shard: SchedulingShard, notes: list[Note]) -> dict[str, Any]:
 
 
 def min_runtime(of: Queue | SchedulingShard, field: str, written: str | None, notes: list[Note]) -> int | None:
-    """Return a minimum runtime in seconds; None where it is missing, or protects nothing because it is negative.
+    """Return a minimum runtime in seconds; None if it is missing, or negative and so without effect.
 
     Raises:
-        ValueError: If it is not a duration.
+        ValueError: If it is not a valid duration.
     """
     if written is None:
         return None

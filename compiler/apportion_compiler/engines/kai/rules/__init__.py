@@ -1,7 +1,7 @@
-"""What KAI's schema and webhooks refuse, and what KAI accepts and then does not do.
+"""Objects that KAI's schema and webhooks reject, and fields that KAI ignores.
 
-The webhook on queues asks for `spec.resources` and nothing more: no parent, cycle, sum or sign is checked, and what
-is missing counts as 0 (pkg/admission/webhook/queuehooks/queue_validator.go, pkg/apis/scheduling/v2/resources.go,
+The webhook on queues requires only `spec.resources`: it does not check parents, cycles, sums or signs, and a missing
+amount is 0 (pkg/admission/webhook/queuehooks/queue_validator.go, pkg/apis/scheduling/v2/resources.go,
 pkg/apis/kai/v1alpha1/topology_webhook.go and pkg/apis/scheduling/v2alpha2/podgroup_webhook.go at d5bc503a).
 """
 

@@ -1,7 +1,7 @@
-"""PriorityClass as KAI reads it: by its value alone, and from 100 on as not preemptible.
+"""PriorityClass on KAI, which reads only the value, and treats 100 and above as non-preemptible.
 
-Work that is not preemptible may use its queue's quota and nothing over it (capacity_policy/quota_check.go), so the
-values that Kubernetes' own documentation uses silently take bursting away.
+Non-preemptible workloads are confined to their queue's quota (capacity_policy/quota_check.go), so the values in
+Kubernetes' own documentation silently prevent the use of surplus.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from apportion_compiler.engines.kai.rules.fields import FieldVerdicts
 
 
 def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
-    """Yield verdicts on a class that somebody wrote for KAI.
+    """Yield verdicts on a class that Apportion did not emit.
 
-    Apportion's own say with which value work is preemptible, and its admission policies hold workloads to it.
+    Emitted classes declare their preemptibility, and the admission policies enforce it on workloads.
     """
     if not is_a(PriorityClass, manifest):
         return

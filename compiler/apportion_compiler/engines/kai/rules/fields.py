@@ -1,4 +1,4 @@
-"""Verdicts on single fields, and the versions that KAI serves."""
+"""Verdicts on fields that several kinds share, and the API versions that KAI serves."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from apportion_compiler.engine_rules.verdict import Manifest, ManifestVerdicts, 
 
 
 class FieldVerdicts(ManifestVerdicts):
-    """Verdicts on fields that several kinds have."""
+    """Verdicts on fields that several kinds share."""
 
     __slots__ = ()
 
     def bad_duration(self, value: str | None, field: str) -> Iterator[Verdict]:
-        """Yield a verdict where a text is not a duration: the webhook cannot decode the object."""
+        """Yield a verdict if a text is not a duration: the webhook cannot decode the object."""
         if value is not None and not self.is_malformed(field):
             try:
                 parse_duration(value)
@@ -23,7 +23,7 @@ class FieldVerdicts(ManifestVerdicts):
 
 
 def unserved(about: FieldVerdicts, manifest: Manifest, api: str) -> Iterator[Verdict]:
-    """Yield a verdict where a kind of KAI's is written in a version that it does not serve."""
+    """Yield a verdict if an object has an API version that KAI does not serve."""
     written = str(manifest.get("apiVersion"))
     if written != api:
         yield about.rejected(

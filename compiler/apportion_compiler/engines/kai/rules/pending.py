@@ -1,4 +1,4 @@
-"""KAI: labels that KubeRay and the pod grouper read, and parts of GPUs."""
+"""KAI: labels that KubeRay and the pod grouper read, and GPU fractions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apportion_compiler.plain_objects import text
 
 
 def _labels(context: WorkloadContext) -> Iterator[Verdict]:
-    """KubeRay gives Ray's pods to KAI whether they have a queue or not (batchscheduler/kai-scheduler)."""
+    """Report Ray workloads without a queue, which KubeRay also passes to KAI (batchscheduler/kai-scheduler)."""
     for workload in context.workloads:
         is_ours = workload.is_of("ray.io") and not workload.is_for_another("kai")
         if is_ours and not workload.every_pod_has(names.QUEUE_LABEL):
@@ -66,7 +66,7 @@ def _submission(context: WorkloadContext) -> Iterator[Verdict]:
 
 def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
     for workload in context.workloads:
-        # KubeRay writes the name into Ray's pods itself.
+        # KubeRay sets the scheduler name of Ray's pods.
         if workload.is_of("ray.io") or not workload.values_of(names.QUEUE_LABEL):
             continue
         yield from workload.past_the_queue(names.DEFAULT_SCHEDULER)

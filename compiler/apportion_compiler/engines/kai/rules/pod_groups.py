@@ -1,4 +1,4 @@
-"""PodGroup (scheduling.run.ai/v2alpha2), where somebody writes one: its webhook's rules on subgroups."""
+"""PodGroup (scheduling.run.ai/v2alpha2) that is created explicitly: its webhook's rules on subgroups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of GPUs: what KAI's admission webhook refuses of a pod, in its words.
+"""GPU fractions: the rules of KAI's admission webhook for pods, with its messages.
 
 Source: pkg/binder/plugins/gpusharing/gpu-request (ValidateGpuRequests) of KAI Scheduler 0.17.
 """
@@ -22,9 +22,9 @@ _MAX_UNSIGNED = 2**64
 
 
 def gpu_sharing(context: WorkloadContext) -> Iterator[Verdict]:
-    """Yield what the webhook refuses; as it does, of each pod the first fault alone."""
+    """Yield what the webhook rejects; like the webhook, only the first fault of each pod."""
     for workload in context.workloads:
-        # The webhook looks at pods alone, so that what owns them is accepted and gets none.
+        # The webhook validates only pods, so the owner is accepted but gets no pods.
         verdict = workload.rejected if workload.is_bare else workload.pending
         for pods in workload.sets:
             for annotation, message, cure in _faults(pods):

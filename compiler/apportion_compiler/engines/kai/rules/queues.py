@@ -1,4 +1,4 @@
-"""Queue (scheduling.run.ai/v2) by itself: the nine numbers, the durations, the name."""
+"""Queue (scheduling.run.ai/v2): the rules on its nine numbers, durations and name."""
 
 from __future__ import annotations
 
@@ -105,5 +105,5 @@ def _negative(about: FieldVerdicts, path: str, field: str, value: float, resourc
 
 
 def number_text(value: float) -> str:
-    """Return a JSON number as it is written."""
+    """Return a JSON number as text."""
     return str(int(value)) if value == int(value) else repr(value)

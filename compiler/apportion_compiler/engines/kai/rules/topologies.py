@@ -1,4 +1,4 @@
-"""Topology (kai.scheduler/v1alpha1): levels, which cannot be changed afterwards."""
+"""Topology (kai.scheduler/v1alpha1): levels, which are immutable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEY = re.compile(
 
 
 def topology_verdicts(index: int, manifest: Manifest, existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield verdicts on a topology; where the cluster has it, on the change."""
+    """Yield verdicts on a topology, and on a change of an existing one."""
     if not is_a(Topology, manifest):
         return
     topology = read(Topology, manifest)

@@ -1,8 +1,8 @@
-"""Queues together: parents that are there and in the same shard, and children that fit into them.
+"""Rules on the queue tree: parents exist in the same shard, and children fit into them.
 
-KAI drops a queue whose parent it does not see, with everything below it, and says so in its log alone
-(cleanQueueOrphans, pkg/scheduler/cache/cluster_info/queue.go). A sum of quotas over the parent's is accepted, and
-the quotas are then promises that nothing keeps.
+KAI drops a queue whose parent it does not find, with its descendants, and reports it only in its log
+(cleanQueueOrphans, pkg/scheduler/cache/cluster_info/queue.go). A sum of quotas above the parent's is accepted, but KAI
+cannot provide these quotas.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, UNITS, UNLIMI
 
 @dataclass(frozen=True, slots=True)
 class _QueueEntry:
-    """A queue, and which of the manifests it is; None where the cluster already has it."""
+    """A queue and its manifest's index; None if it is an existing object."""
 
     index: int | None
     queue: Queue
@@ -35,7 +35,7 @@ class _QueueEntry:
 
 
 def tree_verdicts(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield verdicts on the tree that the manifests make with what the cluster has."""
+    """Yield verdicts on the tree of the manifests and the existing objects."""
     entries = [_QueueEntry(None, queue) for queue in read_all(Queue, existing)]
     entries += [_QueueEntry(index, read(Queue, m)) for index, m in enumerate(manifests) if is_a(Queue, m)]
     queues = {entry.queue.name: entry for entry in entries}
@@ -120,7 +120,7 @@ def _named(partition: str) -> str:
 
 
 def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> Iterator[Verdict]:
-    """Compare the numbers of a queue with those of its children in the same shard."""
+    """Compare the amounts of a queue with those of its children in the same shard."""
     alike = [child for child in children if child.partition == held.partition]
     for resource in ACCOUNTED if alike else ():
         path = f"spec.resources.{resource}"
@@ -152,7 +152,7 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
 
 
 def _exceeds(parts: Sequence[float | None], whole: float) -> bool:
-    """Tell whether amounts add up to more than another; a rest of binary fractions does not count."""
+    """Return whether the sum of amounts exceeds another amount, ignoring binary rounding."""
     if whole < 0 or None in parts:
         return False
     return any(p is not None and p < 0 for p in parts) or sum(p or 0 for p in parts) > whole * (1 + 1e-9) + 1e-9

@@ -1,11 +1,11 @@
 """Koordinator: a tree of ElasticQuotas with a minimum, a maximum and shared weights, and trees for GPU models.
 
-Written for v1.8 and read at commit a7a1b76b (v1.8.0-61, 2026-07-24). Objects: `scheduling.sigs.k8s.io/v1alpha1`
+Written for v1.8, based on commit a7a1b76b (v1.8.0-61, 2026-07-24). Objects: `scheduling.sigs.k8s.io/v1alpha1`
 ElasticQuota (not `scheduling.x-k8s.io`, which is scheduler-plugins'), `quota.koordinator.sh/v1alpha1`
 ElasticQuotaProfile, `scheduling.koordinator.sh/v1alpha1` ClusterNetworkTopology, `scheduling.k8s.io/v1` PriorityClass,
-and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for what Koordinator lets everybody do.
+and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for fields that Koordinator does not restrict.
 
-https://github.com/koordinator-sh/koordinator/tree/a7a1b76b; what is lost and why: docs/backends/koordinator.md.
+https://github.com/koordinator-sh/koordinator/tree/a7a1b76b; limitations: docs/backends/koordinator.md.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
 
 
 def emit(program: Program) -> Output:
-    """Return the objects of one cluster in apply order, and what Koordinator has to be installed with."""
+    """Return the objects of one cluster in apply order, and the configuration that Koordinator requires."""
     trees = trees_of(program)
     return Output(
         (
@@ -157,6 +157,6 @@ CONDITIONS = (
         ),
     ),
 )
-"""Koordinator's configuration that the table relies on."""
+"""Koordinator's configuration on which the table depends."""
 
 BACKEND = Backend("koordinator", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

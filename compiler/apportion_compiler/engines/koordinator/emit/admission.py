@@ -1,9 +1,9 @@
-"""What Koordinator reads from a pod, as the table of the admission policies.
+"""The fields of a pod that Koordinator reads, as the table of the admission policies.
 
-The scheduler takes the quota from the pod's label, and without one from the namespace (pkg/scheduler/plugins/
-elasticquota/plugin_helper.go at a7a1b76b, GetQuotaName). The webhook rewrites cpu and memory of pods of some priorities
-and qualities of service to resources that no quota counts, before these policies see the pod: so what is refused is
-the resources.
+The scheduler reads the quota from the pod's label, or else from the namespace (pkg/scheduler/plugins/
+elasticquota/plugin_helper.go at a7a1b76b, GetQuotaName). For some priorities and QoS classes, the webhook rewrites cpu
+and memory to resources that no quota counts, before these policies evaluate the pod, so the policies reject these
+resources.
 """
 
 from __future__ import annotations

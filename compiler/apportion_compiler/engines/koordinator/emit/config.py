@@ -1,9 +1,9 @@
-"""What makes the quotas real: koord-scheduler's configuration, and values of Koordinator's chart.
+"""The configuration that enforces the quotas: koord-scheduler's, and values of Koordinator's chart.
 
-By default a parent's bound holds for nobody below it, and what a queue lent is not taken back from running pods
+By default, a parent's limit does not apply to its descendants, and lent resources are not reclaimed from running pods
 (pkg/scheduler/apis/config/v1/defaults.go at a7a1b76b). The chart has no values for this and writes the ConfigMap itself
-(koordinator-sh/charts, versions/v1.8.0/templates/koord-scheduler-config.yaml), so it is no object of the tree: it is a
-whole ConfigMap to apply over the chart's.
+(koordinator-sh/charts, versions/v1.8.0/templates/koord-scheduler-config.yaml), so it is not an object of the tree, but
+a complete ConfigMap that replaces the chart's.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _API = "kubescheduler.config.k8s.io/v1"
 _SCORE = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _ARGUMENTS = {
     "quotaGroupNamespace": QUOTA_NAMESPACE,
-    # A pod is counted against every quota above its own, so that parents' bounds hold.
+    # A pod is counted in every ancestor quota, so that the limits of parents apply.
     "enableCheckParentQuota": True,
-    # Pods beyond what their quota may have at the moment are evicted, so that guarantees are given back.
+    # Pods above the current share of their quota are evicted, so that guarantees are reclaimed.
     "monitorAllQuotas": True,
     "enableRuntimeQuota": True,
     "enableMinQuotaScale": True,
@@ -61,13 +61,13 @@ _CHART_ARGUMENTS: tuple[dict[str, object], ...] = (
         },
     },
 )
-"""What the chart of v1.8 sets of other plugins."""
+"""Settings of other plugins in the chart of v1.8."""
 _WHOLE_SINCE = (1, 8)
-"""The first version whose whole configuration is known; older ones lack some of its plugins and arguments."""
+"""The first version with this configuration; older ones lack some plugins and arguments."""
 
 
 def artifacts(program: Program, trees: Sequence[Tree]) -> Iterator[Artifact]:
-    """Yield the scheduler's ConfigMap, the chart's values and, where there are trees of models, labels of nodes."""
+    """Yield the scheduler's ConfigMap, the chart's values and, if there are trees of models, the labels of nodes."""
     yield Artifact(CONFIG_FILE, _scheduler_config(program))
     yield Artifact(VALUES_FILE, _values(program, trees))
     if len(trees) > 1:
@@ -132,9 +132,9 @@ def _plugin_config(program: Program) -> list[dict[str, object]]:
 
 
 def _plugins() -> dict[str, object]:
-    """Return the chart's plugins, without what would evict across quotas and score against the placement.
+    """Return the chart's plugins, without those that preempt across quotas or score against the placement.
 
-    DefaultPreemption takes pods of any quota, whatever it is guaranteed; NodeResourcesFit scores by LeastAllocated.
+    DefaultPreemption preempts pods of any quota regardless of guarantees; NodeResourcesFit scores by LeastAllocated.
     """
     common = ["Reservation", "LoadAwareScheduling", "NodeNUMAResource", "DeviceShare"]
     return {

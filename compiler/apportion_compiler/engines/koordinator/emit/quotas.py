@@ -1,9 +1,9 @@
-"""ElasticQuota (scheduling.sigs.k8s.io/v1alpha1): parents before children, the same resources in all of a tree.
+"""ElasticQuota (scheduling.sigs.k8s.io/v1alpha1): parents before children, with the same resources throughout a tree.
 
-Koordinator's webhook refuses a quota whose `max` has other keys than its parent's (pkg/webhook/elasticquota/
-quota_topology_check.go at a7a1b76b, checkSubAndParentGroupQuotaKey). It also refuses every step in which the children's
-minima are more than their parent's, even if the next step puts that right, unless the quota says `allow-force-update`:
-the compiler has proved the sums, and objects are applied one by one.
+Koordinator's webhook rejects a quota whose `max` has other keys than its parent's (pkg/webhook/elasticquota/
+quota_topology_check.go at a7a1b76b, checkSubAndParentGroupQuotaKey). It also rejects every object with which the
+children's minima exceed their parent's, even temporarily, unless the quota has `allow-force-update`, which is set
+because the compiler checks the sums and objects are applied one by one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from apportion_policy.quantity import is_over, weight_text
 from apportion_policy.resources import GPU
 
 _ONE = 1000
-"""A weight of 1 in the IR, and of a resource of which the policy says none."""
+"""A weight of 1 in the IR, the default."""
 
 
 def quotas(program: Program, trees: Sequence[Tree]) -> Iterator[Manifest]:
-    """Yield the quotas, tree after tree."""
+    """Yield the quotas, tree by tree."""
     unit = _weight_unit(trees)
     for tree in trees:
         for queue in tree.queues:
@@ -45,13 +45,13 @@ def quotas(program: Program, trees: Sequence[Tree]) -> Iterator[Manifest]:
 
 
 def lends_nothing(queue: Queue) -> bool:
-    """Tell whether a queue keeps all that it is promised to itself."""
+    """Return whether a queue lends none of its guarantee."""
     promised = {resource for resource, amount in queue.guaranteed.items() if amount != 0}
     return bool(promised) and all(queue.lending_limit.get(resource) == 0 for resource in _counted(promised))
 
 
 def lends_partially(queue: Queue) -> bool:
-    """Tell whether a queue would lend some of what it is promised: Koordinator lends all of it or none."""
+    """Return whether a queue lends part of its guarantee: Koordinator lends all of it or none."""
     kept: list[bool] = []
     for resource in _counted({r for r, amount in queue.guaranteed.items() if amount != 0}):
         lent = queue.lending_limit.get(resource)
@@ -62,12 +62,12 @@ def lends_partially(queue: Queue) -> bool:
 
 
 def weighs_nothing(queue: Queue, tree: Tree) -> bool:
-    """Tell whether a queue has no weight for anything in a tree; Koordinator takes such weights for none given."""
+    """Return whether all weights of a queue in a tree are 0; Koordinator treats such weights as unset."""
     return bool(tree.numbers.total) and all(_weight(queue, resource) == 0 for resource in tree.numbers.total)
 
 
 def _counted(resources: set[str]) -> set[str]:
-    """Return the resources without the total of GPUs, where they are counted by model."""
+    """Return the resources without the total of GPUs, if they are counted by model."""
     by_model = any(resource.startswith(f"{GPU}/") for resource in resources)
     return resources - {GPU} if by_model else resources
 
@@ -85,7 +85,7 @@ def _quota(program: Program, queue: Queue, tree: Tree, unit: int) -> Manifest:
     if tree.tree_id is not None:
         labels[TREE_ID_LABEL] = tree.tree_id
     elif queue.namespaces:
-        # A namespace is one quota's; work for a counted GPU model names the quota in its label.
+        # A namespace has one quota; workloads for a counted GPU model set the quota's label.
         annotations[NAMESPACES_ANNOTATION] = _json(list(queue.namespaces))
     if stand_ins := tree.numbers.stand_ins.get(queue.id):
         annotations[STAND_IN_ANNOTATION] = ",".join(stand_ins)
@@ -109,9 +109,9 @@ def _quota(program: Program, queue: Queue, tree: Tree, unit: int) -> Manifest:
 
 
 def _weights(queue: Queue, tree: Tree, unit: int) -> dict[str, str]:
-    """Return the weights in units of which they are whole; the webhook wants just the keys of `max`.
+    """Return the weights as integers; the webhook requires the same keys as in `max`.
 
-    Where all are 0, each is the smallest there is: zeros alone would count as the maximum (GetSharedWeight).
+    If all are 0, each is set to the minimum, because all zeros would be replaced by the maximum (GetSharedWeight).
     """
     if weighs_nothing(queue, tree):
         return {_key(resource): "1" for resource in tree.numbers.total}
@@ -123,7 +123,7 @@ def _weight(queue: Queue, resource: str) -> int:
 
 
 def _weight_unit(trees: Sequence[Tree]) -> int:
-    """Return 1000 where all weights are whole, else 1: siblings share by proportion, and weights are counted whole."""
+    """Return 1000 if all weights are whole, else 1: siblings share in proportion to integer weights."""
     whole = all(
         _weight(queue, resource) % _ONE == 0 and not weighs_nothing(queue, tree)
         for tree in trees

@@ -1,4 +1,4 @@
-"""What Koordinator has fields for and still cannot hold of one policy."""
+"""Values of a policy that Koordinator has fields for but cannot represent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apportion_compiler.ir.program import PriorityClass, Program, Queue
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
-    """Yield what one policy asks beyond what the table says."""
+    """Yield refusals of values beyond the table of capabilities."""
     yield from _lending(program)
     yield from _weights(program)
     trees = trees_of(program)

@@ -13,7 +13,7 @@ from apportion_compiler.ir.program import Program, Topology
 
 
 def topologies(program: Program) -> Iterator[Manifest]:
-    """Yield the one topology that the scheduler reads."""
+    """Yield the only topology that the scheduler reads."""
     for topology in program.topologies[:1]:
         yield {
             "apiVersion": TOPOLOGY_API,
@@ -26,7 +26,7 @@ def topologies(program: Program) -> Iterator[Manifest]:
 
 
 def _layers(topology: Topology) -> Iterator[dict[str, object]]:
-    """Yield a layer for each level, named by its label, and the nodes' own below all."""
+    """Yield a layer for each level, named by its label, and the nodes' layer at the bottom."""
     above: dict[str, object] = {}
     for level in topology.levels:
         if level != HOSTNAME_LABEL:

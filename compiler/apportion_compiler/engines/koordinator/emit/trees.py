@@ -1,8 +1,8 @@
-"""The quota trees of a cluster: one for all nodes, or, where GPU models are told apart, one more for each model.
+"""The quota trees of a cluster: one for all nodes and, if quotas distinguish GPU models, one for each model.
 
-A tree counts GPUs and does not ask for their model. Koordinator can keep several trees, each over the nodes that an
-ElasticQuotaProfile selects (gate MultiQuotaTree, docs/proposals/scheduling/20240206-multi-tree-quota.md); pods of a
-tree's quotas are bound to its nodes by the webhook.
+A tree counts GPUs regardless of their model. Koordinator supports several trees, each for the nodes that an
+ElasticQuotaProfile selects (gate MultiQuotaTree, docs/proposals/scheduling/20240206-multi-tree-quota.md); the webhook
+restricts pods of a tree's quotas to its nodes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """One tree. `model` is None for the one that all other nodes are in; `root` is the quota above its queues."""
+    """A quota tree. `model` is None for the tree of all other nodes; `root` is the quota above its queues."""
 
     model: str | None
     root: str
@@ -57,7 +57,7 @@ class Tree:
 
 
 def trees_of(program: Program) -> tuple[Tree, ...]:
-    """Return the trees, the one without a model first."""
+    """Return the trees, starting with the one without a model."""
     partitions = partitions_of(program)
     names = queue_names(program, partitions)
     taken = {name for of_tree in names for name in of_tree.values()}
@@ -69,7 +69,7 @@ def trees_of(program: Program) -> tuple[Tree, ...]:
 
 
 def profiles(program: Program, trees: Sequence[Tree]) -> Iterator[Manifest]:
-    """Yield the ElasticQuotaProfile of each model's tree, from which Koordinator makes the tree's root."""
+    """Yield the ElasticQuotaProfile of each model's tree, from which Koordinator creates the tree's root."""
     for tree in trees:
         if tree.model is None or tree.tree_id is None:
             continue
@@ -98,8 +98,8 @@ def _tree(program: Program, partition: Partition, names: QueueNames, taken: set[
     if model is None:
         sizes = cluster_sizes(program, managed_resources(program), partition.pools if divided else None)
         if divided:
-            # GPUs of a counted model are in its own tree, and there are no others to give; a quota that does not speak
-            # of them would give out any number.
+            # GPUs of a counted model are in its own tree, and there are no others; a quota without GPUs would be
+            # unlimited.
             ordinary = {resource: sizes.pop(resource) for resource in (CPU, MEMORY) if resource in sizes}
             sizes = {**ordinary, GPU: 0, **{r: size for r, size in sizes.items() if r != GPU}}
         numbers = quota_tree(
@@ -113,7 +113,7 @@ def _tree(program: Program, partition: Partition, names: QueueNames, taken: set[
 
 def _root_name(model: str, taken: set[str]) -> str:
     plain = object_name(f"gpu-tree-{model}")
-    # No identity that fits holds a slash, so this form always carries the digest.
+    # An identity with a slash never fits, so this form always has the digest.
     return object_name(f"gpu-tree/{model}") if plain in taken else plain
 
 
@@ -128,7 +128,7 @@ def _nowhere(queue: Queue, resource: str) -> Amount:
 def _promised_of(model: str) -> AmountOf:
     def promised(queue: Queue, resource: str) -> Amount:
         whole = guaranteed_amount(queue, GPU)
-        # A promise of everything holds of every model, and no other promise without a model holds of any.
+        # An UNLIMITED guarantee applies to every model; any other guarantee without a model applies to none.
         anywhere = whole if isinstance(whole, Unlimited) and not _counts_by_model(queue.guaranteed) else 0
         return whole_gpus(queue.guaranteed.get(gpu_resource(model), anywhere))
 

@@ -1,6 +1,6 @@
-"""Koordinator's objects: ElasticQuota of every tree folded back to one queue, ElasticQuotaProfile, ClusterNetworkTopology.
+"""Koordinator's objects: ElasticQuotas of all trees as queues, ElasticQuotaProfile, ClusterNetworkTopology.
 
-A tree over the nodes of a profile is read as a GPU model, and the quotas of a queue as its amounts of each.
+A tree for the nodes of a profile is imported as a GPU model, and the quotas of a queue as its amounts of each model.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _WEIGHTED = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An ElasticQuota as it is written, and as it is read."""
+    """An ElasticQuota manifest, and its typed reading."""
 
     manifest: Manifest
     quota: ElasticQuota
@@ -67,7 +67,7 @@ class _Tree:
     quotas: Mapping[str, _Object]
 
     def parent(self, name: str) -> str | None:
-        """Return the parent's name, if it is a queue's."""
+        """Return the parent's name, if the parent is a queue."""
         found = self.quotas[name].quota.parent
         return found if found in self.quotas and found != name else None
 
@@ -83,7 +83,7 @@ class _Tree:
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what Koordinator's objects among the manifests say. Raises `ValueError` for an amount that is none."""
+    """Import Koordinator's objects among the manifests. Raises `ValueError` for an invalid amount."""
     notes: list[Note] = []
     trees = _trees(manifests)
     ids = _ids(trees)
@@ -113,7 +113,7 @@ READER = Reader("koordinator", read)
 
 
 def _trees(manifests: Sequence[Manifest]) -> list[_Tree]:
-    """Return the trees, the one without a model first."""
+    """Return the trees, starting with the one without a model."""
     profiles = read_all(ElasticQuotaProfile, manifests)
     roots = {profile.quota for profile in profiles}
     models = {profile.tree_id: profile.nodes.get(GPU_MODEL_LABEL) for profile in profiles}
@@ -127,7 +127,7 @@ def _trees(manifests: Sequence[Manifest]) -> list[_Tree]:
 
 
 def _ids(trees: Sequence[_Tree]) -> list[Mapping[str, str]]:
-    """Return, for each tree, the queue that a quota's name stands for: by the label that its quotas share, or by name."""
+    """Return, for each tree, the queue of a quota's name: by the label that its quotas share, or by name."""
     plain = {name: queue_id(held.manifest) for name, held in trees[0].quotas.items()}
     labelled = {trees[0].quotas[name].quota.labels.get(QUEUE_ID_LABEL): id_ for name, id_ in plain.items()}
     found: list[Mapping[str, str]] = [plain]
@@ -158,7 +158,7 @@ def _queue(
     for tree, quota_name in held:
         promised, bound = _amounts(tree, quota_name)
         if divided and tree.model is None:
-            # What has no model of its own is in this tree, and GPUs are not.
+            # Resources without a model are in this tree, and GPUs are not.
             promised.pop(GPU, None)
             bound.pop(GPU, None)
         for amounts, kept in ((promised, guaranteed), (bound, limit)):
@@ -207,9 +207,9 @@ def _lending(quota: ElasticQuota, guaranteed: Mapping[str, Amount]) -> Mapping[s
 
 
 def _weights(held: Sequence[tuple[_Tree, str]]) -> Mapping[str, int]:
-    """Return the weights in thousandths, those of the first tree that has them.
+    """Return the weights in thousandths, from the first tree that has them.
 
-    Where none is given, Koordinator's default is the maximum: that is a weight too.
+    Koordinator's default weight is the maximum.
     """
     weights: dict[str, int] = {}
     for tree, name in held:
@@ -241,14 +241,14 @@ def _namespaces(held: _Object, notes: list[Note]) -> tuple[str, ...]:
 
 
 def _sized(trees: Sequence[_Tree]) -> bool:
-    """Tell whether the trees are over pools: a model without one has the number that stands for no size."""
+    """Return whether the trees have pools: without pools, a model has the substitute for an unknown size."""
     return not any(
         stands_for_no_size(GPU, tree.most(name).get(GPU, 0)) for tree in trees if tree.model for name in tree.quotas
     )
 
 
 def _pools(tree: _Tree) -> Iterator[PoolRecord]:
-    """Yield the pools of a tree: a model's nodes, and guarantees to queues that are promised everything."""
+    """Yield the pools of a tree: the nodes of a model, with the guarantees of queues that are UNLIMITED."""
     tops = [name for name in tree.quotas if tree.parent(name) is None]
     whole = {
         resource

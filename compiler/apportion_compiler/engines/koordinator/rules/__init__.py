@@ -1,7 +1,7 @@
-"""What Koordinator's webhook refuses of ElasticQuotas, and what it accepts and the scheduler then does not do.
+"""ElasticQuotas that Koordinator's webhook rejects, and fields that the scheduler ignores.
 
-The webhook evaluates one object at a time against those that are there (pkg/webhook/elasticquota at a7a1b76b); here all
-manifests are evaluated as if they were there together, so that what can be applied in some order is not called refused.
+The webhook evaluates one object at a time against existing ones (pkg/webhook/elasticquota at a7a1b76b); here, all
+manifests are evaluated together, so that objects that can be applied in some order are not reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> I
     kept = [quota for quota in there if quota.key not in named]
     quotas: list[Quota] = [*given, *kept]
     for quota in given:
-        # Amounts have verdicts of their own, in the webhook's words.
+        # Amounts are validated separately, with the webhook's messages.
         faults = tuple(fault for fault in quota.faults if fault.steps[0] == "metadata")
         yield from ManifestVerdicts(quota.index or 0, faults).mistyped()
         yield from self_verdicts(quota)

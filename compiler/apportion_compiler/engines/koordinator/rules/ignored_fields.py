@@ -1,4 +1,4 @@
-"""What the webhook accepts of a quota, and the scheduler does not do."""
+"""Fields of a quota that the webhook accepts and the scheduler ignores."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from apportion_policy.quantity import kubernetes_text
 
 _FLAGS = (IS_PARENT_LABEL, ALLOW_LENT_LABEL, FORCE_UPDATE_LABEL, IS_ROOT_LABEL)
 _PARTS = {"cpu": 1000}
-"""How many of what it counts Koordinator makes of one unit; one of everything else."""
+"""Koordinator's count for one unit of a resource; 1 by default."""
 
 
 def ignored_verdicts(given: Sequence[Quota], quotas: Sequence[Quota], settings: Settings) -> Iterator[Verdict]:
-    """Yield what is accepted of the quotas among the manifests and not done."""
+    """Yield verdicts on fields of the quotas that are accepted but ignored."""
     by_name = {quota.name: quota for quota in quotas}
     for quota in given:
         yield from _marks(quota)

@@ -1,4 +1,4 @@
-"""Koordinator: quotas that are not there or hold quotas, gangs of more pods than there are, and pods that pass it by."""
+"""Koordinator: quotas that do not exist or have children, gangs with too few pods, pods that bypass the scheduler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
     quotas = context.named(names.GROUP, "ElasticQuota")
     inner = {name for name, quota in quotas.items() if read(ElasticQuota, quota).is_parent}
     for workload in context.workloads:
-        # The label counts on pods alone.
+        # Only the label on pods is read.
         on_top = names.QUEUE_LABEL in labels_of(workload.manifest)
         if on_top and any(names.QUEUE_LABEL not in labels_of(cast("Manifest", p.template)) for p in workload.sets):
             yield workload.ignored(
@@ -59,7 +59,7 @@ def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
 
 def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
     for workload in context.workloads:
-        # Bare pods of one gang are counted nowhere but by name.
+        # Bare pods of a gang are related only by the gang's name.
         for pods in () if workload.is_bare else workload.sets:
             needed = annotations_of(cast("Manifest", pods.template)).get(GANG_MIN_ANNOTATION)
             if needed is not None:

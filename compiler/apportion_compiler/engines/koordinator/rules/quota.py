@@ -14,7 +14,7 @@ _NONE = Amounts({}, ())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota(ElasticQuota):
-    """One quota. `index` is None where it is in the cluster and not among the manifests."""
+    """A quota. `index` is None for an existing object that is not among the manifests."""
 
     index: int | None = None
     least: Amounts = _NONE
@@ -36,11 +36,11 @@ class Quota(ElasticQuota):
         return frozenset(self.minimum)
 
     def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return a refusal of the quota, which is among the manifests."""
+        """Return a verdict that the quota is rejected."""
         return self._verdict(Effect.REJECTED, field, kind, message, cure)
 
     def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return something of the quota that is accepted and not done."""
+        """Return a verdict that a field of the quota is ignored."""
         return self._verdict(Effect.IGNORED, field, kind, message, cure)
 
     def _verdict(self, effect: Effect, field: str, kind: str, message: str, cure: str) -> Verdict:
@@ -50,7 +50,7 @@ class Quota(ElasticQuota):
 
 
 def read_quota(manifest: Manifest, index: int | None) -> Quota:
-    """Return a manifest as a quota."""
+    """Parse a manifest as a quota."""
     quota = read(Quota, manifest)
     return replace(
         quota,

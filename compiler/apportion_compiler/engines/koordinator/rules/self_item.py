@@ -1,4 +1,4 @@
-"""What the webhook refuses of a quota by itself, in its order and words (quota_topology_check.go, validateQuotaSelfItem)."""
+"""The webhook's rules on a single quota, in its order and words (quota_topology_check.go, validateQuotaSelfItem)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX, _MIN = "spec.max", "spec.min"
 
 
 def self_verdicts(quota: Quota) -> Iterator[Verdict]:
-    """Yield what is refused, whatever other quotas there are."""
+    """Yield the verdicts on a single quota, independent of other quotas."""
     if quota.name in (ROOT_QUOTA, SYSTEM_QUOTA):
         message = f"invalid quota {quota.name}"
         yield quota.rejected("metadata.name", "Forbidden", message, "remove it: Koordinator creates it")

@@ -1,4 +1,4 @@
-"""koord-scheduler's configuration and the priority classes: what they make of quotas."""
+"""koord-scheduler's configuration and the priority classes, as far as they affect quotas."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NEEDED = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is known of the scheduler."""
+    """The scheduler's settings, as far as they are known."""
 
     checks_parents: bool
 
 
 def read_settings(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Settings:
-    """Return what the scheduler's configuration says, if it is among the objects."""
+    """Return the settings in the scheduler's configuration, if it is among the objects."""
     for config_map in (*manifests, *existing):
         for arguments in _arguments(config_map):
             return Settings(arguments.get("enableCheckParentQuota") is True)
@@ -66,7 +66,7 @@ def _band(index: int, value: int) -> Iterator[Verdict]:
 
 
 def _arguments(manifest: Manifest) -> Iterator[Mapping[str, object]]:
-    """Yield the arguments of ElasticQuota in the scheduler's ConfigMap; nothing where it is something else."""
+    """Yield the arguments of the ElasticQuota plugin in the scheduler's ConfigMap, if it is valid."""
     if not of_kind([manifest], "", "ConfigMap") or name_of(manifest) != SCHEDULER_CONFIG:
         return
     written = text(manifest, "data", SCHEDULER_CONFIG) or ""

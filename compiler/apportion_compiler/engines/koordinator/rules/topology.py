@@ -1,4 +1,4 @@
-"""What the webhook refuses of a quota among others (quota_topology.go and quota_topology_check.go)."""
+"""The webhook's rules on a quota in relation to others (quota_topology.go and quota_topology_check.go)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEYS = "failed to check sub and parent group quotaKey, err: checkSubAndParentGr
 class _Site:
     by_name: Mapping[str, Quota]
     roots: Mapping[str, ElasticQuotaProfile]
-    """By the name of the quota that Koordinator makes of each; its `min` is what the nodes have."""
+    """Profiles by the name of the quota that Koordinator creates for each; its `min` is the size of the nodes."""
     children: Mapping[str, list[Quota]]
 
 
@@ -37,13 +37,13 @@ def topology_verdicts(
     profiles: Sequence[ElasticQuotaProfile],
     pods: Sequence[tuple[str, Manifest]],
 ) -> Iterator[Verdict]:
-    """Yield what is refused of the quotas among the manifests.
+    """Yield the rejected quotas among the manifests.
 
     Args:
-        quotas: All that there will be.
-        before: Those in the cluster, by namespace and name, as they are.
-        profiles: Profiles, whose tree roots Koordinator makes.
-        pods: Pods in the cluster, with their namespaces.
+        quotas: All quotas after the update.
+        before: The existing quotas, by namespace and name.
+        profiles: Profiles, for which Koordinator creates the tree roots.
+        pods: Existing pods, with their namespaces.
     """
     yield from _unique(quotas)
     children: dict[str, list[Quota]] = {}
@@ -65,7 +65,7 @@ def topology_verdicts(
 
 
 def _unique(quotas: Sequence[Quota]) -> Iterator[Verdict]:
-    # What is in the cluster was there first.
+    # Existing objects take precedence.
     in_order = sorted(quotas, key=lambda quota: quota.index is not None)
     names: dict[str, Quota] = {}
     bound: dict[str, Quota] = {}
@@ -124,7 +124,7 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
         message = f"{quota.name} has parentName {quota.parent} but the parentQuotaInfo's IsParent is false"
         yield quota.rejected(_PARENT_FIELD, "Invalid", message, f'label the parent {IS_PARENT_LABEL}: "true"')
     tree_id = parent.tree_id if parent is not None else root.tree_id if root is not None else ""
-    # Without a label of its own a quota gets its parent's when it is made.
+    # On creation, a quota without the label gets that of its parent.
     if quota.tree_id not in ("", tree_id):
         message = f"{quota.name} tree id is different from parent {quota.parent}, [{quota.tree_id}] vs [{tree_id}]"
         yield quota.rejected(_TREE_FIELD, "Invalid", message, "use the tree id of the parent")
@@ -152,9 +152,9 @@ def _is_below_itself(quota: Quota, context: _Site) -> bool:
 
 
 def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
-    """Yield one verdict where children are guaranteed more than their parent: on it, or on a child that asks for more.
+    """Yield a verdict if the children's minima exceed their parent's, on the parent or on an enlarged child.
 
-    A quota that allows itself to be forced is accepted, and then not everybody can get what they are promised.
+    A quota with `allow-force-update` is accepted, although not all guarantees can then be satisfied.
     """
     if parent is None or parent.name == ROOT_QUOTA:
         return

@@ -1,10 +1,10 @@
-"""Kueue: whole workloads are admitted against quotas that are borrowed and lent in a tree of cohorts.
+"""Kueue: admission of whole workloads against quotas that are borrowed and lent in a tree of cohorts.
 
-Written for v0.18 and read at commit ff69552e79 (after v0.19.2, 2026-08-22). Objects: `kueue.x-k8s.io/v1beta2`
+Written for v0.18, based on commit ff69552e79 (after v0.19.2, 2026-08-22). Objects: `kueue.x-k8s.io/v1beta2`
 Topology, ResourceFlavor, ProvisioningRequestConfig, AdmissionCheck, Cohort, ClusterQueue, LocalQueue and
 WorkloadPriorityClass, `scheduling.k8s.io/v1` PriorityClass, and the admission policies.
 
-https://github.com/kubernetes-sigs/kueue/tree/ff69552e79/apis/kueue/v1beta2; what is lost and why: docs/backends/kueue.md.
+https://github.com/kubernetes-sigs/kueue/tree/ff69552e79/apis/kueue/v1beta2; limitations: docs/backends/kueue.md.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
 
 
 def emit(program: Program) -> Output:
-    """Return the objects of one cluster in apply order, and the configurations they rely on."""
+    """Return the objects of one cluster in apply order, and the configurations that they require."""
     layout = layout_of(program)
     division = divide(program, layout)
     return Output(
@@ -147,9 +147,9 @@ def emit(program: Program) -> Output:
 
 
 def _classes(program: Program) -> Iterator[Manifest]:
-    """Yield each class twice: Kueue ranks workloads by the one, kube-scheduler their pods by the other.
+    """Yield each class twice: Kueue orders workloads by one, kube-scheduler their pods by the other.
 
-    The pods' classes evict nobody: kube-scheduler would take single pods out of workloads, whoever was promised what.
+    The pods' classes do not preempt: kube-scheduler would evict single pods of workloads regardless of guarantees.
     """
     for cls in classes_to_make(program):
         yield priority_class(program, cls, "Never")
@@ -193,6 +193,6 @@ CONDITIONS = (
         (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )
-"""Configuration of Kueue and kube-scheduler that the table relies on."""
+"""Configuration of Kueue and kube-scheduler on which the table depends."""
 
 BACKEND = Backend("kueue", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -1,8 +1,8 @@
-"""What Kueue reads from a workload, as the table of the admission policies.
+"""The fields of a workload that Kueue reads, as the table of the admission policies.
 
 The queue is the label of the topmost object; the class that object's label, else the pods' field
-(pkg/controller/jobframework/reconciler.go). Of both Kueue makes a Workload, and admits that: whoever forges an owner
-still has to get a Workload past the policy.
+(pkg/controller/jobframework/reconciler.go). Kueue creates a Workload from both and admits that, so a user who forges an
+owner must still get a Workload past the policy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects of the whole cluster that a policy declares as they stand there."""
+"""Cluster-wide objects that a policy declares in full."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apportion_compiler.ir.program import Program
 
 
 def replaced_by_declared(kind: str, made: Iterable[Manifest], program: Program) -> Iterator[Manifest]:
-    """Yield the objects of a kind: those that the policy declares, and where it declares none, those that were made."""
+    """Yield the objects of a kind: the declared ones if there are any, else the generated ones."""
     declared = [held for held in program.kueue.objects if held.kind == kind]
     for held in declared:
         yield {

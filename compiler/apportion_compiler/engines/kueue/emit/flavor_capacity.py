@@ -1,4 +1,4 @@
-"""How much a flavor's machines hold, and how an amount is assigned to several flavors by what they have room for."""
+"""The capacity of flavors, and the assignment of amounts to flavors by free capacity."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
 
 RemainingCapacity = dict[str, int | None]
-"""By a flavor's name, what is left of what its machines hold; None where the pools do not say."""
+"""Free capacity by flavor name; None if the pools do not determine it."""
 
 
 def capacity(program: Program, flavor: Flavor, resource: str) -> int | None:
-    """Return what the machines of a flavor hold at most, in the IR's units; None where that is not declared."""
+    """Return the maximum capacity of a flavor's machines, in the IR's units; None if it is not declared."""
     pools = flavor.pools or program.pools
     if not pools:
         return None
@@ -32,16 +32,16 @@ def _held(pools: Sequence[NodePool], resource: str) -> int | None:
 
 
 def per_device(flavor: Flavor, resource: str) -> int:
-    """Return how much of a resource the machines have for each thousandth of a GPU, times 1000; 0 where unknown."""
+    """Return the amount of a resource per thousandth of a GPU on the machines, times 1000; 0 if unknown."""
     held, devices = _held(flavor.pools, resource), _held(flavor.pools, GPU)
     return held * 1000 // devices if held and devices else 0
 
 
 def assign(amount: int, flavors: Sequence[Flavor], remaining: RemainingCapacity) -> Mapping[str, int]:
-    """Return how an amount is assigned to flavors, and subtract it from their capacity.
+    """Assign an amount to flavors, and subtract it from their capacity.
 
-    It goes whole to the first that has room, machines that are there at once before those that are asked for. Where
-    none has, each gets what it has room for; what no room is left for goes to the first.
+    The whole amount goes to the first flavor with room, existing machines before provisioned ones. If no flavor has
+    room for all of it, each gets what fits, and the first one the remainder.
     """
     ordered = sorted(flavors, key=lambda flavor: flavor.reluctance)
     parts: dict[str, int] = {}
@@ -64,7 +64,7 @@ def assign(amount: int, flavors: Sequence[Flavor], remaining: RemainingCapacity)
 
 
 def in_proportion(amount: int, flavors: Sequence[Flavor], sizes: Mapping[str, int | None]) -> Mapping[str, int]:
-    """Return an amount divided as the sizes are; all of it goes to the first flavor where no size is known."""
+    """Divide an amount in proportion to the flavors' sizes; if no size is known, all of it goes to the first flavor."""
     known = {flavor.name: sizes[flavor.name] or 0 for flavor in flavors}
     whole = sum(known.values())
     if not whole:

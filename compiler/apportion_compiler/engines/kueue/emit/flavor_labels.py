@@ -1,8 +1,8 @@
-"""`nodeLabels` of a ResourceFlavor: by which labels its nodes are selected, and which others they carry for certain.
+"""`nodeLabels` of a ResourceFlavor: the labels that select its nodes, and others that all of its nodes have.
 
-Kueue compares a pod's node selector with a flavor in those keys only that the flavor has, and gives the pods of an
-admitted workload all of the flavor's labels as a node selector. So a key that users select by has to be on the flavor,
-and a label that some node lacks must not be.
+Kueue matches a pod's node selector only by the label keys of a flavor, and adds all labels of the flavor to the node
+selectors of an admitted workload. So a flavor must have the keys that users select by, and no label that some node
+lacks.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/flavorassigner/flavorassigner.go, flavorSelector.
 """
@@ -20,14 +20,15 @@ _FIRST_LABELS = (POOL_LABEL, GPU_MODEL_LABEL)
 
 
 def distinguishing_labels(program: Program, pools: Sequence[NodePool]) -> Mapping[str, str]:
-    """Return the labels that tell pools from others. The machine type is none of them, so that it decides no name."""
+    """Return the labels that distinguish pools. The machine type is excluded, because names must not depend on it."""
     common = _common(declared_labels(program, pool) for pool in pools)
     return {key: common[key] for key in sorted(common, key=lambda key: (key not in _FIRST_LABELS, key))[:_MAX_LABELS]}
 
 
 def flavor_labels(program: Program, pools: Sequence[NodePool]) -> Mapping[str, str]:
-    """Return a flavor's labels: with the provider's, as far as there is room, since Kueue compares a pod's node selector
-    with a flavor only in keys that the flavor has.
+    """Return a flavor's labels, including as many of the provider's as fit.
+
+    Kueue matches a pod's node selector only by the label keys of a flavor.
     """
     labels = dict(distinguishing_labels(program, pools))
     for key, value in sorted(_common(provider_labels(pool) for pool in pools).items()):

@@ -1,10 +1,11 @@
-"""How much of each resource every queue has on each flavor: the policy's totals divided, and never more than they say.
+"""Division of the policy's totals into quotas of each queue on each flavor.
 
-Kueue's quotas are additive: what a cohort holds is what it adds to its members', so `own` is a queue's guarantee
-without that of the queues below it, and `total` with it. Amounts are in the IR's units, GPUs in whole devices.
+Kueue's quotas are additive: a cohort's quota is added to those of its members, so `own` is a queue's guarantee without
+that of its descendants, and `total` includes it. Amounts are in the IR's units, GPUs in whole devices.
 
-Where one flavor counts a resource, nothing is divided. Where several do, a promise is assigned whole to the first flavor
-with room for it, before it is split, because all pods of one kind must find their quota on one flavor.
+If a single flavor counts a resource, nothing is divided. If several do, a guarantee is assigned to the first flavor
+with room for all of it, and split only if there is none, because all pods of a pod set must get their quota on one
+flavor.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 DEVICE = 1000
 """Thousandths of one GPU: Kueue counts whole ones."""
 TOTAL = "gpu-total"
-"""GPUs of all flavors together, counted beside them where a limit names no model."""
+"""The total of GPUs of all flavors, counted in addition to them if a limit has no model."""
 
 FlavorResource = tuple[str, str]
 """A flavor's name, and a resource of the IR or TOTAL."""
@@ -38,9 +39,9 @@ Amounts = dict[FlavorResource, Amount]
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """By queue id: what it adds, what it has with everything below it, its bounds; no bound where a (flavor, resource) is missing.
+    """Quotas by queue id: own, total, and limits; a missing (flavor, resource) is unlimited.
 
-    `root` is what the cluster has beyond every promise.
+    `root` is the capacity of the cluster beyond all guarantees.
     """
 
     own: dict[str, Amounts]
@@ -51,7 +52,7 @@ class Division:
 
 
 def divide(program: Program, layout: Layout) -> Division:
-    """Return what each queue has on each flavor."""
+    """Return the quotas of each queue on each flavor."""
     division = Division(_empty(program), _empty(program), _empty(program), _empty(program), {})
     _divide_gpus(program, layout, division)
     for resource in counted_resources(program):
@@ -63,33 +64,33 @@ def divide(program: Program, layout: Layout) -> Division:
 
 
 def counted_resources(program: Program) -> tuple[str, ...]:
-    """Return cpu, memory and gpu, which a workload cannot be admitted without, and the others the policy speaks of."""
+    """Return cpu, memory and gpu, without which Kueue admits no workload, and the other declared resources."""
     declared_resources = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
     others = sorted(r for r in declared_resources if r not in (CPU, MEMORY, GPU) and not r.startswith(f"{GPU}/"))
     return (CPU, MEMORY, GPU, *others)
 
 
 def counts_total(program: Program, layout: Layout) -> bool:
-    """Tell whether a limit is over GPUs of several flavors, and there is a flavor to count them on."""
+    """Return whether a limit covers GPUs of several flavors, and there is a flavor to count them on."""
     several = layout.everywhere is not None and len(layout.gpus) > 1
     return several and any(bounds_all_models(layout, queue) for queue in program.queues)
 
 
 def bounds_all_models(layout: Layout, queue: Queue) -> bool:
-    """Tell whether a queue's limit on GPUs is one over all models, however they are counted."""
+    """Return whether a queue's GPU limit covers all models, regardless of how they are counted."""
     bounded = not isinstance(queue.limit.get(GPU, UNLIMITED), Unlimited)
     return bounded and not (layout.by_model and any(r.startswith(f"{GPU}/") for r in queue.limit))
 
 
 def _reach(program: Program, flavors: Sequence[Flavor]) -> Mapping[str, list[Flavor]]:
-    """Return the flavors that a leaf may use, and of an inner queue those that some leaf below it may."""
+    """Return the flavors that a leaf may use; for an inner queue, those that any of its leaves may use."""
     reach: dict[str, list[Flavor]] = {}
     for queue in reversed(program.queues):
         if queue.is_leaf:
             reach[queue.id] = [flavor for flavor in flavors if flavor.is_usable_by(queue)]
         else:
             below = {flavor.name for child in queue.children for flavor in reach[child]}
-            # Where nothing below may use any, what the queue is promised is lent to others.
+            # If no leaf may use any flavor, the guarantee is lent to others.
             reach[queue.id] = [flavor for flavor in flavors if not below or flavor.name in below]
     return reach
 
@@ -136,7 +137,7 @@ def _lay_on_leaves(
             promises.append((queue, amount, [flavor for flavor in may_use if flavor.model == model]))
             rest = _less(rest, amount)
         promises.append((queue, rest, may_use))
-    # Those without a choice come first, so that the others find what is really left.
+    # Queues without a choice come first, so that the others see the remaining capacity.
     for queue, amount, chosen in sorted(promises, key=lambda promise: len(promise[2]) > 1):
         _assign(division.own[queue.id], GPU, amount, chosen, remaining)
 
@@ -150,7 +151,7 @@ def _lay_on_inner(
     remaining: RemainingCapacity,
     division: Division,
 ) -> None:
-    """Lay what an inner queue is promised beyond its children."""
+    """Assign the guarantee of an inner queue beyond its children's."""
     below = {f.name: amount_total(division.total[c].get((f.name, GPU), 0) for c in queue.children) for f in flavors}
     rest = _less(_promised(queue, GPU), amount_total(below.values()))
     may_use = [flavor for flavor in reach if not isinstance(below[flavor.name], Unlimited)]
@@ -165,7 +166,7 @@ def _lay_on_inner(
 
 
 def _declared_resources(layout: Layout, bounds: Mapping[str, Amount], models: Sequence[str]) -> list[str]:
-    """Return the names by which bounds speak of GPUs: the models, where they name one, or all GPUs."""
+    """Return the resource names by which limits count GPUs: the models if there are any, else all GPUs."""
     by_model = layout.by_model and any(resource.startswith(f"{GPU}/") for resource in bounds)
     return [gpu_resource(model) for model in models] if by_model else [GPU]
 
@@ -202,7 +203,7 @@ def _lay_beside_gpus(
     remaining: RemainingCapacity,
     division: Division,
 ) -> None:
-    """Lay an amount on the machines of the queue's GPUs as far as those machines have it, the rest on others."""
+    """Assign an amount to the machines of the queue's GPUs as far as they have room, and the rest to others."""
     own = division.own[queue.id]
     if len(flavors) < 2 or isinstance(amount, Unlimited):
         _assign(own, resource, amount, flavors, remaining)
@@ -246,10 +247,10 @@ def _sum(queue: Queue, flavors: Sequence[Flavor], resource: str, division: Divis
 def _limit(
     program: Program, queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division, *, each_alike: bool
 ) -> None:
-    """Write a queue's limit for the flavors that it holds for.
+    """Set a queue's limit on the flavors that it applies to.
 
-    Of several flavors each gets a part, so that the sum is the limit; `each_alike` gives each the whole, where something
-    else holds the sum.
+    The limit is divided among several flavors; with `each_alike`, each gets the whole limit, because the sum is
+    enforced elsewhere.
     """
     limit = _whole(resource, queue.limit.get(resource, UNLIMITED))
     if not flavors or isinstance(limit, Unlimited):
@@ -266,7 +267,7 @@ def _limit(
 
 
 def _lend(queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division) -> None:
-    """Write a queue's lending limit: of several flavors each lends its part, in turn."""
+    """Set a queue's lending limit, assigned to the flavors in turn."""
     left = _whole(resource, queue.lending_limit.get(resource, UNLIMITED))
     if isinstance(left, Unlimited):
         return
@@ -282,7 +283,7 @@ def _lend(queue: Queue, resource: str, flavors: Sequence[Flavor], division: Divi
 def _held(
     queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division
 ) -> tuple[str, dict[str, int], Amount]:
-    """Return what a resource is counted as, and what a queue has of it: on each flavor, and in all."""
+    """Return the amounts of a resource of a queue: on each flavor, and in total."""
     counted = GPU if resource.startswith(f"{GPU}/") else resource
     amounts = {flavor.name: division.total[queue.id].get((flavor.name, counted), 0) for flavor in flavors}
     bounded = {name: amount for name, amount in amounts.items() if isinstance(amount, int)}
@@ -300,7 +301,7 @@ def _divided(
 
 
 def _surplus(program: Program, flavors: Sequence[Flavor], resource: str, division: Division) -> None:
-    """Give the root what the machines hold beyond what the top-level queues are promised."""
+    """Assign the capacity beyond the guarantees of the top-level queues to the root."""
     for flavor in flavors:
         held = capacity(program, flavor, resource)
         flavor_resource = (flavor.name, resource)
@@ -312,7 +313,7 @@ def _surplus(program: Program, flavors: Sequence[Flavor], resource: str, divisio
 
 
 def _count_total(program: Program, layout: Layout, division: Division) -> None:
-    """Count GPUs of every flavor once more on the flavor of all nodes, for the limits that name no model."""
+    """Count the GPUs of all flavors again on the flavor of all nodes, for limits without a model."""
     assert layout.everywhere is not None
     flavor_resource = (layout.everywhere.name, TOTAL)
     for queue in reversed(program.queues):
@@ -328,7 +329,7 @@ def _count_total(program: Program, layout: Layout, division: Division) -> None:
 
 
 def _promised(queue: Queue, resource: str) -> Amount:
-    """Return a guarantee, which in Kueue can always be used and so is never above the queue's own limit."""
+    """Return a guarantee, capped at the queue's own limit: in Kueue, a guarantee can always be used."""
     amount, limit = queue.guaranteed.get(resource, 0), queue.limit.get(resource, UNLIMITED)
     return _whole(resource, limit if is_over(amount, limit) else amount)
 
@@ -340,7 +341,7 @@ def _whole(resource: str, amount: Amount) -> Amount:
 
 
 def _less(amount: Amount, taken: Amount) -> Amount:
-    """Return what is left, at least 0; where what is taken has no bound, nothing is."""
+    """Return the remainder, at least 0; 0 if the subtracted amount is unlimited."""
     if isinstance(taken, Unlimited):
         return 0
     return amount if isinstance(amount, Unlimited) else max(amount - taken, 0)

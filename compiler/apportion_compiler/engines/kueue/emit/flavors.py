@@ -1,13 +1,13 @@
-"""ResourceFlavor: which machines an amount is counted on.
+"""ResourceFlavor: the machines on which an amount is counted.
 
-Kueue gives all resources of one resource group the flavor of one kind of machines, and each group chooses by itself.
-So cpu, memory and other resources are counted on one flavor without labels, `any-node`, and GPUs on flavors of their
-own: totals stay totals, and a pod is bound to the nodes of its GPUs alone. A topology breaks this up: with one, all
-that a pod asks for must come from one flavor (pkg/scheduler/flavorassigner/tas_flavorassigner.go), so every flavor
-counts every resource, and what has no model is divided among them.
+Kueue assigns all resources of a resource group to the same flavor, independently for each group. So cpu, memory and
+other resources are counted on one flavor without labels, `any-node`, and GPUs on separate flavors: totals are not
+divided, and a pod is bound only to the nodes of its GPUs. With a topology, all requests of a pod must come from one
+flavor (pkg/scheduler/flavorassigner/tas_flavorassigner.go), so every flavor counts every resource, and amounts without
+a model are divided among them.
 
-Pools share a flavor unless something has to tell them apart: a GPU model that quotas count, a provisioning plan, a
-topology, or the queues that may use them.
+Pools share a flavor unless they must be distinguished: by a counted GPU model, a provisioning plan, a topology, or the
+queues that may use them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 
 ANY_NODE = "any-node"
 POOLS_ANNOTATION = f"{GROUP}/pools"
-"""On a flavor: the node pools it stands for, comma separated."""
+"""On a flavor: its node pools, comma-separated."""
 MODELS_ANNOTATION = f"{GROUP}/gpu-models"
 """On a flavor: the GPU model of each of its pools, in the same order."""
 MODEL_ANNOTATION = f"{GROUP}/gpu-model"
@@ -36,13 +36,13 @@ MODEL_ANNOTATION = f"{GROUP}/gpu-model"
 TOPOLOGY_ANNOTATION = f"{GROUP}/topology"
 """On a Topology and its flavors: the topology's name in the policy."""
 HOSTS_TOPOLOGY = f"{GROUP}/hosts"
-"""A topology of one level, for flavors that need one for the others' sake."""
+"""A topology of one level, for flavors that need one because other flavors have one."""
 _MAX_TOLERATIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """Machines that a quota counts on. No pools: all there are. `model` is None where it stands for several."""
+    """A set of machines with a quota. Without pools, it is all machines. `model` is None for several models."""
 
     name: str
     pools: tuple[NodePool, ...]
@@ -54,12 +54,12 @@ class Flavor:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether its machines have GPUs, or may have."""
+        """Whether its machines have or may have GPUs."""
         return not self.pools or any(pool.n_gpus for pool in self.pools)
 
     @property
     def reluctance(self) -> tuple[bool, bool]:
-        """What makes others the first choice: machines that have to be asked for, and such as may be taken away."""
+        """The rank by which other flavors are preferred: provisioned machines, and those that can be reclaimed."""
         return self.plan is not None, any(pool.spot for pool in self.pools)
 
     def is_usable_by(self, queue: Queue) -> bool:
@@ -69,10 +69,10 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a cluster's machines are counted.
+    """The flavors of a cluster.
 
-    `by_model`: GPU flavors stand for one model each. `joined`: every flavor counts every resource, and `everywhere` is
-    None; otherwise `everywhere` counts all but GPUs, and GPUs too where `gpus` is empty.
+    `by_model`: each GPU flavor has a single model. `joined`: every flavor counts every resource, and `everywhere` is
+    None; otherwise `everywhere` counts all resources except GPUs, and also GPUs if `gpus` is empty.
     """
 
     everywhere: Flavor | None
@@ -87,12 +87,12 @@ class Layout:
 
     @property
     def flavors(self) -> tuple[Flavor, ...]:
-        """All of them, in the order in which Kueue tries them: work without GPUs keeps off machines with GPUs."""
+        """All flavors, in the order in which Kueue tries them: workloads without GPUs avoid machines with GPUs."""
         return (*(() if self.everywhere is None else (self.everywhere,)), *self.ordinary, *self.gpus)
 
     @property
     def gpu_flavors(self) -> tuple[Flavor, ...]:
-        """Those on which GPUs are counted."""
+        """The flavors on which GPUs are counted."""
         return self.gpus if self.gpus or self.everywhere is None else (self.everywhere,)
 
 
@@ -117,11 +117,11 @@ def layout_of(program: Program) -> Layout:
 
 
 def places_by_topology(program: Program) -> bool:
-    """Tell whether flavors have topologies: a pool names one, and no pool of the cluster scales by itself.
+    """Return whether flavors have topologies: a pool names one, and no pool of the cluster autoscales.
 
-    Kueue then admits work only where it sees the nodes for it, so a pool that grows with the pods that wait would never
-    grow; one that grows by a plan does. It is all or nothing, since a flavor with a topology takes no work that asks
-    for none unless every flavor of the queue has one.
+    With a topology, Kueue admits workloads only to existing nodes, so a pool that scales with pending pods would never
+    scale up; one with a provisioning plan does. It applies to all flavors, because a flavor with a topology accepts
+    workloads without a topology request only if every flavor of the queue has a topology.
     """
     named = {topology.name for topology in program.topologies}
     steady = all(
@@ -159,7 +159,7 @@ def resource_flavors(program: Program, layout: Layout) -> Iterator[Manifest]:
 
 
 def topologies(program: Program, layout: Layout) -> Iterator[Manifest]:
-    """Yield the Topology objects: those of the cluster, and `hosts` where a flavor needs one for the others' sake."""
+    """Yield the Topology objects: those of the cluster, and `hosts` if a flavor needs one because others have one."""
     hosts = [flavor.topology for flavor in layout.flavors if flavor.topology is not None and _is_hosts(flavor.topology)]
     for topology in (*program.topologies, *hosts[:1]):
         yield {
@@ -173,7 +173,7 @@ def topologies(program: Program, layout: Layout) -> Iterator[Manifest]:
 
 
 def topology_name(topology: Topology) -> str:
-    """Return the object's name. Levels cannot be changed, so other levels make another object."""
+    """Return the object's name. Levels are immutable, so other levels require another object."""
     return versioned_name(topology.name, "\n".join((topology.name, *topology.levels)))
 
 
@@ -186,7 +186,7 @@ def _by_choice(flavors: Iterable[Flavor]) -> tuple[Flavor, ...]:
 
 
 def _unseen(model: str, taken: set[str]) -> Flavor:
-    """Return the flavor of a model of which no pool is declared."""
+    """Return the flavor of a model without a declared pool."""
     return Flavor(_name(model, (model,), taken), (), model, {GPU_MODEL_LABEL: label_value(model)}, (), None, None)
 
 
@@ -202,7 +202,7 @@ def _grouped(
     taken: set[str],
     topologies: Mapping[str, Topology],
 ) -> Iterator[Flavor]:
-    """Yield the flavors of some pools; `among` are all that a selector must tell them from."""
+    """Yield the flavors of some pools; a selector must distinguish them from those in `among`."""
     allowed = {queue.pools for queue in program.queues if queue.is_leaf}
     groups: dict[Key, list[NodePool]] = {}
     for pool in pools:
@@ -218,7 +218,7 @@ def _grouped(
 def _is_selectable(
     program: Program, group: Sequence[NodePool], among: Sequence[NodePool], topologies: Mapping[str, Topology]
 ) -> bool:
-    """Tell whether one selector means the pools of a group and no others, within the bounds of a flavor."""
+    """Return whether one selector matches the pools of a group and no others, within the limits of a flavor."""
     labels = distinguishing_labels(program, group)
     inside = {pool.id for pool in group}
     outside = [node_labels(program, pool) for pool in among if pool.id not in inside]
@@ -239,7 +239,7 @@ def _flavor(
     # A flavor without labels cannot have one (CEL of the CRD).
     topology = topologies.get(pools[0].topology or "") if labels else None
     if topology is None and topologies and labels:
-        # Work that asks for no topology is admitted only where every flavor of its queue has one.
+        # Workloads without a topology request are admitted only if every flavor of their queue has a topology.
         topology = Topology(HOSTS_TOPOLOGY, (HOSTNAME_LABEL,), program.source)
     base = _base_name(pools, alike, model)
     ids = tuple(pool.id for pool in pools)
@@ -250,7 +250,7 @@ def _flavor(
 
 
 def _base_name(pools: Sequence[NodePool], alike: Sequence[NodePool], model: str | None) -> str:
-    """Return the model where the pools are all that have it, so that one pool more changes no name."""
+    """Return the model if these pools are all pools that have it, so that an additional pool does not change names."""
     if model is not None and sum(pool.gpu_model == model for pool in alike) == len(pools):
         return model
     if len(pools) == 1:
@@ -260,7 +260,7 @@ def _base_name(pools: Sequence[NodePool], alike: Sequence[NodePool], model: str 
 
 def _name(base: str, ids: tuple[str, ...], taken: set[str]) -> str:
     plain = object_name(base)
-    # No identity that fits holds a slash, so the other form always carries a digest.
+    # An identity with a slash never fits, so the other form always has a digest.
     name = object_name("/".join((base, *ids))) if plain in taken else plain
     taken.add(name)
     return name
@@ -273,7 +273,7 @@ def _taints(pools: Iterable[NodePool]) -> list[Taint]:
 def _tolerations(pools: Iterable[NodePool]) -> tuple[dict[str, str], ...]:
     taints = _taints(pools)
     if len(taints) > _MAX_TOLERATIONS:
-        # The labels say which nodes are meant; eight are all that a flavor holds.
+        # The labels identify the nodes; a flavor has at most eight.
         return ({"operator": "Exists"},)
     return tuple(
         {"key": taint.key, "operator": "Exists", "effect": taint.effect}

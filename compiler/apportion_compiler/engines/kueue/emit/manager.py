@@ -1,7 +1,7 @@
-"""The configuration of Kueue's manager that the emitted objects rely on, and the file of the scheduler below it.
+"""The configuration of Kueue's manager that the emitted objects require, and that of kube-scheduler.
 
-Source: apis/config/v1beta2/configuration_types.go, pkg/config/validation.go. A framework whose definition is not
-installed is waited for; one that a version does not know keeps the manager from starting.
+Source: apis/config/v1beta2/configuration_types.go, pkg/config/validation.go. The manager waits for a framework whose
+CRD is not installed; it does not start with one that its version does not support.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _CONFIG_V1BETA2_SINCE = (0, 15)
 _UNCOUNTED = ("ephemeral-storage", "hugepages-")
 _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _GPU_WEIGHT = 100
-"""The maximum weight of a resource: free CPU must not outweigh free GPUs in the score."""
+"""The maximum weight of a resource, so that free CPU does not outweigh free GPUs in the score."""
 
 
 def manager_configuration(program: Program, layout: Layout) -> Artifact:
-    """Return the part of the manager's configuration that the policy decides."""
+    """Return the part of the manager's configuration that the policy determines."""
     version = parse_version(program.engine_version) or _CONFIG_V1BETA2_SINCE
     is_v1beta1 = version < _CONFIG_V1BETA2_SINCE
     strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
     configuration: dict[str, object] = {
         "apiVersion": f"{CONFIGURATION_GROUP}/v1beta1" if is_v1beta1 else CONFIG_API,
         "kind": "Configuration",
-        # Work in the policy's namespaces that names no queue waits, and runs past no quota.
+        # Workloads without a queue in the policy's namespaces stay suspended instead of bypassing quotas.
         "manageJobsWithoutQueueName": True,
         "managedJobsNamespaceSelector": {"matchExpressions": [{"key": QUEUE_LABEL, "operator": "Exists"}]},
         "integrations": {"frameworks": [f for f in _FRAMEWORKS if _SINCE.get(f, (0, 0)) <= version]},
@@ -77,7 +77,7 @@ def manager_configuration(program: Program, layout: Layout) -> Artifact:
 
 
 def scheduler_configuration(program: Program) -> Artifact:
-    """Return the profile by which kube-scheduler places what Kueue has admitted."""
+    """Return the profile with which kube-scheduler places admitted pods."""
     resources = [{"name": GPU_RESOURCE, "weight": _GPU_WEIGHT}, *({"name": r, "weight": 1} for r in ("cpu", "memory"))]
     strategy = {"type": _SCORING[program.gpu_placement], "resources": resources}
     fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}
@@ -96,7 +96,7 @@ def scheduler_configuration(program: Program) -> Artifact:
 
 def _resources(program: Program, layout: Layout) -> dict[str, object]:
     counted = counted_resources(program)
-    # What is asked for and not covered by a quota makes work inadmissible.
+    # A requested resource without a quota makes a workload inadmissible.
     excluded = [prefix for prefix in _UNCOUNTED if not any(resource.startswith(prefix) for resource in counted)]
     found: dict[str, object] = {"excludeResourcePrefixes": excluded} if excluded else {}
     if counts_total(program, layout):

@@ -1,7 +1,7 @@
-"""ProvisioningRequestConfig and AdmissionCheck: capacity that is asked for as one unit, after quota is reserved.
+"""ProvisioningRequestConfig and AdmissionCheck: capacity that is requested as one unit after quota is reserved.
 
-Kueue's provisioning controller makes a ProvisioningRequest (autoscaling.x-k8s.io) for each workload that got a flavor
-of the check, and admits it once that is provisioned (pkg/controller/admissionchecks/provisioning).
+Kueue's provisioning controller creates a ProvisioningRequest (autoscaling.x-k8s.io) for each workload that is assigned
+a flavor of the check, and admits it once that is provisioned (pkg/controller/admissionchecks/provisioning).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _RETRY_FIELDS = (
     ("backoffBaseSeconds", "retry_backoff_base"),
     ("backoffMaxSeconds", "retry_backoff_max"),
 )
-"""Of `retryStrategy`, each with the plan's field."""
+"""Fields of `retryStrategy`, each with the field of the plan."""
 
 
 def check_name(plan: str) -> str:
-    """Return the name of a plan's check and of its configuration, which the CRD holds to a label without dots."""
+    """Return the name of a plan's check and configuration; the CRD requires a label without dots."""
     return dotless_name(plan)
 
 
@@ -35,12 +35,12 @@ def provisioning_configs(program: Program) -> Iterator[Manifest]:
         spec: dict[str, object] = {"provisioningClassName": plan.provisioning_class}
         if parameters := _parameters(plan):
             spec["parameters"] = parameters
-        # Work that asks for no GPU needs no machine of the plan, and is admitted at once.
+        # Workloads without GPUs need no machine of the plan, and are admitted at once.
         spec["managedResources"] = [GPU_RESOURCE]
         if retry := _retry(plan):
             spec["retryStrategy"] = retry
         if plan.provisioning_class == QUEUED_PROVISIONING_GKE:
-            # The class takes one pod set a request.
+            # The class supports one pod set per request.
             spec["podSetMergePolicy"] = "IdenticalWorkloadSchedulingRequirements"
         yield {
             "apiVersion": API,

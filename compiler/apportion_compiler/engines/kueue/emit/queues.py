@@ -1,7 +1,7 @@
-"""Cohort, ClusterQueue and LocalQueue: inner queues, leaves, and a leaf's door in each of its namespaces.
+"""Cohort, ClusterQueue and LocalQueue: inner queues, leaves, and the entry point of a leaf in each of its namespaces.
 
-Nothing is checked across these objects when they are applied: a missing cohort counts as one without bounds, and a
-ClusterQueue whose flavor or admission check is missing is inactive (apis/kueue/v1beta2/clusterqueue_types.go).
+Kueue does not check references between these objects on admission: a missing cohort is unlimited, and a ClusterQueue
+whose flavor or admission check is missing is inactive (apis/kueue/v1beta2/clusterqueue_types.go).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ TITLE_ANNOTATION = f"{GROUP}/title"
 def cohorts(program: Program, layout: Layout, division: Division) -> Iterator[Manifest]:
     """Yield the Cohort objects, the root first.
 
-    The root is there for every cluster: without a cohort a ClusterQueue can neither borrow nor be bounded, and what
-    the machines hold beyond every promise is what top-level queues share.
+    Every cluster has a root: without a cohort, a ClusterQueue can neither borrow nor be limited, and top-level queues
+    share the capacity beyond all guarantees.
     """
     groups = groups_of(program, layout)
     root = root_cohort(program)
@@ -94,8 +94,9 @@ def cluster_queues(program: Program, layout: Layout, division: Division) -> Iter
 def local_queues(program: Program) -> Iterator[Manifest]:
     """Yield the LocalQueue objects.
 
-    They are named by the queue's id because `spec.clusterQueue` cannot be changed: a namespace that moves to another
-    queue gets another object. Of a default queue there is a second one, by the name that Kueue gives to work without one.
+    They are named after the queue's id because `spec.clusterQueue` is immutable: a namespace that moves to another
+    queue gets another object. A default queue has a second LocalQueue, with the name that Kueue assigns to workloads
+    without one.
     """
     for queue in program.queues:
         declared = queue.kueue.local_queues
@@ -122,12 +123,12 @@ def local_queues(program: Program) -> Iterator[Manifest]:
 
 
 def replaced(spec: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, object]:
-    """Return a spec with some fields replaced; one that is None is left out."""
+    """Return a spec with some fields replaced; a field that is None is removed."""
     return {key: value for key, value in {**spec, **fields}.items() if value is not None}
 
 
 def further(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return labels or annotations without those by which Apportion knows its own objects."""
+    """Return labels or annotations without those that identify Apportion's objects."""
     return {k: v for k, v in sorted(metadata.items()) if k != MANAGED_BY_LABEL and not k.startswith(f"{GROUP}/")}
 
 
@@ -154,7 +155,7 @@ def _notes(queue: Queue) -> Mapping[str, str] | None:
 
 
 def _namespaces(queue: Queue) -> dict[str, object]:
-    """Select the namespaces by name; left out, no namespace is selected."""
+    """Select the namespaces by name; without a selector, no namespace is selected."""
     if not queue.namespaces:
         return {}
     values = list(queue.namespaces)
@@ -167,10 +168,10 @@ def _quotas(queue: Queue, groups: Sequence[Group], division: Division) -> dict[s
 
 
 def _preemption(queue: Queue, protected: set[str]) -> dict[str, object]:
-    """Return what makes a guarantee true: what others borrowed of it is taken back, whatever its priority.
+    """Return the preemption that enforces guarantees: borrowed resources are reclaimed regardless of priority.
 
-    Within the queue a higher priority evicts a lower one, unless no class of the queue may be evicted.
-    `borrowWithinCohort` stays Never: fair sharing, which the weights need, does not know it.
+    Within the queue, a higher priority preempts a lower one, unless no class of the queue is preemptible.
+    `borrowWithinCohort` is Never, because fair sharing, which weights require, does not support it.
     """
     said = queue.kueue.preemption
     if said is not None:
@@ -189,7 +190,7 @@ def _preemption(queue: Queue, protected: set[str]) -> dict[str, object]:
 
 
 def _admission_checks(queue: Queue, layout: Layout) -> dict[str, object]:
-    """Name the check of each plan, on the flavors whose machines are asked for by it."""
+    """Return the check of each plan, with the flavors of its machines."""
     on_flavors: dict[str, list[str]] = {}
     for flavor in layout.flavors:
         if flavor.plan is not None and flavor.is_usable_by(queue):
@@ -199,5 +200,5 @@ def _admission_checks(queue: Queue, layout: Layout) -> dict[str, object]:
 
 
 def _weight(program: Program, queue: Queue) -> str:
-    """Return the one weight: that of GPUs, which are scarce, unless the policy counts none."""
+    """Return the single weight: that of GPUs, which are scarce, unless the policy does not count them."""
     return cpu_text(queue.weight[CPU if GPU in program.unmanaged else GPU])

@@ -1,8 +1,8 @@
 """`spec.resourceGroups` of ClusterQueues and Cohorts.
 
-The webhook wants the resources of each flavor in the order of `coveredResources`, and a resource or flavor in one
-group only (pkg/webhooks/clusterqueue_webhook.go). `borrowingLimit` counts from the nominal quota, a cohort's from that
-of everything below it: limit - guaranteed, both with what is below.
+The webhook requires the resources of each flavor in the order of `coveredResources`, and each resource and flavor in a
+single group (pkg/webhooks/clusterqueue_webhook.go). `borrowingLimit` is relative to the nominal quota, a cohort's to
+the sum of its subtree: limit - guaranteed, both including descendants.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _SIZES = {suffix: 1000**power for power, suffix in reversed(list(enumerate(("k",
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A resource group: what is counted, in order, on which flavors."""
+    """A resource group: the covered resources, in order, and the flavors."""
 
     resources: tuple[str, ...]
     flavors: tuple[Flavor, ...]
 
 
 def groups_of(program: Program, layout: Layout) -> tuple[Group, ...]:
-    """Return the resource groups of a cluster; every queue has those flavors of them that it may use."""
+    """Return the resource groups of a cluster; every queue has the flavors of them that it may use."""
     resources = counted_resources(program)
     if layout.everywhere is None:
         return (Group(resources, layout.flavors),)
@@ -52,9 +52,9 @@ def groups_of(program: Program, layout: Layout) -> tuple[Group, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _ObjectQuotas:
-    """What one object has: its nominal quotas, what its bounds count from, and the bounds.
+    """The quotas of one object: nominal quotas, the base of its limits, and the limits.
 
-    `caps` holds lending limits to the nominal quotas, as the webhook wants of a ClusterQueue.
+    With `caps`, lending limits are capped at the nominal quotas, as the webhook requires for a ClusterQueue.
     """
 
     nominal: Amounts
@@ -65,7 +65,7 @@ class _ObjectQuotas:
 
 
 def cluster_queue_groups(queue: Queue, groups: Iterable[Group], division: Division) -> list[dict[str, object]]:
-    """Return the groups of a leaf: every flavor that it may use, since what is not listed cannot be borrowed."""
+    """Return the groups of a leaf: every flavor that it may use, because unlisted flavors cannot be borrowed."""
     id_ = queue.id
     own = division.own[id_]
     held = _ObjectQuotas(own, own, division.limit[id_], division.lending[id_], caps=True)
@@ -73,7 +73,7 @@ def cluster_queue_groups(queue: Queue, groups: Iterable[Group], division: Divisi
 
 
 def cohort_groups(queue: Queue, groups: Iterable[Group], division: Division) -> list[dict[str, object]]:
-    """Return the groups of an inner queue: the flavors on which it adds or bounds something."""
+    """Return the groups of an inner queue: the flavors with a quota or limit of its own."""
     id_ = queue.id
     return _said(
         groups, _ObjectQuotas(division.own[id_], division.total[id_], division.limit[id_], division.lending[id_])
@@ -81,7 +81,7 @@ def cohort_groups(queue: Queue, groups: Iterable[Group], division: Division) -> 
 
 
 def root_groups(groups: Iterable[Group], root: Amounts) -> list[dict[str, object]]:
-    """Return the groups of the root cohort: what the machines hold beyond every promise."""
+    """Return the groups of the root cohort: the capacity beyond all guarantees."""
     return _said(groups, _ObjectQuotas(root, root, {}, {}))
 
 
@@ -125,7 +125,7 @@ def _quota(flavor: Flavor, resource: str, held: _ObjectQuotas) -> dict[str, str]
 
 @lru_cache(maxsize=65_536)
 def quantity(resource: str, amount: Amount) -> str:
-    """Return the text that the API server stores for an amount; what has no bound is a number larger than any cluster."""
+    """Return an amount as the API server stores it; an unlimited one is a number larger than any cluster."""
     if isinstance(amount, Unlimited):
         return NO_BOUND.get(_KUEUE_NAMES.get(resource, resource), NO_BOUND[GPU_RESOURCE])
     if resource == CPU:
@@ -136,7 +136,7 @@ def quantity(resource: str, amount: Amount) -> str:
 
 
 def _decimal(number: int) -> str:
-    """Return a whole number as Kubernetes writes it: with the largest suffix that leaves no fraction."""
+    """Return an integer as a Kubernetes quantity: with the largest suffix that leaves no fraction."""
     for suffix, size in _SIZES.items():
         if number and number % size == 0:
             return f"{number // size}{suffix}"

@@ -1,4 +1,4 @@
-"""What one policy asks beyond what Kueue can hold: more than a parent has, fractions of a GPU, more than the CRD admits."""
+"""Values of a policy that Kueue cannot represent: overcommitted parents, GPU fractions, lists that are too long."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from apportion_policy.quantity import Amount, Unlimited, kubernetes_units
 from apportion_policy.resources import CPU, GPU, amount_text
 
 _MAX_FLAVORS = 64
-"""Of one resource group (CRD, maxItems)."""
+"""Maximum of one resource group (CRD, maxItems)."""
 _MAX_RESOURCES = 64
 _MAX_PAIRS = 512
-"""Flavors times resources of one group (pkg/webhooks/clusterqueue_webhook.go)."""
+"""Maximum of flavors times resources of one group (pkg/webhooks/clusterqueue_webhook.go)."""
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
-    """Yield what the program asks beyond the table."""
+    """Yield refusals of values beyond the table of capabilities."""
     yield from _fractions(program)
     yield from _overcommitted(program)
     yield from _too_many(program)
@@ -52,13 +52,13 @@ def _fractions(program: Program) -> Iterator[Refusal]:
 
 
 def _overcommitted(program: Program) -> Iterator[Refusal]:
-    """A cohort has what its members have: a parent that promises more than it has, has more."""
+    """Yield refusals of overcommitted parents: a cohort always has the sum of its members' quotas."""
     by_id = {queue.id: queue for queue in program.queues}
     counted = counted_resources(program)
     for queue in program.queues:
         children = [by_id[child].guaranteed for child in queue.children]
         models = sorted({r for child in children for r in child if r.startswith(f"{GPU}/")})
-        # An author who counts by model writes models; their total is none of the amounts that can be changed.
+        # A policy that counts by model declares models; their total cannot be edited.
         for resource in (*(r for r in counted if r != GPU or not models), *models) if children else ():
             promised, has = _bounded(children, resource), queue.guaranteed.get(resource, 0)
             if promised is not None and isinstance(has, int) and promised > has:
@@ -104,7 +104,7 @@ def _too_many(program: Program) -> Iterator[Refusal]:
 
 
 def _topologies(program: Program) -> Iterator[Refusal]:
-    """Kueue places by a topology only work whose flavor has it."""
+    """Yield refusals of topologies: Kueue applies a topology only to workloads whose flavor has it."""
     placing = places_by_topology(program)
     by_pools = {pool.topology for pool in program.pools}
     for topology in program.topologies:
@@ -129,7 +129,7 @@ def _is_gpu(resource: str) -> bool:
 
 
 def _declared_otherwise(program: Program) -> Iterator[Refusal]:
-    """Quotas that a queue declares flavor by flavor, and that do not add up to what it is guaranteed."""
+    """Yield refusals of quotas declared by flavor that do not add up to the queue's guarantee."""
     by_id = {queue.id: queue for queue in program.queues}
     for queue in program.queues:
         if "resourceGroups" not in queue.kueue.spec:
@@ -155,7 +155,7 @@ def _declared_otherwise(program: Program) -> Iterator[Refusal]:
 
 
 def _nominal(groups: object) -> Mapping[str, int | None]:
-    """Return what quotas add up to, in the IR's units; None where one is no amount or stands for no bound."""
+    """Return the sum of quotas in the IR's units; None if one of them is invalid or represents unlimited."""
     found: dict[str, int | None] = {}
     for quota in (
         quota

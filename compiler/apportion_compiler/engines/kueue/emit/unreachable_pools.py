@@ -1,7 +1,7 @@
-"""Which queues' limits leave nothing on machines that are asked for as a whole.
+"""Queues whose limit leaves no quota on machines of queued provisioning.
 
-Kueue counts each kind of machines by itself. A limit on a GPU model that has several flavors is divided among them, and
-lies on machines that are there before machines that are asked for; the latter may get no part of it.
+Kueue counts each flavor separately. A limit on a GPU model with several flavors is divided among them, existing
+machines before provisioned ones; the latter may get no part of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apportion_policy.resources import GPU, amount_text, gpu_resource
 
 
 def unreachable_pools(program: Program) -> Iterator[Refusal]:
-    """Yield each queue whose own limit keeps its work from queued machines that it may use."""
+    """Yield each queue whose own limit excludes its workloads from queued machines that it may use."""
     layout = layout_of(program)
     queued = [flavor for flavor in layout.gpu_flavors if flavor.plan is not None]
     if not queued:
@@ -37,7 +37,7 @@ def _refusal(queue: Queue, flavor: Flavor, layout: Layout, division: Division) -
     named = gpu_resource(flavor.model) if flavor.model is not None else GPU
     resource = named if named in queue.limit else GPU
     limit = queue.limit.get(resource, UNLIMITED)
-    # A limit of nothing is meant; one of a queue that may not use the machines has no quota there.
+    # A limit of zero is intended; a queue that may not use the machines has no quota there.
     if limits.get((flavor.name, GPU)) != 0 or isinstance(limit, Unlimited) or not limit:
         return None
     counted = [other for other in layout.gpu_flavors if resource == GPU or other.model == flavor.model]

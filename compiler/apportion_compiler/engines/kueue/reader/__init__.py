@@ -1,9 +1,9 @@
-"""Kueue's objects: Cohorts and ClusterQueues as inner queues and leaves, with totals where Kueue adds up.
+"""Kueue's objects: Cohorts and ClusterQueues as inner queues and leaves, with additive quotas converted to totals.
 
-The cohort that Apportion puts above all others is no queue of the policy; what it has is what the machines hold beyond
-every promise. A cohort that is named and not written counts, as for Kueue, as one that adds and bounds nothing.
+The root cohort that Apportion emits is not a queue of the policy; its quota is the capacity beyond all guarantees. A
+cohort that is referenced but not defined has, as in Kueue, no quotas and no limits.
 
-Read in v1beta1 and v1beta2, at ff69552e79.
+Supports v1beta1 and v1beta2, at ff69552e79.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from apportion_policy.quantity import UNLIMITED, Amount, add, kubernetes_value
 from apportion_policy.resources import CPU, GPU, MEMORY
 
 _OTHERS = ("access", "admission", "namespaces", "priority-classes", "quotas")
-"""What a cluster that others set up has beside its queues."""
+"""Settings of a cluster that Apportion did not set up, in addition to its queues."""
 _NAMESPACE_NAME = NAMESPACE_LABEL
 _STRATEGIES = {
     name: KueueSettings.model_validate({"queueing_strategy": name}) for name in ("BestEffortFIFO", "StrictFIFO")
@@ -74,7 +74,7 @@ _STRATEGIES = {
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A ClusterQueue or Cohort. `manifest` is None for a cohort that is named and not written."""
+    """A ClusterQueue or Cohort. `manifest` is None for a cohort that is referenced but not defined."""
 
     id: str
     manifest: Manifest | None
@@ -91,7 +91,7 @@ class _Node:
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what Kueue's objects among the manifests say. Raises `ValueError` where an amount is not a quantity."""
+    """Import Kueue's objects among the manifests. Raises `ValueError` if an amount is not a quantity."""
     notes: list[Note] = []
     cohorts, leaves = _cohorts(manifests), of_kind(manifests, GROUP, "ClusterQueue")
     nodes = _nodes(cohorts, leaves, notes)
@@ -144,7 +144,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     )
     used = {pool.plan for pool in pools if pool.plan is not None}
     if foreign and used and all(pool.plan is not None or pool.taints for pool in pools):
-        # Machines that are asked for leave no place for what runs the cluster itself.
+        # Provisioned machines alone leave no room for the cluster's own workloads.
         pools = (*pools, PoolRecord(free_id(ORDINARY, {pool.id for pool in pools})))
     notes.extend(check_notes(manifests, plans, used))
     return with_namespaces(
@@ -168,7 +168,7 @@ READER = Reader("kueue", read, with_declared=with_declared_fields, current_spec=
 
 
 def _cohorts(manifests: Sequence[Manifest]) -> Mapping[str, Manifest | None]:
-    """Return the cohorts by name, those that are only named too."""
+    """Return the cohorts by name, including those that are only referenced."""
     found: dict[str, Manifest | None] = {name_of(m): m for m in of_kind(manifests, GROUP, "Cohort") if name_of(m)}
     for holder in (*read_all(Cohort, manifests), *read_all(ClusterQueue, manifests)):
         if holder.parent is not None:
@@ -194,7 +194,7 @@ def _nodes(cohorts: Mapping[str, Manifest | None], leaves: Sequence[Manifest], n
 
 
 def _root(nodes: Mapping[str, _Node], cohorts: Mapping[str, Manifest | None], notes: list[Note]) -> str | None:
-    """Return the id of the one cohort above everything that is no queue of its own."""
+    """Return the id of the root cohort if it is not a queue."""
     tops = [node for node in nodes.values() if node.holder.parent is None]
     roots = [node for node in tops if not node.is_leaf]
     if len(roots) > 1:
@@ -210,7 +210,7 @@ def _root(nodes: Mapping[str, _Node], cohorts: Mapping[str, Manifest | None], no
 def _flavor_resources(
     nodes: Mapping[str, _Node], parents: Mapping[str, str | None], ordered: Sequence[str]
 ) -> Mapping[str, Mapping[FlavorResource, Amount]]:
-    """Return what each queue has on each flavor with everything below it."""
+    """Return the total of each queue on each flavor, including descendants."""
     below: dict[str, list[Mapping[FlavorResource, Amount]]] = {}
     flavor_resources: dict[str, Mapping[FlavorResource, Amount]] = {}
     for id_ in reversed(ordered):
@@ -222,7 +222,7 @@ def _flavor_resources(
 
 
 def _capacities(nodes: Mapping[str, _Node]) -> Capacities:
-    """Return what all quotas on each flavor add up to: what Kueue takes the machines to hold."""
+    """Return the sum of all quotas on each flavor: the capacity that Kueue assumes."""
     found: dict[str, dict[str, Amount]] = {}
     for node in nodes.values():
         for (flavor, resource), amount in node.quotas.nominal.items():
@@ -235,7 +235,7 @@ def _capacities(nodes: Mapping[str, _Node]) -> Capacities:
 
 
 def _unmanaged(leaves: Sequence[_Node]) -> frozenset[str]:
-    """Return the resources that every leaf has without bound: nobody speaks of them."""
+    """Return the resources that are unlimited in every leaf, and so are not managed."""
     found = {resource for leaf in leaves for _, resource in leaf.quotas.nominal}
     return frozenset(
         resource
@@ -289,7 +289,7 @@ def _queue(
 
 
 def _told(queue: ClusterQueue, classes: Sequence[PriorityClassRecord]) -> tuple[str, ...] | None:
-    """Return the classes of a queue of Apportion's that no namespace tells of: evicting nothing, it has protected ones."""
+    """Return the classes of a queue without namespaces: if it preempts nothing, they are non-preemptible."""
     protected = tuple(cls.name for cls in classes if cls.preemptible is False)
     if not protected:
         return None
@@ -307,7 +307,7 @@ def _weight(holder: QuotaHolder) -> int:
 
 
 def _namespaces(queue: ClusterQueue, doors: set[str]) -> tuple[str, ...]:
-    """Return the namespaces with a LocalQueue for it, and those that its selector names."""
+    """Return the namespaces with a LocalQueue for it, and those in its selector."""
     found, selector = set(doors), queue.selector or LabelSelector()
     for expression in selector.expressions:
         if expression.key == _NAMESPACE_NAME and expression.operator == "In":
@@ -318,7 +318,7 @@ def _namespaces(queue: ClusterQueue, doors: set[str]) -> tuple[str, ...]:
 
 
 def _usable(node: _Node, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...] | None:
-    """Return the pools of the flavors that a leaf has, where it has not all of them."""
+    """Return the pools of a leaf's flavors, if it does not have all of them."""
     has = {flavor for flavor, _ in node.quotas.nominal}
     if has >= facts.keys():
         return None
@@ -326,7 +326,7 @@ def _usable(node: _Node, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...] | 
 
 
 def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[PriorityClassRecord]:
-    """Yield the classes of workloads, and the pods' classes beside them."""
+    """Yield the classes of workloads, and those of pods."""
     found = {record.name: record for record in priority_classes(manifests, lambda name, value: None)}
     for manifest in of_kind(manifests, GROUP, "WorkloadPriorityClass"):
         cls = read_object(WorkloadPriorityClass, manifest)

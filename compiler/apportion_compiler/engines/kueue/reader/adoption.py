@@ -1,7 +1,7 @@
-"""What Kueue's objects say beyond the policy's own words: kept under `kueue` of a queue and of the cluster.
+"""Fields of Kueue's objects without an equivalent in the policy, kept under `kueue` of a queue and of the cluster.
 
-The policy is compiled as the reader read it, and each object compared with the one that was read: a field that comes
-out otherwise is declared as it stands there. What comes out alike is not said twice.
+The imported policy is compiled, and each object is compared with the original: a field that differs is declared with
+its original value. Equal fields are not declared.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _PREEMPTION = {
     "withinClusterQueue": "within_cluster_queue",
 }
 _FORMER_FUNGIBILITY = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
-"""v1beta1's words in v1beta2 (apis/kueue/v1beta1/clusterqueue_conversion.go)."""
+"""Fields of v1beta1 and their names in v1beta2 (apis/kueue/v1beta1/clusterqueue_conversion.go)."""
 
 
 def free_id(name: str, taken: Collection[str]) -> str:
-    """Return an id that a policy may have for an object's name, which stays what it is, and that is not taken."""
+    """Return a valid and free id for an object, whose name is unchanged."""
     wanted = name if is_label(name) else suggested_name(name) or "queue"
     free, number = wanted, 1
     while free in taken:
@@ -47,9 +47,9 @@ def free_id(name: str, taken: Collection[str]) -> str:
 
 
 def with_one_queue_a_namespace(queues: Sequence[QueueRecord]) -> tuple[QueueRecord, ...]:
-    """Return queues of which each has namespaces of its own.
+    """Return queues with disjoint namespaces.
 
-    A namespace with LocalQueues of several queues is that of the first by id; the others keep their LocalQueues.
+    A namespace with LocalQueues of several queues belongs to the first by id; the others keep their LocalQueues.
     """
     owner: dict[str, str] = {}
     for queue in sorted(queues, key=lambda queue: queue.id):
@@ -59,7 +59,7 @@ def with_one_queue_a_namespace(queues: Sequence[QueueRecord]) -> tuple[QueueReco
 
 
 def with_declared_fields(record: ImportRecord, manifests: Sequence[Manifest], made: Sequence[Manifest]) -> ImportRecord:
-    """Return the record with what the objects made of it lack, or have otherwise."""
+    """Return the record with the fields that emitted objects lack, or have with a different value."""
     specs = {(kind, name_of(m)): mapping(m, "spec") for kind in _QUEUES for m in of_kind(made, GROUP, kind)}
     own = {_key(m): m for kind in _QUEUES for m in of_kind(manifests, GROUP, kind)}
     locals_made = of_kind(made, GROUP, "LocalQueue")
@@ -94,13 +94,13 @@ def _queue(
     name, kind = name_of(manifest), str(manifest["kind"])
     said: dict[str, Any] = {} if object_name(queue.id) == name else {"name": name}
     spec = current_spec(manifest)
-    # A name that differs from the id is not known to what was made of the imported queue, so all of its spec is kept.
+    # Objects of an imported queue whose name differs from the id cannot be matched, so the whole spec is kept.
     other = made.get((kind, name), made.get((kind, object_name(queue.id)), {}))
     fields: dict[str, Any] = {key: value for key, value in spec.items() if key not in other or other[key] != value}
     fields.update(dict.fromkeys(key for key in other if key not in spec))
     for parent in ("cohortName", "parentName"):
         if spec.get(parent) is not None:
-            # Where a queue hangs, the policy says.
+            # The policy determines the parent of a queue.
             fields.pop(parent, None)
     if isinstance(strategy := fields.get("queueingStrategy"), str):
         said["queueing_strategy"] = strategy
@@ -121,7 +121,7 @@ def _queue(
 
 
 def _preemption(written: object) -> KueuePreemption | None:
-    """Return a preemption that comes out exactly as it is written, if there is one."""
+    """Return the preset that is emitted as exactly this preemption, if there is one."""
     if not isinstance(written, Mapping) or not _PREEMPTION.keys() <= written.keys():
         return None
     borrow = mapping(written, "borrowWithinCohort")
@@ -140,7 +140,7 @@ def _preemption(written: object) -> KueuePreemption | None:
 def _local_queues(
     queue: QueueRecord, doors: Sequence[Manifest], made: Sequence[Manifest]
 ) -> tuple[KueueLocalQueue, ...] | None:
-    """Return the LocalQueues of a queue; None where those that are made by themselves are the same."""
+    """Return the LocalQueues of a queue; None if they equal the generated ones."""
     wanted = tuple(_local_queue(local) for local in sorted(doors, key=_place))
     plain = tuple(
         KueueLocalQueue(name=object_name(queue.id), namespace=namespace) for namespace in sorted(queue.namespaces)
@@ -164,7 +164,7 @@ def _place(manifest: Manifest) -> tuple[str, str]:
 
 
 def _objects(manifests: Sequence[Manifest], made: Sequence[Manifest]) -> Iterable[KueueObject]:
-    """Yield the objects of each kind of which what is made is not what was read."""
+    """Yield the objects of each kind that would not be generated as imported."""
     for kind in _CLUSTER_KINDS:
         read = sorted(of_kind(manifests, GROUP, kind), key=name_of)
         found = {name_of(m): _fields(m) for m in of_kind(made, GROUP, kind)}
@@ -192,7 +192,7 @@ def _marks(manifest: Manifest) -> dict[str, Any]:
 
 
 def current_spec(manifest: Manifest) -> dict[str, Any]:
-    """Return a spec in the words of v1beta2."""
+    """Return a spec with the field names of v1beta2."""
     spec: dict[str, Any] = dict(mapping(manifest, "spec"))
     if not str(manifest.get("apiVersion", "")).endswith("v1beta1"):
         return spec

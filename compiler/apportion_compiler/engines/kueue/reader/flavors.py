@@ -1,7 +1,7 @@
-"""ResourceFlavor and Topology: which machines a quota of Kueue's is on, and of which GPU model they are.
+"""ResourceFlavor and Topology: the machines of a quota, and their GPU model.
 
-A flavor of Apportion's says its model in an annotation where quotas tell models apart. Of others the model is read from
-the node labels by which people commonly select GPUs, and from the flavor's name where those say nothing.
+An emitted flavor has its model in an annotation if quotas distinguish models. For others, the model is derived from
+common node labels of GPUs, or else from the flavor's name.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _MAKER = re.compile(r"^(?:nvidia|tesla|amd|geforce|rtx)[-_ ]+", re.IGNORECASE)
 _KNOWN = re.compile(r"(?<![a-z0-9])((?:gb|[abhlptv])[0-9]{1,3}[a-z]?)(?![a-z0-9])")
 _MAX_MODEL = 40
 ORDINARY = "ordinary"
-"""The pool of the machines that no flavor describes."""
+"""The pool of machines without a flavor."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorFacts:
-    """What a flavor stands for: pools, each with its GPU model.
+    """The pools of a flavor, each with its GPU model.
 
-    `counted` is the model that quotas on it count; None where they tell none apart.
+    `counted` is the model that its quotas count; None if they do not distinguish models.
     """
 
     pools: tuple[tuple[str, str | None], ...]
@@ -60,7 +60,7 @@ class FlavorFacts:
 
 
 def flavor_facts(manifests: Sequence[Manifest], on_gpus: Sequence[str]) -> Mapping[str, FlavorFacts]:
-    """Return what each flavor stands for; `on_gpus` are those that have quotas of GPUs, whether described or not."""
+    """Return the pools of each flavor; `on_gpus` are flavors with GPU quotas, whether defined or not."""
     found: dict[str, FlavorFacts] = {}
     for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
         flavor, notes = read(ResourceFlavor, manifest), annotations_of(manifest)
@@ -71,19 +71,19 @@ def flavor_facts(manifests: Sequence[Manifest], on_gpus: Sequence[str]) -> Mappi
             found[name] = FlavorFacts(tuple(pairs), notes.get(MODEL_ANNOTATION))
         else:
             model = _model(flavor) if name in on_gpus else None
-            # A flavor without labels is every node, and no pool.
+            # A flavor without labels matches every node, and is not a pool.
             taken = {pool for facts in found.values() for pool, _ in facts.pools}
             found[name] = FlavorFacts(((free_id(name, taken), model),) if flavor.labels else (), model)
     for name in on_gpus:
         found.setdefault(name, FlavorFacts(((suggested_name(name) or name, _cleaned(name)),), _cleaned(name)))
-    # A cluster with one model has no need to tell it apart.
+    # A cluster with a single model does not have to distinguish it.
     if len({facts.counted for facts in found.values() if facts.counted is not None}) < 2:
         found = {name: FlavorFacts(facts.pools, None) for name, facts in found.items()}
     return found
 
 
 Capacities = Mapping[str, Mapping[str, int]]
-"""By a flavor's name, what all quotas on it add up to, in the IR's units, without what has no bound."""
+"""The sum of all quotas by flavor name, in the IR's units, without unlimited ones."""
 
 
 def pools_of(
@@ -95,10 +95,10 @@ def pools_of(
     capacities: Capacities,
     beyond: Collection[str],
 ) -> Iterator[PoolRecord]:
-    """Yield the pools that flavors stand for.
+    """Yield the pools of flavors.
 
-    A flavor without labels is every node, and no pool. Where it has more than is promised (`beyond`), machines are known
-    to be there, and what it counts beside the others' GPUs becomes a pool of ordinary ones.
+    A flavor without labels matches every node, and is not a pool. If it has more than all guarantees (`beyond`), its
+    machines are known to exist, and its resources besides the others' GPUs become an ordinary pool.
     """
     for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
         flavor = read(ResourceFlavor, manifest)
@@ -123,7 +123,7 @@ def pools_of(
 
 
 def lifted_topologies(manifests: Sequence[Manifest]) -> Mapping[str, TopologyRecord]:
-    """Return the topologies by their objects' names, without the one that Apportion makes for the others' sake."""
+    """Return the topologies by object name, without the one that Apportion generates."""
     found: dict[str, TopologyRecord] = {}
     for manifest in of_kind(manifests, GROUP, "Topology"):
         topology = read(Topology, manifest)
@@ -135,7 +135,7 @@ def lifted_topologies(manifests: Sequence[Manifest]) -> Mapping[str, TopologyRec
 
 
 def flavor_notes(manifests: Sequence[Manifest]) -> Iterator[Note]:
-    """Yield notes on what flavors say that a policy has no word for."""
+    """Yield notes on fields of flavors that a policy does not support."""
     for flavor in read_all(ResourceFlavor, manifests):
         for toleration in flavor.tolerations:
             if not toleration.get("key"):
@@ -143,7 +143,7 @@ def flavor_notes(manifests: Sequence[Manifest]) -> Iterator[Note]:
 
 
 def _taints(flavor: ResourceFlavor) -> Iterator[tuple[str, str | None, str]]:
-    """Yield the taints of the nodes: those that are named, and those that are tolerated for everybody."""
+    """Yield the taints of the nodes, including those that the flavor tolerates for all workloads."""
     seen: set[tuple[str, str | None, str]] = set()
     for held in (*flavor.taints, *flavor.tolerations):
         key = text(held, "key")
@@ -162,7 +162,7 @@ def _model(flavor: ResourceFlavor) -> str:
 
 
 def _cleaned(name: str) -> str:
-    """Return a model's short name: `h100` of `NVIDIA-H100-80GB-HBM3`, otherwise the text as far as a model can hold it."""
+    """Return a model's short name, such as `h100` for `NVIDIA-H100-80GB-HBM3`, or else the text as a valid name."""
     bare = _MAKER.sub("", name.lower())
     known = _KNOWN.search(bare)
     if known is not None:

@@ -1,7 +1,7 @@
-"""AdmissionCheck and ProvisioningRequestConfig: which pools are asked for as one unit, and how.
+"""AdmissionCheck and ProvisioningRequestConfig: pools that are provisioned as one unit.
 
-A check names flavors in the ClusterQueues that use it, or holds for all that such a queue has. What it is of a pool, it
-is for every queue: a policy has one plan for a pool.
+A check applies to the flavors that a ClusterQueue lists for it, or to all of its flavors. A policy has one plan for a
+pool, so a check applies to every queue of the pool.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONFIG_FIELDS = ("provisioningClassName", "parameters", "managedResources", "re
 
 
 def plans_of(manifests: Sequence[Manifest]) -> Mapping[str, PlanRecord]:
-    """Return the plans by the name of their check, where the configuration that it names is there."""
+    """Return the plans by the name of their check, if its configuration exists."""
     configs = {config.name: config for config in read_all(ProvisioningRequestConfig, manifests)}
     return {
         check.name: _plan(check.name, configs[check.parameters])
@@ -30,7 +30,7 @@ def plans_of(manifests: Sequence[Manifest]) -> Mapping[str, PlanRecord]:
 
 
 def plan_of_flavor(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord]) -> Mapping[str, str]:
-    """Return the plan of each flavor that a ClusterQueue uses with one; the first by name where there are several."""
+    """Return the plan of each flavor that a ClusterQueue uses with a check; the first by name if there are several."""
     found: dict[str, set[str]] = {}
     for queue in read_all(ClusterQueue, manifests):
         for check in queue.all_checks:
@@ -42,7 +42,7 @@ def plan_of_flavor(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord
 
 
 def check_notes(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord], used: set[str]) -> Iterator[Note]:
-    """Yield notes on checks that became no plan of a pool, and on what plans have no word for."""
+    """Yield notes on checks that are not imported as a plan of a pool, and on fields that plans do not support."""
     for check in read_all(AdmissionCheck, manifests):
         if check.controller != PROVISIONING_CONTROLLER:
             yield Note(str(check), "a policy cannot declare this check")

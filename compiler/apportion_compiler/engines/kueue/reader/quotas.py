@@ -1,7 +1,7 @@
-"""Quotas of ClusterQueues and Cohorts as the IR's amounts.
+"""Quotas of ClusterQueues and Cohorts as amounts of the IR.
 
-What Kueue writes on an object is what it adds to those below it; what comes out are totals. Of several flavors the
-amounts are added up, and a limit holds where every flavor has one.
+Kueue's quotas are added to those of descendants; the result is totals. Amounts of several flavors are added up, with a
+limit only if every flavor has one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from apportion_policy.quantity import total as amount_total
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 _UNITS = {CPU: (CPU, 1000, 1), MEMORY: (MEMORY, 1, 1), GPU_RESOURCE: (GPU, 1, 1000), TOTAL_GPUS: (TOTAL_GPUS, 1, 1000)}
-"""Of a resource: the policy's name, the parts of one unit that Kueue counts, and the IR's parts of what it counts."""
+"""For each resource, the policy's name, and Kueue's and the IR's number of units per base unit."""
 
 FlavorResource = tuple[str, str]
-"""A flavor, and the policy's name of a resource; TOTAL_GPUS stays as it is."""
+"""A flavor, and the policy's name of a resource; TOTAL_GPUS is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What one object says on each flavor; a missing bound is none."""
+    """The quotas of one object on each flavor; a missing limit is unlimited."""
 
     nominal: Mapping[FlavorResource, Amount]
     borrowing: Mapping[FlavorResource, int]
@@ -37,7 +37,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a queue has with everything below it, in the policy's terms."""
+    """The totals of a queue including its descendants, in the policy's terms."""
 
     guaranteed: dict[str, Amount] = field(default_factory=dict)
     limit: dict[str, Amount] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Totals:
 
 
 def quotas_of(holder: QuotaHolder) -> Quotas:
-    """Return the quotas of a ClusterQueue or Cohort. Raises `ValueError` where an amount is not a quantity."""
+    """Return the quotas of a ClusterQueue or Cohort. Raises `ValueError` if an amount is not a quantity."""
     nominal: dict[FlavorResource, Amount] = {}
     borrowing: dict[FlavorResource, int] = {}
     lending: dict[FlavorResource, int] = {}
@@ -68,7 +68,7 @@ def quotas_of(holder: QuotaHolder) -> Quotas:
 def flavor_resource_totals(
     own: Quotas, children: Iterable[Mapping[FlavorResource, Amount]]
 ) -> dict[FlavorResource, Amount]:
-    """Return what a queue has on each flavor, with what is below it."""
+    """Return the totals of a queue on each flavor, including descendants."""
     total = dict(own.nominal)
     for child in children:
         for flavor_resource, amount in child.items():
@@ -79,7 +79,7 @@ def flavor_resource_totals(
 def totals(
     own: Quotas, total: Mapping[FlavorResource, Amount], facts: Mapping[str, FlavorFacts], *, may_borrow: bool
 ) -> Totals:
-    """Return a queue's amounts. One that hangs below nothing cannot borrow, and is held to what it has."""
+    """Return a queue's amounts. Without a cohort, it cannot borrow, and its quota is also its limit."""
     found = Totals()
     limit = {
         flavor_resource: add(total.get(flavor_resource, 0), bound) for flavor_resource, bound in own.borrowing.items()
@@ -104,13 +104,13 @@ def totals(
             if not isinstance(lent, Unlimited):
                 found.lending_limit[name] = lent
     if over_all and not isinstance(limit[over_all[0]], Unlimited):
-        # Counted once more over all flavors, where each flavor alone may have as much.
+        # Counted in addition to the flavors, each of which may have this amount.
         found.limit[GPU] = limit[over_all[0]]
     return found
 
 
 def _names(flavor_resource: FlavorResource, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...]:
-    """Return the names under which the policy counts a flavor's resource."""
+    """Return the policy's resource names for a flavor's resource."""
     flavor, resource = flavor_resource
     if resource == TOTAL_GPUS:
         return ()

@@ -1,9 +1,10 @@
-"""What Kueue's webhooks and the rules in its definitions refuse, and what it accepts and then does not do.
+"""Objects that Kueue's webhooks and CEL rules reject, and fields that it ignores.
 
-Webhooks: pkg/webhooks/{clusterqueue,cohort,resourceflavor,workload}_webhook.go; rules in the definitions:
-apis/kueue/v1beta2; what makes a ClusterQueue inactive: pkg/cache/scheduler/clusterqueue.go, at ff69552e79. Gates that
-refuse more when they are on are taken to be on (ConcurrentAdmission), and those that spare what is stored to be off.
-Shapes and required fields are those of the definitions' schemas, and are not evaluated here.
+Webhooks: pkg/webhooks/{clusterqueue,cohort,resourceflavor,workload}_webhook.go; CEL rules: apis/kueue/v1beta2; inactive
+ClusterQueues: pkg/cache/scheduler/clusterqueue.go, at ff69552e79. Feature gates are assumed to be in the stricter
+state: on for additional validation (ConcurrentAdmission), off for exemptions of stored objects.
+
+Types and required fields of the CRD schemas are not evaluated here.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _KINDS = {
 
 
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> Iterator[Verdict]:
-    """Yield verdicts on Kueue's objects, each by itself and as an update, then on all of them together."""
+    """Yield verdicts on Kueue's objects: each alone and as an update, then all together."""
     stored: Mapping[tuple[object, ...], Manifest] = {_identity(one): one for one in existing if group_of(one) == GROUP}
     for index, manifest in enumerate(manifests):
         validate = _KINDS.get(str(manifest.get("kind"))) if group_of(manifest) == GROUP else None

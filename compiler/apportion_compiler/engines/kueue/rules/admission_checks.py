@@ -1,4 +1,4 @@
-"""AdmissionCheck and ProvisioningRequestConfig by themselves."""
+"""Rules on single AdmissionChecks and ProvisioningRequestConfigs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS = {PROVISIONING_CONTROLLER: "ProvisioningRequestConfig", MULTIKUEUE_CONTR
 
 
 def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on an AdmissionCheck, and on its change where it is stored already."""
+    """Yield verdicts on an AdmissionCheck, and on its update if it exists."""
     about, admission_check = FieldVerdicts(index), read(AdmissionCheck, manifest)
     controller, name = admission_check.controller, admission_check.parameters
     if controller is None:
@@ -49,7 +49,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
 
 
 def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a ProvisioningRequestConfig; a change is evaluated as it stands."""
+    """Yield verdicts on a ProvisioningRequestConfig; an update is evaluated like a new object."""
     del stored
     config = read(ProvisioningRequestConfig, manifest)
     about, class_name = FieldVerdicts(index, config.faults), config.provisioning_class

@@ -1,4 +1,4 @@
-"""ClusterQueue by itself: validateClusterQueueSpec, the rules in its definition, and what it says without effect."""
+"""Rules on a single ClusterQueue: validateClusterQueueSpec, CEL rules of the CRD, and fields without effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_CONCURRENT = 16
 
 
 def cluster_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a ClusterQueue, and on its change where it is stored already."""
+    """Yield verdicts on a ClusterQueue, and on its update if it exists."""
     queue, before = read(ClusterQueue, manifest), None if stored is None else read(ClusterQueue, stored)
     about, newest = FieldVerdicts(index, queue.faults), manifest.get("apiVersion") == API
     rules = Rules("cohort", queue.parent is not None, lends_at_most_nominal=True)
@@ -168,7 +168,7 @@ def _concurrent_admission(about: FieldVerdicts, queue: ClusterQueue) -> Iterator
 
 
 def _on_flavors(about: FieldVerdicts, queue: ClusterQueue, before: ClusterQueue) -> Iterator[Verdict]:
-    """Yield verdicts on checks for flavors without a quota; a stored one passes while nothing of it changes."""
+    """Yield verdicts on checks for flavors without a quota; an unchanged existing one is accepted."""
     flavors = queue.flavors
     is_same = set(flavors) == set(before.flavors)
     spared = {check.name: set(check.flavors) for check in before.checks} if is_same else {}
@@ -224,5 +224,5 @@ def _without_effect(about: FieldVerdicts, queue: ClusterQueue, *, newest: bool) 
 
 
 def _is_lent(quota: ResourceQuota) -> bool:
-    """Tell whether a nominal quota is lent: not 0, and not kept back by a lending limit of 0."""
+    """Return whether a nominal quota is lent: it is not 0, and its lending limit is not 0."""
     return bool(quantity(quota.nominal)) and quantity(quota.lending_limit) != 0

@@ -1,4 +1,7 @@
-"""Cohort by itself: validateCohort. Unlike a ClusterQueue's, its lending limit may be above its own nominal quota."""
+"""Rules on a single Cohort: validateCohort.
+
+Unlike a ClusterQueue's, its lending limit may exceed its own nominal quota.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from apportion_compiler.engines.kueue.rules.quotas import Rules, resource_group_
 
 
 def cohort_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a Cohort; a change is evaluated as it stands."""
+    """Yield verdicts on a Cohort; an update is evaluated like a new object."""
     del stored
     cohort = read(Cohort, manifest)
     about, hangs = FieldVerdicts(index, cohort.faults), cohort.parent is not None

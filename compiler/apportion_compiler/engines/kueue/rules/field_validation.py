@@ -1,4 +1,4 @@
-"""Verdicts on one manifest, and the small checks that several kinds share."""
+"""Verdicts on one manifest, and checks that several kinds share."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from apportion_policy.quantity import kubernetes_value
 
 
 class FieldVerdicts(ManifestVerdicts):
-    """Verdicts on fields that several kinds have."""
+    """Verdicts on fields that several kinds share."""
 
     __slots__ = ()
 
     def one_of(self, value: object, field: str, allowed: tuple[str, ...]) -> Iterator[Verdict]:
-        """Yield a verdict where a value that is there, and not empty, is none of those allowed."""
+        """Yield a verdict if a non-empty value is not one of the allowed values."""
         if value and value not in allowed:
             names = ", ".join(f'"{name}"' for name in allowed)
             yield self.rejected(field, "NotSupported", f'"{value}" is not supported: {names}', f"use {allowed[0]}")
 
     def bad_labels(self, labels: Mapping[str, str], field: str) -> Iterator[Verdict]:
-        """Yield a verdict for each key or value that no label can have."""
+        """Yield a verdict for each key or value that is not a valid label."""
         for key, value in labels.items():
             if not is_label_key(key):
                 yield self.rejected(
@@ -39,7 +39,7 @@ class FieldVerdicts(ManifestVerdicts):
                 )
 
     def tolerations(self, tolerations: Sequence[Mapping[str, object]], field: str) -> Iterator[Verdict]:
-        """Yield verdicts on tolerations, by the rules in the definitions and the webhook."""
+        """Yield verdicts on tolerations, by the rules of the CRD and the webhook."""
         for number, held in enumerate(tolerations):
             at = f"{field}[{number}]"
             key, operator = held.get("key"), held.get("operator")
@@ -68,7 +68,7 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def quantity(value: object) -> Decimal | None:
-    """Return what a quantity says; None for what is missing or none."""
+    """Return the number of a quantity; None if it is missing or invalid."""
     if not isinstance(value, int | float | str) or isinstance(value, bool):
         return None
     try:

@@ -1,4 +1,4 @@
-"""ResourceFlavor and Topology by themselves: ValidateResourceFlavor, and the rules in their definitions."""
+"""Rules on single ResourceFlavors and Topologies: ValidateResourceFlavor, and the CEL rules of the CRDs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_LEVELS = 16
 
 
 def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a ResourceFlavor, and on its change where it is stored already."""
+    """Yield verdicts on a ResourceFlavor, and on its update if it exists."""
     flavor = read(ResourceFlavor, manifest)
     about = FieldVerdicts(index, flavor.faults)
     yield from about.bad_labels(flavor.labels, "spec.nodeLabels")
@@ -45,7 +45,7 @@ def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
 
 
 def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a Topology, and on its change where it is stored already."""
+    """Yield verdicts on a Topology, and on its update if it exists."""
     about = FieldVerdicts(index)
     levels = read(Topology, manifest).labels
     if not levels or len(levels) > _MAX_LEVELS:
@@ -65,7 +65,7 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
                 f"spec.levels[{number}].nodeLabel", "Invalid", f'"{level}" is not a valid label key', "use a label key"
             )
     if stored is not None and levels != (before := read(Topology, stored).labels):
-        # Up to 0.18 no change at all is accepted.
+        # Up to 0.18, every update is rejected.
         hosts = levels[-1:] == before[-1:] == (HOSTNAME_LABEL,)
         yield (about.ignored if hosts else about.rejected)(
             "spec.levels", "Invalid",

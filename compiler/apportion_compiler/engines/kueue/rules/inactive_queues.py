@@ -1,4 +1,4 @@
-"""What nothing checks when the objects are applied, and what then leaves a queue inactive or its words without effect."""
+"""References that are not checked on admission, and that make a queue inactive or a field ineffective."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMESPACE_NAME = NAMESPACE_LABEL
 
 
 class _KnownObjects:
-    """Kueue's objects by name, of the manifests and of the cluster; namespaces with their labels."""
+    """Kueue's objects by name, from the manifests and the cluster; namespaces with their labels."""
 
     def __init__(self, manifests: Sequence[Manifest]) -> None:
         forms: tuple[type[ApiObject], ...] = (
@@ -67,7 +67,7 @@ def verdicts_together(manifests: Sequence[Manifest], existing: Sequence[Manifest
 
 
 def _looped(cohorts: Mapping[str, Cohort]) -> set[str]:
-    """Return the cohorts that hang below themselves, or below such."""
+    """Return the cohorts in a cycle, and their descendants."""
     looped: set[str] = set()
     for name in cohorts:
         path, at = [], name
@@ -102,7 +102,7 @@ def _cluster_queue(
 
 
 def _flavors(holder: QuotaHolder) -> Iterator[tuple[str, str]]:
-    """Yield the flavors that quotas are on, each after its path."""
+    """Yield the flavors with quotas, each with its path."""
     for number, group in enumerate(holder.groups):
         for place, flavor in enumerate(group.flavors):
             yield f"spec.resourceGroups[{number}].flavors[{place}].name", flavor.flavor
@@ -164,7 +164,7 @@ def _local_queue(about: FieldVerdicts, queue: LocalQueue, known: _KnownObjects) 
 
 
 def _selects(selector: LabelSelector, namespace: str, known: _KnownObjects) -> bool:
-    """Tell whether a selector may match a namespace: what is not known of its labels speaks for it."""
+    """Return whether a selector may match a namespace: unknown labels are assumed to match."""
     labels = {**known.namespaces.get(namespace, {}), _NAMESPACE_NAME: namespace}
     is_known = namespace in known.namespaces
 
@@ -190,7 +190,7 @@ def _selects(selector: LabelSelector, namespace: str, known: _KnownObjects) -> b
 def _missing(
     about: FieldVerdicts, field: str, form: type[ApiObject], name: str | None, known: _KnownObjects
 ) -> Iterator[Verdict]:
-    """Yield a verdict where an object that another needs to be active is not there."""
+    """Yield a verdict if an object does not exist that another requires to be active."""
     if name and name not in known(form):
         kind = form.__name__
         yield about.pending(

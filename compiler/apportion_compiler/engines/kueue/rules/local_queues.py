@@ -1,4 +1,4 @@
-"""LocalQueue by itself."""
+"""Rules on a single LocalQueue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apportion_compiler.kubernetes_names import MAX_NAME, is_label_value
 
 
 def local_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a LocalQueue, and on its change where it is stored already."""
+    """Yield verdicts on a LocalQueue, and on its update if it exists."""
     about, queue = FieldVerdicts(index), read(LocalQueue, manifest)
     yield from about.one_of(queue.stop_policy, "spec.stopPolicy", ("None", "Hold", "HoldAndDrain"))
     if stored is not None and read(LocalQueue, stored).cluster_queue != queue.cluster_queue:

@@ -1,4 +1,4 @@
-"""Kueue: LocalQueues that are not there, resources that nothing covers, and what its webhooks refuse of Ray's kinds."""
+"""Kueue: missing LocalQueues, resources without a quota, and Ray objects that its webhooks reject."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _QUEUED_ANYHOW = frozenset({"batch", "ray.io", "kubeflow.org", "jobset.x-k8s.io"
 
 
 def _queue(workload: Workload) -> str | None:
-    # A CronJob waits for nothing; its Jobs do.
+    # A CronJob is not queued; its Jobs are.
     return labels_of(workload.owners[-1] if workload.kind == "CronJob" else workload.manifest).get(QUEUE_LABEL)
 
 
@@ -56,7 +56,7 @@ def _labels(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
-    """A resource that no group of the ClusterQueue covers makes a workload inadmissible."""
+    """Report workloads that request a resource that no group of the ClusterQueue covers: they are inadmissible."""
     locals_ = placed(context)
     queues = {queue.name: queue for queue in context.read(ClusterQueue)}
     for workload in context.workloads:
@@ -78,7 +78,7 @@ def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _ray(context: WorkloadContext) -> Iterator[Verdict]:
-    """What the webhooks refuse (pkg/controller/jobs/{rayjob,raycluster} at ff69552e79)."""
+    """Report Ray objects that the webhooks reject (pkg/controller/jobs/{rayjob,raycluster} at ff69552e79)."""
     for workload in context.workloads:
         if not workload.is_of("ray.io") or _queue(workload) is None:
             continue

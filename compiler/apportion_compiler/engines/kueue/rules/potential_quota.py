@@ -1,7 +1,7 @@
-"""What a ClusterQueue can have of a flavor at most: its own quota and all that cohorts above it let it borrow.
+"""The potential quota of a ClusterQueue on a flavor: its own quota and the maximum that it can borrow.
 
-A workload that asks for more of every flavor it may use is never admitted, whoever else runs. Kueue computes what is
-available level by level (pkg/cache/scheduler/resource_node.go, available and potentialAvailable).
+A workload that requests more than this on every flavor that it may use is never admitted, even if nothing else runs.
+Kueue computes available quota level by level (pkg/cache/scheduler/resource_node.go, available and potentialAvailable).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ZERO = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A ClusterQueue or cohort, for one flavor and resource; None is no limit."""
+    """The quota of a ClusterQueue or cohort, for one flavor and resource; None is unlimited."""
 
     nominal: Decimal
     borrowing: Decimal | None
@@ -42,10 +42,10 @@ class _Tree:
                 self._below.setdefault(holder.parent, []).append(holder)
 
     def most(self, queue: ClusterQueue, flavor: str, resource: str) -> Decimal:
-        """Return the most that a ClusterQueue can have."""
+        """Return the potential quota of a ClusterQueue."""
         level = _level(queue, flavor, resource)
         held, parent = level.nominal, queue.parent
-        # What each level keeps to itself adds to what is above it, and each bound caps what is had so far.
+        # Quota that a level does not lend adds to that of its parent, and each limit caps the sum so far.
         kept, most, seen = _ZERO, None, set[str]()
         while parent is not None and parent not in seen:
             seen.add(parent)
@@ -74,7 +74,7 @@ class _Tree:
 
 
 def unreachable(context: WorkloadContext) -> Iterator[Verdict]:
-    """Yield the pods whose workload no flavor of its ClusterQueue can ever hold."""
+    """Yield the pods of workloads that exceed the potential quota of every flavor of their ClusterQueue."""
     tree = _Tree(context)
     flavors = {flavor.name: flavor for flavor in context.read(ResourceFlavor)}
     for workload, cluster_queue in cluster_queues(context):
@@ -83,7 +83,7 @@ def unreachable(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def cluster_queues(context: WorkloadContext) -> Iterator[tuple[Workload, ClusterQueue]]:
-    """Yield the workloads whose ClusterQueue is there, with it."""
+    """Yield the workloads whose ClusterQueue exists, with it."""
     queues = {queue.name: queue for queue in context.read(ClusterQueue)}
     local_queues = placed(context)
     for workload in context.workloads:
@@ -122,7 +122,7 @@ def _of_pods(
 
 
 def usable_flavors(pods: PodSet, group: ResourceGroup, flavors: Mapping[str, ResourceFlavor]) -> Iterator[str]:
-    """Yield the flavors that the node selector allows: it is compared by the keys that flavors of the group have."""
+    """Yield the flavors that the node selector allows: only label keys of the group's flavors are compared."""
     unknown = ResourceFlavor()
     labels = {each.flavor: flavors.get(each.flavor, unknown).labels for each in group.flavors}
     keys = {key for held in labels.values() for key in held}

@@ -1,7 +1,7 @@
-"""Workloads with several pod sets whose GPUs come from queued provisioning, which takes one pod set a request.
+"""Workloads with several pod sets whose GPUs come from queued provisioning, which supports one pod set per request.
 
-Pod sets that a ProvisioningRequestConfig merges are one to the provider, but Kueue tells the first of them alone which
-nodes to use (kubernetes-sigs/kueue#14408); the pods of the others find none.
+Pod sets that a ProvisioningRequestConfig merges are a single one for the provider, but Kueue assigns the nodes only to
+the first of them (kubernetes-sigs/kueue#14408); pods of the others find no nodes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _gpu_flavors(pods: PodSet, cluster_queue: ClusterQueue, flavors: Mapping[str
 
 
 def _queued_flavors(context: WorkloadContext, cluster_queue: ClusterQueue) -> Mapping[str, bool]:
-    """Return the flavors whose nodes come for whole requests, and whether their pod sets are merged."""
+    """Return the flavors with nodes of queued provisioning, and whether their pod sets are merged."""
     checks = {check.name: check for check in context.read(AdmissionCheck)}
     configurations = {config.name: config for config in context.read(ProvisioningRequestConfig)}
     found: dict[str, bool] = {}

@@ -18,7 +18,7 @@ _SMALLEST_WEIGHT = Decimal(10) ** -9
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What differs between the kinds. `above` is the webhook's word for what an object may hang below."""
+    """Differences between the kinds. `above` is the webhook's name for the parent."""
 
     above: str
     hangs: bool

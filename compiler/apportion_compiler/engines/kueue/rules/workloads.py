@@ -1,4 +1,4 @@
-"""Workload by itself: ValidateWorkload on what its author writes, and what cannot change while it holds quota."""
+"""Rules on a single Workload: ValidateWorkload, and fields that are immutable with reserved quota."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLASS_KINDS = {SCHEDULING_GROUP: "PriorityClass", GROUP: "WorkloadPriorityClass
 
 
 def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a Workload, and on its change where it is stored already."""
+    """Yield verdicts on a Workload, and on its update if it exists."""
     about, spec = FieldVerdicts(index), mapping(manifest, "spec")
     partial = 0
     for number, pod_set in enumerate(items(spec, "podSets")):

@@ -1,11 +1,11 @@
-"""Plain Kubernetes: namespaces and who may work in them; where nothing else schedules, hard quotas too.
+"""Plain Kubernetes: namespaces and access to them, and hard quotas if no other engine schedules.
 
-Every cluster gets this target beside its engine's: Namespace, ResourceQuota and LimitRange (`v1`), ClusterRole,
-RoleBinding and ClusterRoleBinding (`rbac.authorization.k8s.io/v1`), and the admission policy that keeps teams from
-relabelling their namespaces (`admissionregistration.k8s.io/v1`, Kubernetes 1.30 and later). On a cluster whose engine
-is `native` it is the whole: PriorityClass, quotas on amounts and the admission policies on workloads come from here.
+Every cluster gets this target in addition to its engine's: Namespace, ResourceQuota and LimitRange (`v1`), ClusterRole,
+RoleBinding and ClusterRoleBinding (`rbac.authorization.k8s.io/v1`), and the admission policy that prevents teams from
+relabelling their namespaces (`admissionregistration.k8s.io/v1`, Kubernetes 1.30 and later). On a cluster with the
+engine `native`, it also contains PriorityClasses, quotas on amounts and the admission policies on workloads.
 
-https://kubernetes.io/docs/concepts/policy/resource-quotas/; what is lost and why: docs/backends/native.md.
+https://kubernetes.io/docs/concepts/policy/resource-quotas/; limitations: docs/backends/native.md.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def emit(program: Program) -> Output:
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
-    """Yield the bounds that `requests.nvidia.com/gpu` cannot hold."""
+    """Yield refusals of limits that `requests.nvidia.com/gpu` cannot represent."""
     for queue, named in model_only_bounds(program):
         yield Refusal(
             "AP514",
@@ -166,10 +166,9 @@ def refusals(program: Program) -> Iterator[Refusal]:
 
 
 def _priority_classes(program: Program) -> Iterator[Manifest]:
-    """Yield the classes, all of them: no chart installs any here.
+    """Yield all classes, because no chart installs any.
 
-    kube-scheduler evicts whatever has the lower priority, so a class that stands above one that is not preemptible
-    may evict nothing.
+    kube-scheduler preempts any pod of lower priority, so a class above a non-preemptible one must not preempt.
     """
     protected = min((cls.value for cls in program.priority_classes if not cls.preemptible), default=None)
     for cls in classes_to_make(program):
@@ -193,6 +192,6 @@ CONDITIONS = (
         (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )
-"""kube-scheduler's configuration that the table relies on."""
+"""kube-scheduler's configuration on which the table depends."""
 
 BACKEND = Backend(NAME, CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -1,7 +1,7 @@
-"""RBAC: each team works in its own namespaces and reads the queues; nobody of a team changes what bounds it.
+"""RBAC: each team can use its own namespaces and read the queues, but cannot change its quotas.
 
-A team is the group that owns its queue, under the owner's text as written: the cluster's authenticator has to give
-its people a group of that name.
+A team is the group that owns a queue, named exactly as the owner: the cluster's authenticator must assign its members a
+group of that name.
 """
 
 from __future__ import annotations
@@ -38,15 +38,17 @@ _TEAM: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("leaderworkerset.x-k8s.io", ("leaderworkersets",), _WRITE),
     ("ray.io", ("rayclusters", "rayjobs", "rayservices"), _WRITE),
 )
-"""What a team may do in its namespaces. Quotas, roles and the namespace itself are not among it, nor is
-`pods/binding`, with which a pod is placed past every scheduler."""
+"""Permissions of a team in its namespaces.
+
+Quotas, roles and the namespace itself are excluded, as is `pods/binding`, which bypasses every scheduler.
+"""
 
 _READER: tuple[tuple[str, tuple[str, ...]], ...] = ((SCHEDULING_GROUP, ("priorityclasses",)),)
-"""Cluster-wide objects that a team needs to see to know what it may use."""
+"""Cluster-wide objects that a team can read to find out what it may use."""
 
 
 def cluster_roles(program: Program) -> Iterator[Manifest]:
-    """Yield the roles: what a team may do, what it may read, and who may change what is the platform's."""
+    """Yield the roles: a team's permissions, read access, and the role of the platform team."""
     traits = TRAITS[program.engine]
     team = [
         *(_rule(group, resources, verbs) for group, resources, verbs in _TEAM),
@@ -78,7 +80,7 @@ def role_bindings(program: Program) -> Iterator[Manifest]:
 
 
 def reader_bindings(program: Program) -> Iterator[Manifest]:
-    """Yield one binding for each top-level queue, of every owner at or below it, to the role that reads queues."""
+    """Yield one binding for each top-level queue, with all owners in its subtree, to the role that reads queues."""
     owners: dict[str, set[str]] = {}
     tops: dict[str, Queue] = {}
     for queue in program.queues:

@@ -1,4 +1,4 @@
-"""Namespace, with what its work may name written on it (`admission/binding.py`)."""
+"""Namespace, with the labels and annotations of its workloads (`backends/admission/namespace_metadata.py`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT = {
     "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
     "kustomize.toolkit.fluxcd.io/prune": "disabled",
 }
-"""Argo CD and Flux leave a namespace that is gone from the tree: deleting it deletes every claim and secret in it."""
+"""Prevents Argo CD and Flux from pruning a namespace, which would delete every claim and secret in it."""
 
 
 def namespaces(program: Program) -> Iterator[Manifest]:

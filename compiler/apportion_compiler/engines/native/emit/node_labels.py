@@ -1,6 +1,6 @@
-"""The labels and taints of machines that nobody makes for the policy: whoever runs them sets these by hand.
+"""Labels and taints of existing machines, which their operators must set.
 
-Engines' objects select nodes by them, so a node without its labels is one that no queue's work reaches.
+Engines select nodes by these labels, so workloads never run on a node without them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FILE = "node-labels.yaml"
 
 
 def node_label_list(program: Program) -> Iterator[Artifact]:
-    """Yield the list, where the cluster has such machines."""
+    """Yield the list, if the cluster has such machines."""
     pools = {
         pool.id: {
             "labels": dict(node_labels(program, pool)),

@@ -1,7 +1,7 @@
-"""ResourceQuota and LimitRange: hard bounds of a namespace, counted when pods are created.
+"""ResourceQuota and LimitRange: hard limits of a namespace, enforced when pods are created.
 
-Amounts are bounded only where Kubernetes itself schedules. A queueing engine lets a team hand in more work than may
-run at once, and a quota on amounts would refuse that work instead of letting it wait.
+Amounts are limited only if Kubernetes itself schedules. With a queueing engine, a team can submit more work than can
+run at once, and a quota on amounts would reject that work instead of queueing it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources
 
 _SCOPED = ("requests.cpu", "requests.memory")
-"""Amounts that a quota with a priority class scope may count; extended resources it may not."""
+"""Resources that a quota with a priority class scope may count, which excludes extended resources."""
 _MANY_PODS = "150k"
-"""More than a cluster holds (Kubernetes' tested bound): it covers a class without bounding it."""
+"""More pods than a cluster can have (Kubernetes' tested limit): the quota matches a class without limiting it."""
 
 
 def quotas(program: Program, *, bound_amounts: bool) -> Iterator[Manifest]:
@@ -37,7 +37,7 @@ def quotas(program: Program, *, bound_amounts: bool) -> Iterator[Manifest]:
 
 
 def limit_ranges(program: Program, *, counts_amounts: bool) -> Iterator[Manifest]:
-    """Yield the LimitRanges that a queue declares; where it declares none, one if its quota counts cpu or memory."""
+    """Yield the LimitRanges that a queue declares; without any, a default one if its quota counts cpu or memory."""
     limits = effective_limits(program)
     for queue in program.queues:
         named = {each.name: _declared(each) for each in queue.limit_ranges}
@@ -73,8 +73,8 @@ def _quotas(
     if not forbidden:
         return
     if allowed:
-        # Where the API server's configuration lists a class under limitedResources, only a quota that matches it
-        # admits its pods.
+        # If the API server's configuration lists a class under limitedResources, its pods are admitted only with a
+        # matching quota.
         scoped = {counted: hard[counted] for counted in _SCOPED if counted in hard}
         spec = {"hard": {"pods": _MANY_PODS, **scoped}, "scopeSelector": _classes(allowed)}
         yield _quota(program, queue, namespace, "apportion-allowed-classes", spec)
@@ -96,7 +96,7 @@ def _classes(names: list[str]) -> dict[str, object]:
 
 
 def _hard(limit: Mapping[str, Amount]) -> dict[str, str]:
-    """Return `spec.hard`: only `requests.`, which is the one form that counts extended resources."""
+    """Return `spec.hard`, with only `requests.` keys, the only form that counts extended resources."""
     hard: dict[str, str] = {}
     for resource, amount in sorted(limit.items()):
         if isinstance(amount, Unlimited) or resource.startswith(f"{GPU}/"):
@@ -106,7 +106,7 @@ def _hard(limit: Mapping[str, Amount]) -> dict[str, str]:
         elif resource == MEMORY:
             hard["requests.memory"] = memory_text(amount)
         elif resource == GPU:
-            # Devices are whole here, and a bound never refuses what the policy allows.
+            # Devices are whole here, and rounding up never rejects what the policy allows.
             hard[f"requests.{GPU_RESOURCE}"] = _stored(-(-amount // 1000))
         else:
             hard[f"requests.{resource}"] = _stored(amount)
@@ -114,7 +114,7 @@ def _hard(limit: Mapping[str, Amount]) -> dict[str, str]:
 
 
 def _stored(count: int) -> str:
-    """Return a decimal number as the API server stores it, `2k` for 2000, so that it does not show as drift."""
+    """Return a decimal number as the API server stores it, `2k` for 2000, so that it does not appear as drift."""
     suffixes = iter(("k", "M", "G", "T", "P", "E"))
     suffix = ""
     while count and count % 1000 == 0 and (larger := next(suffixes, None)):

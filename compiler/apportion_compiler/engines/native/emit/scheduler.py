@@ -1,14 +1,14 @@
-"""KubeSchedulerConfiguration: bin-pack or spread, where one may configure kube-scheduler.
+"""KubeSchedulerConfiguration: bin-packing or spreading, if kube-scheduler can be configured.
 
-A file for the scheduler's `--config`, not an object: a managed control plane takes none. Only in-tree plugins are
-named, since an unknown name keeps kube-scheduler from starting.
+A file for the scheduler's `--config`, not an object: managed control planes do not accept it. It uses only in-tree
+plugins, because kube-scheduler does not start with an unknown one.
 
-A profile scores all its pods alike, so work of different placement needs profiles of different names (`names.py`): one
-for work without GPUs, and one for each GPU model where there are several. A profile's `addedAffinity` is the affinity
-that its pods would otherwise have to write, and its default constraints are their topology spread.
+A profile scores all its pods alike, so each placement needs a separate profile (`names.py`): one for pods without GPUs,
+and one for each GPU model if there are several. A profile's `addedAffinity` replaces an explicit affinity of its pods,
+and its default constraints their topology spread.
 
-https://kubernetes.io/docs/reference/scheduling/config/; NodeResourcesFit leaves extended resources that a pod does not
-ask for out of its score, so that GPUs weigh in with GPU work alone.
+https://kubernetes.io/docs/reference/scheduling/config/; NodeResourcesFit scores only extended resources that a pod
+requests, so GPUs affect only GPU pods.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCHEDULER_FILE = "kube-scheduler.yaml"
 _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _SPREAD = "spread"
 _GPU_WEIGHT = 100
-"""The maximum weight of a resource: free CPU must not outweigh free GPUs in the score."""
+"""The maximum weight of a resource, so that free CPU does not outweigh free GPUs in the score."""
 _SPREAD_OVER = (ZONE_LABEL, HOSTNAME_LABEL)
 
 _Configuration = dict[str, object]
@@ -56,7 +56,7 @@ def _profile(program: Program, name: str) -> _Configuration:
 
 
 def _placement(program: Program, name: str) -> str:
-    """Return a profile's placement: of a GPU model, its pools' where they agree, otherwise the cluster's."""
+    """Return a profile's placement: for a GPU model, that of its pools if they agree, otherwise the cluster's."""
     if name == CPU_SCHEDULER:
         return program.cpu_placement
     for model in gpu_models(program):
@@ -78,10 +78,10 @@ def _scoring(placement: str) -> _Configuration:
 
 
 def _spreading(placement: str) -> _Configuration:
-    """Return the constraints of pods that state none.
+    """Return the default constraints of pods.
 
-    Kubernetes' own would spread replicas over nodes against the bin-packing, and with twice its weight. A default must
-    not be `DoNotSchedule`: work that never asked for it would stay pending.
+    Kubernetes' defaults would spread replicas over nodes with twice the weight of bin-packing. A default must not be
+    `DoNotSchedule`, or pods without explicit constraints could stay pending.
     """
     over = _SPREAD_OVER if placement == _SPREAD else ()
     constraints = [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway"} for key in over]
@@ -91,7 +91,7 @@ def _spreading(placement: str) -> _Configuration:
 def _added_affinity(program: Program, name: str) -> _Configuration:
     if name == CPU_SCHEDULER and gpu_models(program):
         off_gpus = {"matchExpressions": [{"key": GPU_MODEL_LABEL, "operator": "DoesNotExist"}]}
-        # Preferred: where all machines have GPUs, work without one still runs.
+        # Preferred only: if all machines have GPUs, pods without GPUs can still run.
         return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": off_gpus}]}
     for model in gpu_models(program):
         if name == model_scheduler(model):

@@ -1,9 +1,9 @@
-"""Templates of recurring training and of serving that grows with its GPUs' load, for Kubernetes' own scheduler.
+"""Templates of recurring training jobs and of autoscaled serving, for Kubernetes' own scheduler.
 
-Files to copy, one for each leaf that may hold GPUs; nothing of them is applied with the policy. They differ from what
-is often written in three points: a Resource metric of an autoscaler knows cpu and memory alone, so the GPUs' load comes
-from NVIDIA's exporter as a metric of the pods; a recurring job must not start while its last run still holds the GPUs; a
-container asks for its GPUs by name, since a default for all containers would give one to each sidecar.
+Files to copy, one for each leaf that may use GPUs; they are not applied with the policy. They avoid three common
+mistakes: a Resource metric of an autoscaler supports only cpu and memory, so GPU utilization comes from NVIDIA's
+exporter as a pod metric; a recurring job must not start while its last run uses the GPUs; each container requests its
+GPUs explicitly, because a default would give one to every sidecar.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU
 
 GPU_LOAD_METRIC = "DCGM_FI_DEV_GPU_UTIL"
-"""Per cent, of NVIDIA's dcgm-exporter; prometheus-adapter or KEDA serves it as a pod metric."""
+"""In percent, from NVIDIA's dcgm-exporter; prometheus-adapter or KEDA serves it as a pod metric."""
 _BUSY_PERCENT = 80
 _MAX_REPLICAS = 10
 _SERVING = "serving"
@@ -33,7 +33,7 @@ _IMAGE = "registry.example/your-image:1"
 
 
 def workload_templates(program: Program) -> Iterator[Artifact]:
-    """Yield a file for each leaf with a namespace whose work may hold a whole GPU."""
+    """Yield a file for each leaf with a namespace that may use at least one whole GPU."""
     limits = effective_limits(program)
     pools = {pool.id: pool for pool in program.pools if pool.n_gpus}
     for queue in program.queues:
@@ -44,7 +44,7 @@ def workload_templates(program: Program) -> Iterator[Artifact]:
 
 
 def autoscaler(namespace: str, deployment: str, max_replicas: int) -> Manifest:
-    """Return a HorizontalPodAutoscaler that follows the load of the pods' GPUs."""
+    """Return a HorizontalPodAutoscaler that scales by the GPU utilization of the pods."""
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -67,7 +67,7 @@ def autoscaler(namespace: str, deployment: str, max_replicas: int) -> Manifest:
 
 
 def cron_job(namespace: str, name: str, pod: Mapping[str, object]) -> Manifest:
-    """Return a CronJob whose runs follow one another, and leave nothing behind after a day."""
+    """Return a CronJob whose runs do not overlap, and are deleted after a day."""
     return {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
@@ -121,9 +121,9 @@ def _file(program: Program, queue: Queue, pools: list[NodePool], max_replicas: i
 
 
 def _affinity(program: Program, pools: list[NodePool]) -> dict[str, object]:
-    """Return the affinity to the models that the queue may use; none where these are all that there are.
+    """Return the affinity to the models that the queue may use; none if it may use all models.
 
-    It stands in the pod and not in a profile's name, which is unknown where the control plane is somebody else's.
+    It is set on the pod instead of by a profile, which does not exist on a managed control plane.
     """
     models = sorted({label_value(pool.gpu_model) for pool in pools if pool.gpu_model is not None})
     if len(models) == len(gpu_models(program)):

@@ -1,7 +1,7 @@
 """Plain Kubernetes: Namespace and ResourceQuota as queues, PriorityClass.
 
-A quota bounds one namespace, so each namespace is a queue of its own unless Apportion's labels say whose it is. What
-was folded into the quotas, the limits of queues above, does not come back out of them.
+A quota limits one namespace, so each namespace is imported as a separate queue unless it has Apportion's labels. Limits
+of ancestors that were merged into quotas cannot be restored.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _NEVER = "Never"
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what the plain objects among the manifests say.
+    """Import the plain objects among the manifests.
 
     Raises:
-        ValueError: If a quota is not a quantity.
+        ValueError: If an amount of a quota is not a quantity.
     """
     notes: list[Note] = []
     quotas: dict[str, list[Manifest]] = {}
@@ -90,7 +90,7 @@ def _with_namespace(queue: QueueRecord, namespace: str) -> QueueRecord:
 
 
 def _tops(manifests: Sequence[Manifest], queues: Mapping[str, QueueRecord]) -> Iterator[QueueRecord]:
-    """Yield the top-level queues above those with namespaces, of which the readers' bindings carry what is known."""
+    """Yield the top-level ancestors of queues with namespaces, from the bindings of the reader role."""
     named = {queue.parent for queue in queues.values() if queue.parent is not None} - queues.keys()
     bindings = {queue_id(m): m for m in of_kind(manifests, "rbac.authorization.k8s.io", "ClusterRoleBinding")}
     by_top = {labels_of(m).get(TOP_QUEUE_LABEL): m for m in bindings.values()}
@@ -105,7 +105,7 @@ def _tops(manifests: Sequence[Manifest], queues: Mapping[str, QueueRecord]) -> I
 
 
 def _limit(quotas: Sequence[Manifest], notes: list[Note]) -> dict[str, Amount]:
-    """Return the bounds of a namespace: the smallest of its quotas."""
+    """Return the limits of a namespace: the smallest of its quotas."""
     limit: dict[str, Amount] = {}
     for manifest in quotas:
         quota = read_object(ResourceQuota, manifest)
@@ -128,14 +128,15 @@ def _limit(quotas: Sequence[Manifest], notes: list[Note]) -> dict[str, Amount]:
 
 
 def _is_of_classes(quota: ResourceQuota) -> bool:
-    """Tell whether a quota says which classes the namespace may use, as Apportion's do."""
+    """Return whether a quota only restricts the classes of the namespace, as Apportion's do."""
     return all(scope.name == "PriorityClass" and scope.operator == "In" for scope in quota.all_scopes)
 
 
 def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[PriorityClassRecord]:
-    """Yield the classes. kube-scheduler evicts whatever has the lower priority, so what may be evicted shows in what may not evict.
+    """Yield the classes, with preemptibility derived from their preemption policies.
 
-    Classes that never evict stand above one that is protected: the highest of those that do evict.
+    kube-scheduler preempts any pod of lower priority, so classes that never preempt are above a non-preemptible one:
+    the highest of those that do preempt.
     """
     never = {cls.name for cls in read_all(PriorityClass, manifests) if cls.preemption_policy == _NEVER}
     found = list(priority_classes(manifests, lambda _, __: True))

@@ -1,10 +1,9 @@
-"""Kubernetes itself: what the API server and the controllers say of quotas, limit ranges, priority classes, Jobs and
-autoscalers, and what kube-scheduler says of its configuration.
+"""Rules of the API server and controllers on objects, and of kube-scheduler on its configuration.
 
-Read in k8s.io/kubernetes v1.36.3: pkg/apis/core/validation, pkg/apis/scheduling/validation,
+Source: k8s.io/kubernetes v1.36.3: pkg/apis/core/validation, pkg/apis/scheduling/validation,
 pkg/apis/autoscaling/validation, pkg/quota/v1/evaluator/core/pods.go, plugin/pkg/admission/{limitranger,priority},
-pkg/scheduler/apis/config/validation and pkg/scheduler/framework/plugins/registry.go. Names and labels of objects, and
-fields that a schema knows, are not evaluated here.
+pkg/scheduler/apis/config/validation and pkg/scheduler/framework/plugins/registry.go. Object names, labels and schemas
+are not evaluated here.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _RULES: Mapping[tuple[str, str], Rule] = {
 
 
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield what Kubernetes does not take of the manifests, in their order."""
+    """Yield verdicts on the manifests, in their order."""
     held = {_identity(manifest): manifest for manifest in existing}
     for index, manifest in enumerate(manifests):
         rule = _RULES.get((group_of(manifest), str(manifest.get("kind"))))

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscaler (`autoscaling/v2`): its replicas, its metrics, and metrics that nothing ever serves."""
+"""HorizontalPodAutoscaler (`autoscaling/v2`): its replicas, its metrics, and metrics that are never served."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SOURCES: Mapping[str, str] = {
     "External": "external",
     "ContainerResource": "containerResource",
 }
-"""The field that each type of metric fills."""
+"""The field that each type of metric requires."""
 _OF_RESOURCES = frozenset({"resource", "containerResource"})
 _TARGETS = ("Utilization", "Value", "AverageValue")
 _MEASURED = frozenset({"cpu", "memory"})
-"""All that the resource metrics API serves of a pod (metrics.k8s.io)."""
+"""The pod metrics that the resource metrics API (metrics.k8s.io) serves."""
 _MAX_WINDOW_S, _MAX_PERIOD_S = 3600, 1800
 
 
@@ -47,7 +47,7 @@ def _replicas(manifest: Manifest, metrics: Sequence[object]) -> Iterator[Fault]:
     if least is None:
         return
     if least < 1:
-        # The gate HPAScaleToZero is off by default, and asks for a metric that exists without pods.
+        # The feature gate HPAScaleToZero is off by default, and requires a metric that exists without pods.
         yield rejected("spec.minReplicas", "Invalid", "must be greater than or equal to 1", "use 1")
         if least == 0 and not any(text(metric, "type") in ("Object", "External") for metric in metrics):
             yield rejected(

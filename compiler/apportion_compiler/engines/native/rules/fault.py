@@ -1,4 +1,4 @@
-"""One fault of one object, before it is known which of several objects it is."""
+"""A fault of an object, without its index among several objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apportion_compiler.plain_objects import Manifest
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a field; the fields are those of `Verdict`."""
+    """A fault of a field; the attributes are those of `Verdict`."""
 
     effect: Effect
     field: str
@@ -21,19 +21,19 @@ class Fault:
 
 
 Rule = Callable[[Manifest, Manifest | None], Iterator[Fault]]
-"""From an object, and the one that it updates, to its faults."""
+"""Returns the faults of an object, given the object that it updates, if any."""
 
 
 def rejected(field: str, kind: str, message: str, cure: str) -> Fault:
-    """Return a fault for which the object is refused; `kind` is Kubernetes' word, such as `Invalid`."""
+    """Return a fault for which the object is rejected; `kind` is Kubernetes' error type, such as `Invalid`."""
     return Fault(Effect.REJECTED, field, kind, message, cure)
 
 
 def ignored(field: str, kind: str, message: str, cure: str) -> Fault:
-    """Return a fault of something that is accepted, and does not do what it says."""
+    """Return a fault of a field that is accepted but has no effect."""
     return Fault(Effect.IGNORED, field, kind, message, cure)
 
 
 def pending(field: str, kind: str, message: str, cure: str) -> Fault:
-    """Return a fault that keeps workloads from running."""
+    """Return a fault that prevents workloads from running."""
     return Fault(Effect.PENDING, field, kind, message, cure)

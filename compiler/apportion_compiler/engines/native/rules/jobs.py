@@ -1,4 +1,4 @@
-"""Job and CronJob: pods that are asked for and never made, and runs that pile up."""
+"""Job and CronJob: pods that are never created, and runs that accumulate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cron_job(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
 def _spec(holder: object, path: str) -> Iterator[Fault]:
     parallelism, completions = integer(holder, "spec", "parallelism"), integer(holder, "spec", "completions")
     if parallelism is not None and completions is not None and parallelism > completions:
-        # The controller makes no more pods than completions are missing (pkg/controller/job/job_controller.go).
+        # The controller creates no more pods than there are missing completions (pkg/controller/job/job_controller.go).
         yield ignored(
             f"{path}.parallelism",
             "MoreThanCompletions",

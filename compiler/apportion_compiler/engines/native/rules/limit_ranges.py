@@ -1,4 +1,4 @@
-"""LimitRange: its bounds among themselves, and defaults that do what nobody meant."""
+"""LimitRange: consistency of its bounds, and defaults with unintended effects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOW_HIGH = (
     ("min", "default", "default", "min value {low} is greater than default value {high}"),
     ("default", "max", "default", "default value {low} is greater than max value {high}"),
 )  # fmt: skip
-"""Of two fields, the one that may not be above the other; where it is reported; in whose words."""
+"""Two fields, the first of which must not exceed the second; the field to report; the author of the message."""
 
 _Amounts = Mapping[str, Fraction]
 
@@ -85,7 +85,7 @@ def _names(limit: object, kind: str, path: str) -> Iterator[Fault]:
 
 
 def _is_known(resource: str) -> bool:
-    """Tell whether a name without a domain stands for anything."""
+    """Return whether a name without a domain is a known resource."""
     return is_standard(resource) or resource == "storage"
 
 
@@ -130,7 +130,7 @@ def _ratio(resource: str, given: Mapping[str, _Amounts], path: str) -> Iterator[
 
 
 def _defaults_of_devices(limit: object, kind: str, path: str) -> Iterator[Fault]:
-    """Yield what defaults of a device do: every container is one for which they are meant."""
+    """Yield faults of defaults for devices: they apply to every container."""
     if kind != _CONTAINER:
         return
     default, request = mapping(limit, "default"), mapping(limit, "defaultRequest")

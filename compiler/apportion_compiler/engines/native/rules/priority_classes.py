@@ -1,4 +1,4 @@
-"""PriorityClass: what is reserved, what cannot be changed, and that one default is all."""
+"""PriorityClass: reserved names and values, immutable fields, and the single default."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def priority_class(manifest: Manifest, before: Manifest | None) -> Iterator[Faul
 
 
 def one_default(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield a verdict on each class that would be a second default."""
+    """Yield a verdict on each additional default class."""
     applied = [(index, read(PriorityClass, m)) for index, m in enumerate(manifests) if is_a(PriorityClass, m)]
     names = {cls.name for _, cls in applied}
     default = next(

@@ -1,4 +1,4 @@
-"""Kubernetes quantities as exact numbers, and which resources may stand where.
+"""Kubernetes quantities as exact numbers, and the resources allowed in each place.
 
 Source: k8s.io/apimachinery/pkg/api/resource/quantity.go; pkg/apis/core/helper/helpers.go at v1.36.3.
 """
@@ -32,7 +32,7 @@ COUNTS = frozenset(
         "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
     }
 )  # fmt: skip
-"""Resources of which there is a whole number."""
+"""Resources with integer amounts."""
 
 _CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _REQUESTS = "requests."
@@ -40,7 +40,7 @@ _HUGE_PAGES = ("hugepages-", "requests.hugepages-")
 
 
 def parse(value: object) -> Fraction | None:
-    """Return a quantity's number; None for what is none."""
+    """Return a quantity's number; None if it is invalid."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     match = _QUANTITY.fullmatch(str(value))
@@ -52,37 +52,37 @@ def parse(value: object) -> Fraction | None:
 
 
 def is_name(resource: str) -> bool:
-    """Tell whether text can be the name of a resource at all."""
+    """Return whether text is a valid resource name."""
     return is_label_key(resource)
 
 
 def is_standard(resource: str) -> bool:
-    """Tell whether quotas know a name that has no domain."""
+    """Return whether a name without a domain is a standard resource of quotas."""
     return resource in STANDARD_QUOTA_RESOURCES or resource.startswith(_HUGE_PAGES)
 
 
 def is_native(resource: str) -> bool:
-    """Tell whether a resource is Kubernetes' own: without a domain, or of a domain of kubernetes.io."""
+    """Return whether a resource is Kubernetes' own: without a domain, or in a domain of kubernetes.io."""
     return "/" not in resource or "kubernetes.io/" in resource
 
 
 def is_extended(resource: str) -> bool:
-    """Tell whether a resource is a device of somebody else's, such as `nvidia.com/gpu`."""
+    """Return whether a resource is an extended resource, such as `nvidia.com/gpu`."""
     return not is_native(resource) and not resource.startswith(_REQUESTS) and is_name(_REQUESTS + resource)
 
 
 def is_counted_extended(resource: str) -> bool:
-    """Tell whether a quota's name counts an extended resource: Kubernetes knows the form `requests.` alone."""
+    """Return whether a quota's key counts an extended resource: Kubernetes supports only the form `requests.`."""
     return not is_native(resource) and resource.startswith(_REQUESTS)
 
 
 def is_of_containers(resource: str) -> bool:
-    """Tell whether a container may ask for a resource."""
+    """Return whether a container may request a resource."""
     if "/" not in resource:
         return resource in _CONTAINER_RESOURCES or resource.startswith(_HUGE_PAGES[0])
     return is_native(resource) or is_extended(resource)
 
 
 def may_overcommit(resource: str) -> bool:
-    """Tell whether a container's limit may be above its request."""
+    """Return whether a container's limit may exceed its request."""
     return is_native(resource) and not resource.startswith(_HUGE_PAGES[0])

@@ -1,4 +1,4 @@
-"""ResourceQuota. What it does not know it either refuses or, where the name has a domain, keeps and never counts."""
+"""ResourceQuota. Unknown names are rejected or, if they have a domain, stored and never counted."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _OF_SCOPE: Mapping[str, frozenset[str]] = {
     "BestEffort": frozenset({"pods"}),
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-"""Which standard resources a scope may be put on."""
+"""The standard resources that each scope supports."""
 _EXISTS_ONLY = frozenset({"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"})
 _OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _LIMITS = "limits."
 _COUNT = "count/"
 _BY_CLASS = ".k8s.io/"
-"""Storage of a storage class, devices of a device class."""
+"""Suffixes of storage by storage class and of devices by device class."""
 
 
 def resource_quota(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
@@ -81,7 +81,7 @@ def _uncounted(resource: str, field: str) -> Iterator[Fault]:
     if is_native(resource) or is_counted_extended(resource) or resource.startswith(_COUNT) or _BY_CLASS in resource:
         return
     device = resource.removeprefix(_LIMITS)
-    # Devices are not overcommitted, so a request says all, and the quota counts requests alone.
+    # Devices cannot be overcommitted, so a quota counts only their requests.
     yield ignored(
         field,
         "Uncounted",

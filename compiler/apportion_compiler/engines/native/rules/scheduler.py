@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration: what keeps kube-scheduler from starting."""
+"""KubeSchedulerConfiguration: faults with which kube-scheduler does not start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_TREE_PLUGINS = frozenset(
         "TopologyPlacementGenerator", "VolumeBinding", "VolumeRestrictions", "VolumeZone",
     }
 )  # fmt: skip
-"""Those that kube-scheduler is built with."""
+"""In-tree plugins of kube-scheduler."""
 _REMOVED = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 _STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 _DEFAULT_NAME = "default-scheduler"

@@ -1,11 +1,11 @@
 """Volcano: a tree of queues under the capacity plugin, with reclaim between queues and preemption within.
 
-Written for v1.16 and read at commit ed72c7c81 (v1.16.0-alpha.1-42, 2026-08-20). Objects: `scheduling.volcano.sh/v1beta1`
+Written for v1.16, based on commit ed72c7c81 (v1.16.0-alpha.1-42, 2026-08-20). Objects: `scheduling.volcano.sh/v1beta1`
 Queue, the ConfigMaps of Volcano's scheduler and controller, `scheduling.k8s.io/v1` PriorityClass, and
-`admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for what Volcano itself lets everybody do.
+`admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for fields that Volcano does not restrict.
 
-https://github.com/volcano-sh/volcano/tree/ed72c7c81/docs; what is lost and why: docs/backends/volcano.md. How a change
-is applied so that Volcano's webhook takes each step: `rollout.py`.
+https://github.com/volcano-sh/volcano/tree/ed72c7c81/docs; limitations: docs/backends/volcano.md. Updates that Volcano's
+webhook accepts at each step: `updates.py`.
 """
 
 from __future__ import annotations
@@ -126,10 +126,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
 
 
 def emit(program: Program) -> Output:
-    """Return the objects of one cluster in apply order, and the Helm values they rely on."""
+    """Return the objects of one cluster in apply order, and the Helm values that they require."""
     return Output(
         (
-            # Volcano reads the value alone; the policy binds kube-scheduler, which schedules what is outside of queues.
+            # Volcano reads only the value; the preemption policy applies to kube-scheduler, which schedules pods
+            # outside the queues.
             *(priority_class(program, cls, "PreemptLowerPriority") for cls in classes_to_make(program)),
             *config_maps(program),
             *queues(program),
@@ -140,7 +141,7 @@ def emit(program: Program) -> Output:
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
-    """Yield what a policy asks beyond what Volcano can hold."""
+    """Yield refusals of values that Volcano cannot represent."""
     return beyond_engine(program)
 
 
@@ -176,6 +177,6 @@ CONDITIONS = (
         (Feature.NAMESPACES,),
     ),
 )
-"""Volcano's configuration that the table relies on."""
+"""Volcano's configuration on which the table depends."""
 
 BACKEND = Backend("volcano", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -1,13 +1,13 @@
-"""What Volcano reads from a workload, as the table of the admission policies.
+"""The fields of a workload that Volcano reads, as the table of the admission policies.
 
-Its controller makes a PodGroup of pods that belong to none, and takes the queue from the annotation of the pod; what
-stands on the pod's owner it does not read (pkg/controllers/podgroup/pg_controller_handler.go, buildPodGroupFromPod).
-A Volcano Job and Kubeflow's jobs name their queue in a field, KubeRay's objects by a label, a LeaderWorkerSet by an
-annotation of its own: their operators write it into PodGroups of their own making. Whoever names a PodGroup instead
-of a queue is evaluated by what that PodGroup says.
+Its controller creates a PodGroup for pods without one, and reads the queue from the annotation of the pod, not of its
+owner (pkg/controllers/podgroup/pg_controller_handler.go, buildPodGroupFromPod). A Volcano Job and Kubeflow's jobs name
+their queue in a field, KubeRay's objects by a label, a LeaderWorkerSet by its own annotation: their operators write it
+to the PodGroups that they create. A workload that names a PodGroup instead of a queue is evaluated with the queue of
+that PodGroup.
 
-Pods may be evicted unless they say otherwise (pkg/scheduler/api/pod_info.go, GetPodPreemptable): so classes that are
-not preemptible need the label or annotation.
+Pods are preemptible by default (pkg/scheduler/api/pod_info.go, GetPodPreemptable): so non-preemptible classes require
+the label or annotation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VOLCANO_JOBS = Workload(
 )
 _FIELD = {"volcanojobs": "queue", "kubeflow": "runPolicy.?schedulingPolicy.?queue"}
 _UNCOUNTED = ("volcano.sh/vgpu",)
-"""Parts of GPUs are resources of their own, which no queue's GPUs count."""
+"""GPU fractions are separate resources, which the GPU amounts of queues do not count."""
 
 
 def engine_table(program: Program) -> EngineTable:
@@ -66,7 +66,7 @@ def engine_table(program: Program) -> EngineTable:
 
 
 def _requirement(workload: Workload) -> Requirement:
-    """Return where a shape of workloads must name its queue."""
+    """Return the requirement on where a workload shape must name its queue."""
     on_pods = f"annotation {QUEUE_ANNOTATION} of the pods"
     if workload.name == "ray":
         return _named(workload, f"object.?metadata.?labels[?{text(QUEUE_LABEL)}].hasValue()", f"label {QUEUE_LABEL}")

@@ -1,15 +1,15 @@
-"""What a queue's object says of each resource: quantities of the resource names that pods ask for.
+"""The amounts of a Queue object: quantities by the resource names of pod requests.
 
 | in the policy | in the Queue |
 |---|---|
 | cpu | a quantity, millicores kept |
 | memory | a quantity, bytes kept |
-| gpu | whole `nvidia.com/gpu`; Volcano refuses a part of an extended resource |
+| gpu | whole `nvidia.com/gpu`; Volcano rejects a fraction of an extended resource |
 | another resource | whole devices under its own name |
 
-Two traps shape what is written. The capacity plugin reads a `capability` of no cpu or no memory as none set, so that
-a limit of 0 is written as the least amount there is. And work that runs beyond `deserved` is reclaimed only on
-resources that `deserved` names, so that devices are always named there, 0 included.
+Two quirks: the capacity plugin treats a `capability` with 0 cpu or memory as unset, so a limit of 0 is written as the
+smallest amount. And usage above `deserved` is reclaimed only for resources in `deserved`, so devices are always listed
+there, including 0.
 
 Source: pkg/scheduler/plugins/capacity/capacity.go (checkHierarchicalQueue) and pkg/scheduler/api/resource_info.go
 (GreaterPartlyWithRelevantDimensions) at ed72c7c81; k8s.io/kubernetes pkg/apis/core/validation
@@ -28,14 +28,14 @@ from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, cpu_text, is
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 Amounts = Mapping[str, int]
-"""By the IR's name of a resource, in the IR's units, GPUs whole."""
+"""Amounts by the IR's resource name, in the IR's units, with whole GPUs."""
 
 _MODEL_PREFIX = f"{GPU}/"
 
 
 @dataclass(frozen=True, slots=True)
 class QueueAmounts:
-    """What one object says. A resource that is missing is not bounded, not promised, not kept back."""
+    """The amounts of one object. A missing resource has no limit, no guarantee and no reserved part."""
 
     guarantee: Amounts
     deserved: Amounts
@@ -45,10 +45,10 @@ class QueueAmounts:
 def queue_amounts(
     program: Program, partition: Partition, names: QueueNames, *, divided: bool
 ) -> dict[str, QueueAmounts]:
-    """Return the amounts of every queue of a part of the cluster, by id.
+    """Return the amounts of every queue of a partition, by id.
 
-    An inner queue has at least the sum of its children's in `guarantee` and `deserved`: Volcano reads a missing
-    amount of a parent as none at all. A limit above that of a queue above is written as that, which is what holds.
+    An inner queue has at least the sum of its children in `guarantee` and `deserved`, because Volcano treats a missing
+    amount of a parent as 0. A limit is capped at the limits of ancestors, which apply anyway.
     """
     resources = _resources(program, partition, divided=divided)
     said = {
@@ -56,7 +56,7 @@ def queue_amounts(
         for queue in program.queues
         if queue.id in names
     }
-    # Parents stand before their children.
+    # Parents precede their children.
     limits: dict[str | None, Mapping[str, Amount]] = {None: {}}
     for queue in program.queues:
         if queue.id in said:
@@ -71,7 +71,7 @@ def queue_amounts(
 
 
 def written_name(resource: str) -> str:
-    """Return the name under which pods ask for a resource."""
+    """Return the resource name that pods request."""
     return GPU_RESOURCE if resource == GPU else resource
 
 
@@ -81,7 +81,7 @@ def written(amounts: Amounts) -> dict[str, str]:
 
 
 def least(resource: str, amount: int) -> int:
-    """Return a limit as it is written: of no cpu and of no memory, the least there is."""
+    """Return a limit as it is written: 0 of cpu or memory becomes the smallest amount."""
     return max(amount, 1) if resource in (CPU, MEMORY) else amount
 
 
@@ -105,13 +105,13 @@ def _amounts(said: _DeclaredAmounts, limits: Mapping[str, Amount], below: list[Q
         if kept:
             guarantee[resource] = kept
         if not isinstance(said.limit.get(resource, UNLIMITED), Unlimited):
-            # A promise above a limit is refused by a check; it comes this far only if that is turned off.
+            # A check rejects a guarantee above a limit; it occurs here only if that check is off.
             capability[resource] = max(least(resource, _whole(resource, limit)), deserved[resource])
     return QueueAmounts(guarantee, deserved, capability)
 
 
 def _kept_back(resource: str, promised: Amount, lending: Mapping[str, Amount]) -> int:
-    """Return what of a promise is never lent."""
+    """Return the part of a guarantee that is never lent."""
     lent = lending.get(resource, UNLIMITED)
     if isinstance(promised, Unlimited) or isinstance(lent, Unlimited) or not is_over(promised, lent):
         return 0
@@ -119,7 +119,7 @@ def _kept_back(resource: str, promised: Amount, lending: Mapping[str, Amount]) -
 
 
 def _resources(program: Program, partition: Partition, *, divided: bool) -> tuple[str, ...]:
-    """Return the resources that objects of a part speak of: those that any queue of the policy speaks of."""
+    """Return the resources of objects in a partition: those that any queue of the policy declares."""
     if divided and partition.model is not None:
         return (GPU,)
     declared_resources = {r for queue in program.queues for r in (*queue.guaranteed, *queue.limit)}
@@ -129,11 +129,10 @@ def _resources(program: Program, partition: Partition, *, divided: bool) -> tupl
 
 
 def _of_part(queue: Queue, partition: Partition, resources: Iterable[str], *, divided: bool) -> _DeclaredAmounts:
-    """Return what the policy says of a queue in one part of the cluster, GPUs as one resource.
+    """Return the declared amounts of a queue in one partition, with GPUs as one resource.
 
-    Undivided, GPUs are one resource. Where models are told apart, the part without a model holds what the policy says
-    of cpu, memory and other devices, and has no GPUs; a model's part counts its GPUs alone, because how much of a
-    queue's cpu belongs beside which GPUs is nowhere said.
+    If quotas distinguish models, the partition without a model has cpu, memory and other devices, and no GPUs; a
+    model's partition counts only its GPUs, because a policy does not divide cpu and memory among GPU models.
     """
     if not divided:
         return _DeclaredAmounts(queue.guaranteed, queue.limit, queue.lending_limit)
@@ -153,7 +152,7 @@ def _of_part(queue: Queue, partition: Partition, resources: Iterable[str], *, di
 
 
 def _whole(resource: str, amount: Amount) -> int:
-    """Return an amount that can be written: GPUs lose what is less than a whole one."""
+    """Return an amount that can be written: GPUs are rounded down."""
     number = 0 if isinstance(amount, Unlimited) else amount
     return number // 1000 if resource == GPU else number
 

@@ -1,4 +1,4 @@
-"""What a single policy asks beyond what Volcano can hold: depth, amounts, and what older versions lack."""
+"""Values of a policy that Volcano cannot represent: depth, amounts, and features that older versions lack."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from apportion_policy.quantity import Unlimited, gpu_text
 from apportion_policy.resources import GPU, amount_text
 
 MAX_DEPTH = 5
-"""Levels below root that the queue webhook takes (cmd/webhook-manager/app/options/options.go, --max-queue-depth)."""
+"""Maximum number of levels below root (cmd/webhook-manager/app/options/options.go, --max-queue-depth)."""
 
 _MODEL_PREFIX = f"{GPU}/"
 
 
 def beyond_engine(program: Program) -> Iterator[Refusal]:
-    """Yield a refusal for each thing that a queue, a topology or the cluster asks in vain."""
+    """Yield refusals of values of queues, topologies and the cluster."""
     by_id = {queue.id: queue for queue in program.queues}
     for queue in program.queues:
         yield from _too_deep(queue)
@@ -47,7 +47,7 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
 
 
 def _too_deep(queue: Queue) -> Iterator[Refusal]:
-    # Whoever is below the first level too many is named by it.
+    # The message names the queue at the first level beyond the limit.
     if len(queue.path) == MAX_DEPTH + 1:
         yield Refusal(
             "AP518",
@@ -59,7 +59,7 @@ def _too_deep(queue: Queue) -> Iterator[Refusal]:
 
 
 def _unlimited_promises(queue: Queue, by_id: dict[str, Queue]) -> Iterator[Refusal]:
-    """An inner queue whose promise is only the sum of its children's is not named again."""
+    """Yield refusals of UNLIMITED guarantees, except of inner queues that only sum those of their children."""
     for resource, amount in queue.guaranteed.items():
         below = (by_id[child].guaranteed.get(resource, 0) for child in queue.children)
         if isinstance(amount, Unlimited) and not any(isinstance(child, Unlimited) for child in below):

@@ -1,4 +1,4 @@
-"""Values of Volcano's Helm chart that the emitted objects rely on, and KubeRay's one value.
+"""Values of Volcano's Helm chart that the emitted objects require, and the value for KubeRay.
 
 Source: installer/helm/chart/volcano/{values.yaml,templates/scheduler.yaml} at ed72c7c81; KubeRay
 helm-chart/kuberay-operator/values.yaml.
@@ -23,7 +23,7 @@ KUBERAY_VALUES_FILE = "kuberay-values.yaml"
 
 
 def artifacts(program: Program) -> Iterator[Artifact]:
-    """Yield the files that lie beside the objects."""
+    """Yield the files that accompany the objects."""
     yield _chart_values(program)
     yield _kuberay_values(program)
 

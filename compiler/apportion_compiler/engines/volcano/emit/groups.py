@@ -1,8 +1,8 @@
-"""Node groups: which nodes a queue's work may run on.
+"""Node groups: the nodes on which workloads of a queue may run.
 
-The plugin `nodegroup` lets the work of a queue run on nodes whose label names one of the groups of the queue's
-affinity, and on no other; work of a queue without affinity runs on nodes without the label. Each node pool is a group.
-It is turned on only where a queue may not use every pool, or where GPU models are told apart.
+The plugin `nodegroup` restricts workloads of a queue to nodes whose label names one of the groups in the queue's
+affinity; workloads of a queue without affinity run on nodes without the label. Each node pool is a group. The plugin is
+enabled only if a queue may not use every pool, or if quotas distinguish GPU models.
 
 Source: pkg/scheduler/plugins/nodegroup/nodegroup.go at ed72c7c81.
 """
@@ -14,19 +14,19 @@ from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import label_value
 
 NO_GROUP = "-"
-"""A group that no node can be in: no label has this value."""
+"""A group without nodes: no label has this value."""
 
 
 def uses_groups(program: Program, *, divided: bool) -> bool:
-    """Tell whether the queues of a cluster must be kept to some of its nodes."""
+    """Return whether the queues of a cluster must be restricted to some of its nodes."""
     every = {pool.id for pool in program.pools}
     return divided or any(queue.is_leaf and set(queue.pools) != every for queue in program.queues)
 
 
 def groups_of(program: Program, queue: Queue, partition: Partition) -> tuple[str, ...]:
-    """Return the groups of a leaf in one part of a cluster that uses groups.
+    """Return the groups of a leaf in one partition of a cluster that uses groups.
 
-    Of a cluster whose pools are not declared, a part's nodes are the group of its model; its other nodes are in none.
+    If the cluster's pools are not declared, the nodes of a model's partition are one group, and other nodes have none.
     """
     if not program.pools:
         return () if partition.model is None else (label_value(partition.model),)

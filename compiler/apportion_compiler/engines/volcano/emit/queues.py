@@ -1,7 +1,7 @@
 """Queue (scheduling.volcano.sh/v1beta1): parents before children.
 
-What the policy guarantees is `deserved`: others use it while it is idle, and lose it by reclaim. What the policy does
-not let be lent is `guarantee`, which nobody else is given. `capability` is the limit.
+The guarantee of the policy is `deserved`: others use it while it is idle, until it is reclaimed. The part that is not
+lent is `guarantee`, which is reserved. `capability` is the limit.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MAX_WEIGHT = 65535
 
 
 def is_divided(program: Program) -> bool:
-    """Tell whether GPU models are told apart, by a tree of queues for each."""
+    """Return whether quotas distinguish GPU models, so that each has a separate tree of queues."""
     return len(partitions_of(program)) > 1
 
 
 def queues(program: Program) -> Iterator[Manifest]:
-    """Yield the Queue objects, part after part of the cluster, each part's in tree order."""
+    """Yield the Queue objects, partition by partition, each in tree order."""
     partitions = partitions_of(program)
     divided = len(partitions) > 1
     grouped = uses_groups(program, divided=divided)
@@ -42,7 +42,7 @@ def queues(program: Program) -> Iterator[Manifest]:
 
 
 def whole_weight(queue: Queue) -> int:
-    """Return the one weight that a Queue has: that of GPUs, as the nearest whole number from 1 to 65535."""
+    """Return the single weight of a Queue: that of GPUs, as the nearest integer from 1 to 65535."""
     return min(max((queue.weight.get(GPU, 1000) + 500) // 1000, 1), MAX_WEIGHT)
 
 
@@ -58,7 +58,7 @@ def _queue(
     spec: dict[str, object] = {
         "parent": ROOT_QUEUE if queue.parent is None else names[queue.parent],
         "weight": whole_weight(queue),
-        # Written although it is the default: the webhook fills it in on creation only.
+        # Written although it is the default, because the webhook sets it only on creation.
         "reclaimable": True,
         "dequeueStrategy": program.volcano.dequeue_strategy,
     }

@@ -1,6 +1,6 @@
-"""Resource lists as Volcano counts them: which names it knows, in which unit, and what a missing name means.
+"""Resource lists as Volcano counts them: supported names, units, and the meaning of a missing name.
 
-Volcano sums in floating point. Here the numbers are exact, which comes to the same below 2^53.
+Volcano sums in floating point; integers give the same result below 2^53.
 
 Source: pkg/scheduler/api/resource_info.go (NewResource, LessPartly, ResourceNames) at ed72c7c81; k8s.io/kubernetes
 pkg/apis/core/v1/helper/helpers.go (IsScalarResourceName).
@@ -16,14 +16,14 @@ from apportion_policy.quantity import kubernetes_units
 from apportion_policy.resources import CPU, MEMORY
 
 Counts = Mapping[str, int]
-"""By resource name: memory in bytes, pods as a number, everything else in thousandths."""
+"""Amounts by resource name: memory in bytes, pods as a number, all others in thousandths."""
 
 _WHOLE = frozenset({MEMORY, "pods"})
 _BASIC = (CPU, MEMORY)
 
 
 def counts(amounts: Mapping[str, object]) -> dict[str, int]:
-    """Return what Volcano makes of a resource list; names that it does not count, and what is not a quantity, are dropped."""
+    """Return a resource list as Volcano counts it, without unsupported names and invalid quantities."""
     counted: dict[str, int] = {}
     for name, value in amounts.items():
         if is_counted(name) and isinstance(value, str | int | float):
@@ -35,7 +35,7 @@ def counts(amounts: Mapping[str, object]) -> dict[str, int]:
 
 
 def is_counted(name: str) -> bool:
-    """Tell whether Volcano counts a resource of this name."""
+    """Return whether Volcano counts a resource of this name."""
     if name in _BASIC or name in ("pods", "ephemeral-storage"):
         return True
     if name.startswith("count/"):
@@ -44,14 +44,14 @@ def is_counted(name: str) -> bool:
 
 
 def is_extended(name: str) -> bool:
-    """Tell whether a resource is a device of somebody else's, such as `nvidia.com/gpu`: counted whole."""
+    """Return whether a resource is an extended resource, such as `nvidia.com/gpu`, which is counted whole."""
     if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
         return False
     return is_label_key(f"requests.{name}")
 
 
 def total(lists: Iterable[Counts]) -> dict[str, int]:
-    """Return the sum; a name that one list has, the sum has, be it of nothing."""
+    """Return the sum; it has every name of the lists, even with an amount of 0."""
     summed: dict[str, int] = {}
     for each in lists:
         for name, amount in each.items():
@@ -60,9 +60,9 @@ def total(lists: Iterable[Counts]) -> dict[str, int]:
 
 
 def short_of(bound: Counts, needed: Counts) -> str | None:
-    """Return a resource of which a bound is less than what is needed; None where it is enough.
+    """Return a resource whose limit is less than the required amount; None if the limit suffices.
 
-    A name that the bound lacks is short of any amount, be it nothing, except cpu and memory, which it then has none of.
+    A name missing from the limit is short of any amount, including 0, except cpu and memory, which are then 0.
     """
     for name, amount in needed.items():
         if (name not in bound and name not in _BASIC) or bound.get(name, 0) < amount:

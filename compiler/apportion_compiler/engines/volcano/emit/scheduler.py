@@ -1,13 +1,16 @@
-"""The configuration without which Volcano does nothing of what the queues say.
+"""The configuration that Volcano requires to enforce the queues.
 
-The chart ships the plugin `proportion` and neither `reclaim` nor `preempt`: no hierarchy, no `deserved`, and nobody
-gets back what was lent. What is written here, and why:
+The chart enables the plugin `proportion` and neither `reclaim` nor `preempt`: no hierarchy, no `deserved`, and no
+reclaim of lent resources. Settings and reasons:
 
-* All plugins stand in one tier. Victims of a reclaim are those that the first tier agrees on, and `conformance` alone
-  agrees to all of them: were `capacity` in a later tier, its word on what a queue deserves would never be asked.
-* `gang` has no say on victims. It spares whatever a job needs to stay a gang, so that a guarantee could never be had
-  back from jobs whose every pod is needed; such a job is evicted and waits again.
-* `drf` and `overcommit` are left out: shares are the queues', and a job may wait for nodes that are yet to come.
+* All plugins are in one tier. The first tier that returns victims decides a reclaim, and `conformance` alone returns
+  all candidates: with `capacity` in a later tier, `deserved` would never be evaluated.
+
+* `gang` does not select victims. It protects the minimum of a gang, so that a guarantee could never be reclaimed from
+  jobs that need all of their pods; without it, such a job is evicted and becomes pending.
+
+* `drf` and `overcommit` are omitted: shares are those of the queues, and a job may wait for nodes that do not exist
+  yet.
 
 Source: pkg/scheduler/framework/session_plugins.go (Reclaimable), pkg/scheduler/plugins/{gang,capacity,nodegroup},
 installer/helm/chart/volcano/config/volcano-scheduler.conf at ed72c7c81.
@@ -31,15 +34,15 @@ from apportion_compiler.ir.program import Program
 
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
 FIT_SINCE = (1, 13)
-"""The first version with the plugin `resource-strategy-fit`, which scores each resource by a strategy of its own."""
+"""The first version with the plugin `resource-strategy-fit`, which scores each resource by a separate strategy."""
 
 _FIT = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _GPU_WEIGHT = 100
-"""Free CPU must not outweigh free GPUs in the score."""
+"""Weight of GPUs, so that free CPU does not outweigh free GPUs in the score."""
 
 
 def config_maps(program: Program) -> Iterator[Manifest]:
-    """Yield the scheduler's ConfigMap, and the controller's where there are network levels to find."""
+    """Yield the scheduler's ConfigMap, and the controller's if there are network levels to discover."""
     yield _config_map(program, SCHEDULER_CONFIG_MAP, SCHEDULER_KEY, scheduler_configuration(program))
     if topology_types(program):
         yield _config_map(program, CONTROLLER_CONFIG_MAP, CONTROLLER_KEY, controller_configuration(program))
@@ -56,7 +59,7 @@ def scheduler_configuration(program: Program) -> str:
         {"name": "predicates"},
     ]
     if uses_groups(program, divided=is_divided(program)):
-        # Not strict: what belongs to no queue of the policy still runs on nodes outside of its pools.
+        # Not strict: workloads outside the policy's queues can still run on nodes outside its pools.
         plugins.append({"name": "nodegroup", "arguments": {"strict": False}})
     if topology_types(program):
         plugins.append({"name": "network-topology-aware"})
@@ -65,18 +68,18 @@ def scheduler_configuration(program: Program) -> str:
 
 
 def controller_configuration(program: Program) -> str:
-    """Return `volcano-controller.conf`: HyperNodes are made from labels of nodes."""
+    """Return `volcano-controller.conf`, with which HyperNodes are created from labels of nodes."""
     config = {"networkTopologyTypes": topology_types(program)}
     return _text({"networkTopologyDiscovery": [{"source": "label", "enabled": True, "config": config}]})
 
 
 def scores_each_resource(program: Program) -> bool:
-    """Tell whether the cluster's version can place GPU work one way and other work another."""
+    """Return whether the cluster's version supports different placements of GPU pods and other pods."""
     return (parse_version(program.engine_version) or FIT_SINCE) >= FIT_SINCE
 
 
 def _ancestors(program: Program) -> dict[str, object]:
-    """Reclaim asks each level above a queue too, so that an inner queue keeps what it is guaranteed as a whole."""
+    """Return whether reclaim also evaluates the ancestors of a queue, so that inner queues keep their guarantees."""
     levels = max((len(queue.path) for queue in program.queues), default=1) - 1
     return {"arguments": {"ancestorReclaimLevel": levels}} if levels else {}
 
@@ -97,7 +100,7 @@ def _placement(program: Program) -> Iterator[dict[str, object]]:
             arguments["binpack.resources"] = GPU_RESOURCE
             arguments[f"binpack.resources.{GPU_RESOURCE}"] = _GPU_WEIGHT
         yield {"name": "binpack", "arguments": {"binpack.weight": 10, **arguments}}
-    # nodeorder's own word on used nodes would work against packing.
+    # The scores of nodeorder for used nodes would counteract bin-packing.
     least = 1 if cpu == "spread" else 0
     yield {"name": "nodeorder", "arguments": {"leastrequested.weight": least, "balancedresource.weight": least}}
 

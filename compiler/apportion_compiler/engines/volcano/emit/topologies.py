@@ -1,7 +1,7 @@
-"""Network levels: Volcano's controller makes HyperNodes of nodes whose labels agree.
+"""Network levels: Volcano's controller creates HyperNodes from nodes with equal labels.
 
-A HyperNode names its members, which no policy knows; the controller's discovery by labels does, and keeps them in step
-with the nodes. A level's tier is its distance from the node: 1 is the narrowest above it.
+A HyperNode lists its members, which a policy does not contain; the controller discovers them by labels, and keeps them
+up to date. A level's tier is its distance from the node: 1 is the lowest.
 
 Source: pkg/controllers/hypernode/discovery/label/label.go at ed72c7c81; since v1.13.
 """
@@ -15,14 +15,14 @@ from apportion_compiler.ir.program import Program
 
 DISCOVERY_SINCE = (1, 13)
 _MAX_NAME = 20
-"""The controller leaves out a topology with a longer name, and says so in its log only."""
+"""The controller ignores a topology with a longer name, and reports it only in its log."""
 _DIGEST = 8
 
 
 def topology_types(program: Program) -> dict[str, list[dict[str, str]]]:
     """Return `networkTopologyTypes`: label keys of each topology, widest first.
 
-    The controller takes the last key of each for the node itself, whatever it says, so that it is always the host name.
+    The controller always treats the last key as the node itself, so it is always the host name.
     """
     types: dict[str, list[dict[str, str]]] = {}
     for topology in program.topologies:

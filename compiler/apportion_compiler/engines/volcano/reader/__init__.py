@@ -1,10 +1,10 @@
 """Volcano's objects: Queue, the configuration of its scheduler and controller, PriorityClass.
 
-A queue deserves what the policy guarantees, and is limited by its capability; what is kept back for it is what the
-policy does not let be lent. Queues of a divided cluster, one for each GPU model, are folded back to one. Queues with
-weights alone, as the plugin proportion wants them, keep their weight and are guaranteed nothing.
+`deserved` is imported as the guarantee, `capability` as the limit, and `guarantee` as the part that is not lent. Queues
+of a partitioned cluster, one for each GPU model, are merged into one. Queues with only a weight, for the plugin
+proportion, keep their weight and get no guarantee.
 
-Written against ed72c7c81 (v1.16.0-alpha.1-42).
+Written for ed72c7c81 (v1.16.0-alpha.1-42).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _UNIT = 1000
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what Volcano's objects among the manifests say.
+    """Import Volcano's objects among the manifests.
 
     Raises `ValueError` for an amount that is not a quantity or is negative.
     """
@@ -96,7 +96,7 @@ READER = Reader("volcano", read)
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """The objects of each queue by GPU model, the one without a model first, and the id behind each object's name."""
+    """The objects of each queue by GPU model, starting with None, and the queue id of each object's name."""
 
     groups: Mapping[str, Mapping[str | None, Manifest]]
     id_of: Mapping[str, str]
@@ -131,7 +131,7 @@ def _tree(objects: Sequence[Manifest], notes: list[Note]) -> _Tree:
 
 
 def _id(manifest: Manifest) -> str:
-    """Return the id behind an object's name; a queue that is called as one of Volcano's own got another name."""
+    """Return the queue id of an object's name, which differs from the id for names of Volcano's own queues."""
     label = labels_of(manifest).get(QUEUE_ID_LABEL)
     if is_ours(manifest) and label in (ROOT_QUEUE, SHARED_QUEUE) and object_name(f"{label}/") == name_of(manifest):
         return label
@@ -143,7 +143,7 @@ def _model(manifest: Manifest) -> str | None:
 
 
 def _queue(id_: str, tree: _Tree, notes: list[Note]) -> QueueRecord:
-    """Put the objects of a queue together: what is not counted by model is taken from the first."""
+    """Merge the objects of a queue; fields that are not counted by model are those of the first."""
     group = tree.groups[id_]
     manifest = next(iter(group.values()))
     queue = read_object(Queue, manifest)
@@ -176,7 +176,7 @@ def _amounts(group: Mapping[str | None, Manifest], tree: _Tree, notes: list[Note
         said = declared_amounts_of(read_object(Queue, manifest), notes)
         for kept, found in ((guaranteed, said.guaranteed), (limit, said.limit), (lending, said.lending)):
             if model is None:
-                # The tree without a model has no GPUs, and says so.
+                # The tree without a model has an explicit GPU amount of 0.
                 kept.update((r, amount) for r, amount in found.items() if r != GPU)
             elif GPU in found:
                 kept[gpu_resource(model)] = found[GPU]
@@ -192,7 +192,7 @@ def _sum(amounts: Mapping[str, Amount], resources: Sequence[str]) -> int:
 
 
 def _without_sums(queues: Mapping[str, QueueRecord]) -> Iterator[tuple[str, QueueRecord]]:
-    """Leave out what an inner queue does not lend only because its children do not."""
+    """Remove the reserved amounts of an inner queue that are only the sum of its children's."""
     kept: dict[str, dict[str, int]] = {}
     for queue in queues.values():
         if queue.parent is not None:
@@ -249,7 +249,7 @@ def _oddities(manifest: Manifest) -> Iterator[Note]:
 
 
 def _usable(group: Mapping[str | None, Manifest]) -> tuple[str, ...] | None:
-    """Return the groups of nodes that a queue's work may use, in all its objects; None where it names none."""
+    """Return the node groups that a queue may use, over all its objects; None if it lists none."""
     lists = [_groups(manifest) for manifest in group.values()]
     if all(found is None for found in lists):
         return None
@@ -263,9 +263,9 @@ def _groups(manifest: Manifest) -> tuple[str, ...] | None:
 def _with_pools(
     queues: Mapping[str, QueueRecord], tree: _Tree
 ) -> tuple[dict[str, QueueRecord], tuple[PoolRecord, ...]]:
-    """Return the pools that groups of nodes stand for, and the queues with those that they may use.
+    """Return the pools of node groups, and the queues with the pools that they may use.
 
-    A queue above others has no groups: it may use what the queues below it may, and the models it has objects for.
+    An inner queue has no groups: it may use the pools of its descendants, and the models for which it has objects.
     """
     if _has_no_pools(tree):
         return {id_: replace(queue, pools=None) for id_, queue in queues.items()}, ()
@@ -273,12 +273,12 @@ def _with_pools(
     lacking = set(tree.models) - {pool.gpu_model for pool in pools.values()}
     pools.update((model, PoolRecord(model, gpu_model=model)) for model in sorted(lacking))
     if len(tree.models) == 1:
-        # One model alone is not told apart: there is another, which no queue may use.
+        # A single model is never partitioned: there is another one, which no queue may use.
         pools[UNUSED] = PoolRecord(UNUSED, gpu_model=UNUSED)
     inner = {queue.parent for queue in queues.values()}
     usable: dict[str, set[str]] = {id_: set(queue.pools or ()) for id_, queue in queues.items() if id_ not in inner}
     if all(names == pools.keys() for names in usable.values()):
-        # Groups are named only where some machines are kept from some queue.
+        # Groups are listed only if some queue may not use all machines.
         pools[UNUSED] = PoolRecord(UNUSED)
     for id_ in reversed(tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))):
         models = tree.groups[id_].keys()
@@ -295,11 +295,11 @@ def _with_pools(
 
 
 UNUSED = "unused"
-"""The pool of the machines that no queue may use."""
+"""The pool of machines that no queue may use."""
 
 
 def _has_no_pools(tree: _Tree) -> bool:
-    """Tell whether nothing is said of pools: no groups are named, or each model's alone, as where none is declared."""
+    """Return whether the objects have no information about pools: no groups, or only one for each model."""
     return all(
         groups is None or (model is not None and groups == (label_value(model),))
         for group in tree.groups.values()
@@ -309,7 +309,7 @@ def _has_no_pools(tree: _Tree) -> bool:
 
 
 def _pools(tree: _Tree) -> Iterator[PoolRecord]:
-    """Yield the groups that queues name, as pools of the model whose queues name them."""
+    """Yield the groups that queues list, as pools of the GPU model of these queues."""
     models: dict[str, str | None] = {}
     for group in tree.groups.values():
         for model, manifest in group.items():

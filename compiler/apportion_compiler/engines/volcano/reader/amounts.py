@@ -16,12 +16,12 @@ from apportion_policy.resources import CPU, GPU, MEMORY
 
 _SCALES = {CPU: 1000, GPU_RESOURCE: 1000}
 _LEAST = 1
-"""Of cpu and memory, what stands for a limit of none: Volcano reads 0 as no limit."""
+"""Substitutes for a limit of 0 for cpu and memory: Volcano treats 0 as unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredAmounts:
-    """What an object says of its queue, as a policy would."""
+    """The amounts of an object, in the policy's terms."""
 
     guaranteed: Mapping[str, Amount]
     limit: Mapping[str, Amount]
@@ -29,7 +29,7 @@ class DeclaredAmounts:
 
 
 def declared_amounts_of(queue: Queue, notes: list[Note]) -> DeclaredAmounts:
-    """Return the amounts of an object; what is kept back without being deserved counts as guaranteed.
+    """Return the amounts of an object; a reserved amount above `deserved` is imported as guaranteed.
 
     Raises:
         ValueError: If an amount is not a quantity, or negative.

@@ -1,4 +1,4 @@
-"""What the configuration of Volcano's scheduler and controller says of a cluster: placement, order, network levels."""
+"""Cluster settings in the configuration of Volcano's scheduler and controller: placement, order, network levels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEEDED_ACTIONS = ("preempt", "reclaim")
 
 
 def cluster_of(manifests: Sequence[Manifest], queues: Sequence[Queue], notes: list[Note]) -> ClusterRecord:
-    """Return what holds of the cluster as a whole."""
+    """Return the settings of the cluster."""
     settings = _settings(queues, notes)
     for manifest, document in _documents(manifests, SCHEDULER_KEY, notes):
         found = read_fields(SchedulerConfiguration, Fields(document))
@@ -33,7 +33,7 @@ def cluster_of(manifests: Sequence[Manifest], queues: Sequence[Queue], notes: li
 
 
 def topologies_of(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[TopologyRecord]:
-    """Yield the network levels that the controller is told to find by labels."""
+    """Yield the network levels that the controller is configured to discover by labels."""
     for manifest, document in _documents(manifests, CONTROLLER_KEY, notes):
         for source in items(document, "networkTopologyDiscovery"):
             if text(source, "source") != "label":
@@ -67,7 +67,7 @@ def _documents(
 
 
 def _settings(queues: Sequence[Queue], notes: list[Note]) -> VolcanoSettings | None:
-    """Return the order in which queues give out jobs, where all have the same."""
+    """Return the order of jobs within a queue, if all queues have the same."""
     strategies = {queue.strategy or "traverse" for queue in queues}
     if len(strategies) > 1:
         notes.append(Note("Queue", "queues differ in dequeueStrategy, but a policy has one per cluster: dropped"))
@@ -91,7 +91,7 @@ def _switched_on(manifest: Manifest, found: SchedulerConfiguration) -> Iterator[
 
 
 def _placement(plugins: Mapping[str | None, Mapping[str, object]]) -> tuple[str | None, str | None]:
-    """Return how GPU work and other work is placed: by the plugin that scores each resource, else by binpack."""
+    """Return the placement of GPU pods and other pods: from the plugin that scores each resource, else from binpack."""
     fit = mapping(plugins.get("resource-strategy-fit", {}), "resources")
     if fit:
         gpu, cpu = (_PLACEMENTS.get(text(fit, resource, "type") or "") for resource in (GPU_RESOURCE, CPU))

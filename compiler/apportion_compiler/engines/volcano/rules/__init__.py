@@ -1,4 +1,4 @@
-"""What Volcano's schemas and webhooks refuse, and what Volcano accepts and then does not do.
+"""Objects that Volcano's schemas and webhooks reject, and fields that Volcano ignores.
 
 Source: pkg/webhooks/admission/{queues,jobs,podgroups,hypernodes}/validate and config/crd/volcano/bases at ed72c7c81,
 with the flags of the webhook manager at their defaults (five levels, the root queue protected).

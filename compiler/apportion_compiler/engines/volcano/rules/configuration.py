@@ -1,7 +1,7 @@
-"""The scheduler's configuration, and what of the queues it leaves without effect.
+"""The scheduler's configuration, and fields of queues that have no effect with it.
 
-Nothing refuses it: what Volcano cannot read or does not know it leaves out, with a line in its log. What is said of
-queues is said only where the configuration is among the objects given.
+It is never rejected: Volcano ignores invalid and unknown settings, with a line in its log. Verdicts on queues require
+that the configuration is among the objects.
 
 Source: pkg/scheduler/{util.go,conf,framework,plugins/capacity,plugins/proportion,plugins/nodegroup} at ed72c7c81.
 """
@@ -30,14 +30,14 @@ _PLUGINS = frozenset(
     }
 )  # fmt: skip
 _RECLAIM_VOICES = ("conformance", "gang")
-"""Plugins that name victims of a reclaim, and so settle it for their tier."""
+"""Plugins that select victims of a reclaim, and so decide it for their tier."""
 _AT = f"data[{SCHEDULER_KEY}]"
 
 
 def configuration_verdicts(
     manifests: Sequence[Manifest], existing: Sequence[Manifest], tree: QueueTree
 ) -> Iterator[Verdict]:
-    """Yield verdicts on the ConfigMap and, by it, on queues."""
+    """Yield verdicts on the ConfigMap and, depending on it, on queues."""
     found: SchedulerConfiguration | None = None
     for index, manifest in enumerate(manifests):
         content = _content(manifest)
@@ -131,7 +131,7 @@ def _of_queue(index: int, manifest: Manifest, found: SchedulerConfiguration) -> 
                 index, "spec.parent", "the proportion plugin does not support parent queues", "use the capacity plugin"
             )
     elif capacity is not None and proportion is None:
-        # What Apportion writes there its fidelity report speaks of.
+        # The fidelity report covers settings that Apportion itself writes.
         if queue.weight not in (None, 1) and labels_of(manifest).get("app.kubernetes.io/managed-by") != "apportion":
             yield ignored(index, "spec.weight", "the capacity plugin ignores weights", "set `deserved` instead")
         if HIERARCHY_ANNOTATION in queue.annotations:

@@ -1,4 +1,4 @@
-"""PodGroup: its webhook looks at creation only, and wants an open queue.
+"""PodGroup: its webhook evaluates only creation, and requires an open queue.
 
 Source: pkg/webhooks/admission/podgroups/validate/validate_podgroup.go at ed72c7c81.
 """
@@ -19,7 +19,7 @@ _MODES = ("hard", "soft")
 
 
 def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield what is wrong with a PodGroup."""
+    """Yield verdicts on a PodGroup."""
     read_group = read(PodGroup, group)
     malformed = {fault.path: fault.found for fault in read_group.faults}
     members = malformed.get("spec.minMember", read_group.min_member)
@@ -50,7 +50,7 @@ def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Seque
 
 
 def network_topology(index: int, at: str, asked: Mapping[str, object]) -> Iterator[Verdict]:
-    """Yield what is wrong with a `networkTopology`."""
+    """Yield verdicts on a `networkTopology`."""
     if "highestTierAllowed" in asked and asked.get("highestTierName"):
         yield rejected(
             index,
@@ -64,10 +64,9 @@ def network_topology(index: int, at: str, asked: Mapping[str, object]) -> Iterat
 
 
 def open_queue(index: int, queue: str, tree: QueueTree, kind: str) -> Iterator[Verdict]:
-    """Yield what keeps a queue from taking work: it is missing or not open.
+    """Yield a verdict if a queue does not exist or is not open.
 
-    Of queues that are applied together with the work, the state is not known: it is open once the controller has
-    seen it.
+    The state of queues that are applied together with the workload is unknown: the controller opens them later.
     """
     if tree.is_whole and not tree.has(queue):
         yield rejected(

@@ -1,8 +1,7 @@
-"""Queues against each other: what the webhook asks of a queue's parents, siblings and children.
+"""The webhook's rules on queues in relation to their parents, siblings and children.
 
-It evaluates a queue when it is made, and when its parent or its amounts change; a fault that was there before passes as
-long as nobody touches it. Everything is evaluated as it is once all manifests are applied, so a sum that is too large is
-one fault, whoever of its parts is written last.
+It evaluates a queue on creation, and when its parent or its amounts change; existing faults are accepted until then.
+The rules evaluate the state after all manifests are applied, so an excessive sum is one fault regardless of the order.
 
 Source: pkg/webhooks/admission/queues/validate/validate_queue.go at ed72c7c81.
 """
@@ -32,7 +31,7 @@ _SUMS = (("guarantee", "guarantee.resource", guarantee), ("deserved", "deserved"
 
 
 def hierarchy_verdicts(queues: Sequence[tuple[int, Queue]], tree: QueueTree) -> Iterator[Verdict]:
-    """Yield what is wrong between the queues that are applied and all others."""
+    """Yield verdicts on the relations between the applied queues and all others."""
     evaluated: dict[str, int] = {}
     for index, queue in queues:
         name = queue.name
@@ -50,7 +49,7 @@ def hierarchy_verdicts(queues: Sequence[tuple[int, Queue]], tree: QueueTree) -> 
 
 
 def refused_deletion(name: str, tree: QueueTree) -> str | None:
-    """Return why a queue of a tree cannot be deleted; None where it can."""
+    """Return the reason why a queue of a tree cannot be deleted; None if it can."""
     if name in (ROOT_QUEUE, "default"):
         return f"`{name}` queue can not be deleted"
     children = tree.children.get(name, ())
@@ -84,7 +83,7 @@ def _place(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
             return
         seen.add(above)
         if above not in tree.queues:
-            # The queue `default` is always there, below root.
+            # The queue `default` always exists, below root.
             if above != "default":
                 yield rejected(
                     index,
@@ -133,7 +132,7 @@ def _capability(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
 
 
 def _nearest(queue: Queue, resource: str, tree: QueueTree) -> int | None:
-    """Return the capability of the nearest ancestor that has one; 0 counts as none."""
+    """Return the capability of the nearest ancestor that has one; 0 is treated as unset."""
     above, seen = queue.parent, {queue.name}
     while above is not None and above != ROOT_QUEUE and above in tree.queues and above not in seen:
         amount = capability(tree.queues[above]).get(resource, 0)
@@ -145,7 +144,7 @@ def _nearest(queue: Queue, resource: str, tree: QueueTree) -> int | None:
 
 
 def _largest(name: str, resource: str, tree: QueueTree, seen: set[str]) -> int:
-    """Return the largest capability of a queue's subtree; below one that has any, nobody looks."""
+    """Return the largest capability of a queue's subtree; the search stops at queues with a capability."""
     own = capability(tree.queues[name]).get(resource, 0)
     if own > 0 or name in seen:
         return own
@@ -153,7 +152,7 @@ def _largest(name: str, resource: str, tree: QueueTree, seen: set[str]) -> int:
 
 
 def _sums(evaluated: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
-    """Yield one verdict for each sum that exceeds a parent's, on the parent if it is evaluated, else on the first child."""
+    """Yield a verdict for each sum above a parent's amount, on the parent if it is applied, else on the first child."""
     parents: dict[str, tuple[str, int]] = {}
     for name, index in evaluated.items():
         parent = tree.queues[name].parent

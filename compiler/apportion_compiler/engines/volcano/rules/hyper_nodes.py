@@ -18,7 +18,7 @@ _TYPES = ("Node", "HyperNode")
 
 
 def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
-    """Yield what is wrong with a HyperNode."""
+    """Yield verdicts on a HyperNode."""
     tier = integer(node, "spec", "tier")
     if tier is None or tier < 0:
         kind = "Required" if "tier" not in mapping(node, "spec") else "Invalid"

@@ -1,4 +1,4 @@
-"""Volcano Job: what its schema and webhook refuse. Pod templates are Kubernetes' to evaluate.
+"""Volcano Job: the rules of its schema and webhook, without those on pod templates.
 
 Source: config/crd/volcano/bases/batch.volcano.sh_jobs.yaml and pkg/webhooks/admission/jobs/validate/{admit_job,util}.go
 at ed72c7c81.
@@ -26,7 +26,7 @@ _PLUGINS = ("ssh", "env", "svc", "tensorflow", "mpi", "pytorch", "hcclrank", "ra
 
 
 def job_verdicts(index: int, job: Manifest, tree: QueueTree, existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield what is wrong with a Job."""
+    """Yield verdicts on a Job."""
     spec = mapping(job, "spec")
     tasks = items(spec, "tasks")
     if not tasks:
@@ -210,7 +210,7 @@ def _dependencies(index: int, tasks: Sequence[object]) -> Iterator[Verdict]:
     except CycleError:
         sound = False
     else:
-        # A task that is waited for and does not exist never starts, and is no part of an order either.
+        # A dependency on a task that does not exist is never satisfied, and is not part of a cycle.
         sound = all(name in graph for after in graph.values() for name in after)
     if not sound:
         yield rejected(
@@ -236,7 +236,7 @@ def _queue(index: int, queue: str, tree: QueueTree) -> Iterator[Verdict]:
 
 
 def _update(index: int, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
-    """Only `minAvailable`, the class and how many pods of each task there are may change."""
+    """Report changes of fields other than `minAvailable`, the class and the replicas of tasks."""
     if len(items(spec, "tasks")) != len(items(before, "tasks")):
         yield rejected(
             index, "spec.tasks", "job updates may not add or remove tasks", "create another job", "Forbidden"

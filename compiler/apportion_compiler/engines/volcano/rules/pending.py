@@ -1,4 +1,4 @@
-"""Volcano: queues that are not there or hold queues, gangs of more pods than there are, and pods that pass it by."""
+"""Volcano: queues that do not exist or have children, gangs with too few pods, and pods that bypass the scheduler."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
     inner = {*queues.values(), names.ROOT_QUEUE}
     leaves = queues.keys() - inner
     for workload in context.workloads:
-        # The webhook evaluates Volcano's own Job; a PodGroup that a controller makes fails where nobody looks.
+        # The webhook evaluates Volcano's Job; a PodGroup that a controller creates fails without a visible error.
         verdict = workload.rejected if workload.is_of(BATCH_GROUP) else workload.pending
         seen: set[str] = set()
         for field, queue in _named(workload).items():
@@ -66,7 +66,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
 
 def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
     for workload in context.workloads:
-        # Volcano and KubeRay write the name into the pods that they make.
+        # Volcano and KubeRay set the scheduler name of the pods that they create.
         if workload.is_of(BATCH_GROUP) or workload.is_of("ray.io") or not _named(workload):
             continue
         yield from workload.past_the_queue(names.SCHEDULER)

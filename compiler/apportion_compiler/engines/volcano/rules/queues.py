@@ -1,4 +1,4 @@
-"""Queue: what its schema and its webhooks refuse of one object.
+"""Queue: the rules of its schema and webhooks on a single object.
 
 Source: config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml and pkg/webhooks/admission/queues/validate/
 validate_queue.go (validateQueue) at ed72c7c81. The order of the webhook's sums is in `hierarchy.py`.
@@ -36,7 +36,7 @@ _WHOLE = frozenset({"pods"})
 
 
 def queue_verdicts(index: int, manifest: Manifest, tree: QueueTree) -> Iterator[Verdict]:
-    """Yield what is wrong with one queue by itself."""
+    """Yield verdicts on a single queue."""
     yield from _schema(index, manifest)
     queue = read(Queue, manifest)
     yield from _quantities(index, queue)
@@ -47,12 +47,12 @@ def queue_verdicts(index: int, manifest: Manifest, tree: QueueTree) -> Iterator[
 
 
 def rejected(index: int, field: str, message: str, cure: str, kind: str = "Invalid") -> Verdict:
-    """Return a verdict on an object that is refused."""
+    """Return a verdict on an object that is rejected."""
     return Verdict(Effect.REJECTED, index, field, kind, message, cure)
 
 
 def ignored(index: int, field: str, message: str, cure: str) -> Verdict:
-    """Return a verdict on an object that is accepted, and does not do what it says."""
+    """Return a verdict on a field that is ignored."""
     return Verdict(Effect.IGNORED, index, field, "Ignored", message, cure)
 
 
@@ -120,7 +120,7 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
 
 
 def _order(index: int, queue: Queue) -> Iterator[Verdict]:
-    """Check guarantee ≤ deserved ≤ capability, as the webhook does before it looks at any other queue."""
+    """Check guarantee ≤ deserved ≤ capability, as the webhook does before it evaluates other queues."""
     promised, limits = resource_list(queue, "deserved"), resource_list(queue, "capability")
     for name, value in resource_list(queue, "guarantee.resource").items():
         kept, has = _value(value), _value(promised.get(name))
@@ -168,7 +168,7 @@ def _state(index: int, queue: Queue) -> Iterator[Verdict]:
 
 
 def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
-    """The older hierarchy, of the plugin drf: paths and weights in annotations."""
+    """Check the annotations of the older hierarchy, of the plugin drf: paths and weights."""
     notes = queue.annotations
     path, weights = notes.get(HIERARCHY_ANNOTATION, ""), notes.get(HIERARCHY_WEIGHTS_ANNOTATION, "")
     if not path and not weights:
@@ -229,5 +229,5 @@ def _root(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
 
 
 def same_amounts(first: Mapping[str, object], second: Mapping[str, object]) -> bool:
-    """Tell whether two resource lists say the same, however it is written."""
+    """Return whether two resource lists have the same amounts, regardless of spelling."""
     return {k: _value(v) for k, v in first.items()} == {k: _value(v) for k, v in second.items()}

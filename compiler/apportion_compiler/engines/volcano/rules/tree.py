@@ -1,4 +1,4 @@
-"""The queues of a cluster as Volcano's webhook sees them: what there is already, and what shall be applied."""
+"""The queues of a cluster as Volcano's webhook sees them: existing and applied ones."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class QueueTree:
     """Every queue by its name, and the names of each queue's children.
 
     Attributes:
-        queues: What the cluster has once everything is applied.
-        before: What it had.
-        children: By the parent that is written; queues that name none are children of nobody.
-        is_whole: Whether the queues of the cluster are known, so that one that is missing does not exist.
+        queues: The queues after everything is applied.
+        before: The existing queues.
+        children: Children by explicit parent; queues without one are not listed.
+        is_whole: Whether all queues of the cluster are known, so that a missing one does not exist.
     """
 
     queues: Mapping[str, Queue]
@@ -29,12 +29,12 @@ class QueueTree:
     is_whole: bool
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a queue; Volcano makes two of its own."""
+        """Return whether a queue exists; Volcano creates two of its own."""
         return name in self.queues or name in (ROOT_QUEUE, SHARED_QUEUE)
 
 
 def queue_tree(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> QueueTree:
-    """Return the tree; of two objects of one name the later holds."""
+    """Return the tree; the later of two objects with the same name is used."""
     before = {queue.name: queue for queue in read_all(Queue, existing)}
     applied = {queue.name: queue for queue in read_all(Queue, manifests)}
     queues = {**before, **applied}
@@ -46,25 +46,25 @@ def queue_tree(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Q
 
 
 def is_below_queue(queue: Queue) -> bool:
-    """Tell whether a queue hangs below another than root, whose amounts nobody checks."""
+    """Return whether a queue has a parent other than root; the amounts of root are not checked."""
     return queue.parent not in (None, ROOT_QUEUE)
 
 
 def capability(queue: Queue) -> dict[str, int]:
-    """Return what the queue is limited to."""
+    """Return the queue's `capability`."""
     return counts(queue.capability)
 
 
 def deserved(queue: Queue) -> dict[str, int]:
-    """Return what the queue deserves."""
+    """Return the queue's `deserved`."""
     return counts(queue.deserved)
 
 
 def guarantee(queue: Queue) -> dict[str, int]:
-    """Return what is kept back for the queue."""
+    """Return the queue's `guarantee`."""
     return counts(queue.guarantee)
 
 
 def has_pods(queue: Queue) -> bool:
-    """Tell whether pods run in the queue, as far as its status says."""
+    """Return whether the queue has running pods, according to its status."""
     return counts(queue.allocated).get("pods", 0) > 0

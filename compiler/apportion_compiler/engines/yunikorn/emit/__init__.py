@@ -1,10 +1,10 @@
-"""YuniKorn: a tree of queues in one ConfigMap, read by a scheduler of its own, with preemption for what is guaranteed.
+"""YuniKorn: a tree of queues in one ConfigMap, with a separate scheduler and preemption for guarantees.
 
-Written for 1.8 and read at core be3bb487 (2026-07-02) and k8shim 23b6b47f (2026-08-20). Objects: a ConfigMap with
-`queues.yaml`, `scheduling.k8s.io/v1` PriorityClass, and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy
-for what YuniKorn itself lets everybody do.
+Written for 1.8, based on core be3bb487 (2026-07-02) and k8shim 23b6b47f (2026-08-20). Objects: a ConfigMap with
+`queues.yaml`, `scheduling.k8s.io/v1` PriorityClass, and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for
+fields that YuniKorn does not restrict.
 
-https://github.com/apache/yunikorn-core/tree/be3bb487/pkg/common/configs; what is lost and why: docs/backends/yunikorn.md.
+https://github.com/apache/yunikorn-core/tree/be3bb487/pkg/common/configs; limitations: docs/backends/yunikorn.md.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
 
 
 def emit(program: Program) -> Output:
-    """Return the objects of one cluster in apply order, and the Helm values they rely on."""
+    """Return the objects of one cluster in apply order, and the Helm values that they require."""
     return Output(
         (
             *(_priority_class(program, cls) for cls in classes_to_make(program)),
@@ -135,7 +135,7 @@ def emit(program: Program) -> Output:
 
 
 def _priority_class(program: Program, cls: PriorityClass) -> Manifest:
-    # `Never` would keep the class's work from having back what its queue is guaranteed.
+    # With `Never`, workloads of the class could not reclaim the guarantee of their queue.
     annotations = None if cls.preemptible else {ALLOW_PREEMPTION_ANNOTATION: "false"}
     return priority_class(program, cls, "PreemptLowerPriority", annotations=annotations)
 
@@ -156,6 +156,6 @@ CONDITIONS = (
         (Feature.NAMESPACES,),
     ),
 )
-"""YuniKorn's configuration that the table relies on."""
+"""YuniKorn's configuration on which the table depends."""
 
 BACKEND = Backend("yunikorn", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -1,4 +1,4 @@
-"""YuniKorn's numbers: text of a whole number with a suffix, and nothing finer (pkg/common/resources/quantity.go).
+"""YuniKorn's numbers: an integer with a suffix, as text (pkg/common/resources/quantity.go).
 
 | resource | key | unit |
 |---|---|---|
@@ -7,9 +7,9 @@
 | gpu | `nvidia.com/gpu` | whole devices |
 | others | their own name | whole devices |
 
-There is no word for "without bound": a maximum is left out, and a promise is the largest number there is, which no
-usage reaches. A maximum that is zero in every resource is taken for none (pkg/scheduler/objects/queue.go,
-setResources), so it gets one unit of a resource that nobody can ask for.
+There is no value for unlimited: a maximum is omitted, and a guarantee is the largest number, which usage never reaches.
+A maximum of zero for every resource is treated as unset (pkg/scheduler/objects/queue.go, setResources), so it gets one
+unit of a resource that pods cannot request.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text
 from apportion_policy.resources import CPU, GPU, MEMORY
 
 UNBOUNDED = 2**63 - 1
-"""Stands for a promise without bound; the sums that YuniKorn makes stop here."""
+"""Substitute for an UNLIMITED guarantee; YuniKorn's sums saturate at this number."""
 
 NOTHING_ELSE = f"{GROUP}/nothing-else"
-"""A resource of no node, so that a bound of zero has one amount above zero."""
+"""A resource that no node has, so that a limit of zero contains an amount above zero."""
 
 WHOLE_GPU = 1000
 _KEYS: Mapping[str, str] = {CPU: VCORE, MEMORY: MEMORY_RESOURCE, GPU: GPU_RESOURCE}
@@ -34,16 +34,16 @@ _KEYS: Mapping[str, str] = {CPU: VCORE, MEMORY: MEMORY_RESOURCE, GPU: GPU_RESOUR
 _ASKED_BY_ALL = (CPU, MEMORY)
 
 Numbers = Mapping[str, int]
-"""Amounts in the IR's base units, GPUs rounded down to whole devices."""
+"""Amounts in the IR's base units, with GPUs rounded down to whole devices."""
 
 
 def is_counted(resource: str) -> bool:
-    """Tell whether YuniKorn can count a resource: it counts GPUs, and does not ask for their model."""
+    """Return whether YuniKorn can count a resource: it counts GPUs regardless of their model."""
     return not resource.startswith(f"{GPU}/")
 
 
 def number(resource: str, amount: Amount) -> int:
-    """Return what YuniKorn can hold of an amount. What is beyond it, `refusals.py` refuses."""
+    """Return an amount, capped at YuniKorn's maximum. `refusals.py` refuses larger amounts."""
     if isinstance(amount, Unlimited):
         return UNBOUNDED
     whole = amount - amount % WHOLE_GPU if resource == GPU else amount
@@ -51,19 +51,19 @@ def number(resource: str, amount: Amount) -> int:
 
 
 def bounded(amounts: Mapping[str, Amount]) -> dict[str, int]:
-    """Return the amounts that bound something, by resource; the largest number stands for no bound."""
+    """Return the amounts that are limits, by resource; the largest number means unlimited."""
     numbers = {r: number(r, a) for r, a in amounts.items() if is_counted(r)}
     return {r: n for r, n in numbers.items() if n < UNBOUNDED}
 
 
 def promise_texts(numbers: Numbers) -> dict[str, str]:
-    """Return `resources.guaranteed`, empty where nothing is promised.
+    """Return `resources.guaranteed`, empty without a guarantee.
 
-    A resource that is missing is not looked at, and one that is zero is used beyond what is guaranteed at once. A queue
-    may have back what it lent while it is within its guarantee of every resource that its pods ask for, and every pod
-    asks for cpu and memory: zero of those is left out. What others lent it of a resource is seen only where the queue
-    says what it is guaranteed of it: zero GPUs are written, and zero of other devices, unless pods ask for them beside
-    GPUs (pkg/scheduler/objects/preemption.go, isAskQueueUnderGuaranteed and GetRemainingGuaranteedResource).
+    A missing resource is ignored; with a guarantee of zero, any usage exceeds the guarantee. A queue can reclaim while
+    it is within its guarantee of every resource that its pods request, and every pod requests cpu and memory: zero is
+    omitted for these. Borrowed resources of a queue are visible only if it has a guarantee for them: zero is written
+    for GPUs, and for other devices unless pods request them together with GPUs (pkg/scheduler/objects/preemption.go,
+    isAskQueueUnderGuaranteed and GetRemainingGuaranteedResource).
     """
     if not any(numbers.values()):
         return {}
@@ -72,7 +72,7 @@ def promise_texts(numbers: Numbers) -> dict[str, str]:
 
 
 def bound_texts(numbers: Numbers) -> dict[str, str]:
-    """Return `resources.max`, or `maxresources` of a limit; empty where there is no bound."""
+    """Return `resources.max`, or `maxresources` of a limit; empty if unlimited."""
     texts = {_key(r): _text(r, numbers[r]) for r in _ordered(numbers)}
     return {**texts, NOTHING_ELSE: "1"} if numbers and not any(numbers.values()) else texts
 

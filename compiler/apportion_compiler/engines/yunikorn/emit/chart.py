@@ -1,4 +1,4 @@
-"""Values of YuniKorn's Helm chart that the emitted objects rely on, and KubeRay's one value.
+"""Values of YuniKorn's Helm chart that the emitted objects require, and the value for KubeRay.
 
 Source: apache/yunikorn-release helm-charts/yunikorn/values.yaml at 2387b431; k8shim 23b6b47f,
 pkg/admission/conf/am_conf.go; KubeRay helm-chart/kuberay-operator/values.yaml.
@@ -17,16 +17,16 @@ KUBERAY_VALUES_FILE = "kuberay-values.yaml"
 
 
 def artifacts(program: Program) -> tuple[Artifact, ...]:
-    """Return the files that lie beside the objects."""
+    """Return the files that accompany the objects."""
     return _chart_values(program), _kuberay_values(program)
 
 
 def _chart_values(program: Program) -> Artifact:
     """Return the values for `helm upgrade yunikorn … -f values.yaml`."""
     values: dict[str, object] = {
-        # It says who a pod's user is, without which limits of users hold for nobody, and refuses a faulty ConfigMap.
+        # It identifies the user of a pod, without which user limits have no effect, and rejects an invalid ConfigMap.
         "embedAdmissionController": True,
-        # Otherwise it hands the pods of every namespace to YuniKorn, which has no queue for those.
+        # Otherwise it passes the pods of every namespace to YuniKorn, which has no queue for them.
         "yunikornDefaults": {PROCESS_NAMESPACES_KEY: NO_NAMESPACE},
     }
     notes = [

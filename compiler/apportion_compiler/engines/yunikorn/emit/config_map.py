@@ -1,7 +1,7 @@
-"""The ConfigMap that YuniKorn reads and watches: its queues, and which namespaces its admission controller minds.
+"""The ConfigMap that YuniKorn reads and watches: its queues, and the namespaces of its admission controller.
 
-An object holds a mebibyte. Longer configurations are written compressed, which YuniKorn reads under the same name with
-the ending `.gz` (k8shim 23b6b47f, pkg/conf/schedulerconf.go, Decompress).
+An object can have one mebibyte. Larger configurations are compressed, which YuniKorn reads under the same key with the
+suffix `.gz` (k8shim 23b6b47f, pkg/conf/schedulerconf.go, Decompress).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from apportion_compiler.engines.yunikorn.emit.queues import scheduler_config
 from apportion_compiler.ir.program import Program
 
 MAX_BYTES = 900_000
-"""Room for metadata and for what others manage in the object is left below Kubernetes' 1,048,576."""
+"""Kubernetes' limit is 1,048,576; the remainder is for metadata and for fields of other managers."""
 
 NO_NAMESPACE = "^$"
-"""A pattern that no namespace's name fits: namespaces of the policy are marked one by one."""
+"""A pattern that no namespace name matches: namespaces of the policy are annotated individually."""
 
 
 def config_map(program: Program) -> Manifest:
@@ -55,5 +55,5 @@ def queues_text(program: Program) -> str:
 
 
 def compressed(text: str) -> bytes:
-    """Return gzip's form, the same for the same text."""
+    """Return the text compressed by gzip, deterministically."""
     return gzip.compress(text.encode("utf-8", "replace"), mtime=0)

@@ -1,4 +1,4 @@
-"""`queues.yaml`: YAML of mappings, lists and scalars, as an engineer would write it."""
+"""`queues.yaml`: YAML of mappings, lists and scalars in block style."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
 
 def document(value: Mapping[str, object], notes: Sequence[str]) -> str:
-    """Return a document that begins with notes as comments."""
+    """Return a document with notes as leading comments."""
     return comment_lines(notes) + "".join(f"{line}\n" for line in _lines(value, ""))
 
 

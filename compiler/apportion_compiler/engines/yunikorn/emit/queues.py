@@ -1,6 +1,6 @@
 """The partition `default` with the policy's tree below `root` (pkg/common/configs/config.go at be3bb487).
 
-Only keys that YuniKorn 1.6 knows are written: an unknown key refuses the whole file.
+Only keys that YuniKorn 1.6 supports are written: with an unknown key, it rejects the whole file.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _NODE_ORDER = {BINPACK.value: "binpacking", SPREAD.value: "fair"}
 
 
 def scheduler_config(program: Program) -> Mapping[str, object]:
-    """Return the whole configuration."""
+    """Return the complete configuration."""
     return {
         "partitions": [
             {
                 "name": PARTITION,
                 "nodesortpolicy": {"type": _NODE_ORDER[program.gpu_placement]},
-                # What is guaranteed is had back by preemption and in no other way.
+                # Guarantees can only be reclaimed by preemption.
                 "preemption": {"enabled": True},
-                # The namespace decides. A pod may name its queue where its namespace says nothing, which is only
-                # where admission lets no pod come to YuniKorn.
+                # The namespace determines the queue. A pod may name its queue only if the namespace has none, and
+                # admission excludes such pods.
                 "placementrules": [
                     {"name": "tag", "value": NAMESPACE_TAG, "create": False},
                     {"name": "provided", "create": False},
@@ -44,7 +44,8 @@ def scheduler_config(program: Program) -> Mapping[str, object]:
                     {
                         "name": ROOT_QUEUE,
                         "parent": True,
-                        # Whoever may create pods in a namespace may use its queue; nobody may, without this.
+                        # Every user who can create pods in a namespace may use its queue; without this entry, no user
+                        # may.
                         "submitacl": "*",
                         "properties": {"priority.policy": "fence"},
                         "queues": _top_queues(program),
@@ -59,7 +60,7 @@ def _top_queues(program: Program) -> list[dict[str, object]]:
     (names,) = queue_names(program, partitions_of(program))
     numbers = queue_numbers(program)
     children: dict[str | None, list[dict[str, object]]] = {}
-    # From the leaves up, so that a queue finds its children written.
+    # From the leaves upwards, so that the children of a queue exist.
     for queue in reversed(program.queues):
         below = children.pop(queue.id, [])
         written = _queue(queue, names[queue.id], numbers[queue.id], program)
@@ -84,8 +85,8 @@ def _queue(queue: Queue, name: str, numbers: QueueNumbers, program: Program) -> 
 
 
 def _settings(queue: Queue, numbers: QueueNumbers, program: Program) -> Mapping[str, str]:
-    # Behind a fence a queue's own number counts, and not the priority of its pods: otherwise nobody could have back
-    # what pods of a higher priority borrowed, whoever's they are.
+    # Within a fence, the queue's own offset is used instead of the priority of its pods: otherwise a guarantee could
+    # not be reclaimed from pods of a higher priority in other queues.
     settings = {"priority.policy": "fence"}
     if numbers.priority_offset:
         settings["priority.offset"] = str(numbers.priority_offset)

@@ -1,4 +1,4 @@
-"""What YuniKorn has fields for and still cannot hold of one policy."""
+"""Values of a policy that YuniKorn has fields for but cannot represent."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?")
 """pkg/common/configs/configvalidator.go, UserRegExp."""
 
 _MANY_QUEUES = 1000
-"""A policy with fewer cannot exceed the size limit of a ConfigMap."""
+"""A policy with fewer queues cannot exceed the size limit of a ConfigMap."""
 
 
 def refusals(program: Program) -> Iterator[Refusal]:
-    """Yield what is refused, queue by queue."""
+    """Yield refusals, queue by queue."""
     if program.gpu_placement != program.cpu_placement:
         yield Refusal(
             "AP516",
@@ -83,12 +83,12 @@ def _amounts(queue: Queue) -> Iterator[Refusal]:
 
 
 def _promised_twice(queue: Queue, children: Sequence[Queue], numbers: Mapping[str, QueueNumbers]) -> Iterator[Refusal]:
-    """Yield promises without bound that fit their parent one by one, and not together."""
+    """Yield UNLIMITED guarantees that fit their parent individually, but not together."""
     own = numbers[queue.id]
     for resource in own.guaranteed:
         endless = [child for child in children if isinstance(child.guaranteed.get(resource), Unlimited)]
         total = min(sum(numbers[child.id].guaranteed.get(resource, 0) for child in children), UNBOUNDED)
-        # A parent that promises nothing at all writes nothing, and is then not compared.
+        # A parent without any guarantee is not written, and so not compared.
         promised = own.guaranteed[resource] if any(own.guaranteed.values()) else UNBOUNDED
         if endless and total > min(promised, own.above.get(resource, UNBOUNDED)):
             yield _of(

@@ -1,8 +1,8 @@
-"""What each queue promises and bounds, in numbers of which YuniKorn takes the whole tree.
+"""Guarantees and maxima of each queue, such that YuniKorn accepts the whole tree.
 
-It refuses a configuration in which a child may have more than its parent, or children are guaranteed more than it.
-A child's own maximum is therefore written as the smallest of those above it, which bounds the same; a promise without
-bound ends at the maximum.
+It rejects a configuration in which the maximum of a child exceeds its parent's, or the guarantees of children exceed
+their parent's. A child's maximum is therefore capped at those of its ancestors, which apply anyway, and an UNLIMITED
+guarantee is capped at the maximum.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from apportion_compiler.ir.program import Program, Queue, UserLimit
 
 EVERYBODY = "*"
 MAX_APPLICATIONS = 2**63 - 1
-"""Stands for no bound, where a limit must hold some number."""
+"""Substitute for unlimited in a limit that requires a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersonLimit:
-    """A bound for one person, or for everybody without one. `max_applications` 0 is none."""
+    """A limit for one user, or for all users without their own. `max_applications` 0 is unlimited."""
 
     user: str
     maximum: Mapping[str, int]
@@ -29,9 +29,9 @@ class PersonLimit:
 
 @dataclass(frozen=True, slots=True)
 class QueueNumbers:
-    """A queue's numbers. `maximum` is its own bound, `above` the smallest of it and those above it.
+    """A queue's numbers. `maximum` is its own limit, `above` the smallest of it and its ancestors'.
 
-    `limits` are in the order in which YuniKorn wants them, everybody's last. `priority_offset` orders siblings.
+    `limits` are in the order that YuniKorn requires, with that of all users last. `priority_offset` orders siblings.
     """
 
     guaranteed: Mapping[str, int]
@@ -52,7 +52,7 @@ def queue_numbers(program: Program) -> Mapping[str, QueueNumbers]:
         maximum = {r: min(amount, inherited.get(r, amount)) for r, amount in own.items()}
         above = {**inherited, **maximum}
         promised = {r: number(r, amount) for r, amount in queue.guaranteed.items() if is_counted(r)}
-        # Only a promise without bound can be above the maximum: others, the checks refuse.
+        # Only an UNLIMITED guarantee can exceed the maximum; checks reject others.
         guaranteed = {
             r: min(amount, above.get(r, amount)) if amount == UNBOUNDED else amount for r, amount in promised.items()
         }
@@ -75,7 +75,8 @@ def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, Person
 
     merged = {user: merge(user, own) for user, own in declared.items()}
     if EVERYBODY in declared:
-        # Everybody's limit may not be above everybody's in a queue above; for whom more holds there, it is said here.
+        # The limit of all users must not exceed that of an ancestor; users with a higher limit there get an explicit
+        # one here.
         for name in sorted(above.keys() - declared.keys()):
             held = merge(name, declared[EVERYBODY])
             if held != replace(merged[EVERYBODY], user=name):
@@ -86,7 +87,7 @@ def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, Person
         if limit.maximum or limit.max_applications:
             told.append(limit)
         elif everybody is not None and (everybody.maximum or everybody.max_applications):
-            # Whoever has no bound is an exception from everybody's, and YuniKorn wants a number there.
+            # An unlimited user is an exception from the limit of all users, and YuniKorn requires a number for it.
             told.append(replace(limit, max_applications=MAX_APPLICATIONS))
     return tuple(sorted(told, key=lambda limit: (limit.user == EVERYBODY, limit.user)))
 
@@ -94,13 +95,13 @@ def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, Person
 def _limit(user: UserLimit) -> PersonLimit:
     maximum = bounded(user.limit)
     if user.max_jobs == 0:
-        # Zero applications would be no bound; zero pods is what it means.
+        # Zero applications would mean unlimited; zero pods has the intended effect.
         return PersonLimit(user.user, {**maximum, "pods": 0}, 0)
     return PersonLimit(user.user, maximum, min(user.max_jobs or 0, MAX_APPLICATIONS))
 
 
 def _with_those_above(here: Mapping[str, PersonLimit], above: Mapping[str, PersonLimit]) -> Mapping[str, PersonLimit]:
-    """Return what holds for each person in a queue: everybody's limit holds for whom no other of that queue does."""
+    """Return the limit of each user in a queue: that of all users applies to users without their own."""
     found: dict[str, PersonLimit] = {}
     for user in {**above, **here}:
         own, over = (limits.get(user, limits.get(EVERYBODY)) for limits in (here, above))
@@ -117,21 +118,21 @@ def _of_queue(maximum: Mapping[str, int]) -> PersonLimit:
 
 
 def _smaller(limit: PersonLimit, other: PersonLimit) -> PersonLimit:
-    """Return a limit with no resource above another's, and no more applications than another has."""
+    """Return the smaller limit for each resource, and for the number of applications."""
     maximum = {r: min(amount, other.maximum.get(r, amount)) for r, amount in limit.maximum.items()}
     counts = [n for n in (limit.max_applications, other.max_applications) if n]
     return PersonLimit(limit.user, maximum, min(counts, default=0))
 
 
 _DEFAULT_PRIORITY = 100
-"""What the policy means where it says no priority."""
+"""The default priority of the policy."""
 
 
 def _priority_offsets(queues: Sequence[Queue]) -> Mapping[str, int]:
-    """Return numbers that order siblings by their priority, none above its parent's.
+    """Return offsets that order siblings by their priority, none above the parent's.
 
-    Only siblings are compared, when YuniKorn chooses whom to serve. But when it looks for work to evict, it passes over
-    a queue with a greater number than the parent it shares with the asking queue; so no number is ever greater.
+    YuniKorn compares only siblings when it selects the next queue. But when it searches for victims, it skips a queue
+    with a greater offset than the parent that it shares with the requesting queue.
     """
     found: dict[str | None, set[int]] = {}
     for queue in queues:

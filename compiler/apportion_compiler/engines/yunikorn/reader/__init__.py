@@ -1,9 +1,9 @@
 """YuniKorn's configuration: the queues of its partition `default` below `root`, its order of nodes, PriorityClass.
 
-Of `yunikorn-defaults` and `yunikorn-configs` the second goes before the first. Names are unique among siblings only,
-and admit what ids do not; where an id would not do, it gets the path or another spelling, and a note says so.
+`yunikorn-configs` has precedence over `yunikorn-defaults`. Names are unique only among siblings, and may be invalid as
+ids; the id is then derived from the path or respelled, with a note.
 
-Written against core be3bb487 and k8shim 23b6b47f.
+Written for core be3bb487 and k8shim 23b6b47f.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ _DEFAULT_PRIORITY = 100
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what YuniKorn's objects among the manifests say.
+    """Import YuniKorn's objects among the manifests.
 
     Raises:
-        ValueError: If the configuration cannot be decoded, or an amount is none.
+        ValueError: If the configuration cannot be decoded, or an amount is invalid.
     """
     classes = tuple(priority_classes(manifests, _preemptible(manifests)))
     manifest = _config_map(manifests)
@@ -88,14 +88,14 @@ READER = Reader("yunikorn", read)
 
 @dataclass(frozen=True, slots=True)
 class _FileFacts:
-    """What holds of the whole file.
+    """Facts about the whole file.
 
     Attributes:
         manifest: The ConfigMap.
-        ours: Whether Apportion wrote it.
+        ours: Whether Apportion emitted it.
         ids: The id of each queue, by its path.
-        managed: The resources that some queue is promised, by the policy's names.
-        notes: What could not be kept so far.
+        managed: The resources with a guarantee in some queue, by the policy's names.
+        notes: Notes on values that are not imported.
     """
 
     manifest: Manifest
@@ -105,7 +105,7 @@ class _FileFacts:
     notes: list[Note]
 
     def at(self, path: str) -> str:
-        """Return how messages call a queue."""
+        """Return the name of a queue in messages."""
         return f"{described(self.manifest)} queue {path}"
 
 
@@ -123,7 +123,7 @@ class _Preemptible:
     last: frozenset[str]
 
     def __call__(self, name: str, value: int) -> bool:
-        """Tell whether a class's work may be evicted."""
+        """Return whether workloads of a class are preemptible."""
         return name not in self.last
 
 
@@ -140,7 +140,7 @@ def _has_queues(manifest: Manifest) -> bool:
 
 
 def _partition(manifest: Manifest) -> tuple[Partition, list[Note]]:
-    """Return the partition in which every node is, with its root, and notes on others."""
+    """Return the partition of all nodes, with its root, and notes on others."""
     notes: list[Note] = []
     found = queues_text(manifest)
     try:
@@ -164,7 +164,7 @@ def _fault(manifest: Manifest, refused: ConfigRefusedError) -> str:
 
 
 def _ids(root: Queue) -> Mapping[str, str]:
-    """Return the id of each queue by its path: the one that Apportion noted, else its name, else its path."""
+    """Return the id of each queue by its path: the one in its properties, else its name, else its path."""
     wanted = {path: _wanted(queue) for path, queue in _walk(root)}
     often: dict[str, int] = {}
     for id_ in wanted.values():
@@ -215,7 +215,7 @@ def _lift(root: Queue, reading: _FileFacts) -> Iterator[QueueRecord]:
             parent=None if parent == ROOT_QUEUE else reading.ids[parent],
             title=properties.get(TITLE_PROPERTY),
             owner=properties.get(OWNER_PROPERTY),
-            # Apportion leaves out what is not promised, and a policy would fill it in.
+            # Apportion omits zero guarantees, and a policy would infer them.
             guaranteed={**dict.fromkeys(reading.managed, 0), **guaranteed} if reading.ours else guaranteed,
             limit=_limit(path, queue, reading),
             users=_users(path, queue, reading),
@@ -271,9 +271,9 @@ def _amounts(written: Mapping[str, str] | None, where: str, reading: _FileFacts)
 
 
 def _priorities(root: Queue) -> Mapping[str, int | None]:
-    """Return a priority for each queue of which a sibling has another: only their order has an effect.
+    """Return a priority for each queue that differs from a sibling's: only their order has an effect.
 
-    The highest is what a policy means where it says none, or as much more as there are queues below it.
+    The highest one is the policy's default, or higher by the number of queues below it.
     """
     siblings: dict[str, list[tuple[str, int]]] = {}
     for path, queue in _walk(root):
@@ -291,7 +291,7 @@ def _priorities(root: Queue) -> Mapping[str, int | None]:
 def _offset(queue: Queue) -> int:
     text = (queue.properties or {}).get("priority.offset", "0")
     digits = text.removeprefix("-").removeprefix("+")
-    # What is not a number of 32 bits is ignored, and nothing is what is left.
+    # A value that is not a 32-bit number is ignored, which leaves none.
     number = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 10 else 0
     return number if -(2**31) <= number < 2**31 else 0
 
@@ -333,7 +333,7 @@ def _placed(
     reading: _FileFacts,
     manifests: Sequence[Manifest],
 ) -> tuple[QueueRecord, ...]:
-    """Return the queues with the namespaces that a placement rule by namespace sends to them."""
+    """Return the queues with the namespaces that a placement rule assigns to them."""
     tags = {_tag(rule) for rule in partition.placement_rules or ()}
     leaves = {path for path, queue in _walk(root) if not queue.queues}
     placed: dict[str, list[str]] = {}
@@ -354,6 +354,6 @@ def _placed(
 
 
 def _tag(rule: PlacementRule) -> str | None:
-    """Return which tag of an application places it, where that is its namespace or what its namespace says."""
+    """Return the tag of a placement rule, if it is the namespace or one of its annotations."""
     value = rule.value.lower()
     return value if rule.name.lower() == "tag" and value in ("namespace", NAMESPACE_TAG) else None

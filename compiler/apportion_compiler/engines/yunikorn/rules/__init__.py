@@ -1,7 +1,7 @@
-"""YuniKorn's own checks of its configuration, and what it takes and then passes over.
+"""YuniKorn's own checks of its configuration, and settings that it ignores.
 
-`queues.yaml` is refused as a whole, at its first fault; then the scheduler goes on with the former one, and nothing
-but its log and the admission controller, if that is installed, says so.
+`queues.yaml` is rejected as a whole at its first fault; the scheduler then keeps the previous one, and only its log and
+the admission controller, if installed, report it.
 """
 
 from __future__ import annotations

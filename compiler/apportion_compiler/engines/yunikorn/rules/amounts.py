@@ -1,7 +1,7 @@
 """YuniKorn's quantities and the comparisons of its checks (pkg/common/resources at be3bb487).
 
-Whole numbers with a suffix of Kubernetes' and nothing else: no fractions, no exponents, no signs. `vcore` is counted
-in thousandths and alone takes `m`. Values are signed 64-bit; sums stop at the bounds.
+Integers with a Kubernetes suffix: no fractions, exponents or signs. `vcore` is counted in thousandths, and only it
+supports `m`. Values are signed 64-bit numbers; sums saturate.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ VCORE = "vcore"
 MAX_QUANTITY = 2**63 - 1
 
 Amounts = Mapping[str, int]
-"""Quantities by resource. A resource that is missing is bounded by nothing, which is not zero."""
+"""Quantities by resource. A missing resource is unlimited, not zero."""
 
-# Go's \s is narrower than Python's, and what is trimmed first is Unicode's white space.
+# Go's \s is narrower than Python's, but trimming removes all Unicode white space.
 _LEGAL = re.compile(r"([0-9]+)[\t\n\f\r ]*([mkKMGTPE]i?)?")
 _DECIMAL = ("k", "M", "G", "T", "P", "E")
 _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -30,10 +30,10 @@ _MULTIPLIERS: Mapping[str, int] = {
 
 
 def parse_quantity(resource: str, value: str) -> int:
-    """Return what YuniKorn reads: thousandths of `vcore`, units of everything else.
+    """Parse a quantity: thousandths of `vcore`, units of other resources.
 
     Raises:
-        ValueError: With YuniKorn's own words.
+        ValueError: With YuniKorn's message.
     """
     found = _LEGAL.fullmatch(value.strip())
     if found is None:
@@ -51,7 +51,7 @@ def parse_quantity(resource: str, value: str) -> int:
 
 
 def parse_amounts(written: Mapping[str, str] | None, path: str) -> dict[str, int]:
-    """Return the quantities of a mapping of text. Raises `ConfigRefusedError` for the first that is none."""
+    """Return the quantities of a mapping of text. Raises `ConfigRefusedError` for the first invalid one."""
     amounts: dict[str, int] = {}
     for resource, value in (written or {}).items():
         try:
@@ -62,26 +62,26 @@ def parse_amounts(written: Mapping[str, str] | None, path: str) -> dict[str, int
 
 
 def fits(larger: Amounts, smaller: Amounts) -> bool:
-    """Tell whether no resource of the smaller exceeds the larger's, where the larger speaks of it."""
+    """Return whether no resource exceeds the larger's amount; a resource missing from the larger is unlimited."""
     return all(amount <= max(larger[name], 0) for name, amount in smaller.items() if name in larger)
 
 
 def least(first: Amounts, second: Amounts) -> dict[str, int]:
-    """Return the smaller amount of each resource of either."""
+    """Return the smaller amount of each resource in either list."""
     both = {name: min(first[name], second[name]) for name in first if name in second}
     return {**first, **second, **both}
 
 
 def total(first: Amounts, second: Amounts) -> dict[str, int]:
-    """Return the sum of each resource, which cannot exceed 64 bits."""
+    """Return the sum of each resource, which saturates at 64 bits."""
     return {name: min(first.get(name, 0) + second.get(name, 0), MAX_QUANTITY) for name in {**first, **second}}
 
 
 def is_zero(amounts: Amounts) -> bool:
-    """Tell whether nothing is left of any resource."""
+    """Return whether all resources are zero."""
     return not any(amounts.values())
 
 
 def amounts_text(amounts: Amounts) -> str:
-    """Return amounts as Go prints a map."""
+    """Return amounts in the format of a Go map."""
     return f"map[{' '.join(f'{name}:{amounts[name]}' for name in sorted(amounts))}]"

@@ -1,6 +1,6 @@
-"""The whole validation of a `queues.yaml`: what YuniKorn runs before it takes a configuration (ParseAndValidateConfig).
+"""The complete validation of a `queues.yaml`, as in YuniKorn (ParseAndValidateConfig).
 
-Read at be3bb487, pkg/common/configs. It ends at the first fault and refuses the file as a whole.
+Source: pkg/common/configs at be3bb487. It ends at the first fault and rejects the whole file.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _NODE_SORT_POLICIES = ("fair", "binpacking", "")
 
 
 def parse_config(text: str) -> tuple[Partition, ...]:
-    """Return the partitions of a configuration that YuniKorn takes, each with its root queue.
+    """Return the partitions of a valid configuration, each with its root queue.
 
     Raises:
-        ConfigRefusedError: With YuniKorn's own words where it does not.
+        ConfigRefusedError: With YuniKorn's message if it is invalid.
     """
     try:
         return _validated(partitions_of(decode(text)))
@@ -59,7 +59,7 @@ def _validated(partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
 
 
 def check_node_sort_policy(partition: Partition) -> None:
-    """Check how nodes are ordered."""
+    """Check the order of nodes."""
     path = f"{partition.path}.nodesortpolicy"
     if partition.node_sort_policy not in _NODE_SORT_POLICIES:
         raise ConfigRefusedError(f"undefined policy: {partition.node_sort_policy}", f"{path}.type")

@@ -1,6 +1,6 @@
-"""What YuniKorn takes and then does not do: settings that its scheduler passes over after the file was accepted.
+"""Settings that YuniKorn accepts but its scheduler ignores.
 
-Read at be3bb487: pkg/scheduler/objects/queue.go (applyConf, setResources, UpdateQueueProperties),
+Source, at be3bb487: pkg/scheduler/objects/queue.go (applyConf, setResources, UpdateQueueProperties),
 pkg/scheduler/placement/rule.go, pkg/common/security/acl.go; k8shim 23b6b47f registers every node in one partition.
 """
 
@@ -21,7 +21,7 @@ from apportion_compiler.engines.yunikorn.rules.queues import QUEUE_NAME
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A setting without effect: where it stands, why, and what to write instead."""
+    """A setting without effect: its path, the reason, and the remedy."""
 
     path: str
     message: str
@@ -29,7 +29,7 @@ class Ignored:
 
 
 def ignored(partitions: Sequence[Partition]) -> Iterator[Ignored]:
-    """Yield the settings without effect in a configuration that was accepted."""
+    """Yield the ignored settings of an accepted configuration."""
     if partitions and all(partition.name != DEFAULT_PARTITION for partition in partitions):
         yield Ignored(
             "partitions",
@@ -78,7 +78,7 @@ def _queue(queue: Queue, partition: Partition, *, is_top: bool) -> Iterator[Igno
         yield from _queue(child, partition, is_top=False)
 
 
-# Narrower than the patterns that limits are checked by: pkg/common/security/acl.go.
+# Stricter than the patterns of limits: pkg/common/security/acl.go.
 _ACL_USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?")
 _ACL_GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9_-]*")
 
@@ -128,7 +128,7 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.unschedasks.backoff": (_is_count, "0", "an integer"),
     "application.unschedasks.backoff.delay": (_is_positive_duration, "30s", "a duration above zero, such as 30s"),
 }
-"""What each property takes, what it is otherwise, and how to say what it takes."""
+"""The valid values of each property, its default, and a description of valid values."""
 
 _FAMILIES = ("application.", "priority.", "preemption.", "quota.")
 
@@ -137,7 +137,7 @@ def _property(key: str, value: str, path: str, partition: Partition) -> Iterator
     at = f"{path}.properties[{key}]"
     known = _PROPERTIES.get(key)
     if known is None:
-        # Anybody may note what they like; a name of YuniKorn's own sort is a slip.
+        # Unknown properties are allowed as notes; one with the prefix of YuniKorn's own is a mistake.
         if key.startswith(_FAMILIES):
             yield Ignored(at, f"YuniKorn has no property {key}", f"use one of {', '.join(_PROPERTIES)}")
         return
@@ -156,7 +156,7 @@ _RULES = ("user", "provided", "fixed", "tag")
 
 
 def _rule(rule: PlacementRule) -> Iterator[Ignored]:
-    """Yield what makes YuniKorn drop its rules: the file passes the check, and the rules do not load."""
+    """Yield faults with which YuniKorn accepts the file, but does not load its placement rules."""
     name = rule.name.lower()
     fault, cure = None, ""
     if name not in _RULES:

@@ -1,4 +1,4 @@
-"""Limits of users and groups: each by itself, and down the tree (pkg/common/configs/configvalidator.go at be3bb487)."""
+"""Limits of users and groups, alone and relative to ancestors (pkg/common/configs/configvalidator.go at be3bb487)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Bound = TypeVar("Bound")
 
 
 def check_limits(limits: Sequence[Limit] | None, queue: Queue) -> None:
-    """Check each limit of a queue: whom it names, and what it bounds."""
+    """Check each limit of a queue: its users, and its amounts."""
     users: set[str] = set()
     groups: set[str] = set()
     for limit in limits or ():
@@ -92,20 +92,20 @@ def _check_bounds(limit: Limit, queue: Queue) -> None:
 
 
 def check_limit_resources(queue: Queue) -> None:
-    """Check that nobody may use more in a queue than in one above it."""
+    """Check that no user's limit exceeds that in an ancestor."""
     _descend(queue, {}, {}, _RESOURCES)
 
 
 def check_limit_max_applications(queue: Queue) -> None:
-    """Check that nobody may run more applications in a queue than in one above it; 0 is without bound."""
+    """Check that no user's maximum of applications exceeds that in an ancestor; 0 is unlimited."""
     _descend(queue, {}, {}, _APPLICATIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Measure(Generic[Bound]):
-    """What of limits is compared: how it is read, when one is over another, what is kept for below, and the words.
+    """A compared measure of limits: its value, the comparison, the value for descendants, and the message.
 
-    The third argument of `words` tells whether the limit above is everybody's.
+    The third argument of `words` is whether the ancestor's limit is that of all users.
     """
 
     field: str
@@ -152,7 +152,7 @@ _APPLICATIONS: _Measure[int] = _Measure(
 def _descend(
     queue: Queue, users_above: Mapping[str, Bound], groups_above: Mapping[str, Bound], measure: _Measure[Bound]
 ) -> None:
-    """Compare a queue's limits with those of the nearest queue above that names the same, or everybody."""
+    """Compare a queue's limits with those of the nearest ancestor for the same user or group, or for all."""
     users, groups = dict(users_above), dict(groups_above)
     for limit in queue.limits or ():
         bound = measure.bound(limit)

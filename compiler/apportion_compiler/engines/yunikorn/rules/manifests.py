@@ -1,4 +1,4 @@
-"""Where YuniKorn finds its configuration: a ConfigMap, plain or compressed, and annotations of PriorityClasses.
+"""The sources of YuniKorn's configuration: a ConfigMap, plain or compressed, and annotations of PriorityClasses.
 
 Source: k8shim 23b6b47f, pkg/conf/schedulerconf.go (FlattenConfigMaps, Decompress), pkg/cache/context.go.
 """
@@ -21,25 +21,25 @@ from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.ignored_settings import ignored
 
 CONFIG_MAPS = (DEFAULTS_CONFIG_MAP, CONFIG_MAP)
-"""The ConfigMaps that YuniKorn reads; what the second says goes before the first."""
+"""The ConfigMaps that YuniKorn reads; the second has precedence."""
 
 POLICY_GROUP_KEY = "service.policyGroup"
 DEFAULT_POLICY_GROUP = "queues"
 
 _MAX_TEXT = 64 * 2**20
-"""A ConfigMap holds a mebibyte; compressed text that grows beyond this is an attack."""
+"""A ConfigMap can have one mebibyte; compressed text that expands beyond this size is an attack."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuesText:
-    """The text of a configuration, and the field it stands in."""
+    """The text of a configuration, and its field."""
 
     text: str
     field: str
 
 
 class UnreadableConfigError(ValueError):
-    """The field does not hold what its name says. `field` is where."""
+    """The field is invalid. `field` is its path."""
 
     def __init__(self, message: str, field: str) -> None:
         super().__init__(message)
@@ -47,16 +47,16 @@ class UnreadableConfigError(ValueError):
 
 
 def is_config_map(manifest: Manifest) -> bool:
-    """Tell whether YuniKorn would read the object's configuration, whatever its namespace."""
+    """Return whether YuniKorn reads the object's configuration, regardless of its namespace."""
     return manifest.get("kind") == "ConfigMap" and manifest.get("apiVersion") == "v1" and _name(manifest) in CONFIG_MAPS
 
 
 def queues_text(manifest: Manifest) -> QueuesText | None:
-    """Return the configuration of a ConfigMap; None where it has none. Raises `UnreadableConfigError`."""
+    """Return the configuration of a ConfigMap; None if it has none. Raises `UnreadableConfigError`."""
     data, binary = _texts(manifest, "data"), _texts(manifest, "binaryData")
     group = data.get(POLICY_GROUP_KEY, DEFAULT_POLICY_GROUP)
     key = f"{group}.yaml"
-    # What is compressed is read last.
+    # Compressed configurations are read last.
     for packed in sorted(binary):
         stem, dot, ending = packed.rpartition(".")
         if dot and stem == key and ending.lower() == "gz":
@@ -66,7 +66,7 @@ def queues_text(manifest: Manifest) -> QueuesText | None:
 
 
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield what YuniKorn says of its configuration among the manifests."""
+    """Yield verdicts on YuniKorn's configuration among the manifests."""
     for index, manifest in enumerate(manifests):
         if is_config_map(manifest):
             yield from _config_map(manifest, index)

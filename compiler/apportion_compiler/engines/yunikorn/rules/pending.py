@@ -1,4 +1,4 @@
-"""YuniKorn: queues that the configuration has not, and task groups of more pods than there are."""
+"""YuniKorn: queues that are not in the configuration, and task groups with too few pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEYS = (names.QUEUE_LABEL, names.OLD_QUEUE_LABEL)
 def _queues(context: WorkloadContext) -> Iterator[Verdict]:
     config = context.named("", "ConfigMap").get(names.CONFIG_MAP)
     tree = _tree(text(config, "data", names.QUEUES_KEY) or "")
-    # Without placement rules the name must be there; with them a rule may make the queue.
+    # Without placement rules, the queue must exist; with them, a rule may create it.
     if not tree or _has_rules(config):
         return
     for workload in context.workloads:
@@ -49,7 +49,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _tree(document: str) -> Mapping[str, bool]:
-    """Return whether each queue is a leaf, by its path in small letters; empty where the text cannot be read."""
+    """Return whether each queue is a leaf, by its lower-case path; empty if the text is invalid."""
     found: dict[str, bool] = {}
     for partition in items(_loaded(document), "partitions"):
         pending = [(names.ROOT_QUEUE, queue) for queue in items(partition, "queues")]
@@ -73,7 +73,7 @@ def _loaded(document: str) -> object:
     try:
         return yaml_value(document)
     except ValueError:
-        # The rules on the configuration itself say so.
+        # The rules on the configuration report it.
         return None
 
 

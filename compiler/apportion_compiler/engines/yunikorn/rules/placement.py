@@ -1,4 +1,4 @@
-"""Checks of placement rules: their names and filters, and that what they always name exists (configvalidator.go)."""
+"""Checks of placement rules: their names and filters, and whether fixed queues exist (configvalidator.go)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNKNOWN_TO_PYTHON = (
 
 
 def check_placement_rules(partition: Partition) -> None:
-    """Check the rules of a partition that has its root."""
+    """Check the rules of a partition with a root queue."""
     rules = partition.placement_rules or ()
     for rule in rules:
         check_placement_rule(rule)
@@ -36,7 +36,7 @@ def check_placement_rules(partition: Partition) -> None:
 
 
 def check_placement_rule(rule: PlacementRule) -> None:
-    """Check one rule and those it asks first."""
+    """Check a rule and its parent rules."""
     if not _RULE_NAME.fullmatch(rule.name):
         raise ConfigRefusedError(f"invalid rule name {rule.name}, a name must be a valid identifier", rule.path)
     if rule.parent is not None:
@@ -50,7 +50,7 @@ def _check_filter(narrowed: Filter, path: str) -> None:
             f"invalid rule filter type {narrowed.type}, filter type  must be either '', allow or deny", f"{path}.type"
         )
     for who, names, pattern in (("user", narrowed.users, USER), ("group", narrowed.groups, GROUP)):
-        # A list of one may be a pattern; in a longer one, what is not a name is passed over.
+        # A list of one entry may be a pattern; in a longer list, invalid names are ignored.
         if names is None or len(names) != 1 or pattern.fullmatch(names[0]):
             continue
         if not _SPECIAL.search(names[0]) or not _is_pattern(names[0]):
@@ -60,7 +60,7 @@ def _check_filter(narrowed: Filter, path: str) -> None:
 
 
 def _is_pattern(text: str) -> bool:
-    """Tell whether Go takes text for a regular expression, as far as Python's own can say."""
+    """Return whether Go treats a text as a regular expression, approximated by Python's."""
     if _UNKNOWN_TO_GO.search(text) or any(int(n) > _MAX_REPEAT for n in _REPEAT.findall(text)):
         return False
     for pattern, replacement in _UNKNOWN_TO_PYTHON:
@@ -74,7 +74,7 @@ def _is_pattern(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _StaticPath:
-    """What a rule always names, up to where an application decides."""
+    """The fixed part of a rule's path, up to where it depends on the application."""
 
     number: int
     queue: str
@@ -133,7 +133,7 @@ def _check_path(path: _StaticPath, queues: Sequence[Queue]) -> None:
 
 
 def _fault(path: _StaticPath, queues: Sequence[Queue]) -> str | None:
-    """Return `leaf` where the wrong sort of queue is named, `missing`, or `below <leaf>`; None where all is well."""
+    """Return `leaf` if the named queue has the wrong type, `missing`, or `below <leaf>`; None if it is valid."""
     names = path.queue.lower().split(".")
     above: Queue | None = None
     for number, name in enumerate(names):

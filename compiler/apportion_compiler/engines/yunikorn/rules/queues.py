@@ -1,4 +1,4 @@
-"""Checks of the tree of queues: its root, names, access lists, amounts and counts (configvalidator.go at be3bb487)."""
+"""Checks of the queue tree: its root, names, access lists, amounts and counts (configvalidator.go at be3bb487)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INVALID_NAME = (
 
 
 def with_root(partition: Partition) -> Partition:
-    """Return the partition with exactly one queue at the top, `root`, which is added where it is missing."""
+    """Return the partition with exactly one top-level queue, `root`, which is added if missing."""
     if partition.queues is None:
         raise ConfigRefusedError("queue config is not set", partition.path)
     tops = partition.queues
@@ -41,14 +41,14 @@ def with_root(partition: Partition) -> Partition:
 
 
 def root_of(partition: Partition) -> Queue:
-    """Return the one queue at the top of a partition that was validated."""
+    """Return the only top-level queue of a validated partition."""
     queues = partition.queues
     assert queues is not None
     return queues[0]
 
 
 def with_limits_on_root(partition: Partition) -> Partition:
-    """Return the partition with its limits as its root's. Where both have limits, they must be the same."""
+    """Return the partition with its limits on the root queue. If both have limits, these must be equal."""
     (root,) = partition.queues or (Queue(),)
     if partition.limits and root.limits and partition.limits != root.limits:
         raise ConfigRefusedError(
@@ -60,7 +60,7 @@ def with_limits_on_root(partition: Partition) -> Partition:
 
 
 def check_queues(queue: Queue, level: int) -> None:
-    """Check a queue's access lists and limits, its children's names, then each child."""
+    """Check a queue's access lists and limits, its children's names, and then each child."""
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
         _check_acl(acl, f"{queue.path}.{field}")
     check_limits(queue.limits, queue)
@@ -84,11 +84,11 @@ def _check_acl(acl: str, path: str) -> None:
 
 
 def check_queue_resources(queue: Queue, above: Amounts | None = None) -> Amounts:
-    """Check amounts down the tree, and return what a queue guarantees: its own, else the sum of its children's.
+    """Check amounts recursively, and return the guarantee of a queue: its own, else the sum of its children's.
 
     Args:
-        queue: Where to begin.
-        above: The maximum of the queues above it, smallest of each resource; None at the top.
+        queue: The top of the subtree.
+        above: The smallest maximum of its ancestors for each resource; None at the top.
     """
     guaranteed = parse_amounts(queue.guaranteed, f"{queue.path}.resources.guaranteed")
     most: Mapping[str, int] = parse_amounts(queue.max, f"{queue.path}.resources.max")
@@ -122,7 +122,7 @@ def check_queue_resources(queue: Queue, above: Amounts | None = None) -> Amounts
 
 
 def check_max_applications(queue: Queue) -> None:
-    """Check that every child of a queue with a number of applications has one, and no greater one."""
+    """Check that every child of a queue with a maximum of applications has one, and no greater one."""
     for child in queue.queues or ():
         if 0 < queue.max_applications < child.max_applications:
             raise ConfigRefusedError(

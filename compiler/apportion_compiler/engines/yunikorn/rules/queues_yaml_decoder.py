@@ -1,7 +1,7 @@
-"""Strict decoding of `queues.yaml`: the text in, a mapping of known keys out, or the words of YuniKorn's decoder.
+"""Strict decoding of `queues.yaml` to a mapping of known keys, with the errors of YuniKorn's decoder.
 
-YuniKorn reads the first document and refuses keys it does not know, keys given twice and values of another type,
-naming every one of them (go.yaml.in/yaml v3.0.4 with KnownFields; decode.go).
+YuniKorn reads the first document and rejects unknown keys, duplicate keys and values of the wrong type, reporting each
+of them (go.yaml.in/yaml v3.0.4 with KnownFields; decode.go).
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from apportion_compiler.engines.yunikorn.rules.scalars import (
 )
 from apportion_policy.documents import MAX_DEPTH, line_nested_too_deeply
 
-# libyaml, from which YuniKorn's parser was translated: it words its errors alike. Which
-# of the two is there shows at run time only, so no type checker can know the base.
+# libyaml, from which YuniKorn's parser was ported, has the same error messages. Its availability is only known at run
+# time, so type checkers cannot know the base class.
 _Base: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """Leaves a plain scalar without a tag, so that one that is written can be told from none."""
+    """Leaves a plain scalar without a tag, so that explicit tags can be distinguished."""
 
     def resolve(self, kind: type[yaml.Node], value: object, implicit: object) -> str:
-        """Return the tag of what has none."""
+        """Return the tag of a node without one."""
         if kind is yaml.ScalarNode:
             return "" if isinstance(implicit, tuple) and implicit[0] else STRING
         return "!!seq" if kind is yaml.SequenceNode else "!!map"
 
 
 _MAX_VISITS = 4_000_000
-"""Nodes visited, aliases followed: more is an attack, which YuniKorn refuses too, by a ratio."""
+"""Maximum of visited nodes and followed aliases: more is an attack, which YuniKorn also rejects, based on a ratio."""
 
 
 def decode(text: str) -> Fields:
-    """Return the configuration; empty text is an empty one. Raises `ConfigRefusedError`."""
+    """Return the configuration; empty text is an empty configuration. Raises `ConfigRefusedError`."""
     node = _composed(text)
     if node is None or _is_null(node):
         return {}
@@ -88,7 +88,7 @@ def _unknown_anchor(text: str, fault: yaml.MarkedYAMLError) -> str:
 
 
 def _where(fault: yaml.MarkedYAMLError) -> str:
-    """Return the line as Go's parser names it: only the scanner's lines are counted from 1."""
+    """Return the line number of Go's parser: only the scanner counts lines from 1."""
     for mark in (fault.context_mark, fault.problem_mark):
         if mark is not None and mark.line:
             return f"line {mark.line + (1 if isinstance(fault, ScannerError) else 0)}: "
@@ -96,14 +96,14 @@ def _where(fault: yaml.MarkedYAMLError) -> str:
 
 
 class _Unchanged:
-    """A value that the decoder leaves as it was: null, or of another type."""
+    """A value that the decoder leaves unchanged: null, or a different type."""
 
 
 _NOTHING = _Unchanged()
 
 
 def _tag(node: yaml.Node) -> str:
-    """Return the tag that Go's parser gives a node."""
+    """Return the tag that Go's parser assigns to a node."""
     written = short_tag(node.tag or "")
     if written:
         return written
@@ -119,7 +119,7 @@ def _line(node: yaml.Node) -> int:
 
 
 class _Decoder:
-    """The faults found so far, and how much was visited."""
+    """The faults found so far, and the number of visited nodes."""
 
     def __init__(self) -> None:
         self.faults: list[str] = []
@@ -127,7 +127,7 @@ class _Decoder:
         self._open: set[int] = set()
 
     def value(self, node: yaml.Node, shape: Shape) -> object:
-        """Return a node's value of a type, or `_NOTHING`."""
+        """Return a node's value with a type, or `_NOTHING`."""
         self._visits += 1
         if self._visits > _MAX_VISITS:
             raise ConfigRefusedError("yaml: document contains excessive aliasing")
@@ -166,7 +166,7 @@ class _Decoder:
     def _unfit(self, node: yaml.Node, tag: str, shape: Shape) -> _Unchanged:
         shown = ""
         if isinstance(node, yaml.ScalarNode):
-            # Go counts and cuts bytes.
+            # Go counts and truncates bytes.
             raw = node.value.encode("utf-8", "surrogatepass")
             cut = f"{raw[:7].decode('utf-8', 'replace')}..." if len(raw) > 10 else node.value
             shown = f" `{cut}`"
@@ -194,7 +194,7 @@ class _Decoder:
     def _into(
         self, node: yaml.MappingNode, shape: Struct | MapOf, found: dict[str, object], *, merged: set[str] | None
     ) -> None:
-        """Write a mapping's keys; of one that is merged in, those alone that are not there (`merged`)."""
+        """Set a mapping's keys; with `merged`, only those that are not set yet."""
         merge: yaml.Node | None = None
         done: set[str] = set()
         for key, child in node.value:
@@ -247,7 +247,7 @@ class _Decoder:
 
 
 def _repeated(node: yaml.MappingNode) -> Iterator[str]:
-    """Yield the keys of a mapping that stand there before."""
+    """Yield the duplicate keys of a mapping."""
     places: dict[str, list[int]] = {}
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode):

@@ -1,7 +1,7 @@
-"""What a plain scalar of YAML means to YuniKorn's YAML library (go.yaml.in/yaml v3.0.4, resolve.go and decode.go).
+"""Plain scalars as interpreted by YuniKorn's YAML library (go.yaml.in/yaml v3.0.4, resolve.go and decode.go).
 
-It is YAML 1.2 with some of 1.1: `0777` is octal, `yes` is a truth value only where one is expected, a number with
-underscores is a number. Every scalar but null is text where text is expected.
+It implements YAML 1.2 with parts of 1.1: `0777` is octal, `yes` is a Boolean only if one is expected, and numbers may
+contain underscores. If text is expected, every scalar except null is text.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def short_tag(tag: str) -> str:
 
 
 def resolve(tag: str, text: str) -> tuple[str, Value]:
-    """Return the tag and value of a scalar that is not quoted; `tag` is what is written on it, empty for none.
+    """Return the tag and value of an unquoted scalar; `tag` is its explicit tag, empty for none.
 
     Raises:
-        ConfigRefusedError: If the tag promises what the text is not.
+        ConfigRefusedError: If the text does not match the tag.
     """
     if tag == BINARY:
         return tag, _decoded(text)
@@ -66,12 +66,12 @@ def resolve(tag: str, text: str) -> tuple[str, Value]:
 
 
 def as_text(tag: str, text: str, value: Value) -> str:
-    """Return the text of a scalar where text is expected."""
+    """Return the text of a scalar if text is expected."""
     return str(value) if tag == BINARY else text
 
 
 def as_flag(value: Value) -> bool | None:
-    """Return a truth value, or None where the scalar is none."""
+    """Return a Boolean, or None if the scalar is not one."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value in _YES | _NO:
@@ -80,19 +80,20 @@ def as_flag(value: Value) -> bool | None:
 
 
 def as_count(value: Value) -> int | None:
-    """Return an unsigned 64-bit number, or None where the scalar is none."""
+    """Return an unsigned 64-bit number, or None if the scalar is not one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, int):
         return value if 0 <= value < 2**64 else None
-    # What Go makes of a float beyond the type is the processor's own: amd64 wraps it, or gives the sign bit alone.
+    # Go's conversion of a float outside the type's range depends on the processor: amd64 wraps it, or returns only the
+    # sign bit.
     if not value <= 2.0**64:
         return None
     return int(value) % 2**64 if -(2.0**63) <= value < 2.0**64 else 2**63
 
 
 def as_number(value: Value) -> float | None:
-    """Return a float, or None where the scalar is none."""
+    """Return a float, or None if the scalar is not a number."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
