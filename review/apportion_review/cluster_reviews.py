@@ -11,7 +11,7 @@ from apportion_review.differences import Differences
 from apportion_review.facts import QUEUE
 from apportion_review.fates.cluster_objects import objects_under
 from apportion_review.fates.cluster_state import ClusterState, cluster_states
-from apportion_review.fates.engine_fates import ENGINE_FATES
+from apportion_review.fates.engine_fates import engine_fates, has_fates
 from apportion_review.fates.records import EngineFates
 from apportion_review.fates.workloads import gpus_of
 from apportion_review.policy_side import PolicySide
@@ -125,7 +125,7 @@ def _fates(
         return None, "no snapshot of the cluster was given"
     if states is None:
         return None, f"{snapshot.info.name} has neither pods nor workloads"
-    if engine not in ENGINE_FATES:
+    if not has_fates(engine):
         return None, f"fates on {engine} are not modelled"
     for side in (base, head):
         if side.why_not_compiled:
@@ -134,7 +134,7 @@ def _fates(
             return None, f"{side.name} has no such cluster"
         if side.checked.programs[name].engine != engine:
             return None, f"the engine changes from {side.checked.programs[name].engine} to {engine}"
-    fates = ENGINE_FATES[engine](*states)
+    fates = engine_fates(engine, *states)
     n_pods = 0 if fates.rows else sum(_runs_with_gpus(each) for each in snapshot.objects)
     if n_pods:
         pods = "1 running pod with GPUs" if n_pods == 1 else f"{n_pods:,} running pods with GPUs"

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import networkx as nx
+from graphlib import CycleError, TopologicalSorter
 
 from apportion_compiler.plain_objects import Manifest
 from apportion_compiler.rollout.identity import Identity, identity_of
@@ -128,9 +127,11 @@ def _ordered(objects: Sequence[Manifest], wave: Wave, waits: Sequence[frozenset[
 
 
 def _is_acyclic(waits: Mapping[Identity, frozenset[Identity]]) -> bool:
-    graph: nx.DiGraph[Identity] = nx.DiGraph()
-    graph.add_edges_from((key, other) for key, found in waits.items() for other in found)
-    return bool(nx.is_directed_acyclic_graph(graph))
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError:
+        return False
+    return True
 
 
 def _deletes_related(wave: Wave) -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from apportion_api.fields import Manifest
-from apportion_review.fates.kai_cluster import KaiCluster, kai_cluster
-from apportion_runtime.snapshots.kubernetes.objects import ReadObjects
+from apportion_runtime.snapshots.kubernetes.read_objects import ReadObjects
+
+if TYPE_CHECKING:
+    from apportion_review.fates.kai_cluster import KaiCluster
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,9 @@ class ClusterState:
     @cached_property
     def kai(self) -> KaiCluster:
         """The cluster as KAI's schedulers read it. Raises `ValueError` if an object cannot be read."""
+        # The scheduler core takes long to import, and the other engines do without.
+        from apportion_review.fates.kai_cluster import kai_cluster
+
         return kai_cluster(self.objects, self.now, self.known)
 
 

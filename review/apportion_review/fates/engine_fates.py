@@ -1,24 +1,20 @@
-"""The engines whose treatment of running work is modelled."""
+"""The engines whose treatment of running work is modelled. An engine's model is loaded when a cluster needs it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from apportion_compiler.engines.registry import EngineParts
 from apportion_compiler.plain_objects import Manifest
-from apportion_review.fates.ack import ack_fates
 from apportion_review.fates.cluster_state import ClusterState
-from apportion_review.fates.kai import kai_fates
-from apportion_review.fates.koordinator import koordinator_fates
-from apportion_review.fates.kueue import kueue_fates
-from apportion_review.fates.native import native_fates
 from apportion_review.fates.records import EngineFates
-from apportion_review.fates.volcano import volcano_fates
-from apportion_review.fates.yunikorn import yunikorn_fates
 
-FatesOfEngine = Callable[[ClusterState, ClusterState], EngineFates]
-"""Decides the fates of a cluster's running work on one engine, from the cluster under base and head."""
+
+class _FatesOfStates(Protocol):
+    """Decide the fates from the cluster under base and head."""
+
+    def __call__(self, base: ClusterState, head: ClusterState) -> EngineFates: ...
 
 
 class _FatesOfObjects(Protocol):
@@ -27,17 +23,26 @@ class _FatesOfObjects(Protocol):
     def __call__(self, base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates: ...
 
 
-def _of_states(fates_of: _FatesOfObjects, base: ClusterState, head: ClusterState) -> EngineFates:
-    return fates_of(base.objects, head.objects, now=base.now)
+_OF_STATES: Mapping[str, _FatesOfStates] = EngineParts({"kai": "apportion_review.fates.kai:kai_fates"})
+_OF_OBJECTS: Mapping[str, _FatesOfObjects] = EngineParts(
+    {
+        "ack": "apportion_review.fates.ack:ack_fates",
+        "koordinator": "apportion_review.fates.koordinator:koordinator_fates",
+        "kueue": "apportion_review.fates.kueue:kueue_fates",
+        "native": "apportion_review.fates.native:native_fates",
+        "volcano": "apportion_review.fates.volcano:volcano_fates",
+        "yunikorn": "apportion_review.fates.yunikorn:yunikorn_fates",
+    }
+)
 
 
-ENGINE_FATES: Mapping[str, FatesOfEngine] = {
-    "ack": partial(_of_states, ack_fates),
-    "kai": kai_fates,
-    "koordinator": partial(_of_states, koordinator_fates),
-    "kueue": partial(_of_states, kueue_fates),
-    "native": partial(_of_states, native_fates),
-    "volcano": partial(_of_states, volcano_fates),
-    "yunikorn": partial(_of_states, yunikorn_fates),
-}
-"""By engine. Where an engine is missing, a review says that its fates are not modelled."""
+def has_fates(engine: str) -> bool:
+    """Tell whether an engine is modelled; a review says so of one that is not."""
+    return engine in _OF_STATES or engine in _OF_OBJECTS
+
+
+def engine_fates(engine: str, base: ClusterState, head: ClusterState) -> EngineFates:
+    """Return the fates of a cluster's running work under base and head on an engine that is modelled."""
+    if engine in _OF_STATES:
+        return _OF_STATES[engine](base, head)
+    return _OF_OBJECTS[engine](base.objects, head.objects, now=base.now)

@@ -14,7 +14,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Settings, Snapshot
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation, has_errors
-from apportion_runtime.snapshots.kubernetes.objects import ReadObjects
+from apportion_runtime.snapshots.kubernetes.read_objects import ReadObjects
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 
 _SCALARS = frozenset((str, int, float, bool, type(None)))

@@ -45,6 +45,7 @@ class Quotas:
         self._jobs = sorted(
             (job for job in jobs if job.queue in queues), key=lambda job: (-job.priority, job.group.created, job.uid)
         )
+        self._by_unused: dict[tuple[str | None, int], list[str]] = {}
 
     def excesses(self) -> Mapping[str, Excess | None]:
         """Return for each job the first bound on its way to the root that it is beyond; None if it is beyond none.
@@ -84,9 +85,14 @@ class Quotas:
 
     def _beneficiary(self, queue: QueueShare, n: int) -> str:
         """Return the sibling with the most unused quota; another one if none has any."""
-        siblings = [q for q in self._queues.values() if q.parent == queue.parent and q.name != queue.name]
-        unused = {q.name: (1e18 if q.deserved[n] == _NO_BOUND else q.deserved[n]) - q.allocated[n] for q in siblings}
-        return min(unused, key=lambda name: (-unused[name], name), default="")
+        place = (queue.parent, n)
+        if place not in self._by_unused:
+            siblings = [q for q in self._queues.values() if q.parent == queue.parent]
+            unused = {
+                q.name: (1e18 if q.deserved[n] == _NO_BOUND else q.deserved[n]) - q.allocated[n] for q in siblings
+            }
+            self._by_unused[place] = sorted(unused, key=lambda name: (-unused[name], name))
+        return next((name for name in self._by_unused[place] if name != queue.name), "")
 
 
 def _bound(queue: QueueShare, n: int) -> tuple[str, float]:

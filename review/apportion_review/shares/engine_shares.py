@@ -1,31 +1,41 @@
-"""The engines that divide GPUs into shares, and how each of the others treats what is not guaranteed."""
+"""The engines that divide GPUs into shares, and how each of the others treats what is not guaranteed.
+
+An engine's functions are loaded when a cluster needs them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from apportion_compiler.engines.registry import EngineParts
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.shares.division_records import Division, DivisionInputs, ShareProof
-from apportion_review.shares.kai import kai_divisions, kai_inputs, kai_snapshot_inputs
-from apportion_review.shares.koordinator import (
-    koordinator_divisions,
-    koordinator_inputs,
-    koordinator_snapshot_inputs,
-)
 from apportion_review.shares.records import Demand
 
 EveryoneInputs = Callable[[Sequence[Manifest], Mapping[str, int | None]], Iterator[DivisionInputs]]
 
-EVERYONE_INPUTS: Mapping[str, EveryoneInputs] = {"kai": kai_inputs, "koordinator": koordinator_inputs}
+EVERYONE_INPUTS: Mapping[str, EveryoneInputs] = EngineParts(
+    {
+        "kai": "apportion_review.shares.kai:kai_inputs",
+        "koordinator": "apportion_review.shares.koordinator:koordinator_inputs",
+    }
+)
 """By engine: what is divided if every queue requests everything."""
 SnapshotInputs = Callable[[ClusterState, Sequence[str]], Iterator[DivisionInputs]]
-SNAPSHOT_INPUTS: Mapping[str, SnapshotInputs] = {"kai": kai_snapshot_inputs, "koordinator": koordinator_snapshot_inputs}
+SNAPSHOT_INPUTS: Mapping[str, SnapshotInputs] = EngineParts(
+    {
+        "kai": "apportion_review.shares.kai:kai_snapshot_inputs",
+        "koordinator": "apportion_review.shares.koordinator:koordinator_snapshot_inputs",
+    }
+)
 """By engine: what is divided with the requests of a snapshot's pods."""
-_DIVISIONS: Mapping[str, Callable[[DivisionInputs], Iterator[Division]]] = {
-    "kai": kai_divisions,
-    "koordinator": koordinator_divisions,
-}
+_DIVISIONS: Mapping[str, Callable[[DivisionInputs], Iterator[Division]]] = EngineParts(
+    {
+        "kai": "apportion_review.shares.kai:kai_divisions",
+        "koordinator": "apportion_review.shares.koordinator:koordinator_divisions",
+    }
+)
 NO_SHARES: Mapping[str, str] = {
     "ack": "ACK has no fair shares: a quota reclaims up to its min, and uses up to its max while others do not need it.",
     "kueue": "Kueue has no fair shares: a ClusterQueue reclaims its nominal quota, and borrows what its cohort lends "

@@ -11,7 +11,7 @@ import yaml
 from tests.unit.review.pod_objects import objects_of
 
 from apportion_review.fates.cluster_state import cluster_states
-from apportion_review.fates.engine_fates import ENGINE_FATES
+from apportion_review.fates.engine_fates import engine_fates
 from apportion_review.fates.records import EngineFates, Fate
 
 HERE = Path(__file__).parent
@@ -30,7 +30,7 @@ def cases() -> Iterator[Any]:
 def fates_of(case: dict[str, Any]) -> EngineFates:
     """The fates of a case."""
     base, head = (list(objects_of(case, is_head=is_head)) for is_head in (False, True))
-    return ENGINE_FATES[case["engine"]](*cluster_states(base, head, now=None))
+    return engine_fates(case["engine"], *cluster_states(base, head, now=None))
 
 
 @pytest.mark.parametrize("case", list(cases()))

@@ -14,6 +14,7 @@ from apportion_api.objects import ApiObject, read
 from apportion_runtime.snapshots.codec import described_value
 from apportion_runtime.snapshots.document_loader import ENGINE_CONFIGURATION, LocatedObject
 from apportion_runtime.snapshots.faults import DUPLICATE, UNREADABLE, Fault, ObjectLocation
+from apportion_runtime.snapshots.kubernetes.read_objects import ReadObjects
 from apportion_runtime.snapshots.shapes import Amount, MappingOf, shape_mismatch
 
 _TEXTS = MappingOf(str)
@@ -221,22 +222,6 @@ def address(kind: str, namespace: str, name: str) -> str:
     """Return the address of an object in findings."""
     word = _WORDS.get(kind) or (kind.lower() if kind in (POD, NODE, QUEUE, "Topology") else kind)
     return f"{word} {namespace}/{name}" if namespace else f"{word} {name}"
-
-
-class ReadObjects:
-    """Objects that were read before, by the identity of what they were read from: clusters share them."""
-
-    def __init__(self) -> None:
-        self._held: dict[int, Object] = {}
-
-    def get(self, data: Mapping[str, object]) -> Object | None:
-        """Return an object as it was read from the same mapping; None if it was not read, or refused."""
-        # An object holds its mapping, so that no other one gets its id.
-        return self._held.get(id(data))
-
-    def put(self, made: Object) -> None:
-        """Keep an object."""
-        self._held[id(made.data)] = made
 
 
 def objects_by_kind(

@@ -18,12 +18,12 @@ from apportion_runtime.snapshots.kubernetes.objects import (
     POD_GROUP,
     QUEUE,
     Object,
-    ReadObjects,
     objects_by_kind,
 )
 from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
 from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
+from apportion_runtime.snapshots.kubernetes.read_objects import ReadObjects
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.times import newest
 from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
