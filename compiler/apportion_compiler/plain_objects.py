@@ -24,29 +24,28 @@ def group_of(manifest: Manifest) -> str:
 
 def mapping(value: object, *path: str) -> Mapping[str, object]:
     """Return the mapping at a path, empty if missing."""
+    # Asking for the exact type first is several times faster than asking for a Mapping.
     for key in path:
-        value = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+        held = type(value) is dict or isinstance(value, Mapping)
+        value = cast("Mapping[str, object]", value).get(key) if held else None
+    return cast("Mapping[str, object]", value) if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def items(value: object, *path: str) -> Sequence[object]:
     """Return the list at a path, empty if missing."""
-    *above, last = path
-    found = mapping(value, *above).get(last)
+    found = mapping(value, *path[:-1]).get(path[-1])
     return cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
 
 
 def text(value: object, *path: str) -> str | None:
     """Return the text at a path; None if it is missing or empty."""
-    *above, last = path
-    found = mapping(value, *above).get(last)
+    found = mapping(value, *path[:-1]).get(path[-1])
     return found if isinstance(found, str) and found else None
 
 
 def integer(value: object, *path: str) -> int | None:
     """Return the integer at a path; None if missing."""
-    *above, last = path
-    found = mapping(value, *above).get(last)
+    found = mapping(value, *path[:-1]).get(path[-1])
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 

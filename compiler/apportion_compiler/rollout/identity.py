@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from apportion_compiler.plain_objects import Manifest, group_of, name_of, text
+from apportion_compiler.plain_objects import Manifest, group_of, mapping, text
 
 
 class Identity(NamedTuple):
@@ -18,5 +18,6 @@ class Identity(NamedTuple):
 
 def identity_of(manifest: Manifest) -> Identity:
     """Return an object's identity."""
-    namespace = text(manifest, "metadata", "namespace") or ""
-    return Identity(group_of(manifest), str(manifest.get("kind")), namespace, name_of(manifest))
+    metadata = mapping(manifest, "metadata")
+    namespace, name = text(metadata, "namespace") or "", text(metadata, "name") or ""
+    return Identity(group_of(manifest), str(manifest.get("kind")), namespace, name)
