@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -114,6 +115,34 @@ def test_planning_anew_after_each_update_arrives(pair: tuple[str, Tree, Tree]) -
         if not others:
             break
     assert _held(held) == _held(wanted)
+
+
+@given(st.data(), PAIRS)
+def test_renamed_queue_is_there_before_the_former_one_is_deleted(
+    data: st.DataObject, pair: tuple[str, Tree, Tree]
+) -> None:
+    """Work of the queue can be submitted at any time: what is wanted exists wherever something is deleted."""
+    engine, former, _ = pair
+    if not former:
+        return
+    old = data.draw(st.sampled_from([str(m["metadata"]["name"]) for m in former]))
+    wanted = _renamed(former, old, "new")
+    names, goal = {m["metadata"]["name"] for m in former}, {m["metadata"]["name"] for m in wanted}
+    for update in plan_target(engine, former, wanted):
+        held = {m["metadata"]["name"] for m in update.objects}
+        # An update is written before anything is deleted.
+        assert held >= goal or held >= names, (names - held, goal - held)
+        names = held
+    assert names == goal
+
+
+def _renamed(tree: Tree, old: str, new: str) -> Tree:
+    """A tree in which one queue has another name; its text occurs as the name of a queue or a parent alone."""
+    text = json.dumps(tree)
+    for key in ("name", "parent", "parentQueue", "quota.scheduling.koordinator.sh/parent"):
+        text = text.replace(f'"{key}": "{old}"', f'"{key}": "{new}"')
+    made: Tree = json.loads(text)
+    return made
 
 
 @given(PAIRS)

@@ -123,6 +123,7 @@ class Model:
         takes: Returns whether the webhook would accept a queue in a state.
         at_root: Returns a queue temporarily below the root, given the current and the wanted one.
         lowered: Returns a queue with the smaller of its current and wanted amounts, given the goal.
+        begun: Returns a wanted queue without the amounts and claims that it takes from other queues.
         leaves: Returns whether a queue must be detached before it can move, given the current and the wanted one.
         refuses: Whether the engine rejects invalid states. Otherwise, queues are written in the order that violates the
             fewest guarantees, in one update.
@@ -135,5 +136,6 @@ class Model:
     takes: Callable[[State, QueueEntry], bool]
     at_root: Callable[[QueueEntry, QueueEntry], Manifest]
     lowered: Callable[[QueueEntry, QueueEntry, State], Manifest]
+    begun: Callable[[QueueEntry], Manifest]
     leaves: Callable[[QueueEntry, QueueEntry], bool] = lambda has, shall: has.parent != shall.parent
     refuses: bool = True

@@ -14,12 +14,16 @@ after:
 
 Then all queues are written in their final state, parents first. If both trees are valid, so is every intermediate
 state: amounts below the smaller of two sums add up to at most the smaller of the two limits.
+
+Before queues are deleted, missing ones are created, without amounts and claims of other queues: after a rename, there is
+always a queue to submit work to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from apportion_compiler.plain_objects import Manifest, name_of
 from apportion_compiler.rollout.queue_state import Model, QueueEntry, State
@@ -60,9 +64,11 @@ def states(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model)
 
 
 def _waves(state: State, goal: State, model: Model) -> Iterator[Wave]:
-    while wave := _nonempty(_as_far_as_it_goes(state, goal, model), _deletions(state, goal)):
+    while wave := _nonempty(
+        chain(_as_far_as_it_goes(state, goal, model), _begun(state, goal, model)), _deletions(state, goal)
+    ):
         yield wave
-    if wave := _nonempty(_below_root(state, goal, model), _deletions(state, goal)):
+    if wave := _nonempty(chain(_below_root(state, goal, model), _begun(state, goal, model)), _deletions(state, goal)):
         yield wave
     if wave := _nonempty(_lowered(state, goal, model)):
         yield wave
@@ -98,6 +104,17 @@ def _final(state: State, goal: State) -> Iterator[QueueEntry]:
     for name in goal.parents_first():
         if state.differs(name, goal):
             yield _write(state, goal.queues[name])
+
+
+def _begun(state: State, goal: State, model: Model) -> Iterator[QueueEntry]:
+    """Create missing queues, without amounts and claims of others, if any queue is about to be deleted."""
+    if not any(name not in goal.queues and not state.below(name) for name in state.queues):
+        return
+    for name in goal.parents_first():
+        if name not in state.queues:
+            queue = model.read(model.begun(goal.queues[name]))
+            if model.takes(state, queue):
+                yield _write(state, queue)
 
 
 def _deletions(state: State, goal: State) -> Iterator[QueueEntry]:

@@ -58,6 +58,14 @@ def test_a_child_that_goes_so_that_its_parent_shrinks_needs_two_updates() -> Non
     assert second.objects[0] == _queue("g", gpu=4)
 
 
+def test_renamed_queue_is_created_before_the_former_one_is_deleted_and_gets_its_amounts_after() -> None:
+    wanted = [_queue("g", gpu=8), _queue("c", "g", 4), _queue("b", "g", 4)]
+    first, second = plan_target("volcano", A4_B4, wanted)
+    assert _names(first) == ["g", "b", "c"]
+    assert first.objects[-1]["spec"] == {"parent": "g"}
+    assert list(second.objects) == wanted
+
+
 def test_deletions_below_each_other_are_settled_first_where_the_last_update_turned_the_order_round() -> None:
     wanted: list[Object] = []
     assert len(plan_target("volcano", A4_B4, wanted)) == 1

@@ -66,5 +66,6 @@ MODEL = Model(
     _takes,
     at_root=lambda has, shall: has.manifest,
     lowered=lambda has, shall, goal: has.manifest,
+    begun=lambda shall: shall.manifest,
     refuses=False,
 )

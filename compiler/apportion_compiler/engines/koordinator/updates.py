@@ -8,6 +8,7 @@ Source: pkg/webhook/elasticquota/{quota_topology,quota_topology_check}.go at a7a
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from apportion_api.koordinator.names import (
     DEFAULT_QUOTA,
@@ -63,12 +64,21 @@ def _at_root(has: QueueEntry, shall: QueueEntry) -> Manifest:
 
 
 def _lowered(has: QueueEntry, shall: QueueEntry, goal: State) -> Manifest:
-    quota = read(ElasticQuota, has.manifest)
-    kept = [space for space in quota.namespaces if space in shall.claims]
+    return _with_namespaces(has.manifest, shall.claims)
+
+
+def _begun(shall: QueueEntry) -> Manifest:
+    return _with_namespaces(shall.manifest, frozenset())
+
+
+def _with_namespaces(manifest: Manifest, kept: Collection[str]) -> Manifest:
+    """Return a quota with those of its namespaces that are kept."""
+    quota = read(ElasticQuota, manifest)
     notes = dict(quota.annotations)
     if NAMESPACES_ANNOTATION in notes:
-        notes[NAMESPACES_ANNOTATION] = json.dumps(kept, separators=(",", ":"))
-    return {**has.manifest, "metadata": {**mapping(has.manifest, "metadata"), "annotations": notes}}
+        spaces = [space for space in quota.namespaces if space in kept]
+        notes[NAMESPACES_ANNOTATION] = json.dumps(spaces, separators=(",", ":"))
+    return {**manifest, "metadata": {**mapping(manifest, "metadata"), "annotations": notes}}
 
 
 def _leaves(has: QueueEntry, shall: QueueEntry) -> bool:
@@ -77,5 +87,5 @@ def _leaves(has: QueueEntry, shall: QueueEntry) -> bool:
 
 
 MODEL = Model(
-    ROOT_QUOTA, _OWN, lambda manifest: is_a(ElasticQuota, manifest), _read, _takes, _at_root, _lowered, _leaves
+    ROOT_QUOTA, _OWN, lambda manifest: is_a(ElasticQuota, manifest), _read, _takes, _at_root, _lowered, _begun, _leaves
 )

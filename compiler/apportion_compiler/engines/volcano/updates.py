@@ -47,6 +47,13 @@ def _lowered(has: QueueEntry, shall: QueueEntry, goal: State) -> Manifest:
     return {**shall.manifest, "spec": spec}
 
 
+def _begun(shall: QueueEntry) -> Manifest:
+    spec = {
+        key: value for key, value in mapping(shall.manifest, "spec").items() if key not in ("deserved", "guarantee")
+    }
+    return {**shall.manifest, "spec": spec}
+
+
 def _least(has: QueueEntry, shall: QueueEntry, field: str) -> dict[str, object]:
     """Return the smaller amount of each resource; a name that is missing from one list is 0."""
     left, right = _listed(has.manifest, field), _listed(shall.manifest, field)
@@ -120,4 +127,4 @@ def _bounds_descendants(state: State, queue: QueueEntry) -> bool:
     return True
 
 
-MODEL = Model(ROOT_QUEUE, frozenset({ROOT_QUEUE, SHARED_QUEUE}), _is_queue, _read, _takes, _at_root, _lowered)
+MODEL = Model(ROOT_QUEUE, frozenset({ROOT_QUEUE, SHARED_QUEUE}), _is_queue, _read, _takes, _at_root, _lowered, _begun)
