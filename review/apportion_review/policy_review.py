@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from apportion_review.approvals import approvals
 from apportion_review.cluster_reviews import ClusterSnapshot, cluster_reviews
+from apportion_review.facts import QUEUE
 from apportion_review.finding_changes import fidelity_changes, finding_changes
 from apportion_review.gates import Thresholds, gates
 from apportion_review.policy_side import PolicySide, diff_report
@@ -48,8 +49,9 @@ def policy_review(base: PolicySide, head: PolicySide, inputs: ReviewInputs) -> R
         inputs: What else is known.
     """
     diff = diff_report(base, head)
+    renamed = {each.before: each.after for each in diff.found.renames if each.kind == QUEUE}
     clusters = tuple(
-        _with_load(replace(cluster, rollout=rollout_of(cluster.name, base, head, cluster.fates)), inputs.loads)
+        _with_load(replace(cluster, rollout=rollout_of(cluster.name, base, head, cluster.fates, renamed)), inputs.loads)
         for cluster in cluster_reviews(base, head, diff.found, inputs.snapshots)
     )
     needed = approvals(

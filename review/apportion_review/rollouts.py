@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.tree import RETAINED_KINDS
-from apportion_compiler.plain_objects import Manifest
+from apportion_compiler.kubernetes_names import label_value
+from apportion_compiler.plain_objects import Manifest, labels_of
 from apportion_compiler.rollout.differences import ObjectChange, differences
 from apportion_compiler.rollout.hazards import hazards, is_queue
 from apportion_compiler.rollout.plan import plan_target
-from apportion_review.fates.records import EngineFates, Fate
+from apportion_review.drains import Drain, drains
+from apportion_review.fates.records import EngineFates
 from apportion_review.policy_side import PolicySide
 from apportion_review.review import Rollout, RolloutStep
 
 _VERBS = {"make": "create", "change": "change", "delete": "delete"}
-_DRAINED = {Fate.STUCK: "that cannot be evicted", Fate.UNKNOWN: "with an unknown fate"}
 
 
-def rollout_of(cluster: str, base: PolicySide, head: PolicySide, fates: EngineFates | None) -> Rollout | None:
+def rollout_of(
+    cluster: str, base: PolicySide, head: PolicySide, fates: EngineFates | None, renamed: Mapping[str, str]
+) -> Rollout | None:
     """Return the updates of one cluster, each of them valid on its engine.
 
     Args:
         cluster: Such as `prod/gpu-1`.
         base: The policy that is applied.
         head: The policy to apply.
-        fates: Of the cluster's running work; queues whose work cannot be evicted are drained first.
+        fates: Of the cluster's running work; queues whose work cannot be evicted, and deleted ones, are drained first.
+        renamed: The head's name of each renamed queue.
 
     Returns:
         None if a side does not compile. Without steps if no object of the cluster changes.
@@ -34,7 +39,7 @@ def rollout_of(cluster: str, base: PolicySide, head: PolicySide, fates: EngineFa
         return None
     before, after = base.compilation, head.compilation
     return Rollout(
-        tuple(_steps(cluster, before, after, _drains(fates))),
+        tuple(_steps(cluster, before, after, drains(cluster, base, head, fates, renamed))),
         tuple(_steps(cluster, after, before, ())),
         tuple(_warnings(cluster, before, after)),
     )
@@ -49,21 +54,29 @@ def _objects(compilation: Compilation, target: Target) -> Sequence[Manifest]:
     return compilation.outputs[target].manifests if target in compilation.outputs else ()
 
 
-def _steps(cluster: str, former: Compilation, wanted: Compilation, drains: tuple[str, ...]) -> Iterator[RolloutStep]:
+def _steps(cluster: str, former: Compilation, wanted: Compilation, drained: tuple[Drain, ...]) -> Iterator[RolloutStep]:
     """Yield the updates of all targets: an update of `up` holds the next update of each."""
     by_update: list[list[str]] = []
+    deletions: dict[str, int] = {}
     for target in _targets(cluster, former, wanted):
         held = _objects(former, target)
         for number, update in enumerate(plan_target(target.backend, held, _objects(wanted, target))):
-            actions = [_action(change) for change in differences(held, update.objects)]
+            made = differences(held, update.objects)
+            actions = [_action(change) for change in made]
+            for change in made:
+                if change.action == "delete":
+                    deletions.setdefault(labels_of(change.shown).get(QUEUE_ID_LABEL, ""), number)
             held = update.objects
             if len(by_update) <= number:
                 by_update.append([])
             by_update[number] += actions
-    for actions in by_update:
+    left = list(drained)
+    for number, actions in enumerate(by_update):
+        # An engine with one object for all queues deletes none of its own.
+        due = [each for each in left if not each.is_deleted or deletions.get(label_value(each.queue), 0) <= number]
         if actions:
-            yield RolloutStep(tuple(actions), drains)
-            drains = ()
+            yield RolloutStep(tuple(actions), tuple(each.text for each in due))
+            left = [each for each in left if each not in due]
 
 
 def _action(change: ObjectChange) -> str:
@@ -77,20 +90,6 @@ def _action(change: ObjectChange) -> str:
         return f"{verb} {identity.kind} `{name}`"
     shown = ", ".join(fields[:3]) + (f" and {len(fields) - 3} more fields" if len(fields) > 3 else "")
     return f"{verb} {identity.kind} `{name}`: {shown}"
-
-
-def _drains(fates: EngineFates | None) -> tuple[str, ...]:
-    """Return a sentence for each queue whose running work gets stuck, or has an unknown fate, by the change."""
-    found: dict[tuple[Fate, str], int] = {}
-    for row in () if fates is None else fates.rows:
-        if row.head.fate in _DRAINED and row.base.fate is not row.head.fate:
-            key = row.head.fate, row.workload.queue
-            found[key] = found.get(key, 0) + 1
-    return tuple(
-        f"`{queue}`: wait until {n} {'workload' if n == 1 else 'workloads'} {_DRAINED[fate]} "
-        f"{'finishes' if n == 1 else 'finish'}"
-        for (fate, queue), n in found.items()
-    )
 
 
 def _warnings(cluster: str, former: Compilation, wanted: Compilation) -> Iterator[str]:

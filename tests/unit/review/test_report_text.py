@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.review.crafted_reviews import reviewed, row, with_fates
+from tests.unit.review.crafted_reviews import POLICY, fates, reviewed, row, side, with_fates
 
+from apportion_review.drains import drains
 from apportion_review.fates.records import Fate
 from apportion_review.fates.unmanaged import Unmanaged
 from apportion_review.report.comment import comment
@@ -39,6 +40,24 @@ def test_a_step_names_its_drains_and_then_its_actions_under_one_number(tmp_path:
     rollout = Rollout((RolloutStep(("change Queue `vision`",), ("`vision`: wait until 1 workload finishes",)),), (), ())
     review = replace(review, clusters=(replace(review.clusters[0], rollout=rollout),))
     assert "    1. drain `vision`: wait until 1 workload finishes; then change Queue `vision`\n" in text_of(review)
+
+
+def test_deleted_queue_is_drained_before_the_update_that_deletes_it(tmp_path: Path) -> None:
+    """A queue that gets another name is one that is deleted: its work does not move."""
+    shown = " ".join(text_of(reviewed(tmp_path, {"id: vision,": "id: sight,"})).split())
+    assert (
+        "1. drain `vision`, which is deleted: wait until its workloads finish, or add `sight` in an earlier change, so that "
+        "work can be submitted to it in the meantime; then create ClusterQueue `sight`, "
+    ) in shown
+
+
+def test_drain_counts_the_running_work_of_a_deleted_queue(tmp_path: Path) -> None:
+    base, head = (side(tmp_path, POLICY.replace("id: vision,", f"id: {name},"), name) for name in ("vision", "sight"))
+    running = [row("a", Fate.STUCK), row("b", Fate.ON_DEMAND), row("c", Fate.SAFE, queue="speech")]
+    texts = [each.text for each in drains("prod/one", base, head, fates(running), {"vision": "sight"})]
+    assert len(texts) == 1
+    assert texts[0].startswith("`vision`, which is deleted: wait until its 2 running workloads finish, or add `sight`")
+    assert drains("prod/one", base, head, fates(running[2:]), {"vision": "sight"}) == ()
 
 
 @pytest.mark.parametrize(
