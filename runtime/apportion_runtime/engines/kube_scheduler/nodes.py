@@ -124,7 +124,7 @@ class Nodes:
     def _made(self, record: Node, here: Mapping[str, None]) -> NodeState:
         made = self._cluster_state.store.get("Node", "", record.name)
         assert made is not None
-        state = NodeState(record, amounts(made["status"].get("allocatable")), self._shunning)
+        state = NodeState(record, amounts((made.get("status") or {}).get("allocatable")), self._shunning)
         for uid in here:
             pod = self._pod(uid)
             if pod is not None:

@@ -1,6 +1,6 @@
 """kube-scheduler's preemption: evicts pods of lower priority on one node for a pod that fits on no node.
 
-The simulation has no disruption budgets.
+Disruption budgets do not protect a pod: other victims are preferred, on the node and among the nodes.
 
 Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
 framework/preemption/preemption.go (pickOneNodeForPreemption) at v1.36.3.
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from apportion_runtime.engines.kube_scheduler.disruption_budgets import DisruptionBudget, violating
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
@@ -24,10 +25,11 @@ Started = Callable[[str], float]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate node and its victims, the most important first."""
+    """A candidate node and its victims, the most important first; `n_violating` of them exceed a disruption budget."""
 
     node: NodeState
     victims: tuple[PodFacts, ...]
+    n_violating: int = 0
 
 
 def best_candidate(
@@ -37,6 +39,7 @@ def best_candidate(
     possible: Sequence[NodeState],
     *,
     started: Started,
+    budgets: Sequence[DisruptionBudget] = (),
 ) -> Candidate | None:
     """Return the node with the least important victims for a pod; None if preemption does not help.
 
@@ -46,23 +49,35 @@ def best_candidate(
         nodes: All nodes.
         possible: The nodes where an eviction may help.
         started: Breaks ties of priority: the pod that has run longer is kept.
+        budgets: Disruption budgets, which victims should not exceed.
     """
     most = max(_LEAST_CANDIDATES, len(nodes.all) * _PERCENT // 100)
     candidates: list[Candidate] = []
+    has_unviolating = False
     for node in possible:
-        lower = [other for other in node.pods.values() if other.priority < pod.priority]
-        victims = _victims(pod, profile, nodes, node, sorted(lower, key=lambda o: (-o.priority, started(o.uid))))
+        lower = sorted(
+            (other for other in node.pods.values() if other.priority < pod.priority), key=lambda o: _rank(o, started)
+        )
+        spared = violating(lower, budgets)
+        order = [*(o for o in lower if o.uid in spared), *(o for o in lower if o.uid not in spared)]
+        victims = sorted(_victims(pod, profile, nodes, node, order), key=lambda o: _rank(o, started))
         if victims:
-            candidates.append(Candidate(node, victims))
-            if len(candidates) >= most:
+            candidates.append(Candidate(node, tuple(victims), sum(victim.uid in spared for victim in victims)))
+            has_unviolating = has_unviolating or not candidates[-1].n_violating
+            if has_unviolating and len(candidates) >= most:
                 break
     return min(candidates, key=lambda candidate: _cost(candidate, started), default=None)
+
+
+def _rank(pod: PodFacts, started: Started) -> tuple[int, float]:
+    return -pod.priority, started(pod.uid)
 
 
 def _cost(candidate: Candidate, started: Started) -> tuple[float, ...]:
     victims = candidate.victims
     highest = victims[0].priority
     return (
+        candidate.n_violating,
         highest,
         sum(victim.priority + _OFFSET for victim in victims),
         len(victims),
@@ -73,7 +88,7 @@ def _cost(candidate: Candidate, started: Started) -> tuple[float, ...]:
 def _victims(
     pod: PodFacts, profile: Profile, nodes: Nodes, node: NodeState, lower: Sequence[PodFacts]
 ) -> tuple[PodFacts, ...]:
-    """Return the smallest set of victims that makes a node fit; `pods` has the most important first."""
+    """Return the smallest set of victims that makes a node fit; `lower` has those first that should be kept."""
     if not lower:
         return ()
     if "NodeResourcesFit" in profile.filters and not _enough(pod, node, lower):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from apportion_runtime.core.snapshot import NodeTerm, Pod, Toleration
+from apportion_runtime.engines.kube_scheduler.disruption_budgets import KIND as BUDGET
+from apportion_runtime.engines.kube_scheduler.disruption_budgets import disruption_budgets
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.filters import Filters, explained
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
@@ -60,7 +62,10 @@ class KubeScheduler:
         self._workloads = workloads
         self._facts = facts
         self._profiles = profiles
+        self._budgets = disruption_budgets(cluster_state.store.list(BUDGET))
         self._nominated: dict[str, str] = {}
+        self._observed: set[str] = set()
+        """Pods whose nomination before the simulation was read."""
         self._next = 0
         self._hopeless: dict[EquivalenceClass, str] = {}
         """The reasons of unplaced pods by shape, valid until resources become free."""
@@ -75,8 +80,7 @@ class KubeScheduler:
         if self.nodes.refresh():
             self._hopeless.clear()
         has_anti_affinity = self.nodes.has_anti_affinity
-        for uid in [uid for uid in self._nominated if uid not in self._cluster_state.pods]:
-            del self._nominated[uid]
+        self._update_nominations(waiting)
         unplaced: list[Unplaced] = []
         hopeless = self._hopeless
         for pod in sorted(waiting, key=lambda pod: -pod.priority):
@@ -99,6 +103,16 @@ class KubeScheduler:
                     # Evictions for this pod may also make room for others.
                     hopeless.clear()
         return unplaced
+
+    def _update_nominations(self, waiting: Sequence[PodFacts]) -> None:
+        """Forget the nominations of pods that are gone, and read those that waiting pods had from the beginning."""
+        for uid in [uid for uid in self._nominated if uid not in self._cluster_state.pods]:
+            del self._nominated[uid]
+        for pod in waiting:
+            node = pod.record.nominated_node
+            if node and pod.uid not in self._observed:
+                self._observed.add(pod.uid)
+                self._nominated.setdefault(pod.uid, node)
 
     def _place(self, pod: PodFacts) -> str | None:
         """Bind a pod, or preempt for it; return why it is unplaced."""
@@ -215,6 +229,7 @@ class KubeScheduler:
                 self.nodes,
                 nodes,
                 started=self._started,
+                budgets=self._budgets,
             )
         finally:
             for node, guest in promised:
