@@ -25,6 +25,7 @@ from apportion_runtime.sim.engine import Denied, Handlers, UnreadableError
 from apportion_runtime.sim.history import Sample
 from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.quantities import parse_time
 
 _RAY_JOB = ("ray.io", "RayJob")
 
@@ -98,11 +99,17 @@ class Ack(PlainEngine):
             marks = {names.GANG_NAME_LABEL: str(owner["name"]), names.GANG_MIN_LABEL: str(n_members)}
             metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
             made = self.cluster_state.store.update({**made, "metadata": metadata})
-        self.scheduler.members.take_in(made, self.cluster_state.now)
+        self.scheduler.members.take_in(made, self._created(made))
         record = super().take_in(running, made)
         if record.node is not None:
             self.scheduler.members.place(record.uid, self.pods.facts_of(record).request)
         return record
+
+    def _created(self, made: Manifest) -> float:
+        """Return when a pod was created: now, or before the simulation if it is of a snapshot."""
+        written = nested(made, "metadata", "creationTimestamp")
+        created = self.cluster_state.now if written is None else parse_time(written)
+        return created if created < self.cluster_state.clock.start else self.cluster_state.now
 
     def starts_together(self, running: Running) -> bool:
         """Tell whether ACK's KubeRay marks the pods of a workload as a gang."""

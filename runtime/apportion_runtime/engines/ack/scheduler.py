@@ -138,8 +138,7 @@ class AckScheduler(KubeScheduler):
         nodes_now = self.nodes.nodes
         self._version += [*map(id, nodes_now)] != [*map(id, self._nodes_then)]
         self._nodes_then = nodes_now
-        for uid in [uid for uid in self._nominated if uid not in cluster_state.pods]:
-            del self._nominated[uid]
+        self._update_nominations(waiting)
         unplaced: list[Unplaced] = []
         moments: list[float] = []
         hopeless: dict[object, Unplaced] = {}
@@ -258,23 +257,27 @@ class AckScheduler(KubeScheduler):
                 self._nominated[pod.uid] = self._set_aside.pop(pod.uid)
 
     def _make_room(self, key: str, pods: Sequence[PodFacts]) -> None:
-        """Evict the victims that the quotas allow, if all pods then fit."""
+        """Evict the victims that the quotas allow, if all pods then fit, and each of them may preempt."""
         cluster_state = self._cluster_state
+        if not all(pod.may_preempt for pod in pods):
+            return
         attempts = self._attempts.get(key)
         if attempts is not None and any(uid in cluster_state.pods for uid in attempts.awaited):
             return
         quota = self.members[pods[0].uid].quota
+        # What terminates already makes room, too: for the pods that it is evicted for, which are nominated, and others.
+        leaving = [pod.uid for pod in cluster_state.pods.values() if pod.leaving and pod.is_bound]
         found = victims(
             self._tree,
             self.members.used,
             self._wanting(quota, pods),
             self._standing,
-            lambda gone: self._without(pods, gone) is not None,
+            lambda gone: self._without(pods, [*leaving, *(held.uid for held in gone)]) is not None,
         )
         if found is None:
             return
         right, going = found
-        for pod, node in self._without(pods, going) or ():
+        for pod, node in self._without(pods, [*leaving, *(held.uid for held in going)]) or ():
             self._nominated[pod.uid] = node.name
         self._evict(right, going, cluster_state.pods[pods[0].uid], quota)
         self._attempts.setdefault(key, Attempts()).awaited = frozenset(pod.uid for pod in going)
@@ -296,19 +299,25 @@ class AckScheduler(KubeScheduler):
                 assert facts is not None
                 yield PlacedPod(uid, member.quota, request, facts.priority, member.since)
 
-    def _without(self, pods: Sequence[PodFacts], gone: Sequence[PlacedPod]) -> Places | None:
-        """Return placements for pods after the eviction of others; None if any does not fit."""
+    def _without(self, pods: Sequence[PodFacts], gone: Sequence[str]) -> Places | None:
+        """Return placements for pods once others are gone, by uid, and nominated ones are there; None if any does not fit."""
         left: Places = []
-        for held in gone:
-            facts, node = self._facts(held.uid), self.nodes.get(self._cluster_state.pods[held.uid].record.node or "")
+        for uid in gone:
+            facts, node = self._facts(uid), self.nodes.get(self._cluster_state.pods[uid].record.node or "")
             if facts is not None and node is not None:
                 left.append((facts, node))
+        asking = {pod.uid for pod in pods}
+        nominated = [facts for uid in self._nominated if uid not in asking and (facts := self._facts(uid)) is not None]
         self._forget(left)
+        for facts in nominated:
+            self.members.use(self.members[facts.uid].quota, facts.request)
         try:
             places, failed = self._assume(pods)
             self._forget(places)
             return None if failed else places
         finally:
+            for facts in nominated:
+                self.members.give_back(self.members[facts.uid].quota, facts.request)
             for facts, node in left:
                 node.add(facts)
                 self.members.use(self.members[facts.uid].quota, facts.request)
