@@ -1,7 +1,7 @@
 """A workload that is known by its pods alone: one of a snapshot, whose own object may not be in it.
 
 It is no API object: `spec.podSets` are its pods, each set with a name, a count and a template, and `spec.suspend` holds
-it back. Pods that it loses are not replaced.
+it back. Pods that it loses are replaced if `spec.replacesPods` is set.
 """
 
 from __future__ import annotations
@@ -25,4 +25,5 @@ def expand_observed(workload: Manifest) -> Expansion:
         for each in nested(workload, "spec", "podSets") or ()
         for number in range(each["count"])
     )
-    return Expansion(slots, Ending.NEVER, PodReplacement.NEVER)
+    replaces = nested(workload, "spec", "replacesPods")
+    return Expansion(slots, Ending.NEVER, PodReplacement.WHEN_GONE if replaces else PodReplacement.NEVER)

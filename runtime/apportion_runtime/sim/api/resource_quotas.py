@@ -72,8 +72,9 @@ class Quotas:
         self._take(made, self._charges(made, refuses=True))
 
     def observe(self, pod: Manifest) -> None:
-        """Charge a pod that is there already, whatever it comes to."""
-        self._take(pod, self._charges(pod, refuses=False))
+        """Charge a pod that is there already, whatever it comes to; not one that was charged when it was created."""
+        if _key(pod) not in self._charged:
+            self._take(pod, self._charges(pod, refuses=False))
 
     def _charges(self, made: Manifest, *, refuses: bool) -> list[tuple[Quota, Usage]]:
         quotas = self.of(namespace_of(made))

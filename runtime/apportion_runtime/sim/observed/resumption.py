@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from apportion_runtime.admission.expansion import expand, is_suspended
 from apportion_runtime.admission.objects import name_of, namespace_of, nested
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.events import PodGone, WorkloadLeaves
+from apportion_runtime.sim.api.events import FillDue, PodGone, WorkloadLeaves
 from apportion_runtime.sim.controllers.gpu_requests import gpus_of
 from apportion_runtime.sim.controllers.progress import part_of
 from apportion_runtime.sim.controllers.running_workload import Running
@@ -34,7 +34,11 @@ def resume(cluster_state: ClusterState, workloads: Workloads, engine: Engine, ob
     facts.gpus = gpus_of(running.expansion)
     engine.made(running)
     if observed.pods:
-        _take_in(cluster_state, engine, running, dict(zip(running.slots, observed.pods, strict=True)))
+        # The slots of missing pods come last.
+        _take_in(cluster_state, engine, running, dict(zip(running.slots, observed.pods, strict=False)))
+    if observed.missing:
+        running.n_denied = 1
+        cluster_state.events.plan(cluster_state.now, FillDue(number))
     if observed.ends is not None:
         cluster_state.events.plan(max(cluster_state.now, observed.ends), WorkloadLeaves(number))
     return number

@@ -27,6 +27,8 @@ _GROUP_ANNOTATIONS = (POD_GROUP_ANNOTATION, GROUP_ANNOTATION)
 """Of KAI Scheduler and of Volcano."""
 _HELD_ELSEWHERE = frozenset((("", "Pod"), *EXPANDERS, ("batch", "CronJob")))
 """Kinds whose work is derived from their pods."""
+_OF_ADMISSION_AND_BINDING = frozenset(("nodeName", "priority", "preemptionPolicy"))
+"""Fields of a pod that its template lacks: a pod in its place gets its own."""
 
 
 class Owner(NamedTuple):
@@ -48,6 +50,8 @@ class ObservedWorkload:
         ends: When it ends at the latest, in seconds since the epoch; None if that is not known.
         pod_sets: What its pods will be where it has none yet: name, count and template each.
         record: What its engine wrote of it, such as Kueue's Workload; empty without such an object.
+        replaces_pods: Whether its controller replaces pods that it loses.
+        missing: Pods beside those that its controllers want: name, count and template each.
     """
 
     owner: Owner
@@ -56,6 +60,8 @@ class ObservedWorkload:
     ends: float | None = None
     pod_sets: tuple[Mapping[str, Any], ...] = ()
     record: Manifest = field(default_factory=dict)
+    replaces_pods: bool = False
+    missing: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def runs(self) -> bool:
@@ -73,12 +79,18 @@ class ObservedWorkload:
             "apiVersion": f"{OBSERVED[0]}/v1",
             "kind": OBSERVED[1],
             "metadata": {"name": name, "namespace": self.owner.namespace, "labels": labels},
-            "spec": {"suspend": bool(self.pod_sets), "podSets": sets, "record": self.record},
+            "spec": {
+                "suspend": bool(self.pod_sets),
+                "podSets": (*sets, *self.missing),
+                "record": self.record,
+                "replacesPods": self.replaces_pods,
+            },
         }
 
 
 def _template(pod: Manifest) -> dict[str, Any]:
-    return {"metadata": {"labels": labels_of(pod), "annotations": annotations_of(pod)}, "spec": pod["spec"]}
+    spec = {key: value for key, value in pod["spec"].items() if key not in _OF_ADMISSION_AND_BINDING}
+    return {"metadata": {"labels": labels_of(pod), "annotations": annotations_of(pod)}, "spec": spec}
 
 
 def observed_workloads(objects: Sequence[Manifest]) -> list[ObservedWorkload]:
