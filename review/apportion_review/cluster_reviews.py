@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from apportion_compiler.engines.native.emit.scheduler import SCHEDULER_FILE
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.differences import Differences
 from apportion_review.facts import QUEUE
@@ -19,6 +20,7 @@ from apportion_review.review import ClusterReview, SnapshotInfo
 from apportion_review.shares.cluster_shares import ShareSide, by_row, cluster_shares, proofs_of_changes
 from apportion_review.shares.records import PoolHeadroom
 from apportion_review.shares.share_changes import pool_headroom, share_changes
+from apportion_runtime.snapshots.document_loader import documents_of
 
 _RUNNING_WORK = frozenset(("Pod", "Workload"))
 
@@ -75,7 +77,7 @@ def states_of(
     """Return the cluster of a snapshot under both policies; None if the snapshot has no running work."""
     if snapshot is None or not any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
         return None
-    former, wanted = (manifests_of(side, name) for side in (base, head))
+    former, wanted = ([*manifests_of(side, name), *_configurations(side, name)] for side in (base, head))
     before = objects_under(snapshot.objects, (), former)
     return cluster_states(before, objects_under(before, former, wanted), now=snapshot.info.taken)
 
@@ -154,3 +156,17 @@ def manifests_of(side: PolicySide, cluster: str) -> list[Manifest]:
     """Return the compiled objects of a cluster, of all its targets; none if the policy does not compile."""
     outputs = {} if side.compilation is None else side.compilation.outputs
     return [m for target, output in outputs.items() if target.scope == cluster for m in output.manifests]
+
+
+def _configurations(side: PolicySide, cluster: str) -> list[Manifest]:
+    """Return the configuration of kube-scheduler that is compiled for a cluster, under the name of its kind."""
+    outputs = {} if side.compilation is None else side.compilation.outputs
+    texts = [
+        artifact.content
+        for target, output in outputs.items()
+        if target.scope == cluster
+        for artifact in output.artifacts
+        if artifact.name == SCHEDULER_FILE
+    ]
+    documents = [cast("Manifest", made) for text in texts for made in documents_of(text)]
+    return [{**made, "metadata": {"name": str(made["kind"]).lower()}} for made in documents]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.unit.review import kai_objects, kueue_objects
+from tests.unit.review import kai_objects, kueue_objects, pod_objects
 from tests.unit.review.crafted_reviews import side
 
 from apportion_review.cluster_reviews import ClusterSnapshot
@@ -47,13 +47,14 @@ class Planted:
 
 
 def _policy(engine: tuple[str, str], guaranteed: Amounts, nodes: int) -> str:
+    bound = "limit" if engine == NATIVE else "guaranteed"
     pool = {"id": "h100", "cpu": 96, "memory": "900Gi", "accelerator": {"model": "h100", "count": 8}}
     return yaml.safe_dump({
         "apiVersion": "apportion.dev/v1",
         "kind": "Policy",
         "organisation": {"name": "acme", "owner": "@acme/platform"},
         "queues": [
-            {"id": team, "owner": f"@acme/{team}", "namespaces": [team], "guaranteed": {"gpu": gpus}}
+            {"id": team, "owner": f"@acme/{team}", "namespaces": [team], bound: {"gpu": gpus}}
             for team, gpus in guaranteed.items()
         ],
         "node_pools": [{**pool, "min_nodes": nodes, "max_nodes": nodes}],
@@ -125,7 +126,9 @@ def _check(planted: Planted, review: Review) -> None:
 
 
 KAI, KUEUE = ("kai", "0.17.0"), ("kueue", "0.18.3")
+ACK, NATIVE = ("ack", "1.36.3"), ("native", "1.36.3")
 TRAIN, BUILD = {"class": "train"}, {"class": "build"}
+CLASSES = {"train": 50, "build": 100}
 KAI_CLASSES = {"low": TRAIN, "high": BUILD}
 KUEUE_CLASSES = {"low": {"priority": 0}, "high": {"priority": 100}}
 
@@ -141,6 +144,52 @@ def _workload(gpus: int) -> Amounts:
 def _kueue_objects(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield objects with the flavor of a policy that counts no models."""
     yield from json.loads(json.dumps(list(kueue_objects.objects_of(cluster))).replace('"h100"', '"any-node"'))
+
+
+def _owned_pods(cluster: Mapping[str, Any], waiting: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield nodes, running Jobs of one pod each, and the pods that wait."""
+    nodes = {f"n{number}": 8 for number in range(cluster["nodes"])}
+    places = [node for node in nodes for _ in range(8)]
+    running = {
+        name: {"gpus": 1, "namespace": job["queue"], "class": job["class"], "node": places[number]}
+        for number, (name, job) in enumerate(cluster["running"].items())
+    }
+    return pod_objects.objects_of(
+        {"nodes": nodes, "pods": {**running, **waiting}, "objects": (), "classes": CLASSES}, is_head=False
+    )
+
+
+def _ack_objects(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the pods of a cluster, of which those that wait were created before the change."""
+    ((_, wanted),) = cluster["pending"].items()
+    pod = {"gpus": 1, "namespace": wanted["queue"], "class": wanted["class"], "pending": True}
+    yield from _owned_pods(cluster, {f"wanted-{number}": pod for number in range(wanted["pods"])})
+
+
+def _native_objects(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the pods of a cluster, and a Job whose pods the quota refuses."""
+    ((_, wanted),) = cluster["pending"].items()
+    container = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": "1"}}}
+    template = {"spec": {"priorityClassName": wanted["class"], "containers": [container]}}
+    yield from _owned_pods(cluster, {})
+    yield {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "wanted", "namespace": wanted["queue"]},
+        "spec": {"parallelism": wanted["pods"], "template": template},
+    }
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_evictions_by_ack_are_above_the_fold(seed: int, tmp_path: Path) -> None:
+    planted = _planted(random.Random(f"planted-{seed}"), KAI_CLASSES, _gang)
+    _check(planted, _reviewed(planted, ACK, _ack_objects, tmp_path))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_evictions_by_kube_scheduler_are_above_the_fold(seed: int, tmp_path: Path) -> None:
+    planted = _planted(random.Random(f"planted-{seed}"), KAI_CLASSES, _gang)
+    _check(planted, _reviewed(planted, NATIVE, _native_objects, tmp_path))
 
 
 @pytest.mark.parametrize("seed", range(12))

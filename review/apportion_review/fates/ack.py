@@ -1,4 +1,7 @@
-"""The fates of running pods under ACK's ElasticQuotaTree, by a static model of its preemption.
+"""The fates of running pods under ACK's ElasticQuotaTree.
+
+The simulated engine finds what is evicted for pending pods and for the jobs that kube-queue releases; a bound from the
+tree and the priority classes, what may be evicted later.
 
 Source: help.aliyun.com, "Enable preemptive scheduling" and "ElasticQuotaTree", as the simulated engine reads them.
 """
@@ -11,12 +14,16 @@ from apportion_api.ack.objects import ElasticQuotaTree
 from apportion_compiler.plain_objects import Manifest, integer
 from apportion_review.fates.pod_fates import EngineModel, Use, beyond_limits, classes_of, pod_fates, started_of
 from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.simulated_evictions import SIMULATED_NOTE, other_schedulers_note, simulated_evictions
 from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
+from apportion_runtime.engines.ack.model import MODEL
 from apportion_runtime.engines.ack.tree import Quota, Tree, read_tree
 from apportion_runtime.engines.ack.victims import add
 from apportion_runtime.sim.api.pod_requests import total
 
 SOURCE = "ACK documentation of 2026-11"
+_MAX_COMPARISONS = 20_000
+"""A few seconds: victims are looked for on all nodes."""
 
 
 def ack_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
@@ -26,8 +33,6 @@ def ack_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float 
 
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
-
-    why_incomplete = ""
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
         trees = [*of_group(objects, ElasticQuotaTree.group, "ElasticQuotaTree")]
@@ -48,6 +53,13 @@ class _Side:
                     for each in self._tree.upward(quota.path)
                 )
         self._beyond = beyond_limits(uses, lambda path, resource: self._tree.quotas[path].maximum.get(resource))
+        self._evictions = simulated_evictions(objects, MODEL, max_comparisons=_MAX_COMPARISONS)
+        self._others = other_schedulers_note(objects)
+
+    @property
+    def why_incomplete(self) -> str:
+        """Why pending work may evict more than is found; empty if the simulation came to rest."""
+        return "" if self._evictions.is_complete else "the simulation was stopped before it came to rest"
 
     def _quota(self, owned: OwnedPods) -> Quota | None:
         path = self._tree.quota_of(owned.pods[0])
@@ -68,13 +80,16 @@ class _Side:
 
     def notes(self) -> tuple[str, ...]:
         """Return what is assumed."""
-        return self._classes.notes()
+        return (*self._classes.notes(), *filter(None, (self._evictions.note("ACK"), self._others)))
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods."""
         quota = self._quota(owned)
         if quota is None:
             return Verdict(Fate.UNKNOWN, "it does not count towards any node of the ElasticQuotaTree")
+        evicted = self._evictions.verdict(owned)
+        if evicted is not None:
+            return evicted
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         name = self._shown[quota.path]
         if self._classes.outranks(lowest):
@@ -102,8 +117,6 @@ _MODEL = EngineModel(
     "ack",
     SOURCE,
     _Side,
-    (
-        "ACK's scheduler is not simulated on the snapshot: workloads that pending work would evict count as reclaimable on demand.",
-        "kube-queue's requeueing of dequeued jobs whose pods are pending is not modelled.",
-    ),
+    (SIMULATED_NOTE, "kube-queue's requeueing of dequeued jobs whose pods are pending is not modelled."),
+    replaces_lost_pods=True,
 )

@@ -1,5 +1,7 @@
 """The fates of running pods where kube-scheduler alone places pods: no quota evicts, priorities do.
 
+The simulated scheduler finds what is evicted for pending pods; a bound from the priority classes, what may be later.
+
 Source: Kubernetes v1.36.3, pkg/scheduler/framework/plugins/defaultpreemption, pkg/quota.
 """
 
@@ -11,13 +13,17 @@ from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.plain_objects import Manifest, integer, items, labels_of, mapping, name_of, text
 from apportion_review.fates.pod_fates import EngineModel, Use, beyond_limits, classes_of, pod_fates, started_of
 from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.simulated_evictions import SIMULATED_NOTE, other_schedulers_note, simulated_evictions
 from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
+from apportion_runtime.engines.native.model import MODEL
 from apportion_runtime.sim.api.pod_requests import amount, total
 
 SOURCE = "Kubernetes v1.36.3"
 _QUEUE_LABEL = f"{GROUP}/queue"
 _PLAIN = ("cpu", "memory")
 _REQUESTS = "requests."
+_MAX_COMPARISONS = 100_000
+"""A few seconds."""
 
 
 def native_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
@@ -27,8 +33,6 @@ def native_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: flo
 
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
-
-    why_incomplete = ""
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
         self._classes = classes_of(objects)
@@ -51,6 +55,13 @@ class _Side:
             ],
             lambda namespace, resource: self._limits.get((namespace, resource)),
         )  # fmt: skip
+        self._evictions = simulated_evictions(objects, MODEL, max_comparisons=_MAX_COMPARISONS)
+        self._others = other_schedulers_note(objects)
+
+    @property
+    def why_incomplete(self) -> str:
+        """Why pending pods may evict more than is found; empty if the simulation came to rest."""
+        return "" if self._evictions.is_complete else "the simulation was stopped before it came to rest"
 
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the queue of the namespace; the namespace itself if it has none."""
@@ -67,10 +78,14 @@ class _Side:
     def notes(self) -> tuple[str, ...]:
         """Return what is assumed."""
         scoped = f"{self._n_scoped} ResourceQuotas with scopes are not compared with running pods."
-        return (*self._classes.notes(), *((scoped,) if self._n_scoped else ()))
+        found = (scoped if self._n_scoped else "", self._evictions.note("kube-scheduler"), self._others)
+        return (*self._classes.notes(), *filter(None, found))
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods."""
+        evicted = self._evictions.verdict(owned, self._queues)
+        if evicted is not None:
+            return evicted
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         if self._classes.outranks(lowest):
             return Verdict(Fate.ON_DEMAND, f"kube-scheduler may preempt it for pods of a priority above {lowest}")
@@ -98,11 +113,4 @@ def _limits(quotas: Sequence[Manifest]) -> Mapping[tuple[str, str], int]:
     return found
 
 
-_MODEL = EngineModel(
-    "native",
-    SOURCE,
-    _Side,
-    (
-        "Preemption for the pending pods of the snapshot is not simulated: workloads that it would evict count as reclaimable on demand.",
-    ),
-)
+_MODEL = EngineModel("native", SOURCE, _Side, (SIMULATED_NOTE,), replaces_lost_pods=True)

@@ -10,6 +10,7 @@ from apportion_api.counted_nouns import agreeing, counted
 from apportion_api.kubernetes.objects import PriorityClass
 from apportion_api.objects import read_all
 from apportion_compiler.plain_objects import Manifest, integer, text
+from apportion_review.fates.losses import losses
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
 from apportion_review.fates.unmanaged import SYSTEM_NAMESPACES, unmanaged
 from apportion_review.fates.workloads import OwnedPods, Owner, gpus_of, models_of_nodes, of_group, owned_pods
@@ -17,7 +18,9 @@ from apportion_runtime.snapshots.quantities import parse_time
 
 _SYSTEM_CLASSES = "system-"
 _UNREAD = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
-NODES_NOTE = "Evictions by failed, drained and full nodes, and for pods of DaemonSets, are not modelled."
+NODES_NOTE = (
+    "Evictions by failed and full nodes, and for pods of DaemonSets that are not in the snapshot, are not modelled."
+)
 
 
 _ASSUMED_CLASSES = (
@@ -57,19 +60,29 @@ class SideModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineModel:
-    """An engine, and the model of a side. `read` raises `ValueError` for objects that cannot be evaluated."""
+    """An engine, and the model of a side.
+
+    Attributes:
+        engine: Name of the engine.
+        source: Its name and the version that the rules were read from.
+        read: Returns the model of a side. Raises `ValueError` for objects that cannot be evaluated.
+        notes: What the model does not take into account, one sentence each.
+        replaces_lost_pods: Whether pods of a removed node wait again in the head.
+    """
 
     engine: str
     source: str
     read: Callable[[Sequence[Manifest]], SideModel]
     notes: tuple[str, ...]
+    replaces_lost_pods: bool = False
 
 
 def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manifest]) -> EngineFates:
     """Return the fates of the owners of a cluster's running pods, apart from those in Kubernetes' own namespaces."""
     notes: list[str] = []
     sides: list[SideModel | None] = []
-    for name, objects in (("base", base), ("head", head)):
+    lost = losses(base, head)
+    for name, objects in (("base", base), ("head", lost.applied(head) if model.replaces_lost_pods else head)):
         try:
             side = model.read(objects)
         except ValueError as wrong:
@@ -91,6 +104,10 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
             others.append(owned)
             continue
         before, after = (_UNREAD if side is None else side.verdict(owned) for side in sides)
+        if sides[1] is not None:
+            after = lost.verdict(owned) or after
+        if after.fate is not Fate.EVICTED:
+            after = lost.doubt(owned) or after
         rows.append(WorkloadFate(_workload(owned, known, nodes), before, after))
     if n_system:
         verb = agreeing(n_system, "is", "are")

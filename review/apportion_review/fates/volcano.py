@@ -23,7 +23,6 @@ from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, re
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, queue_spec
 from apportion_runtime.engines.volcano.configuration import is_decided_by, written_configuration
 from apportion_runtime.engines.volcano.pod_groups import is_preemptable
-from apportion_runtime.engines.volcano.snapshot_cycles import uid_of
 from apportion_runtime.sim.api.pod_requests import amounts, total
 
 SOURCE = "Volcano v1.16.0-alpha.1-42"
@@ -115,10 +114,7 @@ class _Side:
                 "and no plugin to protect pods."
             )
         if self._evictions.unsupported:
-            yield (
-                "Volcano is not simulated on the snapshot, and workloads that pending work would evict count as "
-                f"reclaimable on demand: {self._evictions.unsupported}."
-            )
+            yield self._evictions.note("Volcano")
 
     @property
     def why_incomplete(self) -> str:
@@ -135,7 +131,7 @@ class _Side:
             return Verdict(Fate.UNKNOWN, f"its PodGroup {missing} is not among the objects")
         if self.queue_of(owned) not in self._capacity.queues:
             return Verdict(Fate.UNKNOWN, f"there is no queue {self.queue_of(owned)}")
-        evicted = self._evicted(owned)
+        evicted = self._evictions.verdict(owned)
         if evicted is not None:
             return evicted
         made = self._configuration
@@ -150,16 +146,6 @@ class _Side:
         elif not self.is_preemptible(owned):
             return Verdict(Fate.UNKNOWN, "not preemptable, but the actions of the scheduler are unknown")
         return self._preempted(owned) or self._reclaimed(owned) or self._kept(owned, self._protection(owned))
-
-    def _evicted(self, owned: OwnedPods) -> Verdict | None:
-        """Return the fate of pods of which some are evicted for pending work."""
-        found = [self._evictions.found[uid] for pod in owned.pods if (uid := uid_of(pod)) in self._evictions.found]
-        if not found:
-            return None
-        first = found[0]
-        does = "reclaimed" if first.action == _RECLAIM else "preempted"
-        some = "" if len(found) == len(owned.pods) else f"{len(found)} of {len(owned.pods)} pods "
-        return Verdict(Fate.EVICTED, f"{some}{does} for {first.by}, which is pending in {first.queue}", first.queue)
 
     def _preempted(self, owned: OwnedPods) -> Verdict | None:
         if not _enables(self._configuration, _PREEMPT):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from apportion_api.volcano.names import GROUP, NODE_GROUP_LIMITS_ANNOTATION, SCHEDULER
 from apportion_compiler.plain_objects import Manifest, annotations_of, items, mapping, name_of, text
+from apportion_review.fates.pod_evictions import Evictions
 from apportion_review.fates.workloads import of_group, pending_pods
 from apportion_runtime.engines.volcano.configuration import read_configuration
-from apportion_runtime.engines.volcano.snapshot_cycles import Eviction, evictions_by_cycle
+from apportion_runtime.engines.volcano.snapshot_cycles import evictions_by_cycle
+from apportion_runtime.sim.observed.eviction_record import Eviction
 
 N_CYCLES = 5
 _MAX_COMPARISONS = 100_000
@@ -27,21 +28,6 @@ _PLUGINS = frozenset(
         "nodeorder",
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Evictions:
-    """Evicted pods by uid.
-
-    Attributes:
-        found: Them.
-        unsupported: Why no cycle was simulated; empty if any was, or no pod is pending.
-        is_complete: Whether the cycles were simulated to their end; otherwise, others may be evicted as well.
-    """
-
-    found: Mapping[str, Eviction]
-    unsupported: str = ""
-    is_complete: bool = True
 
 
 def evictions(objects: Sequence[Manifest]) -> Evictions:

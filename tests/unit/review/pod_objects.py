@@ -1,4 +1,4 @@
-"""Pods, a node and priority classes from a short description."""
+"""Pods, nodes and priority classes from a short description."""
 
 from __future__ import annotations
 
@@ -10,22 +10,11 @@ CLASSES = {"low": 0, "high": 100}
 
 def objects_of(case: Mapping[str, Any], *, is_head: bool) -> Iterator[dict[str, Any]]:
     """Yield the objects of one side: those of the head take the place of others with the same kind and name."""
-    for name, value in case.get("classes", CLASSES).items():
-        yield {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-        }
-    gpus = str(case.get("gpus", 16))
-    labels = {"apportion.dev/gpu-model": "h100"}
-    yield {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "n", "labels": labels},
-        "status": {"allocatable": {"nvidia.com/gpu": gpus, "pods": "100"}},
-    }
-    made = {_key(each): each for each in case["objects"]}
+    nodes = case.get("nodes", {"n": case.get("gpus", 16)})
+    for name, gpus in nodes.items():
+        if not is_head or name not in case.get("lost", ()):
+            yield _node(name, gpus)
+    made = {_key(each): each for each in (*_classes(case), *case["objects"], *case.get("more", ()))}
     if is_head:
         made |= {_key(each): each for each in case.get("head", ())}
         for key in case.get("deleted", ()):
@@ -33,6 +22,28 @@ def objects_of(case: Mapping[str, Any], *, is_head: bool) -> Iterator[dict[str, 
     yield from made.values()
     for number, (name, said) in enumerate(case["pods"].items()):
         yield _pod(name, said, number, case)
+
+
+def _classes(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name, value in case.get("classes", CLASSES).items():
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+
+
+def _node(name: str, gpus: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"apportion.dev/gpu-model": "h100", "kubernetes.io/hostname": name}},
+        "status": {
+            "allocatable": {"nvidia.com/gpu": str(gpus), "pods": "100"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
 
 
 def _key(made: Mapping[str, Any]) -> tuple[str, str]:
@@ -63,7 +74,9 @@ def _pod(name: str, said: Mapping[str, Any], number: int, case: Mapping[str, Any
         },
         "status": {"phase": "Pending"},
     }
+    if "policy" in said:
+        pod["spec"]["preemptionPolicy"] = said["policy"]
     if not said.get("pending"):
-        pod["spec"]["nodeName"] = "n"
+        pod["spec"]["nodeName"] = said.get("node", "n")
         pod["status"] = {"phase": "Running", "startTime": time}
     return pod

@@ -42,6 +42,15 @@ def test_fates(case: dict[str, Any]) -> None:
     assert base == {**case["fates"], **case.get("base", {})}, [row.base for row in found.rows]
     assert [each.name for each in found.unmanaged] == case.get("unmanaged", [])
     assert any(case.get("rule", "") in row.head.rule for row in found.rows), [row.head.rule for row in found.rows]
+    assert any(case.get("note", "") in note for note in found.notes), found.notes
+
+
+@pytest.mark.parametrize("engine", ["ack", "native"])
+def test_each_kind_of_change_has_a_case(engine: str) -> None:
+    """Neither engine has weights or minimum runtimes."""
+    document = yaml.safe_load((HERE / f"{engine}-fates.yaml").read_text())
+    found = {case["direction"] for case in document["cases"] if "direction" in case}
+    assert found == {"cut", "grow", "move", "priority", "limit", "preemptibility", "pool lost"}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -7,7 +7,7 @@ them anew. A pod that names no PodGroup is in one of its owner's, as Volcano's c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from apportion_api.kubernetes.names import SCHEDULING_GROUP
@@ -32,33 +32,12 @@ from apportion_runtime.sim.api.pod_requests import amounts, pod_requests, total
 from apportion_runtime.sim.api.scheduler_records import Records
 from apportion_runtime.sim.engine import reading
 from apportion_runtime.sim.history import History
+from apportion_runtime.sim.observed.eviction_record import Eviction
 from apportion_runtime.sim.scenario.format import Timing
 from apportion_runtime.snapshots.quantities import parse_time
 
 Manifest = Mapping[str, Any]
 _ENDED = ("Succeeded", "Failed")
-
-
-@dataclass(frozen=True, slots=True)
-class Eviction:
-    """A pod that leaves.
-
-    Attributes:
-        pod: Its uid in the snapshot.
-        action: `preempt` or `reclaim`.
-        by: Namespace and name of the pod group that takes its place.
-        queue: The queue of that.
-    """
-
-    pod: str
-    action: str
-    by: str
-    queue: str
-
-
-def uid_of(made: Manifest) -> str:
-    """Return what names a pod of a snapshot: its uid, or its namespace and name without one."""
-    return str(made["metadata"].get("uid") or f"{namespace_of(made)}/{name_of(made)}")
 
 
 def evictions_by_cycle(objects: Iterable[Manifest], n_cycles: int) -> Iterator[tuple[Eviction, ...]]:

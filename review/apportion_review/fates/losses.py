@@ -1,0 +1,86 @@
+"""What a change takes away under running pods, whatever their engine: their node, or their namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, name_of, text
+from apportion_review.fates.records import Fate, Verdict
+from apportion_review.fates.workloads import OwnedPods, of_group
+
+_WAITING = {"phase": "Pending"}
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Nodes and namespaces of the base that the head lacks.
+
+    Attributes:
+        nodes: Names of the nodes.
+        deleted: Names of the namespaces.
+        retained: Names of those that Apportion wrote: it leaves them on the cluster, unless told otherwise.
+    """
+
+    nodes: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
+    retained: frozenset[str] = frozenset()
+
+    def verdict(self, owned: OwnedPods) -> Verdict | None:
+        """Return the fate of pods whose node or namespace is lost; None if neither is."""
+        namespace = owned.owner.namespace
+        if namespace in self.deleted:
+            return Verdict(Fate.EVICTED, f"namespace {namespace} is deleted, with everything in it")
+        lost = [node for pod in owned.pods if (node := _node(pod)) in self.nodes]
+        if lost:
+            some = "" if len(lost) == len(owned.pods) else f"{len(lost)} of {len(owned.pods)} pods: "
+            return Verdict(Fate.EVICTED, f"{some}node {lost[0]} is removed, and its pods are deleted")
+        return None
+
+    def doubt(self, owned: OwnedPods) -> Verdict | None:
+        """Return why the fate of pods is unknown although no rule of the engine evicts them; None if it is not."""
+        namespace = owned.owner.namespace
+        if namespace not in self.retained:
+            return None
+        rule = (
+            f"namespace {namespace} leaves the policy: it stays, with its pods, unless the stack sets deleteNamespaces"
+        )
+        return Verdict(Fate.UNKNOWN, rule)
+
+    def applied(self, objects: Sequence[Manifest]) -> Sequence[Manifest]:
+        """Return objects of the head without what is lost: pods of a removed node wait if they have a controller."""
+        return list(self._left(objects)) if self.nodes or self.deleted else objects
+
+    def _left(self, objects: Sequence[Manifest]) -> Iterator[Manifest]:
+        for made in objects:
+            if text(made, "metadata", "namespace") in self.deleted:
+                continue
+            if made.get("kind") != "Pod" or _node(made) not in self.nodes:
+                yield made
+            elif items(made, "metadata", "ownerReferences"):
+                spec = {key: value for key, value in mapping(made, "spec").items() if key != "nodeName"}
+                yield {**made, "spec": spec, "status": _WAITING}
+
+
+def losses(base: Sequence[Manifest], head: Sequence[Manifest]) -> Losses:
+    """Return what the head's objects lack of the base's."""
+    gone = _missing(base, head, "Namespace")
+    return Losses(
+        frozenset(_missing(base, head, "Node")),
+        frozenset(name for name, made in gone.items() if not _is_written(made)),
+        frozenset(name for name, made in gone.items() if _is_written(made)),
+    )
+
+
+def _is_written(made: Manifest) -> bool:
+    return labels_of(made).get(MANAGED_BY_LABEL) == MANAGER
+
+
+def _missing(base: Sequence[Manifest], head: Sequence[Manifest], kind: str) -> Mapping[str, Manifest]:
+    kept = {name_of(made) for made in of_group(head, "", kind)}
+    return {name: made for made in of_group(base, "", kind) if (name := name_of(made)) not in kept}
+
+
+def _node(pod: Manifest) -> str:
+    return text(pod, "spec", "nodeName") or ""

@@ -1,0 +1,84 @@
+"""What the simulation of an engine evicts for the pending work of a snapshot, within a bound of its effort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from apportion_compiler.plain_objects import Manifest, items, mapping, name_of, text
+from apportion_review.fates.pod_evictions import Evictions
+from apportion_review.fates.workloads import of_group, pending_pods
+from apportion_runtime.engines.base.model import Model
+from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT, read_profiles
+from apportion_runtime.sim.observed.evictions import observed_evictions
+from apportion_runtime.sim.observed.missing_pods import n_missing_pods
+from apportion_runtime.snapshots.quantities import parse_time
+
+_MAX_CYCLES = 60
+SIMULATED_NOTE = (
+    "Evicted now is what the simulated engine evicts for the pending work of the snapshot; evicted pods terminate within "
+    "their grace period, and their controllers replace them."
+)
+
+
+def simulated_evictions(objects: Sequence[Manifest], model: Model, *, max_comparisons: int) -> Evictions:
+    """Simulate an engine on the objects of a cluster, if work is pending.
+
+    Args:
+        objects: All objects of the cluster.
+        model: The engine, which places pods by kube-scheduler's profiles.
+        max_comparisons: Pending pods times nodes above which nothing is simulated.
+    """
+    queued = model.queued(objects)
+    n_pending = sum(1 for _ in _own_pending(objects)) + len(queued) + n_missing_pods(objects, queued)
+    if not n_pending:
+        return Evictions({})
+    unsupported = next(unsupported_features(objects), "")
+    if unsupported:
+        return Evictions({}, unsupported)
+    n_nodes = sum(1 for _ in of_group(objects, "", "Node"))
+    if n_pending * n_nodes > max_comparisons:
+        return Evictions({}, f"{n_pending:,} pods and jobs are pending, and there are {n_nodes:,} nodes")
+    try:
+        found = observed_evictions(objects, model, now=_time(objects), max_cycles=_MAX_CYCLES)
+    except ValueError as wrong:
+        return Evictions({}, str(wrong))
+    return Evictions(found.found, is_complete=found.is_settled)
+
+
+def unsupported_features(objects: Sequence[Manifest]) -> Iterator[str]:
+    """Yield what of the pending pods kube-scheduler reads and the simulation does not."""
+    _, plugins = read_profiles(objects)
+    if plugins:
+        yield f"the scheduler's configuration has the plugin {plugins[0]}"
+    for pod in _own_pending(objects):
+        if items(pod, "spec", "resourceClaims"):
+            yield f"Pod {name_of(pod)} has resource claims"
+        if any(mapping(volume).get("persistentVolumeClaim") for volume in items(pod, "spec", "volumes")):
+            yield f"Pod {name_of(pod)} has a persistent volume"
+
+
+def other_schedulers_note(objects: Sequence[Manifest]) -> str:
+    """Return which pending pods are not simulated because another scheduler places them; empty without any."""
+    profiles, _ = read_profiles(objects)
+    others = sorted({name for pod in pending_pods(objects) if (name := _scheduler(pod)) not in profiles})
+    return f"Pending pods of other schedulers are not simulated: {', '.join(others)}." if others else ""
+
+
+def _own_pending(objects: Sequence[Manifest]) -> Iterator[Manifest]:
+    profiles, _ = read_profiles(objects)
+    return (pod for pod in pending_pods(objects) if _scheduler(pod) in profiles)
+
+
+def _scheduler(pod: Manifest) -> str:
+    return text(pod, "spec", "schedulerName") or DEFAULT
+
+
+def _time(objects: Sequence[Manifest]) -> float:
+    """Return the newest time of the pods."""
+    written = (
+        at
+        for pod in of_group(objects, "", "Pod")
+        for path in (("metadata", "creationTimestamp"), ("status", "startTime"), ("metadata", "deletionTimestamp"))
+        if (at := text(pod, *path)) is not None
+    )
+    return max(map(parse_time, written), default=0.0)
