@@ -24,6 +24,7 @@ from apportion_review.facts import (
     Facts,
 )
 from apportion_review.fates.records import Fate
+from apportion_review.moved_queues import concerned_parents
 from apportion_review.review import Approval, ClusterReview
 from apportion_review.shares.records import ShareChange
 from apportion_review.statements import REMOVED, Statement
@@ -65,6 +66,7 @@ def approvals(
         *_later_overrides(found, statements),
         *_running_work(clusters, found),
         *_lost_shares(clusters, share_loss),
+        *concerned_parents(found, clusters),
     ):
         for owner in _owners(found, queue):
             reasons.setdefault(owner, {})[reason] = None

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.review.crafted_reviews import POLICY, reviewed, row, with_fates
+from tests.unit.review.crafted_reviews import POLICY, reviewed, row, side, with_fates
 
 from apportion_review.approvals import approvals
 from apportion_review.fates.records import Fate
 from apportion_review.gates import FailOn, Thresholds, gates, lost_gpu_s
+from apportion_review.policy_review import ReviewInputs, policy_review
 from apportion_review.review import Review
 
 CUT = {"guaranteed: {gpu: 16}": "guaranteed: {gpu: 12}"}
@@ -62,6 +63,73 @@ SPEECH = POLICY.splitlines()[6]
 def test_owners_who_must_agree(edits: dict[str, str], expected: dict[str, str], tmp_path: Path) -> None:
     found = reviewed(tmp_path, edits).approvals
     assert {each.owner: "; ".join(each.reasons) for each in found} == expected
+
+
+PRODUCT = """\
+- {id: product, owner: "@acme/product-leads"}
+- {id: search, parent: product, owner: "@acme/search", namespaces: [search], guaranteed: {gpu: 8}}
+"""
+KAI = {
+    'engine: kueue, engine_version: "0.18.3"': 'engine: kai, engine_version: "0.17.0", pools: [h100]',
+    "environments:": (
+        "node_pools:\n- {id: h100, provider: {kind: fixed}, min_nodes: 8, max_nodes: 8, cpu: 96, memory: 1Ti, "
+        "accelerator: {model: h100, count: 8}}\nenvironments:"
+    ),
+}
+LIMITED = {"namespaces: [search], guaranteed: {gpu: 8}": "namespaces: [search], guaranteed: {gpu: 8}, limit: {gpu: 8}"}
+LEAVES = "`vision` leaves `research`"
+LEAVES_WITH_SHARE = f"`research` loses 10 % or more of its fair share on prod/one; {LEAVES}"
+
+
+@pytest.mark.parametrize(
+    ("both", "parent", "expected"),
+    [
+        pytest.param(
+            {},
+            "parent: product, ",
+            {
+                "@acme/research-leads": LEAVES,
+                "@acme/product-leads": "`vision` moves to `product`, and competes with `search`",
+            },
+            id="without shares, the new parent's queues compete with it",
+        ),
+        pytest.param(
+            KAI,
+            "parent: product, ",
+            {
+                "@acme/research-leads": LEAVES_WITH_SHARE,
+                "@acme/product-leads": "`vision` moves to `product`, and the share of `search` shrinks",
+                "@acme/search": "`search` loses 10 % or more of its fair share on prod/one",
+            },
+            id="with shares, those of the new parent's queues shrink",
+        ),
+        pytest.param(
+            {**KAI, **LIMITED},
+            "parent: product, ",
+            {"@acme/research-leads": LEAVES_WITH_SHARE},
+            id="where no share shrinks, the new parent loses nothing",
+        ),
+        pytest.param(
+            {},
+            "",
+            {
+                "@acme/research-leads": LEAVES,
+                "@acme/platform": "`vision` moves to the top level, and competes with `product` and `research`",
+            },
+            id="the top level is the organisation's",
+        ),
+    ],
+)
+def test_owners_of_both_parents_of_a_move(
+    both: dict[str, str], parent: str, expected: dict[str, str], tmp_path: Path
+) -> None:
+    text = POLICY.replace("- {id: research,", f"{PRODUCT}- {{id: research,")
+    for before, after in both.items():
+        assert before in text
+        text = text.replace(before, after)
+    head = text.replace("id: vision, parent: research, ", f"id: vision, {parent}")
+    review = policy_review(side(tmp_path, text, "base"), side(tmp_path, head, "head"), ReviewInputs())
+    assert {each.owner: "; ".join(each.reasons) for each in review.approvals} == expected
 
 
 def test_owner_of_running_work_that_gets_evictable_must_agree(tmp_path: Path) -> None:
