@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 DEFAULT_SEED = 20_240_607
 
-settings.register_profile("default", deadline=None, max_examples=35, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("default", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
 settings.load_profile(_PROFILE)
