@@ -26,6 +26,27 @@ def parse_duration(text: str) -> Fraction:
     return -seconds if text.startswith("-") else seconds
 
 
+def duration_text(seconds: Fraction) -> str:
+    """Return a duration as Go writes it, to the nanosecond: `1m30s`. Source: `time.Duration.String`."""
+    nanoseconds = abs(seconds.numerator) * 10**9 // seconds.denominator
+    sign = "-" if seconds < 0 and nanoseconds else ""
+    if not nanoseconds:
+        return "0s"
+    for unit, size in (("ns", 1), ("µs", 10**3), ("ms", 10**6)):
+        if nanoseconds < size * 1000:
+            return f"{sign}{_decimal(nanoseconds, size)}{unit}"
+    minutes, rest = divmod(nanoseconds, 60 * 10**9)
+    hours, minutes = divmod(minutes, 60)
+    larger = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{larger}{_decimal(rest, 10**9)}s"
+
+
+def _decimal(number: int, unit: int) -> str:
+    whole, rest = divmod(number, unit)
+    digits = f"{rest:0{len(str(unit)) - 1}d}".rstrip("0") if rest else ""
+    return f"{whole}.{digits}" if digits else str(whole)
+
+
 def whole_seconds(text: str) -> tuple[int, bool]:
     """Return the seconds of a duration, rounded up, and whether they are exact.
 

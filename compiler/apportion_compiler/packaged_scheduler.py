@@ -24,9 +24,35 @@ _OWNERS = (
     ("batch", ["jobs", "cronjobs"]),
     ("jobset.x-k8s.io", ["jobsets"]),
     ("leaderworkerset.x-k8s.io", ["leaderworkersets"]),
-    ("kubeflow.org", ["mpijobs", "pytorchjobs", "tfjobs", "xgboostjobs", "jaxjobs"]),
+    (
+        "kubeflow.org",
+        ["mpijobs", "pytorchjobs", "tfjobs", "xgboostjobs", "jaxjobs", "notebooks", "scheduledworkflows"],
+    ),
+    ("trainer.kubeflow.org", ["trainjobs"]),
     ("ray.io", ["rayclusters", "rayjobs", "rayservices"]),
+    ("serving.knative.dev", ["services", "configurations", "revisions"]),
+    ("grove.io", ["podcliques", "podcliquescalinggroups", "podcliquesets", "podgangsets"]),
+    ("scheduler.grove.io", ["podgangs"]),
+    ("argoproj.io", ["workflows"]),
+    ("tekton.dev", ["pipelineruns", "taskruns"]),
+    ("machinelearning.seldon.io", ["seldondeployments"]),
+    ("kubevirt.io", ["virtualmachines", "virtualmachineinstances"]),
+    ("workspace.devfile.io", ["devworkspaces"]),
+    ("amlarc.azureml.com", ["amljobs"]),
+    ("egx.nvidia.io", ["spotrequests"]),
+    (
+        "run.ai",
+        [
+            "distributedinferenceworkloads",
+            "distributedworkloads",
+            "inferenceworkloads",
+            "interactiveworkloads",
+            "runaijobs",
+            "trainingworkloads",
+        ],
+    ),
 )
+"""What KAI's pod grouper may read (deployments/kai-scheduler/templates/rbac/podgrouper.yaml at d5bc503a)."""
 
 
 @dataclass(frozen=True, slots=True)

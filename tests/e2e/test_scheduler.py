@@ -169,6 +169,48 @@ def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
     assert lease["spec"]["holderIdentity"] == ""
 
 
+@pytest.fixture
+def unknown_kind(kubectl: Kubectl) -> Iterator[dict[str, Any]]:
+    """An object of a kind that the packaged account may not read."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Foo", "plural": "foos", "singular": "foo"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+    try:
+        assert kubectl.create(definition).accepted
+        kubectl.must("wait", "--for=condition=Established", "crd/foos.example.com", "--timeout=30s")
+        made = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "foo", "namespace": NAMESPACE}}
+        assert kubectl.create(made).accepted
+        yield kubectl.get("foos.example.com", "foo", f"--namespace={NAMESPACE}")
+    finally:
+        kubectl.delete_objects([definition])
+
+
+def test_a_pod_of_an_unknown_kind_of_owner_is_grouped_by_its_owner_and_bound(
+    cluster: Kubectl, access: Path, unknown_kind: dict[str, Any], tmp_path: Path
+) -> None:
+    log = tmp_path / "scheduler.log"
+    made = _pod("foo-0", "sched-nlp", 1)
+    uid = unknown_kind["metadata"]["uid"]
+    made["metadata"]["ownerReferences"] = [{"apiVersion": "example.com/v1", "kind": "Foo", "name": "foo", "uid": uid}]
+    with _scheduler(access, log):
+        assert cluster.create(made).accepted
+        _until(lambda: _bound(cluster), lambda found: found == {"foo-0"}, log)
+    (group,) = cluster.get("podgroups.scheduling.run.ai", f"--namespace={NAMESPACE}")["items"]
+    assert group["metadata"]["name"] == f"pg-foo-{uid}"
+    assert group["metadata"]["annotations"]["kai.scheduler/top-owner-metadata"] == (
+        f"name: foo\nuid: {uid}\ngroup: example.com\nversion: v1\nkind: Foo\n"
+    )
+
+
 def test_the_packaged_account_may_do_nothing_else(kubectl: Kubectl, access: Path) -> None:
     own = Kubectl(kubectl.binary, access)
     for verb, resource in (

@@ -29,6 +29,8 @@ STALENESS_GRACE_ANNOTATION = f"{CONFIGURATION_GROUP}/staleness-grace-period"
 SKIP_GROUPING_ANNOTATION = f"{CONFIGURATION_GROUP}/skip-podgrouper"
 POD_GROUP_ANNOTATION = "pod-group-name"
 """On a pod: the PodGroup it belongs to; where it is missing, the pod grouper makes one and writes it."""
+TOP_OWNER_ANNOTATION = f"{CONFIGURATION_GROUP}/top-owner-metadata"
+"""On a PodGroup: name, uid, group, version and kind of the owner that its pods are grouped by, as YAML."""
 POD_GROUP_PREFIX = "pg"
 """Names of the PodGroups that the pod grouper makes begin so."""
 SUB_GROUP_LABEL = f"{CONFIGURATION_GROUP}/subgroup-name"
@@ -76,7 +78,8 @@ SYSTEM_NAMESPACES = (DEFAULT_SCHEDULER, RESERVATION_APP, SCALING_APP)
 
 DEFAULT_CLASS = "train"
 DEPLOYMENT_CLASS = "inference"
-"""What the pod grouper gives work without a class: by default, and to a Deployment's."""
+BUILD_CLASS = "build"
+"""What the pod grouper gives work without a class: by default, to a Deployment's, and to a notebook."""
 DEFAULT_PRIORITY = 50
 """Of pod groups whose class is not known, where no class is the default of all."""
 NON_PREEMPTIBLE_FROM = 100

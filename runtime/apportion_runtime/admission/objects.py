@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 Manifest = Mapping[str, Any]
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 class GroupingError(ValueError):
     """No pod group can be created; the message is that of the engine's pod grouper."""
 
 
+class Unreadable(Exception):
+    """The account may not read an object."""
+
+
 class Objects(Protocol):
-    """The objects of a cluster that grouping reads in addition to the pod and its owners."""
+    """The objects of a cluster that grouping reads in addition to the pod."""
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        """Return an object, or None; the namespace of cluster-scoped kinds is empty."""
+        """Return a PriorityClass or PodGroup, or None; the namespace of cluster-scoped kinds is empty."""
         ...
 
-    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether a pod with these labels exists that is not being deleted."""
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object of any kind, at least its metadata; None if it does not exist.
+
+        Raises:
+            Unreadable: If the account may not read it.
+        """
+        ...
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Iterable[Manifest]:
+        """Return the pods with these labels, those that are being deleted included."""
         ...
 
 
@@ -89,13 +103,21 @@ def text(made: Manifest, *path: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def number_in(said: str, what: str) -> int:
+def integer(said: str, bits: int = 64) -> int | None:
+    """Return the integer value of a text as Go's strconv reads it; None if it is not one, or exceeds the bits."""
+    if _INTEGER.fullmatch(said) is None:
+        return None
+    found = int(said)
+    return found if -(2 ** (bits - 1)) <= found < 2 ** (bits - 1) else None
+
+
+def number_in(said: str, what: str, *, bits: int = 64) -> int:
     """Return the integer value of a label or annotation.
 
     Raises:
-        GroupingError: If it is not an integer.
+        GroupingError: If it is not an integer, or exceeds the bits.
     """
-    try:
-        return int(said)
-    except ValueError:
-        raise GroupingError(f"invalid {what}: `{said}` is not a whole number") from None
+    found = integer(said, bits)
+    if found is None:
+        raise GroupingError(f"invalid {what}: `{said}` is not a {bits}-bit integer")
+    return found

@@ -17,8 +17,11 @@ class Cluster(Protocol):
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object; None if it does not exist."""
 
-    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether any pod of a namespace has all of the labels."""
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object of any kind; None if it does not exist. Raises `Unreadable`, `Refused`, `Unreachable`."""
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
+        """Return the pods of a namespace that have all of the labels."""
 
     def create(self, manifest: Manifest) -> Manifest:
         """Create an object, and return it as it is stored."""

@@ -13,7 +13,8 @@ from apportion_runtime.kube.assumptions import Assumption, Assumptions, Key
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
-from apportion_runtime.kube.resources import OWNERS, POD, WATCHED, Resource
+from apportion_runtime.kube.owner_reads import OwnerReader
+from apportion_runtime.kube.resources import POD, WATCHED, Resource
 
 _WATCH_S = 300
 _AGAIN_S = 2.0
@@ -27,6 +28,7 @@ class ObjectCache:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._owners = OwnerReader(connection)
         self._held: dict[str, dict[Key, Manifest]] = {kind: {} for kind in WATCHED}
         self._assumptions = Assumptions()
         # A watch that was replaced has an older generation, and its events are ignored.
@@ -77,24 +79,19 @@ class ObjectCache:
             return [manifest for held in self._held.values() for manifest in held.values()]
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        if kind in self._held:
-            with self._lock:
-                return self._held[kind].get((namespace, name)) or self._held[kind].get(("", name))
-        resource = OWNERS.get(kind)
-        if resource is None:
-            return None
-        try:
-            found = self._connection.request("GET", resource.path(namespace, name))
-        except Refused as refused:
-            if refused.status in (HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN):
-                return None
-            raise
-        return found
+        with self._lock:
+            return self._held[kind].get((namespace, name)) or self._held[kind].get(("", name))
 
-    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        watched = WATCHED.get(kind)
+        if watched is not None and watched.api_version == api_version:
+            return self.get(kind, namespace, name)
+        return self._owners.read(api_version, kind, namespace, name)
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         with self._lock:
             pods = [pod for (place, _), pod in self._held[POD].items() if place == namespace]
-        return any(labels.items() <= (pod["metadata"].get("labels") or {}).items() for pod in pods)
+        return [pod for pod in pods if labels.items() <= (pod["metadata"].get("labels") or {}).items()]
 
     def put_created(self, kind: str, made: Manifest) -> None:
         """Add an object that was created, unless the watch has delivered it."""

@@ -8,14 +8,9 @@ from dataclasses import dataclass, field
 from apportion_api.kai.names import (
     DEFAULT_SCHEDULER,
     LAST_START_ANNOTATION,
-    POD_GROUP_ANNOTATION,
     STALE_SINCE_ANNOTATION,
-    SUB_GROUP_LABEL,
 )
-from apportion_runtime.admission.grouping import group as group_of
-from apportion_runtime.admission.grouping.grouping import Grouping
-from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of
+from apportion_runtime.admission.objects import GroupingError
 from apportion_runtime.core.cycle import cycle
 from apportion_runtime.core.explain.evictions import evictions
 from apportion_runtime.core.explain.pending import pending_jobs
@@ -24,6 +19,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.pod_grouper import PodGrouper
 from apportion_runtime.kube.pod_volumes import PodVolumes
 from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
 from apportion_runtime.kube.unsupported_pods import unsupported_pods
@@ -77,14 +73,12 @@ def run_cycle(
 
 def _group(cluster: Cluster, scheduler: str, result: CycleResult) -> None:
     """Assign every pod of the scheduler to a pod group."""
+    grouper = PodGrouper(cluster, scheduler)
     for pod in [one for one in cluster.objects() if one["kind"] == POD]:
-        if POD_GROUP_ANNOTATION in annotations_of(pod) or _is_over(pod):
+        if _is_over(pod) or not grouper.is_due(pod):
             continue
         try:
-            grouping = group_of(pod, cluster, scheduler=scheduler)
-            if grouping is not None:
-                _put_group(cluster, grouping)
-                _mark(cluster, pod, grouping)
+            if grouper.assign(pod):
                 result.grouped.append(_name(pod))
         except GroupingError as wrong:
             _wait(cluster, pod, str(wrong), result)
@@ -106,23 +100,6 @@ def _supported(cluster: Cluster, scheduler: str, result: CycleResult) -> Iterato
             _wait(cluster, one, why, result)
         else:
             yield volumes.with_affinity(one)
-
-
-def _put_group(cluster: Cluster, grouping: Grouping) -> None:
-    before = cluster.get(POD_GROUP, grouping.namespace, grouping.name)
-    made = pod_group(grouping, before)
-    if before is None:
-        cluster.create(made)
-    elif before["spec"] != made["spec"]:
-        cluster.merge(POD_GROUP, grouping.namespace, grouping.name, {"spec": made["spec"]})
-
-
-def _mark(cluster: Cluster, pod: Manifest, grouping: Grouping) -> None:
-    marks: dict[str, object] = {"annotations": {POD_GROUP_ANNOTATION: grouping.name}}
-    if grouping.sub_group and labels_of(pod).get(SUB_GROUP_LABEL) != grouping.sub_group:
-        marks["labels"] = {SUB_GROUP_LABEL: grouping.sub_group}
-    metadata = pod["metadata"]
-    cluster.merge(POD, metadata["namespace"], metadata["name"], {"metadata": marks})
 
 
 def _evict(cluster: Cluster, session: Session, result: CycleResult) -> None:

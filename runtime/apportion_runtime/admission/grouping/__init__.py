@@ -1,54 +1,79 @@
 """Which pod group a pod belongs to, by its top owner, as KAI Scheduler's pod grouper decides.
 
+What `Karta` objects say of further kinds is not read.
+
 Source: pkg/podgrouper/podgrouper/hub/hub.go, podgrouper.go, pod_controller.go at d5bc503a.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from apportion_api.kai.names import DEFAULT_SCHEDULER, POD_GROUP_ANNOTATION, SKIP_GROUPING_ANNOTATION
+from apportion_api.kai.names import (
+    DEFAULT_SCHEDULER,
+    NODE_POOL_LABEL,
+    POD_GROUP_ANNOTATION,
+    SKIP_GROUPING_ANNOTATION,
+)
 from apportion_runtime.admission.grouping.default import Grouper, Owners, group_by_default
 from apportion_runtime.admission.grouping.grouping import Grouping
+from apportion_runtime.admission.grouping.grove import group_grove
 from apportion_runtime.admission.grouping.jobset import group_jobset
+from apportion_runtime.admission.grouping.knative import group_knative
 from apportion_runtime.admission.grouping.kubeflow import group_distributed, group_mpi
 from apportion_runtime.admission.grouping.leader_worker_set import group_leader_worker_set
+from apportion_runtime.admission.grouping.owners import owners_of
 from apportion_runtime.admission.grouping.pytorch import group_pytorch
 from apportion_runtime.admission.grouping.ray import group_ray
-from apportion_runtime.admission.grouping.workloads import group_cron_job, group_deployment, group_job, group_pod
+from apportion_runtime.admission.grouping.skipped_owners import below_skipped
+from apportion_runtime.admission.grouping.workloads import (
+    group_aml_job,
+    group_cron_job,
+    group_deployment,
+    group_job,
+    group_notebook,
+    group_pod,
+    group_runai_job,
+    group_spot_request,
+)
 from apportion_runtime.admission.objects import (
     GroupingError,
     Manifest,
     Objects,
     annotations_of,
-    kind_of,
     labels_of,
-    name_of,
-    namespace_of,
     nested,
-    uid_of,
 )
 
 GROUPERS: Mapping[tuple[str, str], Grouper] = {
-    ("apps", "Deployment"): group_deployment,
-    ("batch", "Job"): group_job,
-    ("batch", "CronJob"): group_cron_job,
-    ("", "Pod"): group_pod,
-    ("ray.io", "RayCluster"): group_ray,
-    ("ray.io", "RayJob"): group_ray,
-    ("ray.io", "RayService"): group_ray,
-    ("kubeflow.org", "PyTorchJob"): group_pytorch,
-    ("kubeflow.org", "TFJob"): group_distributed,
-    ("kubeflow.org", "XGBoostJob"): group_distributed,
-    ("kubeflow.org", "JAXJob"): group_distributed,
-    ("kubeflow.org", "MPIJob"): group_mpi,
-    ("jobset.x-k8s.io", "JobSet"): group_jobset,
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): group_leader_worker_set,
+    ("apps/v1", "Deployment"): group_deployment,
+    ("batch/v1", "Job"): group_job,
+    ("batch/v1", "CronJob"): group_cron_job,
+    ("v1", "Pod"): group_pod,
+    ("ray.io/v1", "RayCluster"): group_ray,
+    ("ray.io/v1", "RayJob"): group_ray,
+    ("ray.io/v1", "RayService"): group_ray,
+    ("ray.io/v1alpha1", "RayCluster"): group_ray,
+    ("ray.io/v1alpha1", "RayJob"): group_ray,
+    ("ray.io/v1alpha1", "RayService"): group_ray,
+    ("kubeflow.org/v1", "PyTorchJob"): group_pytorch,
+    ("kubeflow.org/v1", "TFJob"): group_distributed,
+    ("kubeflow.org/v1", "XGBoostJob"): group_distributed,
+    ("kubeflow.org/v1", "JAXJob"): group_distributed,
+    ("kubeflow.org/v1", "MPIJob"): group_mpi,
+    ("kubeflow.org/v2beta1", "MPIJob"): group_mpi,
+    ("kubeflow.org/v1beta1", "Notebook"): group_notebook,
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"): group_jobset,
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): group_leader_worker_set,
+    ("serving.knative.dev/v1", "Service"): group_knative,
+    ("grove.io/v1alpha1", "PodGangSet"): group_grove,
+    ("grove.io/v1alpha1", "PodCliqueSet"): group_grove,
+    ("run.ai/v1", "RunaiJob"): group_runai_job,
+    ("amlarc.azureml.com/v1alpha1", "AmlJob"): group_aml_job,
+    ("egx.nvidia.io/v1", "SPOTRequest"): group_spot_request,
 }
-"""Groupers by API group and kind of the top owner; every other kind has the default grouper."""
-
-SKIPPED = frozenset((("trainer.kubeflow.org", "TrainJob"), ("argoproj.io", "Workflow")))
-"""Top owners that only wrap another owner: the wrapped one is grouped, with the labels and annotations of both."""
+"""Groupers by API version and kind of the top owner; every other kind has the default grouper."""
 
 
 def group(pod: Manifest, objects: Objects, *, scheduler: str = DEFAULT_SCHEDULER) -> Grouping | None:
@@ -57,45 +82,27 @@ def group(pod: Manifest, objects: Objects, *, scheduler: str = DEFAULT_SCHEDULER
     Raises:
         GroupingError: If none can be created; the pod waits until its owners are corrected.
     """
-    if nested(pod, "spec", "schedulerName") != scheduler:
+    if nested(pod, "spec", "schedulerName") != scheduler or _is_skipped(pod):
         return None
-    owners = owners_of(pod, objects)
-    if any(annotations_of(made).get(SKIP_GROUPING_ANNOTATION) == "true" for made in (pod, *owners)):
+    has_owners = bool(nested(pod, "metadata", "ownerReferences"))
+    if not has_owners and POD_GROUP_ANNOTATION in annotations_of(pod):
         return None
-    if not owners and POD_GROUP_ANNOTATION in annotations_of(pod):
+    try:
+        owners: Owners = owners_of(pod, objects)
+    except GroupingError:
+        if nested(pod, "metadata", "deletionTimestamp"):
+            return None
+        raise
+    if any(_is_skipped(owner) for owner in owners):
         return None
-    top = owners[-1] if owners else pod
-    if kind_of(top) in SKIPPED:
-        below = owners[-2] if len(owners) > 1 else pod
-        top, owners = _with_words_of(below, top), owners[:-1]
-    return GROUPERS.get(kind_of(top), group_by_default)(top, pod, owners, objects)
+    top, owners = below_skipped(owners[-1] if owners else pod, pod, owners)
+    grouper = GROUPERS.get((str(top.get("apiVersion") or ""), str(top.get("kind") or "")), group_by_default)
+    made = grouper(top, pod, owners, objects)
+    pool = labels_of(pod).get(NODE_POOL_LABEL)
+    if pool is None or NODE_POOL_LABEL in made.labels:
+        return made
+    return replace(made, labels={**made.labels, NODE_POOL_LABEL: pool})
 
 
-def owners_of(pod: Manifest, objects: Objects) -> Owners:
-    """Return the owners of a pod, its own first.
-
-    Raises:
-        GroupingError: If an owner does not exist, or has several owners itself.
-    """
-    found: list[Manifest] = []
-    references = nested(pod, "metadata", "ownerReferences") or ()
-    while references:
-        if found and len(references) > 1:
-            kind, name = str(found[-1].get("kind")), name_of(found[-1])
-            raise GroupingError(f"found {kind} <{name} in namespace {namespace_of(pod)}> with multiple owners")
-        owner = objects.get(references[0].get("kind") or "", namespace_of(pod), references[0].get("name") or "")
-        if owner is None or uid_of(owner) != references[0].get("uid"):
-            raise GroupingError(
-                f"failed to find {references[0].get('kind')}: <{namespace_of(pod)}/{references[0].get('name')}>, "
-                f"uid: <{references[0].get('uid')}>"
-            )
-        found.append(owner)
-        references = nested(owner, "metadata", "ownerReferences") or ()
-    return found
-
-
-def _with_words_of(below: Manifest, skipped: Manifest) -> Manifest:
-    metadata = dict(below.get("metadata") or {})
-    metadata["labels"] = {**labels_of(skipped), **labels_of(below)}
-    metadata["annotations"] = {**annotations_of(skipped), **annotations_of(below)}
-    return {**below, "metadata": metadata}
+def _is_skipped(made: Manifest) -> bool:
+    return annotations_of(made).get(SKIP_GROUPING_ANNOTATION) == "true"

@@ -1,11 +1,11 @@
 """JobSets: one pod group of two levels, a part for each replicated job and below it one for each replica.
 
-Source: pkg/podgrouper/podgrouper/plugins/jobset/jobset_grouper.go at d5bc503a.
+Source: pkg/podgrouper/podgrouper/plugins/jobset (jobset_grouper.go, legacy_grouper.go) at d5bc503a.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +35,9 @@ def group_jobset(owner: Manifest, pod: Manifest, owners: Owners, objects: Object
     jobs = nested(owner, "spec", "replicatedJobs") or ()
     if not jobs:
         raise GroupingError(f"jobset {namespace_of(owner)}/{name_of(owner)} has no replicatedJobs")
-    made = group_by_default(owner, pod, owners, objects)
+    made = group_by_default(owner, pod, (), objects)
+    if _is_flat(owner, made.name, jobs, objects):
+        return _flat(made, owner, pod)
     parts: list[Part] = []
     for number, job in enumerate(jobs):
         parts += _parts(job, number)
@@ -44,6 +46,23 @@ def group_jobset(owner: Manifest, pod: Manifest, owners: Owners, objects: Object
     if not any(part.name == leaf for part in parts):
         raise GroupingError(f'leaf subgroup "{leaf}" not found for pod {namespace_of(pod)}/{name_of(pod)}')
     return made.with_parts(parts, leaf)
+
+
+def _is_flat(owner: Manifest, name: str, jobs: Sequence[Manifest], objects: Objects) -> bool:
+    """Tell whether an earlier version of the engine created a pod group without parts."""
+    names = (name, *(f"{name}-{text(job, 'name')}" for job in jobs))
+    found = (objects.get("PodGroup", namespace_of(owner), each) for each in names)
+    return any(group is not None and not nested(group, "spec", "subGroups") for group in found)
+
+
+def _flat(made: Grouping, owner: Manifest, pod: Manifest) -> Grouping:
+    job = labels_of(pod).get(JOBSET_JOB_LABEL)
+    if not job:
+        raise _missing(pod, JOBSET_JOB_LABEL)
+    if text(owner, "spec", "startupPolicy", "startupPolicyOrder") == _IN_ORDER:
+        made = replace(made, name=f"{made.name}-{job}")
+    said = annotations_of(owner).get(MIN_MEMBER_ANNOTATION, "1")
+    return replace(made, min_members=number_in(said, f"{MIN_MEMBER_ANNOTATION} annotation value", bits=32))
 
 
 def _min_parts(owner: Manifest, n_jobs: int) -> int:
@@ -73,12 +92,16 @@ def _leaf(pod: Manifest) -> str:
     found = [labels_of(pod).get(key, "") for key in (JOBSET_JOB_LABEL, JOBSET_INDEX_LABEL)]
     for key, value in zip((JOBSET_JOB_LABEL, JOBSET_INDEX_LABEL), found, strict=True):
         if not value:
-            raise GroupingError(f'pod {namespace_of(pod)}/{name_of(pod)} missing required label "{key}"')
+            raise _missing(pod, key)
     return f"{found[0]}-replica-{found[1]}"
 
 
+def _missing(pod: Manifest, label: str) -> GroupingError:
+    return GroupingError(f'pod {namespace_of(pod)}/{name_of(pod)} missing required label "{label}"')
+
+
 def _at_least_one(said: str, where: str) -> int:
-    found = number_in(said, f"{MIN_MEMBER_ANNOTATION} annotation on {where}")
+    found = number_in(said, f"{MIN_MEMBER_ANNOTATION} annotation on {where}", bits=32)
     if found < 1:
         raise GroupingError(f"invalid {MIN_MEMBER_ANNOTATION} annotation on {where}: value {found} must be >= 1")
     return found

@@ -31,13 +31,17 @@ ROLES: Mapping[str, str] = {
 }
 """The field of each kind that says how many pods of each role there are."""
 _MPI_LAUNCHER = "Launcher"
-_MPI_ROLES = (_MPI_LAUNCHER, "Worker")
+_REQUIRED_ROLES: Mapping[str, tuple[str, ...]] = {
+    "MPIJob": (_MPI_LAUNCHER, "Worker"),
+    "XGBoostJob": ("Master", "Worker"),
+    "JAXJob": ("Worker",),
+}
 _AFTER_WORKERS = "WaitForWorkersReady"
 
 
 def group_distributed(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return one pod group with a minimum of all pods, or of as many as the run policy says."""
-    made = group_by_default(owner, pod, owners, objects)
+    made = group_by_default(owner, pod, (), objects)
     said = whole(owner, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
     return replace(made, min_members=n_pods(owner) if said is None else said)
 
@@ -47,9 +51,15 @@ def group_mpi(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
     made = group_distributed(owner, pod, owners, objects)
     if text(owner, "spec", "launcherCreationPolicy") != _AFTER_WORKERS:
         return made
-    if objects.has_pods(namespace_of(owner), {JOB_NAME_LABEL: name_of(owner), JOB_ROLE_LABEL: "launcher"}):
+    labels = {JOB_NAME_LABEL: name_of(owner), JOB_ROLE_LABEL: "launcher"}
+    launchers_now = objects.pods(namespace_of(owner), labels)
+    if any(not nested(launcher, "metadata", "deletionTimestamp") for launcher in launchers_now):
         return made
-    launchers = whole(owner, "spec", ROLES["MPIJob"], _MPI_LAUNCHER, "replicas") or 0
+    launchers = whole(owner, "spec", ROLES["MPIJob"], _MPI_LAUNCHER, "replicas")
+    if not launchers:
+        raise GroupingError(
+            f"the type of the job {name_of(owner)} doesn't allow for 0 mpiReplicaSpecs pods. Please fix the replica field"
+        )
     return replace(made, min_members=made.min_members - launchers)
 
 
@@ -64,7 +74,7 @@ def n_pods(owner: Manifest) -> int:
     roles = nested(owner, "spec", field)
     if not isinstance(roles, Mapping):
         raise GroupingError(f"the type of the job {name} doesn't have a {field} field. Please fix the replica field")
-    for role in _MPI_ROLES if kind == "MPIJob" else ():
+    for role in _REQUIRED_ROLES.get(kind, ()):
         if role not in roles:
             raise GroupingError(
                 f"the type of the job {name} doesn't have a {role} replica spec which is required. "

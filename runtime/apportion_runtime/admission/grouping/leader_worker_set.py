@@ -22,6 +22,7 @@ from apportion_runtime.admission.objects import (
     Manifest,
     Objects,
     annotations_of,
+    integer,
     labels_of,
     name_of,
     namespace_of,
@@ -64,17 +65,15 @@ class _Segments:
 
 def group_leader_worker_set(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return the pod group of the pod's replica."""
-    made = group_by_default(owner, pod, owners, objects)
+    made = group_by_default(owner, pod, (), objects)
     index = labels_of(pod).get(LWS_WORKER_LABEL)
     if index is not None and number_in(index, f"worker index of pod {name_of(pod)}") < 0:
         raise GroupingError(f"workerIndex {index} is not valid. It must be bigger than 0")
     made = replace(made, min_members=_min_members(owner, pod))
     segments = _segments(owner, made.min_members)
     made = _without_segments(made, pod) if segments is None else _with_segments(made, owner, pod, segments)
-    try:
-        return replace(made, name=f"{made.name}-group-{int(labels_of(pod)[LWS_GROUP_LABEL])}")
-    except (KeyError, ValueError):
-        return made
+    number = integer(labels_of(pod).get(LWS_GROUP_LABEL, ""))
+    return made if number is None else replace(made, name=f"{made.name}-group-{number}")
 
 
 def _min_members(owner: Manifest, pod: Manifest) -> int:
@@ -91,8 +90,8 @@ def _min_members(owner: Manifest, pod: Manifest) -> int:
         raise GroupingError(f"unknown startupPolicy: {policy}")
     if _is_leader(pod) and not text(pod, "spec", "nodeName"):
         return 1
-    said = annotations_of(pod).get(LWS_SIZE_ANNOTATION, "")
-    return int(said) if said.isdecimal() else size
+    said = integer(annotations_of(pod).get(LWS_SIZE_ANNOTATION, ""))
+    return size if said is None else said
 
 
 def _is_leader(pod: Manifest) -> bool:
@@ -152,6 +151,8 @@ def _segments(owner: Manifest, n_pods: int) -> _Segments | None:
 
 
 def _segment_constraint(owner: Manifest, pod: Manifest) -> Constraint | None:
+    if nested(owner, *_TEMPLATE, "workerTemplate") is None:
+        return None
     said = nested(owner, *_TEMPLATE, "workerTemplate", "metadata", "annotations") or {}
     found = [
         annotations_of(pod).get(key) or said.get(key) or ""

@@ -1,6 +1,6 @@
 """The PodGroup object of a grouping, and the update of an existing one.
 
-Source: pkg/podgrouper/podgroup/handler.go at d5bc503a.
+Source: pkg/podgrouper/podgroup (handler.go, updater.go) at d5bc503a.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from typing import Any
 
 from apportion_api.kai.names import NODE_POOL_LABEL, POD_GROUP_API, QUEUE_LABEL
 from apportion_runtime.admission.grouping.grouping import Grouping
-from apportion_runtime.admission.objects import Manifest, labels_of, name_of, uid_of
+from apportion_runtime.admission.objects import Manifest, annotations_of, labels_of, name_of, nested, uid_of
+
+_OF_OTHERS = ("queue", "markUnschedulable", "schedulingBackoff")
+"""Fields of an existing object that other services write."""
 
 
 def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
-    """Return the object; the queue and the scheduler's annotations of an existing one are kept."""
-    spec: dict[str, Any] = {"queue": made.queue, "priorityClassName": made.priority_class}
+    """Return the object; of an existing one, the queue, the node pool and what others added are kept."""
+    spec: dict[str, Any] = {}
     said = {
+        "queue": made.queue,
+        "priorityClassName": made.priority_class,
         "preemptibility": made.preemptibility,
         "preemptionDelay": made.preemption_delay,
         "stalenessGracePeriod": made.staleness_grace,
@@ -27,8 +32,7 @@ def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
         spec["minMember"] = made.min_members
     if made.parts:
         spec["subGroups"] = [part.manifest() for part in made.parts]
-    if made.constraint is not None:
-        spec["topologyConstraint"] = made.constraint.manifest()
+    spec["topologyConstraint"] = {} if made.constraint is None else made.constraint.manifest()
     metadata: dict[str, Any] = {
         "name": made.name,
         "namespace": made.namespace,
@@ -48,20 +52,22 @@ def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
 
 
 def _merged(fresh: dict[str, Any], before: Manifest) -> dict[str, Any]:
-    old = before["spec"]
-    for key in ("queue", "markUnschedulable", "schedulingBackoff"):
+    old, spec = before["spec"], fresh["spec"]
+    for key in _OF_OTHERS:
+        spec.pop(key, None)
         if key in old:
-            fresh["spec"][key] = old[key]
-    if "topologyConstraint" not in fresh["spec"] and "topologyConstraint" in old:
-        fresh["spec"]["topologyConstraint"] = old["topologyConstraint"]
-    fresh["metadata"]["labels"].pop(NODE_POOL_LABEL, None)
-    for key in (NODE_POOL_LABEL, QUEUE_LABEL):
-        if key in labels_of(before):
-            fresh["metadata"]["labels"][key] = labels_of(before)[key]
+            spec[key] = old[key]
+    if not nested(spec, "topologyConstraint", "topology"):
+        spec["topologyConstraint"] = old.get("topologyConstraint", {})
+    labels = fresh["metadata"]["labels"]
+    labels.pop(NODE_POOL_LABEL, None)
+    if QUEUE_LABEL in labels_of(before):
+        labels.pop(QUEUE_LABEL, None)
     fresh["metadata"] = {
         **before["metadata"],
-        "labels": fresh["metadata"]["labels"],
-        "annotations": {**before["metadata"].get("annotations", {}), **fresh["metadata"]["annotations"]},
+        "labels": {**labels_of(before), **labels},
+        "annotations": {**annotations_of(before), **fresh["metadata"]["annotations"]},
+        "ownerReferences": fresh["metadata"]["ownerReferences"],
     }
     if "status" in before:
         fresh["status"] = before["status"]

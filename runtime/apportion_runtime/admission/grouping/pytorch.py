@@ -5,6 +5,7 @@ Source: pkg/podgrouper/podgrouper/plugins/kubeflow/pytorch/pytorch_grouper.go at
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from apportion_api.kai.names import (
@@ -42,13 +43,16 @@ def group_pytorch(owner: Manifest, pod: Manifest, owners: Owners, objects: Objec
         said = whole(owner, "spec", *path)
         if said is not None:
             made = replace(made, min_members=said)
-    roles = nested(owner, "spec", "pytorchReplicaSpecs") or {}
+    roles = nested(owner, "spec", "pytorchReplicaSpecs")
+    if not isinstance(roles, Mapping):
+        raise GroupingError(f"pytorchReplicaSpecs not found in PyTorchJob {namespace_of(owner)}/{name_of(owner)}")
     masters = whole(roles, _MASTER, "replicas") or 0
     role = labels_of(pod).get(REPLICA_TYPE_LABEL, "")
+    role = role if role in (_MASTER.lower(), _WORKER.lower()) else ""
     parts = [Part(_MASTER.lower(), masters)] if _MASTER in roles and masters else []
     if _WORKER not in roles:
         return made.with_parts(parts, role)
-    size = _segment_size(owner, pod, roles)
+    size = _segment_size(pod, roles)
     least = max(0, made.min_members - masters)
     workers = 1 if (said := whole(roles, _WORKER, "replicas")) is None else said
     n_segments = 0 if size is None else -(-workers // size)
@@ -84,8 +88,7 @@ def _index(pod: Manifest) -> int:
     return index
 
 
-def _segment_size(owner: Manifest, pod: Manifest, roles: Manifest) -> int | None:
-    del owner
+def _segment_size(pod: Manifest, roles: Manifest) -> int | None:
     said = _annotated(pod, roles, SEGMENT_SIZE_ANNOTATION)
     if not said:
         return None

@@ -39,7 +39,7 @@ CLUSTER_PATHS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 def group_ray(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return one pod group for the top owner, with the minima of its RayCluster."""
     cluster = _cluster(owner, objects)
-    made = group_by_default(owner, pod, owners, objects)
+    made = group_by_default(owner, pod, (), objects)
     parts = [
         Part(
             RAY_HEAD_GROUP,
@@ -55,6 +55,10 @@ def group_ray(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
     if named is not None:
         made = replace(made, priority_class=named)
     made = replace(made, min_members=sum(part.min_members for part in parts))
+    before = objects.get("PodGroup", made.namespace, made.name)
+    if before is not None and not nested(before, "spec", "subGroups"):
+        # Earlier versions of the engine created it without parts, and its pods have none.
+        return made
     return made.with_parts(parts, labels_of(pod).get(RAY_GROUP_LABEL, ""))
 
 
@@ -63,8 +67,10 @@ def _cluster(owner: Manifest, objects: Objects) -> Manifest:
     paths = CLUSTER_PATHS[kind]
     if not paths:
         return owner
-    name = next((found for path in paths if (found := text(owner, *path))), "")
-    cluster = objects.get("RayCluster", namespace_of(owner), name) if name else None
+    # The first that is there counts, even if it is empty.
+    name = next((text(owner, *path) for path in paths if nested(owner, *path) is not None), "")
+    version = str(owner.get("apiVersion") or "")
+    cluster = objects.read(version, "RayCluster", namespace_of(owner), name) if name else None
     if cluster is None:
         raise GroupingError(
             f"failed to extract rayClusterName for {namespace_of(owner)}/{name_of(owner)} of kind {kind}. Please make "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of, namespace_of, nested
+from apportion_runtime.admission.objects import GroupingError, annotations_of, kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.explain.pending_reasons import UnusableQueue
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.running_workload import Group, Running
@@ -85,11 +85,14 @@ class Lookup:
         """Return an object; None if it does not exist."""
         return self._cluster_state.store.get(kind, namespace, name)
 
-    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether a pod with these labels exists that is not being deleted."""
-        return any(
-            pod.namespace == namespace
-            and not pod.leaving
-            and all(pod.record.labels.get(key) == value for key, value in labels.items())
-            for pod in self._cluster_state.pods.values()
-        )
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object of the kind in any version; None if it does not exist."""
+        found = self.get(kind, namespace, name) or self.get(kind, "", name)
+        group = api_version.rpartition("/")[0]
+        return found if found is not None and kind_of(found)[0] == group else None
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Iterator[Manifest]:
+        """Return the pods with these labels."""
+        for pod in self._cluster_state.store.list("Pod"):
+            if namespace_of(pod) == namespace and labels.items() <= labels_of(pod).items():
+                yield pod

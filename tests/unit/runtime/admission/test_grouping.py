@@ -11,7 +11,8 @@ from apportion_runtime.admission.expansion import EXPANDERS, Expansion, expand
 from apportion_runtime.admission.grouping import GROUPERS, group
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import GroupingError, Manifest
+from apportion_runtime.admission.grouping.top_owner import top_owner_text
+from apportion_runtime.admission.objects import GroupingError, Manifest, Unreadable
 
 _SPEC = {"schedulerName": "kai-scheduler", "containers": [{"name": "main"}]}
 _TEMPLATE = {"spec": _SPEC}
@@ -23,15 +24,22 @@ class Objects:
     def __init__(self, *made: Manifest, classes: tuple[str, ...] = ("train", "build", "inference")) -> None:
         self.made = {(str(m["kind"]), str(m["metadata"]["name"])): m for m in made}
         self.classes = classes
-        self.launcher = False
+        self.launchers: tuple[Manifest, ...] = ()
+        self.unreadable: set[str] = set()
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         if kind == "PriorityClass":
             return {"kind": kind} if name in self.classes else None
         return self.made.get((kind, name))
 
-    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        return self.launcher
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        if kind in self.unreadable:
+            raise Unreadable(kind)
+        found = self.made.get((kind, name))
+        return found if found is not None and found["apiVersion"] == api_version else None
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> tuple[Manifest, ...]:
+        return self.launchers
 
 
 def workload(kind: str, version: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
@@ -57,12 +65,21 @@ def pods_of(made: Manifest, objects: Objects) -> tuple[Expansion, list[Manifest]
         metadata: dict[str, Any] = {"name": f"pod-{slot.key}", "namespace": "ns", "uid": f"uid-pod-{slot.key}"}
         metadata |= {"labels": slot.labels, "annotations": slot.annotations}
         if slot.owner is not None:
-            uid = objects.made[slot.owner]["metadata"]["uid"]
-            metadata["ownerReferences"] = [{"kind": slot.owner[0], "name": slot.owner[1], "uid": uid}]
+            metadata["ownerReferences"] = [reference_to(objects.made[slot.owner])]
         # Trainer's pods have no template of the author's that could say it.
         spec = {"schedulerName": "kai-scheduler", **slot.spec} if made["kind"] == "TrainJob" else slot.spec
         pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     return expansion, pods
+
+
+def reference_to(owner: Manifest) -> dict[str, Any]:
+    metadata = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }
 
 
 def groupings(made: Manifest, objects: Objects | None = None) -> list[Grouping]:
@@ -188,8 +205,10 @@ def test_an_mpi_launcher_that_comes_later_is_not_waited_for() -> None:
     made = workload("MPIJob", "kubeflow.org/v2beta1", spec)
     assert groupings(made)[0].min_members == 2
     objects = Objects()
-    objects.launcher = True
+    objects.launchers = ({"metadata": {"name": "launcher"}},)
     assert groupings(made, objects)[0].min_members == 3
+    objects.launchers = ({"metadata": {"name": "launcher", "deletionTimestamp": "2026-11-25T00:00:00Z"}},)
+    assert groupings(made, objects)[0].min_members == 2
 
 
 def test_a_jobset_has_two_levels_and_starts_with_the_first_job_where_they_go_in_order() -> None:
@@ -265,6 +284,60 @@ def test_the_object_of_a_group_keeps_its_queue_when_it_is_written_again() -> Non
     assert pod_group(made, first)["spec"]["queue"] == "moved"
 
 
-def test_every_kind_that_is_grouped_by_itself_can_be_expanded() -> None:
+def test_a_pod_whose_owners_may_not_be_read_is_grouped_by_the_reference_to_its_own() -> None:
+    objects = Objects()
+    objects.unreadable = {"Foo"}
+    foo = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "foo", "uid": "uid-foo"}}
+    metadata = {"name": "p", "namespace": "ns", "uid": "u", "ownerReferences": [reference_to(foo)]}
+    metadata["labels"] = {"kai.scheduler/queue": "team-a"}
+    found = group({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _SPEC}, objects)
+    assert found is not None
+    assert (found.name, found.queue, found.priority_class) == ("pg-foo-uid-foo", "team-a", "train")
+
+
+def test_an_unreadable_owner_of_a_deployment_leaves_the_deployment_as_the_top_owner() -> None:
+    objects = Objects()
+    objects.unreadable = {"InferenceService"}
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "s", "uid": "s"},
+    }
+    made = workload("Deployment", "apps/v1", {"replicas": 1, "template": _TEMPLATE})
+    made["metadata"]["ownerReferences"] = [reference_to(service)]
+    assert [each.priority_class for each in groupings(made, objects)] == ["inference"]
+
+
+def test_owners_that_own_each_other_are_told() -> None:
+    objects = Objects()
+    a, b = (workload("Foo", "example.com/v1", {}, name=name, uid=name) for name in "ab")
+    a["metadata"]["ownerReferences"], b["metadata"]["ownerReferences"] = [reference_to(b)], [reference_to(a)]
+    objects.made = {("Foo", "a"): a, ("Foo", "b"): b}
+    metadata = {"name": "p", "namespace": "ns", "uid": "u", "ownerReferences": [reference_to(a)]}
+    with pytest.raises(GroupingError, match=r"the owners of Foo: <ns/a> form a cycle"):
+        group({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _SPEC}, objects)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("train-7b", "train-7b"), ("1e3", '"1e3"'), ("2026-01-01", '"2026-01-01"'), ("2026-13-01", "2026-13-01")],
+)
+def test_a_group_names_its_top_owner_in_yaml(name: str, text: str) -> None:
+    made = workload("Job", "batch/v1", {"template": _TEMPLATE})
+    identity = top_owner_text({**made, "metadata": {"name": name, "uid": "u"}})
+    assert identity == f"name: {text}\nuid: u\ngroup: batch\nversion: v1\nkind: Job\n"
+
+
+def test_every_kind_that_is_grouped_by_itself_can_be_expanded_or_is_another_controllers() -> None:
     """A CronJob has no pods of its own."""
-    assert GROUPERS.keys() - EXPANDERS.keys() == {("batch", "CronJob")}
+    grouped = {(version.rpartition("/")[0], kind) for version, kind in GROUPERS}
+    assert grouped - EXPANDERS.keys() == {
+        ("batch", "CronJob"),
+        ("amlarc.azureml.com", "AmlJob"),
+        ("egx.nvidia.io", "SPOTRequest"),
+        ("grove.io", "PodCliqueSet"),
+        ("grove.io", "PodGangSet"),
+        ("kubeflow.org", "Notebook"),
+        ("run.ai", "RunaiJob"),
+        ("serving.knative.dev", "Service"),
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apportion_runtime.admission.objects import Unreadable
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.errors import Refused
 
@@ -19,6 +20,7 @@ class Memory:
         self.evicted: dict[str, str] = {}
         self.told: dict[str, str] = {}
         self.refuses: set[str] = set()
+        self.unreadable: set[str] = set()
 
     def objects(self) -> Sequence[Manifest]:
         return list(self.held.values())
@@ -26,8 +28,15 @@ class Memory:
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         return self.held.get((kind, namespace, name))
 
-    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        return False
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        if f"{api_version}/{kind}" in self.unreadable:
+            raise Unreadable(kind)
+        found = self.held.get((kind, namespace, name))
+        return found if found is not None and found["apiVersion"] == api_version else None
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
+        pods = [made for (kind, place, _), made in self.held.items() if (kind, place) == ("Pod", namespace)]
+        return [pod for pod in pods if labels.items() <= pod["metadata"].get("labels", {}).items()]
 
     def create(self, manifest: Manifest) -> Manifest:
         made = dict(manifest)

@@ -1,0 +1,43 @@
+"""The annotation of a pod group that identifies its top owner.
+
+Source: pkg/podgrouper/topowner/metadata.go at d5bc503a, which writes it with gopkg.in/yaml.v3.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from apportion_runtime.admission.objects import Manifest, kind_of, name_of, uid_of
+
+_NUMBER = re.compile(
+    r"[-+]?(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
+)
+_DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+_WORDS = frozenset(("null", "true", "false", "y", "yes", "n", "no", "on", "off"))
+"""What YAML 1.1 or 1.2 reads as null or a boolean, in lower case."""
+
+
+def top_owner_text(owner: Manifest) -> str:
+    """Return the YAML of an owner's identity."""
+    group, kind = kind_of(owner)
+    version = str(owner.get("apiVersion") or "").rpartition("/")[2]
+    fields = {"name": name_of(owner), "uid": uid_of(owner), "group": group, "version": version, "kind": kind}
+    return "".join(f"{key}: {_scalar(value)}\n" for key, value in fields.items())
+
+
+def _scalar(value: str) -> str:
+    """Return a name as YAML: quoted where a reader would take it for something other than a string."""
+    is_plain = value and not _NUMBER.fullmatch(value) and not _is_date(value) and value.lower() not in _WORDS
+    return value if is_plain else f'"{value}"'
+
+
+def _is_date(value: str) -> bool:
+    found = _DATE.fullmatch(value)
+    if found is None:
+        return False
+    try:
+        date(*map(int, found.groups()))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,63 @@
+"""Reads of the owners of pods: objects of any kind, whose API paths are discovered.
+
+Source of the groups and versions of an owner: its reference. What is served there: the API server's discovery documents.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from apportion_runtime.admission.objects import Unreadable
+from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.resources import OWNERS, Resource
+
+
+class OwnerReader:
+    """Reads objects one at a time; what the API server serves is asked once for each group and version."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._served: dict[str, dict[str, tuple[Resource, bool]]] = {}
+
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object; None if it, or its kind, does not exist.
+
+        Raises:
+            Unreadable: If the account may not read it.
+            Refused: If the API server rejects the request for another reason.
+            Unreachable: If it does not respond.
+        """
+        known = OWNERS.get(kind)
+        if known is not None and known.api_version == api_version:
+            return self._get(known.path(namespace, name))
+        found = self._resources(api_version).get(kind)
+        if found is None:
+            return None
+        resource, is_namespaced = found
+        return self._get(resource.path(namespace if is_namespaced else "", name))
+
+    def _get(self, path: str) -> Manifest | None:
+        try:
+            return self._connection.request("GET", path)
+        except Refused as refused:
+            if refused.status == HTTPStatus.FORBIDDEN:
+                raise Unreadable(str(refused)) from None
+            if refused.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+
+    def _resources(self, api_version: str) -> dict[str, tuple[Resource, bool]]:
+        """Return the resources of a group and version by kind, with whether they have namespaces."""
+        if api_version not in self._served:
+            document = self._get(Resource("", api_version, "").root)
+            if document is None:
+                # Its definition may be installed later.
+                return {}
+            self._served[api_version] = {
+                one["kind"]: (Resource(one["kind"], api_version, one["name"]), bool(one["namespaced"]))
+                for one in document["resources"]
+                if "/" not in one["name"]
+            }
+        return self._served[api_version]

@@ -1,0 +1,111 @@
+"""Assigning pods to pod groups on a cluster: creates and updates the objects as KAI's pod grouper does.
+
+Source: pkg/podgrouper (pod_controller.go, podgroup/handler.go) at d5bc503a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
+from apportion_runtime.admission.grouping import group
+from apportion_runtime.admission.grouping.grouping import Grouping
+from apportion_runtime.admission.grouping.pod_group import pod_group
+from apportion_runtime.admission.objects import Unreadable, annotations_of, labels_of, namespace_of, nested
+from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.resources import POD, POD_GROUP
+
+_WRITTEN = ("labels", "annotations", "ownerReferences")
+
+
+class PodGrouper:
+    """Groups the pods of one cycle; each owner is read once.
+
+    Args:
+        cluster: The cluster.
+        scheduler: The `schedulerName` of the pods.
+    """
+
+    def __init__(self, cluster: Cluster, scheduler: str) -> None:
+        self._cluster = cluster
+        self._scheduler = scheduler
+        self._read: dict[tuple[str, str, str, str], Manifest | Unreadable | None] = {}
+
+    def is_due(self, pod: Manifest) -> bool:
+        """Tell whether a pod has no pod group yet. What its owner's template names counts only if it exists."""
+        name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
+        if name is None:
+            return True
+        has_owners = bool(nested(pod, "metadata", "ownerReferences"))
+        return has_owners and self._cluster.get(POD_GROUP, namespace_of(pod), name) is None
+
+    def assign(self, pod: Manifest) -> bool:
+        """Assign a pod to its group, which is created or updated; return False for a pod that is not to be grouped.
+
+        Raises:
+            GroupingError: If no group can be created.
+            Refused: If the API server rejects a write.
+        """
+        grouping = group(pod, self, scheduler=self._scheduler)
+        if grouping is None:
+            return False
+        self._put(grouping)
+        metadata: dict[str, Any] = {}
+        if annotations_of(pod).get(POD_GROUP_ANNOTATION) != grouping.name:
+            metadata["annotations"] = {POD_GROUP_ANNOTATION: grouping.name}
+        if grouping.sub_group and labels_of(pod).get(SUB_GROUP_LABEL) != grouping.sub_group:
+            metadata["labels"] = {SUB_GROUP_LABEL: grouping.sub_group}
+        if metadata:
+            self._cluster.merge(POD, namespace_of(pod), pod["metadata"]["name"], {"metadata": metadata})
+        return True
+
+    def _put(self, grouping: Grouping) -> None:
+        before = self._cluster.get(POD_GROUP, grouping.namespace, grouping.name)
+        made = pod_group(grouping, before)
+        if before is None:
+            self._cluster.create(made)
+            return
+        metadata = {key: made["metadata"][key] for key in _WRITTEN}
+        old = {key: before["metadata"].get(key) or type(value)() for key, value in metadata.items()}
+        changed: dict[str, Any] = {}
+        if patch := _patch(old, metadata):
+            changed["metadata"] = patch
+        if patch := _patch(before["spec"], made["spec"]):
+            changed["spec"] = patch
+        if changed:
+            self._cluster.merge(POD_GROUP, grouping.namespace, grouping.name, changed)
+
+    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object that the scheduler watches."""
+        return self._cluster.get(kind, namespace, name)
+
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object of any kind. Raises `Unreadable` if the account may not read it."""
+        key = (api_version, kind, namespace, name)
+        if key not in self._read:
+            try:
+                self._read[key] = self._cluster.read(*key)
+            except Unreadable as unreadable:
+                self._read[key] = unreadable
+        found = self._read[key]
+        if isinstance(found, Unreadable):
+            raise found
+        return found
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Iterable[Manifest]:
+        """Return the pods with these labels."""
+        return self._cluster.pods(namespace, labels)
+
+
+def _patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merge patch between two objects; null removes a field."""
+    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            if nested_patch := _patch(old, value):
+                patch[key] = nested_patch
+        elif old != value:
+            patch[key] = value
+    return patch
