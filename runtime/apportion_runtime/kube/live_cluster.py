@@ -27,8 +27,11 @@ class LiveCluster:
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         return self._cache.get(kind, namespace, name)
 
-    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        return self._cache.has_pods(namespace, labels)
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        return self._cache.read(api_version, kind, namespace, name)
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
+        return self._cache.pods(namespace, labels)
 
     def create(self, manifest: Manifest) -> Manifest:
         resource = WATCHED[manifest["kind"]]
