@@ -1,4 +1,4 @@
-"""Where the policy is in force: a cluster for each engine in each environment, with its share of each guarantee."""
+"""The environments: each has a cluster for each engine, with a share of each guarantee."""
 
 from pools import ASIA, ASIA_QUEUED, BURST, EDGE, EU, HANGZHOU, LAB, RACK, US
 
@@ -24,7 +24,7 @@ BLOCKS = Topology(
     ),
 )
 
-# Engine → its version, the name of its cluster outside the lab, and the machines there.
+# For each engine: its version, the name of its cluster in staging and prod, and the node pools of that cluster.
 SITES = {
     Engine.KAI: ("0.17.0", "gpu-eu", EU),
     Engine.KUEUE: ("0.18.3", "queue-asia", ASIA),
@@ -35,12 +35,12 @@ SITES = {
     Engine.NATIVE: ("1.34", "edge", EDGE),
 }
 
-# An eighth leaves every team with a promise at least one GPU.
+# With a share of an eighth, every team with a guarantee still has at least one GPU.
 EIGHTH = "1/8"
 
 
 def site(engine, **settings):
-    """The cluster of one engine, with what an environment sets there."""
+    """Return the cluster of one engine, with the settings of an environment."""
     version, name, pools = SITES[engine]
     topologies = (BLOCKS,) if any(pool.topology for pool in pools) else ()
     here = {"name": name, "pools": pools, "topologies": topologies, "share": EIGHTH, **settings}

@@ -1,6 +1,6 @@
 """Acme's clusters: three departments, nine teams, two GPU models, three environments with seven engines each.
 
-Each team owns one file in `teams/`; adding a team is adding a file there.
+Each team owns one file in `teams/`; to add a team, add a file there.
 """
 
 from departments import DEPARTMENTS

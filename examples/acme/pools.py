@@ -1,4 +1,4 @@
-"""Machines: in each place two kinds with GPUs, each kept for GPU work by a taint, and ordinary ones beside them."""
+"""Node pools: each site has tainted pools with GPUs, and an untainted pool of machines without GPUs."""
 
 from apportion_policy import (
     GPU_TAINT,
@@ -18,7 +18,7 @@ LAB_A100 = Accelerator(model="a100", count=4, memory="40Gi")
 
 
 def gpu_pool(place, gpu, provider, *, cpu, memory, nodes, machine_type=None, **settings):
-    """Machines with GPUs of one model, of which there are between the two numbers of `nodes`."""
+    """Return a pool of machines with GPUs; `nodes` has the minimum and maximum number of machines."""
     return NodePool(
         id=f"{place}-{gpu.model}",
         provider=provider,
@@ -35,7 +35,7 @@ def gpu_pool(place, gpu, provider, *, cpu, memory, nodes, machine_type=None, **s
 
 
 def ordinary_pool(place, provider, *, cpu, memory, nodes, machine_type=None):
-    """Machines without GPUs."""
+    """Return a pool of machines without GPUs."""
     return NodePool(
         id=f"{place}-ordinary",
         provider=provider,
@@ -48,7 +48,7 @@ def ordinary_pool(place, provider, *, cpu, memory, nodes, machine_type=None):
 
 
 def gke_pools(place, zone, *, h100, a100, ordinary):
-    """A3 and A2 machines of one zone."""
+    """Return the pools of A3 and A2 machines in one zone."""
     gke = Gke(version="1.33.2-gke.1240000")
     a3 = {"machine_type": "a3-highgpu-8g", "cpu": 192, "memory": "1800Gi", "zones": (zone,), "topology": "blocks"}
     a2 = {"machine_type": "a2-ultragpu-8g", "cpu": 88, "memory": "1300Gi", "zones": (zone,)}
@@ -60,7 +60,7 @@ def gke_pools(place, zone, *, h100, a100, ordinary):
 
 
 def aws_pools(place, provider):
-    """P5 and P4 machines, in groups that EKS manages or that Karpenter makes."""
+    """Return the pools of P5 and P4 machines, in EKS node groups or created by Karpenter."""
     return (
         gpu_pool(place, H100, provider, machine_type="p5.48xlarge", cpu=188, memory="1900Gi", nodes=(0, 4)),
         gpu_pool(place, A100, provider, machine_type="p4de.24xlarge", cpu=92, memory="1080Gi", nodes=(0, 4)),
@@ -69,7 +69,7 @@ def aws_pools(place, provider):
 
 
 def fixed_pools(place, a100=A100):
-    """Racks: as many machines as there are."""
+    """Return the pools of a fixed number of on-premises machines."""
     return (
         gpu_pool(place, H100, Fixed(), cpu=120, memory="960Gi", nodes=(4, 4)),
         gpu_pool(place, a100, Fixed(), cpu=60, memory="480Gi", nodes=(5, 5)),
@@ -77,11 +77,11 @@ def fixed_pools(place, a100=A100):
     )
 
 
-# Work that can wait asks for all of its machines at once, for at most a week.
+# Batch workloads request all of their machines at once, for at most a week.
 WHOLE_REQUESTS = ProvisioningPlan(id="whole-requests", max_run_duration="7d", retry_limit=5)
 
 EU = gke_pools("eu", "europe-west4-a", h100=(2, 8), a100=(2, 6), ordinary=(3, 40))
-# Reserved machines, always there: Kueue places by topology only on nodes that it can see.
+# Permanent machines: Kueue's topology-aware placement requires nodes that exist.
 ASIA = gke_pools("asia", "asia-east1-c", h100=(4, 4), a100=(4, 4), ordinary=(6, 6))
 ASIA_QUEUED = NodePool(
     id="asia-queued",

@@ -1,4 +1,4 @@
-"""Tiers of work. Preemptibility is said, not left to the number; serving is for the product teams alone."""
+"""Priority classes with explicit preemptibility; only product teams may use `serving`."""
 
 from apportion_policy import BUILD, BUILD_PREEMPTIBLE, INFERENCE, TRAIN, PriorityClass
 

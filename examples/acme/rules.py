@@ -1,6 +1,6 @@
-"""What some engines have no field for, and Acme lives with on their clusters until it has moved off them.
+"""Waivers for features that some engines do not support, until their clusters are migrated to another engine.
 
-`compile` still says of each feature and cluster what becomes of it.
+`compile` still reports the support of each feature on each cluster.
 """
 
 from apportion_policy import Waiver
@@ -11,12 +11,12 @@ BOUNDED_IN_ASIA = ("assistant", "ci", "interns", *BOUNDED)
 
 
 def waiver(code, address, reason):
-    """All of them end together, and are talked over again."""
+    """All waivers expire on the same day, and are then reviewed."""
     return Waiver(code=code, address=address, reason=reason, owner="@acme/platform", expires="2027-06-30")
 
 
 def accepted(code, queues, reason):
-    """One waiver for each queue."""
+    """Return one waiver for each queue."""
     return tuple(waiver(code, f"queue {queue}", reason) for queue in queues)
 
 
@@ -28,8 +28,8 @@ WAIVERS = (
     ),
     *accepted("AP506", PROMISED, "plain Kubernetes has no guarantees; the edge is small, and its teams coordinate"),
     *accepted("AP507", ("data", "nlp", "research", "vision"), "first come, first served until those clusters run KAI"),
-    *accepted("AP508", ("assistant", "product"), "serving has a priority class of its own everywhere"),
-    *accepted("AP509", ("research", "vision"), "training there writes a checkpoint every ten minutes"),
+    *accepted("AP508", ("assistant", "product"), "serving has a separate priority class on every cluster"),
+    *accepted("AP509", ("research", "vision"), "training jobs of these queues write a checkpoint every ten minutes"),
     *accepted("AP510", ("ads", "interns"), "whole GPUs until those clusters run KAI"),
     *accepted("AP512", BOUNDED, "on the edge, each namespace has the full limit; no team has reached it"),
     *accepted(

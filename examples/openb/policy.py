@@ -1,7 +1,7 @@
-"""Three teams on the GPU cluster of the openb trace: serving, development and training, with quotas as the trace asks.
+"""Three teams on the GPU cluster of the openb trace: serving, development and training, with quotas based on the trace.
 
-Of the GPU time that the trace asks for, latency-sensitive work has 70 %, development 26 % and best effort 4 %. Serving
-is not preemptible, so that its guarantee is all it gets; training takes what the others leave, and gives it back.
+Latency-sensitive workloads request 70 % of the trace's GPU time, development 26 % and best effort 4 %. Serving is not
+preemptible and therefore limited to its guarantee; training uses idle GPUs, which other teams can reclaim.
 """
 
 from apportion_policy import (
@@ -37,7 +37,7 @@ MACHINES = NodePool(
     max_nodes=777,
     taints=(GPU_TAINT,),
 )
-"""The trace has its own nodes, of several shapes; this is their number in machines of eight devices."""
+"""The nodes of the trace have several sizes; this is the equivalent number of machines with eight devices."""
 ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=96, memory="384Gi", min_nodes=310, max_nodes=310)
 A_HUNDREDTH = MACHINES.model_copy(update={"id": "a-hundredth", "min_nodes": 8, "max_nodes": 9})
 STAY = KaiSettings(max_consolidation_preemptees=0)

@@ -1,10 +1,10 @@
-"""Writes snapshot.json: the cluster at 09:00, as `kubectl get … -A -o json` prints it, with what a review reads."""
+"""Writes snapshot.json: the objects of the cluster at 09:00 that a review reads, as printed by `kubectl get … -o json`."""
 
 import json
 from pathlib import Path
 
 GROUPS = (
-    # name, queue, priority class, pods, GPUs a pod, first node, hour of its start (None: waits since 08:30)
+    # name, queue, priority class, pods, GPUs per pod, first node, hour of its start (None: pending since 08:30)
     ("chat-api", "inference", "serving", 2, 4, 0, 1),
     ("detector", "vision", "training", 2, 4, 1, 2),
     ("tracker", "vision", "training", 2, 4, 2, 6),

@@ -1,8 +1,8 @@
-"""The cluster of the guide: a few GPUs that KAI shares among pods, and one ordinary machine."""
+"""The cluster of the guide: a few GPUs that pods share with KAI, and one machine without GPUs."""
 
 from apportion_policy import GPU_TAINT, Accelerator, Fixed, NodePool
 
-# The guide's gang: a head with 1 GPU and 4 workers with half a GPU each, 3 GPUs together or none.
+# The guide's gang has a head with 1 GPU and 4 workers with half a GPU each: all 3 GPUs or none.
 GPU_NODES = NodePool(
     id="gpu-nodes",
     provider=Fixed(),

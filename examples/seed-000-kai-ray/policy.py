@@ -1,7 +1,7 @@
 """KAI Scheduler with Ray: one department, one team, gangs, priorities and shared GPUs.
 
-The guide that this follows promises `-1` on both queues "for demonstration"; here the promise is what the machines
-hold, so that KAI can reclaim and so that non-preemptible work has a bound. `literal.py` is the guide's own form.
+The guide sets the quota of both queues to `-1` "for demonstration". This policy guarantees finite amounts, so that KAI
+can reclaim, and non-preemptible workloads are limited. `literal.py` has the guide's original queues.
 """
 
 from machines import GPU_NODES, ORDINARY

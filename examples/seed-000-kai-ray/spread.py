@@ -1,4 +1,4 @@
-"""The same policy on a cluster that spreads pods over nodes and devices, where `policy.py` packs them."""
+"""The same policy on a cluster that spreads pods across nodes and devices; `policy.py` bin-packs them."""
 
 from machines import GPU_NODES, ORDINARY
 from policy import DEPARTMENT_1, TEAM_A

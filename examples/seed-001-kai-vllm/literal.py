@@ -1,6 +1,6 @@
-"""The queues exactly as the article writes them: every quota and every limit is -1, on the parent and on the child.
+"""The original queues of the article: every quota and every limit is -1, on the parent and on the child.
 
-`apportion validate examples/seed-001-kai-vllm/literal.py` says what is wrong with that.
+`apportion validate examples/seed-001-kai-vllm/literal.py` reports the problems.
 """
 
 from machines import GPU_NODES, ORDINARY

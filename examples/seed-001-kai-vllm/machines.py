@@ -1,4 +1,4 @@
-"""The cluster of the article: few GPUs, so that training and serving compete for them, and one ordinary machine."""
+"""The cluster of the article: a few GPUs, for which training and serving compete, and one machine without GPUs."""
 
 from apportion_policy import GPU_TAINT, Accelerator, Fixed, NodePool
 

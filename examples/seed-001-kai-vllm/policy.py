@@ -1,9 +1,9 @@
-"""Training and serving in one queue of KAI Scheduler: vLLM on Ray takes GPUs back from a Ray cluster that trains.
+"""Training and serving in one queue of KAI Scheduler: vLLM on Ray preempts a Ray cluster that runs training.
 
-The article promises `-1` on both queues. Serving is not preemptible, and KAI lends such work nothing: the promise is
-what bounds it, so here it is two GPUs. Training is preemptible, and may borrow the third GPU while it is idle.
-`literal.py` and `literal.yaml` are the article's own form, `workloads.yaml` is what runs: two to three workers, where
-its text has two, and GPUs as limits, which Kubernetes demands.
+The article sets the quota of both queues to `-1`. KAI limits non-preemptible workloads, such as serving, to the
+guarantee, which is therefore two GPUs here. Training is preemptible, and may borrow the third GPU while it is idle.
+`literal.py` and `literal.yaml` have the article's original objects. `workloads.yaml` has the simulated workloads, with
+two to three workers instead of two, and with GPU limits, which Kubernetes requires.
 """
 
 from machines import GPU_NODES, ORDINARY

@@ -1,4 +1,4 @@
-"""What this team relies on, held by its pipeline: `pytest examples/seed-001-kai-vllm`."""
+"""Outcome tests of the team's pipeline: `pytest examples/seed-001-kai-vllm`."""
 
 import pytest
 
@@ -18,6 +18,6 @@ def test_training_finishes_the_same_day_and_loses_less_than_a_gpu_hour(outcome):
     outcome.assert_lost("team-a", at_most_gpu_hours=1)
 
 
-def test_the_team_uses_what_it_is_owed(outcome):
+def test_the_team_uses_its_fair_share(outcome):
     outcome.assert_share("team-a", at_least=0.9)
     outcome.assert_evictions("team-a", at_most=2, by="team-a")

@@ -1,7 +1,7 @@
-"""The team of the guide on the machines that the guide asks for: three of 8 cores and 32 GiB, none with a GPU.
+"""The team of the guide on the guide's machines: three machines with 8 cores and 32 GiB, without GPUs.
 
-`apportion validate examples/seed-002-ack-kube-queue/literal.py` says what is wrong with that: two GPUs are promised
-where there are none.
+`apportion validate examples/seed-002-ack-kube-queue/literal.py` reports the problem: two GPUs are guaranteed on a
+cluster without GPUs.
 """
 
 from apportion_policy import Ack, Cluster, Engine, Environment, NodePool, Organisation, Policy, Queue, Resources

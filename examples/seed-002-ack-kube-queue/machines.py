@@ -1,8 +1,8 @@
-"""The cluster of the guide, three machines of 8 cores and 32 GiB, and the GPUs that its quotas speak of."""
+"""The cluster of the guide, with three machines of 8 cores and 32 GiB, and the GPUs that its quotas declare."""
 
 from apportion_policy import GPU_TAINT, Accelerator, Ack, NodePool
 
-# What workloads can use of 8 cores and 32 GiB.
+# The allocatable amounts of 8 cores and 32 GiB.
 DEFAULT = NodePool(
     id="default", provider=Ack(), machine_type="ecs.g7.2xlarge", cpu=7, memory="28Gi", min_nodes=3, max_nodes=6
 )

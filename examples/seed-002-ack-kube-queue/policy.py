@@ -1,8 +1,8 @@
-"""Quotas and queues of ACK for the RayJobs of several departments: what one does not use, another borrows.
+"""Quotas and queues of ACK for the RayJobs of several departments, which lend their idle quota to each other.
 
-The numbers of `video` are the guide's. Interns are promised nothing: they run on what the algorithm teams leave, and
-give it back. No queue policy is set, so kube-queue makes a queue for each quota by itself, which takes the jobs of the
-quota's namespaces by turns. `literal.py` and `literal.yaml` are the guide's own form.
+The amounts of `video` are the guide's. Interns have no guarantee: they use idle capacity of the algorithm teams, which
+is reclaimed on demand. No queue policy is set, so kube-queue creates a Queue with the policy Round for each quota.
+`literal.py` and `literal.yaml` have the guide's original objects.
 """
 
 from machines import DEFAULT, GPU_NODES
@@ -71,7 +71,7 @@ DEVOPS = Queue(
     limit=Resources(cpu=16, memory="32Gi", gpu=0),
 )
 
-# The order in which jobs leave a queue, and whose pods go first when a quota takes back what it lent.
+# These classes determine the order in which jobs are dequeued, and which pods are preempted first on reclaim.
 URGENT = PriorityClass(name="urgent", value=1000, preemptible=True, description="Goes before the others of its queue")
 NORMAL = PriorityClass(name="normal", value=500, preemptible=True, global_default=True, description="Everything else")
 

@@ -1,6 +1,6 @@
-"""The queue exactly as the article writes it: 10000 cores, 10000Gi and 10000 GPUs, "infinite".
+"""The original queue of the article, with an "infinite" quota: 10000 cores, 10000Gi and 10000 GPUs.
 
-`apportion validate examples/seed-003-gke-dws/literal.py` says what is wrong with that.
+`apportion validate examples/seed-003-gke-dws/literal.py` reports the problems.
 """
 
 from machines import ORDINARY, QUEUED, WHOLE_REQUESTS

@@ -1,4 +1,4 @@
-"""Pools on GKE: one whose nodes come for whole requests, with every flag of the article, and one that is always there."""
+"""Pools on GKE: one with queued provisioning and every flag of the article, and one with permanent nodes."""
 
 from apportion_policy import (
     GPU_TAINT,
@@ -13,7 +13,7 @@ from apportion_policy import (
 
 VERSION = "1.33.2-gke.1240000"
 
-# Nodes live for ten minutes to seven days: the article's job asks for 600 seconds, a day leaves room for real ones.
+# Nodes can run for ten minutes to seven days. The article's job requests 600 seconds; a day suits real jobs.
 WHOLE_REQUESTS = ProvisioningPlan(id="dws", max_run_duration="1d", max_nodes_per_request=16)
 
 QUEUED = NodePool(

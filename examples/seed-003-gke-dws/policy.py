@@ -1,10 +1,10 @@
-"""Batch work that waits for its GPUs: Kueue admits it, Google's Dynamic Workload Scheduler brings all nodes at once.
+"""Queued batch jobs: Kueue admits them, and Google's Dynamic Workload Scheduler provisions all of their nodes at once.
 
-The article writes 10000 of everything for "infinite"; here the queue is promised what the pool can bring, so that more
-work than that waits in order. `literal.py` and `literal.yaml` are the article's own form.
+The article uses an "infinite" quota of 10000. Here, the queue is guaranteed the maximum of the pool, so that further
+workloads wait in order. `literal.py` and `literal.yaml` have the article's original objects.
 
-`apportion bind batch --policy examples/seed-003-gke-dws --kind Job --provisioning dws` prints the article's job;
-on a cluster without Kueue the same command prints the PodTemplate and the ProvisioningRequest as well.
+`apportion bind batch --policy examples/seed-003-gke-dws --kind Job --provisioning dws` prints the article's job; on a
+cluster without Kueue, the command also prints the PodTemplate and the ProvisioningRequest.
 """
 
 from machines import ORDINARY, QUEUED, WHOLE_REQUESTS
@@ -21,7 +21,7 @@ from apportion_policy import (
     Waiver,
 )
 
-BATCH = PriorityClass(name="batch", value=0, preemptible=True, description="Work that can wait and be repeated")
+BATCH = PriorityClass(name="batch", value=0, preemptible=True, description="Batch workloads that can wait and restart")
 
 DWS = Queue(
     id="batch",

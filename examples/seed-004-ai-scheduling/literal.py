@@ -1,6 +1,6 @@
-"""The queue and the class exactly as the article writes them: bounds, a weight, and a class of a million.
+"""The original queue and class of the article: limits, a weight, and a class with the value 1000000.
 
-`apportion validate examples/seed-004-ai-scheduling/literal.py` says what is wrong with that.
+`apportion validate examples/seed-004-ai-scheduling/literal.py` reports the problems.
 """
 
 from machines import POOLS

@@ -1,4 +1,4 @@
-"""Machines for the article's workloads: two kinds of GPUs that its node affinity names, and ordinary ones beside them."""
+"""Machines for the article's workloads: the two GPU models in its node affinity, and machines without GPUs."""
 
 from apportion_policy import GPU_TAINT, Accelerator, Fixed, NodePool
 

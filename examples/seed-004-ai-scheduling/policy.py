@@ -1,9 +1,9 @@
-"""AI workloads on plain Kubernetes and on Volcano: one queue, its bounds, its priority, bin-packing and spreading.
+"""AI workloads on plain Kubernetes and on Volcano: one queue, its limits, its priority, bin-packing and spreading.
 
-What the article writes by hand comes out of this policy, for plain Kubernetes in `native/`: the ResourceQuota (GPUs as
-`requests.` alone), the LimitRange (never a default for GPUs), the PriorityClass, profiles of kube-scheduler with in-tree
-plugins, and in `templates/` a recurring job and an autoscaler that follows the GPUs' load. `literal.py` and
-`literal.yaml` are the article's own form.
+This policy generates the article's hand-written objects, for plain Kubernetes in `native/`: the ResourceQuota (GPUs only
+as `requests.`), the LimitRange (without a default for GPUs), the PriorityClass, profiles of kube-scheduler with in-tree
+plugins, and in `templates/` a recurring job and an autoscaler based on GPU utilisation. `literal.py` and
+`literal.yaml` have the article's original objects.
 """
 
 from machines import POOLS

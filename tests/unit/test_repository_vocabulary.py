@@ -16,7 +16,7 @@ _VOCABULARY = tomllib.loads((ROOT / ".ci/vocabulary.toml").read_text(encoding="u
 TEXT: Mapping[str, str] = _VOCABULARY["text"]
 OUTPUT: Mapping[str, str] = _VOCABULARY["output"]
 _CODE = ("api", "cli", "compiler", "review", "runtime", "policy")
-_PAGES = ("docs", "README.md", "CONTRIBUTING.md")
+_PAGES = ("docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _STANDARD = "docs/decisions/0013-english.md"
 """The page that quotes the phrases."""
 
@@ -75,7 +75,13 @@ def test_code_has_no_phrase_of_the_list(package: str) -> None:
 
 def test_pages_and_templates_have_no_phrase_of_the_list() -> None:
     phrases = {**TEXT, **OUTPUT}
-    names = (*_tracked(*_PAGES, suffix=".md"), *_tracked(*_CODE, suffix=".j2"))
+    names = (
+        *_tracked(*_PAGES, suffix=".md"),
+        *_tracked("examples", suffix=".py"),
+        *_tracked("examples", suffix=".yaml"),
+        *_tracked(*_CODE, suffix=".j2"),
+        *_tracked(*_CODE, suffix=".tmpl"),
+    )
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
     assert [fault for name, text in texts.items() for fault in found(name, text, phrases)] == []
 

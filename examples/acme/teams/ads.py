@@ -1,4 +1,4 @@
-"""Ads: click models, small and many; they share GPUs."""
+"""Ads: many small click models, which share GPUs."""
 
 from departments import PRODUCT
 

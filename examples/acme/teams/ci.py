@@ -1,4 +1,4 @@
-"""CI: builds and tests of everybody's images; never in anybody's way."""
+"""CI: builds and tests of container images."""
 
 from departments import PLATFORM
 

@@ -1,4 +1,4 @@
-"""Data: offline inference over the lake, on whatever is idle."""
+"""Data: offline inference on the data lake, mostly with idle GPUs."""
 
 from departments import PLATFORM
 

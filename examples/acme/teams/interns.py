@@ -1,4 +1,4 @@
-"""Interns: no promise, only what nobody else uses, in shared GPUs."""
+"""Interns: no guarantee; they use idle GPUs, which they share."""
 
 from departments import PLATFORM
 

@@ -1,4 +1,4 @@
-"""NLP: language models. Has borrowed eight H100 from speech until the end of the year."""
+"""NLP: language models. The team has eight H100 of the speech team until the end of the year."""
 
 from departments import RESEARCH
 

@@ -1,4 +1,4 @@
-"""Speech: recognition and synthesis. Lends eight H100 to language until the end of the year."""
+"""Speech: recognition and synthesis. The NLP team has eight of its H100 until the end of the year."""
 
 from departments import RESEARCH
 

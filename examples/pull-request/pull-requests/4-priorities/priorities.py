@@ -1,4 +1,4 @@
-"""What may preempt what."""
+"""Priority classes."""
 
 from apportion_policy import PriorityClass
 
