@@ -1,4 +1,4 @@
-"""The fair shares in an explanation of a queue: those of one cluster, if every queue requests all resources."""
+"""The shares in an explanation of a queue: those of one cluster, if every queue requests all resources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
     from apportion_compiler.errors import UnknownTargetError
     from apportion_compiler.targets import targets_of
     from apportion_review.shares.cluster_shares import HEAD, ShareSide, division_inputs
-    from apportion_review.shares.engine_shares import NO_SHARES, proof_of
+    from apportion_review.shares.engine_shares import NO_SHARES, engine_note, proof_of
     from apportion_review.shares.share_changes import pool_headroom
     from apportion_review.shares.share_explanation import explain_share
 
@@ -69,6 +69,8 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
         notes.append(
             "Fair shares are not computed: the policy declares no number of GPUs for the cluster's node pools."
         )
+    if found and engine_note(engine):
+        notes.append(engine_note(engine))
     return ShareSection(cluster, tuple(found), tuple(notes))
 
 
@@ -89,7 +91,9 @@ def section_lines(section: ShareSection) -> Sequence[str]:
     """Return the section in lines of at most 80 columns."""
     from textwrap import wrap
 
-    lines = [f"fair share on {section.cluster}, if every queue requests all resources"]
+    overlap = any(explained.proof.inputs.overlaps for explained in section.explanations)
+    what = "GPUs that it can use" if overlap else "fair share"
+    lines = [f"{what} on {section.cluster}, if every queue requests all resources"]
     lines += (line for explained in section.explanations for line in explained.lines)
     lines += (line for note in section.notes for line in wrap(note, 80, break_long_words=False))
     return lines

@@ -26,6 +26,7 @@ from apportion_review.facts import (
 from apportion_review.fates.records import Fate
 from apportion_review.moved_queues import concerned_parents
 from apportion_review.review import Approval, ClusterReview
+from apportion_review.shares.division_records import FIRST_COME
 from apportion_review.shares.records import ShareChange
 from apportion_review.statements import REMOVED, Statement
 from apportion_review.wording import amount, signed, without_repeated_total
@@ -161,7 +162,8 @@ def _lost_shares(clusters: Sequence[ClusterReview], share_loss: int) -> Iterator
     for cluster in clusters:
         for row in cluster.shares:
             if row.resource.partition("/")[0] == GPU and _loses_share(row, share_loss):
-                yield row.queue, f"`{row.queue}` loses {share_loss} % or more of its fair share on {cluster.name}"
+                what = "the GPUs that it can use" if cluster.engine in FIRST_COME else "its fair share"
+                yield row.queue, f"`{row.queue}` loses {share_loss} % or more of {what} on {cluster.name}"
 
 
 def _loses_share(row: ShareChange, percent: int) -> bool:

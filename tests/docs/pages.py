@@ -121,6 +121,10 @@ PAGES: Mapping[str, Page] = {
         exits={"apportion review main --max-evictions 0": 11, "apportion review main": 10},
     ),
     "docs/scheduler.md": Page(programs={"make": MAKE}),
+    "docs/shares.md": Page(
+        setup=_CHANGED + _RENDERED + _EXPORT + 'mv "$HOME/cluster.json" prod.json\n',
+        exits={"apportion review main": 10},
+    ),
     "docs/simulation.md": Page(
         setup=_SCAFFOLD
         + _RENDERED

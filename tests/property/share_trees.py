@@ -1,15 +1,17 @@
-"""Random queues of engines that divide GPUs into shares, and every way to alter one number of a JSON document."""
+"""Random queues of engines whose queues have shares of GPUs, and every way to alter one number of a JSON document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
 
 from apportion_review.shares.division_records import ClaimInputs, DivisionInputs, Setting
 
-ENGINES = ("kai", "koordinator")
+DIVIDING = ("kai", "koordinator")
+RESERVING = ("ack", "volcano", "yunikorn")
+ENGINES = (*DIVIDING, "kueue", *RESERVING)
 _PARTS = st.integers(0, 320).map(lambda tenths: tenths / 10)
 _WHOLE = st.integers(0, 32)
 
@@ -41,10 +43,57 @@ def _koordinator_queue() -> st.SearchStrategy[dict[str, Setting]]:
     )
 
 
+def _kueue_queue() -> st.SearchStrategy[dict[str, Setting]]:
+    return st.fixed_dictionaries(
+        {
+            "nominal": _WHOLE,
+            "borrowingLimit": st.none() | _WHOLE,
+            "lendingLimit": st.none() | _WHOLE,
+            "weight": st.sampled_from((0, 0.3, 0.5, 1, 2, 3)),
+            "ownRequest": _WHOLE,
+        }
+    )
+
+
+def _volcano_queue() -> st.SearchStrategy[dict[str, Setting]]:
+    amounts = {"deserved": _WHOLE, "guarantee": st.integers(0, 8), "capability": st.none() | _WHOLE}
+    return st.fixed_dictionaries({**amounts, "ownRequest": _WHOLE})
+
+
+def _ack_queue() -> st.SearchStrategy[dict[str, Setting]]:
+    def lending(least: int) -> st.SearchStrategy[dict[str, Setting]]:
+        lent = st.integers(0, least)
+        return st.fixed_dictionaries(
+            {"min": st.just(least), "max": st.none() | _WHOLE, "lent": lent, "ownRequest": _WHOLE}
+        )
+
+    return _WHOLE.flatmap(lending)
+
+
+def _yunikorn_queue() -> st.SearchStrategy[dict[str, Setting]]:
+    amounts = {"guaranteed": st.none() | _WHOLE, "max": st.none() | _WHOLE}
+    return st.fixed_dictionaries({**amounts, "ownRequest": _WHOLE})
+
+
+_QUEUES: Mapping[str, Callable[[], st.SearchStrategy[dict[str, Setting]]]] = {
+    "ack": _ack_queue,
+    "kai": _kai_queue,
+    "koordinator": _koordinator_queue,
+    "kueue": _kueue_queue,
+    "volcano": _volcano_queue,
+    "yunikorn": _yunikorn_queue,
+}
+_SETTINGS: Mapping[str, Mapping[str, st.SearchStrategy[int | float]]] = {
+    "kai": {"kValue": st.sampled_from((0.0, 0.5, 1.0))},
+    "kueue": {"fairSharing": st.integers(0, 1)},
+    "volcano": {"ancestorReclaimLevel": st.integers(0, 2)},
+}
+
+
 @st.composite
 def division_inputs(draw: st.DrawFn, engine: str, most: int = 8) -> DivisionInputs:
     """A tree of up to `most` queues, and what there is for them."""
-    queue = _kai_queue() if engine == "kai" else _koordinator_queue()
+    queue = _QUEUES[engine]()
     names: list[str | None] = [None]
     claims: list[ClaimInputs] = []
     for number in range(draw(st.integers(1, most))):
@@ -52,7 +101,9 @@ def division_inputs(draw: st.DrawFn, engine: str, most: int = 8) -> DivisionInpu
         claims.append(ClaimInputs(name, f"id-{number}", draw(st.sampled_from(names)), draw(queue)))
         names.append(name)
     total = draw(_PARTS) if engine == "kai" else draw(_WHOLE)
-    settings = {"kValue": draw(st.sampled_from((0.0, 0.5, 1.0)))} if engine == "kai" else {}
+    if engine == "kueue":
+        total = sum(int(claim.numbers["nominal"] or 0) for claim in claims)
+    settings = {name: draw(values) for name, values in _SETTINGS.get(engine, {}).items()}
     return DivisionInputs(engine, "gpu", total, settings, tuple(claims))
 
 
@@ -69,8 +120,8 @@ def altered(document: Any) -> Iterator[tuple[tuple[str | int, ...], object, obje
 def _others(value: float | bool) -> list[object]:
     if isinstance(value, bool):
         return [not value, int(value)]
-    numbers = [value + 1, value - 1, -value, 2 * value + 3, value + 1e-6, None, True]
-    return [number for number in numbers if number is True or number != value]
+    numbers = [value + 1, value - 1, -value, 2 * value + 3, value + 1e-6]
+    return [None, True, *(number for number in numbers if number != value)]
 
 
 def _places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, str | int]]:

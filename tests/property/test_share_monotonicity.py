@@ -12,7 +12,7 @@ from apportion_review.shares.division_records import ClaimInputs, DivisionInputs
 from apportion_review.shares.engine_shares import proof_of
 from apportion_review.shares.records import Demand
 
-from .share_trees import ENGINES
+from .share_trees import DIVIDING, RESERVING, division_inputs
 
 pytestmark = pytest.mark.property
 GUARANTEE = {"kai": "deserved", "koordinator": "min"}
@@ -43,7 +43,7 @@ _QUEUE = st.tuples(st.integers(0, 4), st.integers(1, 5), st.integers(0, 12))
 _QUEUES = st.lists(_QUEUE, min_size=2, max_size=6)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", DIVIDING)
 @settings(max_examples=300)
 @given(queues=_QUEUES, total=st.integers(0, 30))
 def test_shares_fit_where_the_guarantees_do_and_are_at_least_those(
@@ -58,7 +58,7 @@ def test_shares_fit_where_the_guarantees_do_and_are_at_least_those(
         assert sum(shares.values()) == min(total, sum(requests.values()))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", DIVIDING)
 @settings(max_examples=300)
 @given(queues=_QUEUES, parts=st.integers(1, 4))
 def test_where_nothing_is_rounded_capacity_and_weight_lower_no_share(
@@ -111,3 +111,28 @@ def test_a_larger_weight_may_lower_the_share(
     changed = [(g, weight + (n == heavier), request) for n, (g, weight, request) in enumerate(queues)]
     assert tuple(_shares(_siblings(engine, total, *queues)).values()) == before
     assert tuple(_shares(_siblings(engine, total, *changed)).values()) == after
+
+
+@pytest.mark.parametrize("engine", RESERVING)
+@settings(max_examples=200)
+@given(data=st.data())
+def test_where_guarantees_are_reserved_nobody_uses_what_another_can_take_back(engine: str, data: st.DataObject) -> None:
+    """A share holds what is assured, and fits beside what is assured to the siblings, within request and bound."""
+    inputs = data.draw(division_inputs(engine))
+    for division in proof_of("head", Demand.EVERYONE, inputs).divisions:
+        assured = {claim.name: int(claim.numbers["assured"] or 0) for claim in division.claims}
+        for claim in division.claims:
+            request, bound = claim.numbers["request"], claim.numbers["bound"]
+            others = sum(assured.values()) - assured[claim.name]
+            assert assured[claim.name] <= claim.share <= int(request or 0)
+            assert bound is None or claim.share <= bound
+            assert claim.share == assured[claim.name] or claim.share + others <= division.total
+
+
+@pytest.mark.parametrize("engine", RESERVING)
+@settings(max_examples=200)
+@given(data=st.data())
+def test_where_guarantees_are_reserved_capacity_lowers_no_share(engine: str, data: st.DataObject) -> None:
+    inputs = data.draw(division_inputs(engine))
+    before, after = _shares(inputs), _shares(replace(inputs, total=inputs.total + 1))
+    assert all(after[name] >= share for name, share in before.items())

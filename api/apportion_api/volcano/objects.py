@@ -31,6 +31,7 @@ class Queue(ApiObject):
 
     group = GROUP
     created: str | None = text("metadata.creationTimestamp")
+    labels: Mapping[str, str] = text_map("metadata.labels")
     annotations: Mapping[str, str] = text_map("metadata.annotations")
     parent: str | None = text("spec.parent")
     weight: int | None = integer("spec.weight")

@@ -105,7 +105,7 @@ def _rows(
     unread = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
     pods = owned_pods(objects)
     by_owner = {owner: owned for owned in pods for owner in owned.owners}
-    flavors = {name_of(m): _model(m) for m in of_group(objects, GROUP, "ResourceFlavor")}
+    flavors = {name_of(m): model_of_flavor(m) for m in of_group(objects, GROUP, "ResourceFlavor")}
     nodes = models_of_nodes(objects)
     known: dict[Owner, OwnedPods | None] = {}
     rows: list[WorkloadFate] = []
@@ -161,7 +161,8 @@ def _gpus(workload: KueueWorkload, flavors: Mapping[str, str]) -> dict[str, int]
     return gpus
 
 
-def _model(flavor: Manifest) -> str:
+def model_of_flavor(flavor: Manifest) -> str:
+    """Return the GPU model of a ResourceFlavor; `UNKNOWN_MODEL` if it names none."""
     found = annotations_of(flavor).get(MODEL_ANNOTATION)
     return str(found or mapping(flavor, "spec", "nodeLabels").get(GPU_MODEL_LABEL, UNKNOWN_MODEL))
 

@@ -5,7 +5,7 @@ Source: volcano-sh/volcano pkg/scheduler/actions, pkg/scheduler/framework/sessio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from apportion_api.objects import read, read_all
@@ -86,8 +86,7 @@ class _Side:
         return any(scheduler_of(pod) == SCHEDULER or annotations_of(pod).get(GROUP_ANNOTATION) for pod in owned.pods)
 
     def _group(self, pod: Manifest) -> PodGroup | None:
-        name = annotations_of(pod).get(GROUP_ANNOTATION)
-        return None if name is None else self._groups.get(f"{text(pod, 'metadata', 'namespace') or ''}/{name}")
+        return _group_of(pod, self._groups)
 
     def _missing_group(self, pod: Manifest) -> str | None:
         name = annotations_of(pod).get(GROUP_ANNOTATION)
@@ -95,11 +94,7 @@ class _Side:
 
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the queue of the pod group, or that which the pods name."""
-        pod = owned.pods[0]
-        group = self._group(pod)
-        if group is not None:
-            return group.queue or DEFAULT
-        return annotations_of(pod).get(QUEUE_ANNOTATION) or labels_of(pod).get(QUEUE_LABEL) or DEFAULT
+        return queue_of_pod(owned.pods[0], self._groups)
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
         """Tell whether any of the pods may be evicted."""
@@ -191,6 +186,24 @@ class _Side:
     def _priority(self, owned: OwnedPods) -> int:
         """Return the lowest priority of the jobs of pods."""
         return min(self._priorities.of_job(self._group(pod), pod) for pod in owned.pods)
+
+
+def queue_of_pod(pod: Manifest, groups: Mapping[str, PodGroup]) -> str:
+    """Return the queue of a pod's group, or that which the pod names.
+
+    Args:
+        pod: The pod.
+        groups: The PodGroups, by namespace and name.
+    """
+    group = _group_of(pod, groups)
+    if group is not None:
+        return group.queue or DEFAULT
+    return annotations_of(pod).get(QUEUE_ANNOTATION) or labels_of(pod).get(QUEUE_LABEL) or DEFAULT
+
+
+def _group_of(pod: Manifest, groups: Mapping[str, PodGroup]) -> PodGroup | None:
+    name = annotations_of(pod).get(GROUP_ANNOTATION)
+    return None if name is None else groups.get(f"{text(pod, 'metadata', 'namespace') or ''}/{name}")
 
 
 def _amounts(owned: OwnedPods) -> dict[str, int]:

@@ -26,7 +26,7 @@ from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.manifests import is_config_map, queues_text
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_root
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
-from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, name_of
+from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, name_of, text
 from apportion_review.fates.pod_fates import EngineModel, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict
 from apportion_review.fates.unmanaged import scheduler_of
@@ -65,12 +65,12 @@ class _Side:
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
         try:
-            self._partition = with_root(_partition(objects))
+            self._partition = configured_partition(objects)
             root = root_of(self._partition)
             self._leaves = dict(_leaves(root, root.name.lower(), {}, is_disabled=False))
         except ConfigRefusedError as refused:
             raise ValueError(f"ConfigMap {CONFIG_MAP}: {refused.path}: {refused}") from None
-        self._namespaces = {name_of(each): annotations_of(each) for each in of_group(objects, "", "Namespace")}
+        self._namespaces = namespace_annotations(objects)
         self._used: dict[str, dict[str, int]] = {}
         for owned in filter(self.is_managed, owned_pods(objects)):
             path = self._path(owned)
@@ -78,11 +78,7 @@ class _Side:
             self._used[path] = total((self._used.get(path, {}), _counted(held)))
 
     def _path(self, owned: OwnedPods) -> str:
-        pod = owned.pods[0]
-        labels, annotations = labels_of(pod), annotations_of(pod)
-        named = labels.get(QUEUE_LABEL) or annotations.get(QUEUE_ANNOTATION) or labels.get(OLD_QUEUE_LABEL)
-        placed = self._namespaces.get(owned.owner.namespace, {}).get(PARENT_QUEUE_ANNOTATION)
-        return (placed or named or "").lower()
+        return queue_path(owned.pods[0], self._namespaces)
 
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the queue of the namespace, or that which the pods name."""
@@ -137,15 +133,33 @@ class _Side:
         )
 
 
-def _partition(objects: Sequence[Manifest]) -> Partition:
-    """Return the partition `default` of the configuration. Raises `ValueError` without one."""
+def namespace_annotations(objects: Sequence[Manifest]) -> Mapping[str, Mapping[str, str]]:
+    """Return the annotations of each namespace."""
+    return {name_of(each): annotations_of(each) for each in of_group(objects, "", "Namespace")}
+
+
+def queue_path(pod: Manifest, namespaces: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the path of the queue of a pod's namespace, or that which the pod names; empty if neither has one."""
+    labels, annotations = labels_of(pod), annotations_of(pod)
+    named = labels.get(QUEUE_LABEL) or annotations.get(QUEUE_ANNOTATION) or labels.get(OLD_QUEUE_LABEL)
+    placed = namespaces.get(text(pod, "metadata", "namespace") or "", {}).get(PARENT_QUEUE_ANNOTATION)
+    return (placed or named or "").lower()
+
+
+def configured_partition(objects: Sequence[Manifest]) -> Partition:
+    """Return the partition `default` of the configuration, with its root.
+
+    Raises:
+        ConfigRefusedError: If YuniKorn refuses the configuration.
+        ValueError: If there is none.
+    """
     maps = {name_of(made): text_of for made in objects if is_config_map(made) and (text_of := queues_text(made))}
     found = maps.get(CONFIG_MAP) or next(iter(maps.values()), None)
     if found is None:
         raise ValueError(f"there is no ConfigMap {CONFIG_MAP} with queues")
     for partition in partitions_of(decode(found.text)):
         if (partition.name or PARTITION) in (PARTITION, f"[mycluster]{PARTITION}"):
-            return partition
+            return with_root(partition)
     raise ValueError(f"ConfigMap {CONFIG_MAP} has no partition {PARTITION}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apportion_api.counted_nouns import agreeing, counted
 from apportion_policy.quantity import Unlimited, gpu_text
@@ -12,7 +12,7 @@ from apportion_review.fates.records import EngineFates, Fate, Workload, Workload
 from apportion_review.fates.unmanaged import Unmanaged
 from apportion_review.fates.workloads import UNKNOWN_MODEL
 from apportion_review.review import ClusterReview
-from apportion_review.shares.division_records import THOUSANDTHS
+from apportion_review.shares.division_records import FIRST_COME, THOUSANDTHS
 from apportion_review.shares.records import Demand, QueueAmounts, ShareChange
 from apportion_review.wording import amount, bare
 
@@ -88,7 +88,8 @@ def _unnamed(held: int) -> str:
 class QuotaRow:
     """A queue's GPUs of one model that change alike on some clusters; each cell is `48 → 64 (+16)`, or one value.
 
-    `share` is the fair share if everybody requests everything, `snapshot_share` that for the snapshot's requests.
+    `share` is the share if everybody requests everything, `snapshot_share` that for the snapshot's requests; they are
+    overlapping on engines that divide nothing beyond guarantees.
     """
 
     queue: str
@@ -100,18 +101,20 @@ class QuotaRow:
     snapshot_share: str
     effect: str
     weight: int
+    is_overlapping: bool = False
 
 
 def quota_rows(clusters: Iterable[ClusterReview]) -> tuple[QuotaRow, ...]:
     """Return the rows of GPUs that change, the largest changes first."""
-    found: dict[tuple[object, ...], tuple[ShareChange, list[str]]] = {}
+    found: dict[tuple[object, ...], tuple[ShareChange, bool, list[str]]] = {}
     for cluster in clusters:
         for row in cluster.shares:
             if row.resource.partition("/")[0] != GPU or not _is_changed(row):
                 continue
-            key = (row.queue, row.resource, *_ends(row))
-            found.setdefault(key, (row, []))[1].append(cluster.name)
-    rows = [_quota_row(row, tuple(names)) for row, names in found.values()]
+            overlaps = cluster.engine in FIRST_COME
+            key = (row.queue, row.resource, overlaps, *_ends(row))
+            found.setdefault(key, (row, overlaps, []))[2].append(cluster.name)
+    rows = [replace(_quota_row(row, tuple(names)), is_overlapping=over) for row, over, names in found.values()]
     models = {(row.queue, row.clusters) for row in rows if row.resource != GPU}
     shown = [row for row in rows if row.resource != GPU or (row.queue, row.clusters) not in models]
     return tuple(sorted(shown, key=lambda row: -row.weight))
@@ -178,9 +181,11 @@ def _cell(resource: str, before: int | Unlimited | None, after: int | Unlimited 
 
 def share_columns(rows: Sequence[QuotaRow]) -> tuple[tuple[str, Callable[[QuotaRow], str]], ...]:
     """Return the heading and the cell of each column of shares that any of the rows has."""
+    kinds = {row.is_overlapping for row in rows if row.share != "-" or row.snapshot_share != "-"}
+    title = "share" if len(kinds) > 1 else "can use" if True in kinds else "fair share"
     columns: tuple[tuple[str, Callable[[QuotaRow], str]], ...] = (
-        ("fair share", lambda row: row.share),
-        ("snapshot fair share", lambda row: row.snapshot_share),
+        (title, lambda row: row.share),
+        (f"snapshot {title}" if title != "can use" else "can use in snapshot", lambda row: row.snapshot_share),
     )
     return tuple((heading, cell) for heading, cell in columns if any(cell(row) != "-" for row in rows))
 

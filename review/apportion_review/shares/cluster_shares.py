@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.shares.division_records import DivisionInputs, ShareProof
-from apportion_review.shares.engine_shares import EVERYONE_INPUTS, NO_SHARES, SNAPSHOT_INPUTS, has_shares, proof_of
+from apportion_review.shares.engine_shares import ENGINE_SHARES, engine_note, has_shares, proof_of
 from apportion_review.shares.records import Demand, ShareChange
 
 BASE, HEAD = "base", "head"
 SharesByRow = Mapping[tuple[str, str], Mapping[Demand, int]]
 """Shares in thousandths of a GPU by demand, of each queue and resource."""
-_EVERYONE_NOTE = "Fair shares assume that every queue requests all resources, and that all queues are the same age."
-_NOT_COMPARED = (
-    "Fair shares are compared only if both policies compile for an engine with fair shares and count the same GPUs."
+_NOT_COMPARED = "Shares are compared only if both policies compile for an engine with shares and count the same GPUs."
+_FIRST_COME_NOTE = (
+    "Fair sharing is disabled in the configuration of Kueue: a share is the most that a queue can use while every other "
+    "queue holds what it can take back."
 )
-_SNAPSHOT_NOTE = "Fair shares for the snapshot are those of its nodes, running and pending pods."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ def division_inputs(side: ShareSide, notes: list[str]) -> Iterator[tuple[Demand,
     if not has_shares(side.engine):
         return
     try:
-        for inputs in EVERYONE_INPUTS[side.engine](side.manifests, side.capacities):
+        for inputs in ENGINE_SHARES[side.engine].everyone(side.manifests, side.capacities):
             yield Demand.EVERYONE, inputs
         if side.state is not None:
-            for inputs in SNAPSHOT_INPUTS[side.engine](side.state, tuple(side.capacities)):
+            for inputs in ENGINE_SHARES[side.engine].snapshot(side.state, tuple(side.capacities)):
                 yield Demand.SNAPSHOT, inputs
     except ValueError as wrong:
         notes.append(f"Fair shares are not computed: {wrong}.")
@@ -77,10 +77,12 @@ def cluster_shares(base: ShareSide, head: ShareSide) -> ClusterShares:
             tuple(proof for proof in proofs if (proof.demand, proof.inputs.resource) in both)
             for proofs in (former, changed)
         )
-    demands = {proof.demand for proof in (*former, *changed)}
-    said = ((Demand.EVERYONE, _EVERYONE_NOTE), (Demand.SNAPSHOT, _SNAPSHOT_NOTE))
-    notes += [note for demand, note in said if demand in demands]
-    notes += [NO_SHARES[engine] for engine in dict.fromkeys((base.engine, head.engine)) if engine in NO_SHARES]
+    shown = dict.fromkeys((proof.demand, proof.inputs.engine) for proof in (*former, *changed))
+    for demand, engine in sorted(shown):
+        notes.append(ENGINE_SHARES[engine].assumes if demand is Demand.EVERYONE else ENGINE_SHARES[engine].counts)
+    notes += [engine_note(engine) for engine in dict.fromkeys((base.engine, head.engine)) if engine_note(engine)]
+    if any(proof.inputs.settings.get("fairSharing") == 0 for proof in (*former, *changed)):
+        notes.append(_FIRST_COME_NOTE)
     return ClusterShares(former, changed, tuple(dict.fromkeys(notes)))
 
 

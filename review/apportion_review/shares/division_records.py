@@ -1,6 +1,6 @@
 """Records of how an engine divides one resource among the queues of a cluster, level by level.
 
-Numbers are the engine's own, exactly: KAI's are 64-bit floats in GPUs, Koordinator's are whole GPUs.
+Numbers are the engine's own, exactly: KAI's are 64-bit floats in GPUs, those of the others are whole GPUs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ Setting = Number | bool | None
 """A number of a queue's object; None if it is unset."""
 THOUSANDTHS = 1000
 """Thousandths of a GPU in the engines' unit."""
+FIRST_COME = frozenset(("ack", "volcano", "yunikorn"))
+"""Engines that reserve guarantees, and leave the rest to whoever comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,11 @@ class DivisionInputs:
     total: Number
     settings: Mapping[str, Number]
     claims: tuple[ClaimInputs, ...]
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether shares of siblings overlap: each is what a queue can use while the others hold what is reserved."""
+        return self.engine in FIRST_COME or self.settings.get("fairSharing") == 0
 
     def children(self) -> Mapping[str | None, tuple[ClaimInputs, ...]]:
         """Return the claims below each parent."""
@@ -90,7 +97,8 @@ class Step:
 
     Attributes:
         name: Of the queue's object.
-        phase: `guaranteed`, `surplus`, `returned` (a negative amount) or `remainder`.
+        phase: `guaranteed`, `surplus`, `returned` (a negative amount) or `remainder`; `available` for what siblings may
+            use as well.
         round: Of the surplus, from 1; 0 in other phases.
         amount: What it was given.
     """
@@ -111,7 +119,7 @@ class Division:
         claims: In the order in which the engine adds them.
         rounds: In order.
         steps: In order; a queue's share is the sum of its steps.
-        left: What nobody took.
+        left: What nobody took, or nobody has reserved.
     """
 
     parent: str | None

@@ -5,14 +5,15 @@ Source: KAI v0.17.0, pkg/scheduler/plugins/proportion/resource_division, in `app
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_api.fields import Manifest
 from apportion_api.kai.objects import Queue, SchedulingShard
 from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_policy.resources import GPU, gpu_resource
+from apportion_policy.resources import GPU
 from apportion_review.fates.cluster_state import ClusterState
+from apportion_review.shares.counted_resources import counted_resource
 from apportion_review.shares.division_records import (
     THOUSANDTHS,
     Claim,
@@ -23,6 +24,7 @@ from apportion_review.shares.division_records import (
     Round,
     Step,
 )
+from apportion_review.shares.share_engine import AGES, PODS, ShareEngine
 from apportion_runtime.core import division as core
 from apportion_runtime.core import snapshot as core_snapshot
 from apportion_runtime.core.shares import Shares
@@ -47,22 +49,6 @@ def kai_inputs(objects: Sequence[Manifest], capacities: Mapping[str, int | None]
         capacity = None if resource is None else capacities.get(resource)
         if resource is not None and capacity is not None:
             yield _everyone(resource, capacity / THOUSANDTHS, k_value, queues)
-
-
-def counted_resource(model: str | None, capacities: Iterable[str], *, is_divided: bool) -> str | None:
-    """Return the policy's name of the GPUs in a part of a cluster; None for the part that has none.
-
-    Args:
-        model: Of the part; None for that of all other nodes.
-        capacities: The resources that the cluster counts.
-        is_divided: Whether there are other parts.
-    """
-    if model is not None:
-        return gpu_resource(model)
-    models = [resource for resource in capacities if resource.startswith(f"{GPU}/")]
-    if is_divided:
-        return None
-    return models[0] if len(models) == 1 else GPU
 
 
 def _everyone(resource: str, total: float, k_value: float, queues: Sequence[Queue]) -> DivisionInputs:
@@ -172,3 +158,6 @@ def _core_claim(claim: ClaimInputs) -> core.Claim:
         number("created"),
         number("usage"),
     )
+
+
+SHARES = ShareEngine(kai_inputs, kai_snapshot_inputs, kai_divisions, assumes=AGES, counts=PODS)

@@ -18,10 +18,9 @@ from apportion_api.koordinator.objects import ElasticQuota
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.plain_objects import Manifest, labels_of, mapping, name_of, text
-from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_compiler.plain_objects import Manifest, labels_of, text
 from apportion_review.fates.cluster_state import ClusterState
-from apportion_review.fates.workloads import of_group, pending_pods, requests_of, running_pods
+from apportion_review.shares.counted_resources import counted_resource
 from apportion_review.shares.division_records import (
     THOUSANDTHS,
     Claim,
@@ -32,7 +31,8 @@ from apportion_review.shares.division_records import (
     Setting,
     Step,
 )
-from apportion_review.shares.kai import counted_resource
+from apportion_review.shares.share_engine import AGES, PODS, ShareEngine
+from apportion_review.shares.snapshot_gpus import snapshot_gpus
 from apportion_runtime.engines.koordinator.division import ROOT, Quota, Record, runtime_quotas
 from apportion_runtime.sim.api.pod_requests import amount
 
@@ -102,28 +102,13 @@ def koordinator_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -
     quotas = elastic_quotas(objects)
     quota_by_namespace = {namespace: quota.name for quota in quotas for namespace in quota.namespaces}
     names = {quota.name for quota in quotas}
-    trees = {quota.tree_id for quota in quotas if quota.tree_id}
-    part_of_node: dict[str, str | None] = {}
-    held: dict[str | None, int] = dict.fromkeys((None, *sorted(trees)), 0)
-    for node in of_group(objects, "", "Node"):
-        model = labels_of(node).get(GPU_MODEL_LABEL)
-        part = part_of_node[name_of(node)] = model if model in trees else None
-        held[part] += amount(GPU_RESOURCE, str(mapping(node, "status", "allocatable").get(GPU_RESOURCE, 0)))
-    requested: dict[str, int] = {}
-    for pod in (*running_pods(objects), *pending_pods(objects)):
+
+    def quota_of_pod(pod: Manifest) -> str | None:
         name = labels_of(pod).get(QUEUE_LABEL) or quota_by_namespace.get(text(pod, "metadata", "namespace") or "")
-        asked = requests_of(pod).get(GPU_RESOURCE, 0)
-        if name in names:
-            requested[str(name)] = requested.get(str(name), 0) + asked
-        elif (at := text(pod, "spec", "nodeName") or "") in part_of_node:
-            # What other pods use is not divided.
-            held[part_of_node[at]] -= asked
-    capacities = {
-        resource: THOUSANDTHS * total
-        for part, total in held.items()
-        if (resource := counted_resource(part, resources, is_divided=bool(trees))) is not None
-    }
-    yield from koordinator_inputs(objects, capacities, requested)
+        return name if name in names else None
+
+    gpus = snapshot_gpus(objects, resources, {quota.tree_id for quota in quotas if quota.tree_id}, quota_of_pod)
+    yield from koordinator_inputs(objects, gpus.capacities, gpus.requested)
 
 
 def _inputs(
@@ -184,3 +169,6 @@ def _quota(claim: ClaimInputs) -> Quota:
         lends=bool(claim.numbers["lends"]),
         own_request=int(own or 0),
     )
+
+
+SHARES = ShareEngine(koordinator_inputs, koordinator_snapshot_inputs, koordinator_divisions, assumes=AGES, counts=PODS)

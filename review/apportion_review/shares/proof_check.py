@@ -1,7 +1,7 @@
 """A share proof of a report, verified: each step from the one before by the engine's rule, claims by the policy.
 
-It is independent of what divides: the rules are those of `kai_rules` and `koordinator_rules`, written from the engines'
-sources, and nothing of `apportion_runtime` is imported. Shares of one policy need the same policy to be checked: a proof
+It is independent of what divides: the rules are those of `kai_rules`, `koordinator_rules`, `kueue_rules` and
+`reservation_rules`, written from the engines' sources, and nothing of `apportion_runtime` is imported. Shares of one policy need the same policy to be checked: a proof
 with a limit that the policy does not declare is refused.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
-from apportion_review.shares import kai_rules, koordinator_rules
+from apportion_review.shares import kai_rules, koordinator_rules, kueue_rules, reservation_rules
 from apportion_review.shares.division_document import MalformedProofError, division_of
 from apportion_review.shares.division_records import Claim, ClaimInputs, Division, DivisionInputs, Number, Setting
 from apportion_review.shares.records import Demand
@@ -20,11 +20,22 @@ Check = Callable[[Division, Mapping[str, Number]], None]
 ProofKey = tuple[str, str, str]
 """Side, demand and resource of a proof."""
 
-_RULES: Mapping[str, Check] = {"kai": kai_rules.check_kai, "koordinator": koordinator_rules.check_koordinator}
-_REQUESTS: Mapping[str, Callable[[DivisionInputs], Mapping[str, Mapping[str, Setting]]]] = {
-    "koordinator": koordinator_rules.requests_of
+_RULES: Mapping[str, Check] = {
+    "ack": reservation_rules.check_reservation,
+    "kai": kai_rules.check_kai,
+    "koordinator": koordinator_rules.check_koordinator,
+    "kueue": kueue_rules.check_kueue,
+    "volcano": reservation_rules.check_reservation,
+    "yunikorn": reservation_rules.check_reservation,
 }
-"""Numbers of each claim that follow from the claims below it, on engines that bound a parent's request by its children's."""
+_DERIVED: Mapping[str, Callable[[DivisionInputs], Mapping[str, Mapping[str, Setting]]]] = {
+    "ack": reservation_rules.ack_numbers,
+    "koordinator": koordinator_rules.requests_of,
+    "kueue": kueue_rules.quotas_of,
+    "volcano": reservation_rules.volcano_numbers,
+    "yunikorn": reservation_rules.yunikorn_numbers,
+}
+"""Numbers of each claim that follow from those of other claims."""
 
 
 def proof_key(proof: object) -> ProofKey:
@@ -81,7 +92,7 @@ class _Check:
     def __init__(self, inputs: DivisionInputs) -> None:
         self._inputs = inputs
         self._children = inputs.children()
-        derived = _REQUESTS[inputs.engine](inputs) if inputs.engine in _REQUESTS else {}
+        derived = _DERIVED[inputs.engine](inputs) if inputs.engine in _DERIVED else {}
         self._numbers = {claim.name: {**claim.numbers, **derived.get(claim.name, {})} for claim in inputs.claims}
 
     def __call__(self, division: Division, totals: Mapping[str | None, Number]) -> None:

@@ -9,18 +9,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from textwrap import wrap
 
-from apportion_review.shares.division_records import THOUSANDTHS, Claim, Division, Number, Round, ShareProof
+from apportion_review.shares.division_records import THOUSANDTHS, Claim, Division, Number, Round, Setting, ShareProof
 from apportion_review.wording import amount
 from apportion_runtime.core.explain.amounts import decimals
 
 _WIDTH = 80
-_LIMITS = {"kai": "limit", "koordinator": "max"}
-# The engines' names of a limit.
 _UNLIMITED = (None, -1)
+_LIMITS = {"kai": "limit", "koordinator": "max"}
+# Where a claim has the limit.
 _PHASES = (
     (("guaranteed",), "guaranteed"),
     (("surplus", "returned"), "of the surplus"),
     (("remainder",), "from rounding"),
+    (("available",), "that no other queue can take back"),
 )
 
 
@@ -81,7 +82,7 @@ def _path(proof: ShareProof, queue: str) -> list[tuple[Division, Claim]]:
 def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[str, str]) -> Iterator[str]:
     resource = proof.inputs.resource
     above = "the cluster" if division.parent is None else f"`{queues[division.parent]}`"
-    yield f"`{claim.queue}` gets {_text(resource, claim.share)} of the {_text(resource, division.total)} of {above}"
+    yield f"`{claim.queue}` {_verb(proof)} {_text(resource, claim.share)} of the {_text(resource, division.total)} of {above}"
     amounts = [_given(division, claim.name, "guaranteed")]
     yield f"  {_text(resource, amounts[0])} guaranteed"
     for made in division.rounds:
@@ -92,9 +93,10 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
         yield f"  {_text(resource, given)} in surplus round {made.number}: {_round(proof, division, claim, made)}"
         if returned:
             yield f"  {_text(resource, -returned)} returned, because it can use no more"
-    if remainder := _given(division, claim.name, "remainder"):
-        amounts.append(remainder)
-        yield f"  {_text(resource, remainder)} from rounding"
+    for phase, where in (("remainder", "from rounding"), ("available", "that no other queue can take back")):
+        if given := _given(division, claim.name, phase):
+            amounts.append(given)
+            yield f"  {_text(resource, given)} {where}"
     terms = [each for each in amounts if each]
     if len(terms) > 1:
         signed = "".join(f" {'-' if each < 0 else '+'} {decimals(abs(each))}" for each in terms[1:])
@@ -103,9 +105,9 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
         yield f"  no more: its limit is {_text(resource, claim.share)}"
     elif _has_all(claim) and claim.share < division.total:
         yield f"  no more: it requests {_text(resource, claim.share)}, within the limits below it"
-    elif division.left <= 0 and not division.rounds:
+    elif division.left <= 0 and not division.rounds and claim.share < division.total:
         yield "  no surplus: the guarantees take everything"
-    elif not claim.numbers["weight"]:
+    elif "weight" in claim.numbers and not claim.numbers["weight"]:
         yield "  none of the surplus: its over-quota weight is 0"
 
 
@@ -127,7 +129,7 @@ def _round(proof: ShareProof, division: Division, claim: Claim, made: Round) -> 
 def _comparison(proof: ShareProof, division: Division, own: Claim, other: Claim) -> str:
     resource = proof.inputs.resource
     if own.share == other.share:
-        return f"`{other.queue}` gets as much as `{own.queue}`: {_text(resource, own.share)}."
+        return f"`{other.queue}` {_verb(proof)} as much as `{own.queue}`: {_text(resource, own.share)}."
     parts: list[str] = []
     for phases, where in _PHASES:
         theirs, ours = (
@@ -139,7 +141,7 @@ def _comparison(proof: ShareProof, division: Division, own: Claim, other: Claim)
             parts.append(f"{decimals(theirs)} against {decimals(ours)} {where}{why}")
     size = _text(resource, abs(other.share - own.share))
     direction = "more" if other.share > own.share else "less"
-    return f"`{other.queue}` gets {size} {direction} than `{own.queue}`: {', '.join(parts)}."
+    return f"`{other.queue}` {_verb(proof)} {size} {direction} than `{own.queue}`: {', '.join(parts)}."
 
 
 def _reasons(proof: ShareProof, own: Claim, other: Claim) -> str:
@@ -158,9 +160,20 @@ def _reasons(proof: ShareProof, own: Claim, other: Claim) -> str:
     return f" ({', '.join(found) or 'rounded to whole GPUs'})"
 
 
+def _verb(proof: ShareProof) -> str:
+    return "can use" if proof.inputs.overlaps else "gets"
+
+
 def _is_at_limit(proof: ShareProof, claim: Claim) -> bool:
-    limit = claim.numbers[_LIMITS[proof.inputs.engine]]
+    limit = _limit(proof.inputs.engine, claim)
     return limit not in _UNLIMITED and claim.share >= float(limit or 0)
+
+
+def _limit(engine: str, claim: Claim) -> Setting:
+    if engine == "kueue":
+        borrowing = claim.numbers["borrowingLimit"]
+        return None if borrowing is None else (claim.numbers["quota"] or 0) + borrowing
+    return claim.numbers[_LIMITS.get(engine, "bound")]
 
 
 def _has_all(claim: Claim) -> bool:

@@ -31,6 +31,8 @@ environments:
   - {name: kai, engine: kai, engine_version: "0.17.0", pools: [gpus]}
   - {name: koordinator, engine: koordinator, engine_version: "1.7.0", pools: [gpus]}
   - {name: kueue, engine: kueue, engine_version: "0.18.3", pools: [gpus]}
+  - {name: volcano, engine: volcano, engine_version: "1.15.0", pools: [gpus]}
+  - {name: native, engine: native, engine_version: "1.34", pools: [gpus]}
 """
 HEADING = "fair share on prod/"
 
@@ -91,11 +93,58 @@ fair share on prod/koordinator, if every queue requests all resources
     )
 
 
+def test_kueue_divides_what_a_cohort_lends_by_weight(explained: Run) -> None:
+    assert (
+        _share(explained("vision", "kueue").out)
+        == """\
+fair share on prod/kueue, if every queue requests all resources
+`kueue` gets 32 GPUs of the 32 GPUs of the cluster
+  32 GPUs guaranteed
+`research` gets 23 GPUs of the 32 GPUs of `kueue`
+  20 GPUs guaranteed
+  3 GPUs in surplus round 1: weight 1 of 3, 8 GPUs to divide
+  20 + 3 = 23
+`vision` gets 9 GPUs of the 23 GPUs of `research`
+  4 GPUs guaranteed
+  5 GPUs in surplus round 1: weight 3 of 4, 7 GPUs to divide
+  4 + 5 = 9
+`speech` gets 5 GPUs more than `vision`: 12 against 4 guaranteed, 2 against 5 of
+  the surplus (weight 1 against 3, `speech` is at its limit).
+Shares on Kueue are quota, for workloads of one GPU and ClusterQueues that
+reclaim their nominal quota from any other; nodes do not count.
+"""
+    )
+
+
+def test_volcano_shows_what_a_queue_can_use(explained: Run) -> None:
+    told = explained("speech", "volcano").out
+    assert (
+        told[told.index("GPUs that it can use on") :]
+        == """\
+GPUs that it can use on prod/volcano, if every queue requests all resources
+`research` can use 28 GPUs of the 32 GPUs of the cluster
+  20 GPUs guaranteed
+  8 GPUs that no other queue can take back
+  20 + 8 = 28
+`speech` can use 14 GPUs of the 28 GPUs of `research`
+  12 GPUs guaranteed
+  2 GPUs that no other queue can take back
+  12 + 2 = 14
+  no more: its limit is 14 GPUs
+`vision` can use 2 GPUs more than `speech`: 4 against 12 guaranteed, 12 against
+  2 that no other queue can take back.
+Volcano's capacity plugin reserves `deserved` and divides nothing beyond it: a
+share is the most that a queue can use while every other queue holds what it can
+take back.
+"""
+    )
+
+
 @pytest.mark.parametrize("queue", ["vision", "research"])
 def test_an_engine_without_a_division_states_its_rule(explained: Run, queue: str) -> None:
-    shown = explained(queue, "kueue")
+    shown = explained(queue, "native")
     assert shown.code == 0
-    assert "Kueue has no fair shares: a ClusterQueue reclaims its nominal quota" in _share(shown.out)
+    assert "Kubernetes divides nothing: a ResourceQuota is a limit for a namespace" in _share(shown.out)
 
 
 def test_a_queue_with_queues_below_it_names_them(explained: Run) -> None:

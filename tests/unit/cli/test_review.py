@@ -236,18 +236,33 @@ def test_refused(arguments: tuple[str, ...], says: str, run: Run, repository: Pa
     assert says in told.err.replace("\n", " ")
 
 
-def test_shares_of_a_report_are_verified(repository: Path, run: Run) -> None:
-    former, changed = (text.replace("KUEUE", "KAI").replace("0.18.3", "0.17.0") for text in (POLICY, MOVED))
+@pytest.mark.parametrize(
+    ("engine", "version", "n_divisions", "step"),
+    [
+        ("KAI", "0.17.0", 2, "step 1, queue speech: amount is 13.0, but the inputs give 12.0."),
+        ("KUEUE", "0.18.3", 4, "step 1, queue speech: amount is 13, but the inputs give 12."),
+        ("VOLCANO", "1.15.0", 2, "step 1, queue speech: amount is 13, but the inputs give 12."),
+        ("ACK", "1.30", 2, "step 1, queue root/speech: amount is 13, but the inputs give 12."),
+        ("YUNIKORN", "1.6.0", 2, "step 1, queue root.speech: amount is 13, but the inputs give 12."),
+    ],
+)
+def test_shares_of_a_report_are_verified(
+    engine: str, version: str, n_divisions: int, step: str, repository: Path, run: Run
+) -> None:
+    former, changed = (text.replace("KUEUE", engine).replace("0.18.3", version) for text in (POLICY, MOVED))
+    if engine in ("ACK", "YUNIKORN"):
+        former, changed = (text.replace('gpu={"h100": ', "gpu=").replace("})", ")") for text in (former, changed))
     (repository / "policy.py").write_text(former)
-    _git(repository, "commit", "-qam", "KAI")
+    _git(repository, "commit", "-q", "--allow-empty", "-am", engine)
     (repository / "policy.py").write_text(changed)
     assert run("review", "main", *NOW, "-o", "json=report.json").code == 10
     checked = run("review", "--check-shares", "report.json")
-    assert (checked.code, checked.out) == (0, "2 divisions verified; 0 unchanged shares carry no proof\n")
+    told = f"{n_divisions} divisions verified; 0 unchanged shares carry no proof\n"
+    assert (checked.code, checked.out) == (0, told)
     report = repository / "report.json"
     document = json.loads(report.read_text())
-    document["clusters"][0]["shareProofs"][1]["divisions"][0]["steps"][0]["amount"] += 1
+    document["clusters"][0]["shareProofs"][1]["divisions"][-1]["steps"][0]["amount"] += 1
     report.write_text(json.dumps(document))
     refused = run("review", "--check-shares", "report.json")
     assert refused.code == 1
-    assert "step 1, queue speech: amount is 13.0, but the inputs give 12.0." in refused.out
+    assert step in refused.out

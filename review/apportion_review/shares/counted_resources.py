@@ -1,0 +1,23 @@
+"""The policy's names of the GPUs in the parts of a cluster that engines divide separately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from apportion_policy.resources import GPU, gpu_resource
+
+
+def counted_resource(model: str | None, capacities: Iterable[str], *, is_divided: bool) -> str | None:
+    """Return the policy's name of the GPUs in a part of a cluster; None for the part that has none.
+
+    Args:
+        model: Of the part; None for that of all other nodes.
+        capacities: The resources that the cluster counts.
+        is_divided: Whether there are other parts.
+    """
+    if model is not None:
+        return gpu_resource(model)
+    models = [resource for resource in capacities if resource.startswith(f"{GPU}/")]
+    if is_divided:
+        return None
+    return models[0] if len(models) == 1 else GPU

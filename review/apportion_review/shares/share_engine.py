@@ -1,0 +1,35 @@
+"""What an engine has to say of the shares of its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.plain_objects import Manifest
+from apportion_review.fates.cluster_state import ClusterState
+from apportion_review.shares.division_records import Division, DivisionInputs
+
+CAN_USE = "a share is the most that a queue can use while every other queue holds what it can take back."
+AGES = "Fair shares assume that every queue requests all resources, and that all queues are the same age."
+PODS = "Fair shares for the snapshot are those of its nodes, running and pending pods."
+
+
+@dataclass(frozen=True, slots=True)
+class ShareEngine:
+    """How the shares of an engine come about.
+
+    Attributes:
+        everyone: Yields what is divided if every queue requests everything, from the compiled objects and the capacities.
+        snapshot: Yields what is divided with the requests of a snapshot, of the resources that the policy counts.
+        divisions: Yields the division of each level.
+        note: What the shares mean; empty if they are fair shares.
+        assumes: What is assumed if every queue requests everything.
+        counts: What the shares for a snapshot are computed from.
+    """
+
+    everyone: Callable[[Sequence[Manifest], Mapping[str, int | None]], Iterator[DivisionInputs]]
+    snapshot: Callable[[ClusterState, Sequence[str]], Iterator[DivisionInputs]]
+    divisions: Callable[[DivisionInputs], Iterator[Division]]
+    note: str = ""
+    assumes: str = "Shares assume that every queue requests all resources."
+    counts: str = "Shares for the snapshot are those of its nodes, running and pending pods."
