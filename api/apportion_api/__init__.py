@@ -1,1 +1,1 @@
-"""The API objects of Kubernetes' schedulers as typed values: one reading that the compiler and the runtime share."""
+"""The API objects of Kubernetes' schedulers as typed values, shared by the compiler and the runtime."""

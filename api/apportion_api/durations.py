@@ -1,4 +1,4 @@
-"""Go's durations, in which engines write times: `90s`, `1h30m`. Source: `time.ParseDuration`."""
+"""Durations of Go, which engines use: `90s`, `1h30m`. Source: `time.ParseDuration`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = {
 }  # fmt: skip
 
 _END = Fraction(2**63, 10**9)
-"""Go holds nanoseconds in a signed 64-bit integer."""
+"""The maximum: Go stores nanoseconds in a signed 64-bit integer."""
 
 
 def parse_duration(text: str) -> Fraction:
@@ -51,7 +51,7 @@ def whole_seconds(text: str) -> tuple[int, bool]:
     """Return the seconds of a duration, rounded up, and whether they are exact.
 
     Raises:
-        ValueError: If the text is not a duration, or a negative one.
+        ValueError: If the text is not a duration, or is negative.
     """
     seconds = parse_duration(text)
     if seconds < 0:

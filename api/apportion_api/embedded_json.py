@@ -1,4 +1,4 @@
-"""JSON in an annotation, which anybody may have written: whatever is wrong with it is a `ValueError`."""
+"""JSON in annotations, which is untrusted: any fault is a `ValueError`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 
 def json_value(written: str) -> object:
-    """Return what a JSON text says. Raises `ValueError`."""
+    """Parse a JSON text. Raises `ValueError`."""
     try:
         found: object = json.loads(written)
     except json.JSONDecodeError as malformed:

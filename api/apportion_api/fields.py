@@ -1,7 +1,7 @@
-"""Typed access to the fields of an API object that anybody may have written.
+"""Typed access to the fields of an untrusted API object.
 
-Missing, null and empty are alike, as for the API server. A value of the wrong type is recorded as a fault; a scalar is
-read as its text then, so that whoever reads it can refuse it by name, and a container as an empty one.
+Missing, null and empty values are equivalent, as for the API server. A value of the wrong type is recorded as a fault;
+a scalar is then returned as text, so that the caller can report it, and a container as an empty one.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import cast
 
 Manifest = Mapping[str, object]
 Written = str | int | float
-"""A quantity as it is written."""
+"""A quantity as written in the object."""
 
 
 Steps = tuple[str | int, ...]
-"""Where a value stands: keys of mappings, and numbers of items in lists."""
+"""The path of a value: keys of mappings, and indices of lists."""
 
 
 def dotted(steps: Steps) -> str:
@@ -38,7 +38,7 @@ class Fault:
 
     @property
     def path(self) -> str:
-        """Where the value stands, as text."""
+        """The path of the value, as text."""
         return dotted(self.steps)
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Fault:
 
 
 class Fields:
-    """A mapping in an object, as it is written, and its path; the mappings below it share its faults."""
+    """A mapping in an object, unchanged, and its path; nested mappings share its faults."""
 
     __slots__ = ("_below", "_faults", "steps", "written")
 
@@ -58,25 +58,25 @@ class Fields:
 
     @property
     def path(self) -> str:
-        """Where the mapping stands, as text."""
+        """The path of the mapping, as text."""
         return dotted(self.steps)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What is malformed among the fields that were read so far."""
+        """The malformed values among the fields that were accessed so far."""
         return tuple(self._faults)
 
     def __contains__(self, key: str) -> bool:
-        """Whether a field is written, and not null."""
+        """Whether a field is set, and not null."""
         return self.written.get(key) is not None
 
     def text(self, key: str) -> str | None:
-        """Return a text; None where it is missing or empty."""
+        """Return a text; None if it is missing or empty."""
         found = self.written.get(key)
         return found or None if isinstance(found, str) else self._malformed("a string", found, key)
 
     def integer(self, key: str) -> int | None:
-        """Return an integer; None where it is missing or not one."""
+        """Return an integer; None if it is missing or not an integer."""
         found = self.written.get(key)
         if isinstance(found, int) and not isinstance(found, bool):
             return found
@@ -84,7 +84,7 @@ class Fields:
         return None
 
     def number(self, key: str) -> float | None:
-        """Return a finite number; None where it is missing or not one."""
+        """Return a finite number; None if it is missing or not a number."""
         found = self.written.get(key)
         if isinstance(found, int | float) and not isinstance(found, bool) and isfinite(found):
             return found
@@ -92,7 +92,7 @@ class Fields:
         return None
 
     def flag(self, key: str) -> bool | None:
-        """Return a boolean; None where it is missing or not one."""
+        """Return a boolean; None if it is missing or not a boolean."""
         found = self.written.get(key)
         if isinstance(found, bool):
             return found
@@ -100,20 +100,20 @@ class Fields:
         return None
 
     def quantity(self, key: str) -> Written | None:
-        """Return a quantity as it is written; None where it is missing."""
+        """Return a quantity as written; None if it is missing."""
         found = self.written.get(key)
         if isinstance(found, str | int | float) and not isinstance(found, bool):
             return found
         return self._malformed("a quantity", found, key)
 
     def quantities(self, key: str) -> dict[str, Written]:
-        """Return a mapping of quantities; null is not one."""
+        """Return a mapping of quantities, without null values."""
         held = self.at(key)
         found = {str(name): held.quantity(name) for name in held.written}
         return {name: "null" if value is None else value for name, value in found.items()}
 
     def integers(self, key: str) -> dict[str, int]:
-        """Return a mapping of integers, without those that are none."""
+        """Return a mapping of integers, without other values."""
         held = self.at(key)
         found = {str(name): held.integer(name) for name in held.written}
         return {name: value for name, value in found.items() if value is not None}
@@ -131,7 +131,7 @@ class Fields:
         return {str(name): held.text(name) or "" for name in held.written}
 
     def at(self, *keys: str) -> Fields:
-        """Return the mapping at a path; empty where it is missing."""
+        """Return the mapping at a path; empty if missing."""
         found = self
         for key in keys:
             below = found._below.get(key)
@@ -152,7 +152,7 @@ class Fields:
             yield str(name), held.at(name)
 
     def mappings(self, key: str) -> tuple[Manifest, ...]:
-        """Return the mappings of a list as they are written."""
+        """Return the mappings of a list, unchanged."""
         return tuple(item.written for item in self.each(key))
 
     def _list(self, key: str) -> Sequence[object]:
@@ -164,7 +164,7 @@ class Fields:
 
     def _mapping(self, found: object, *steps: str | int) -> Fields:
         path = (*self.steps, *steps)
-        # Asking for the exact type first is many times faster than asking for a Mapping.
+        # A check for the exact type is many times faster than one for a Mapping.
         if type(found) is dict or isinstance(found, Mapping):
             return Fields(cast("Manifest", found), path, self._faults)
         if found is not None:
@@ -172,7 +172,7 @@ class Fields:
         return Fields({}, path, self._faults)
 
     def _malformed(self, expected: str, found: object, *steps: str | int) -> str | None:
-        """Record a value of the wrong type, and return its text; None where the field is missing."""
+        """Record a value of the wrong type, and return its text; None if the field is missing."""
         if found is None:
             return None
         self._faults.append(Fault((*self.steps, *steps), expected, found))

@@ -1,4 +1,4 @@
-"""Truth values in flags and annotations. Source: Go's `strconv.ParseBool`."""
+"""Booleans in flags and annotations. Source: Go's `strconv.ParseBool`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ FALSE_TEXTS = ("0", "f", "F", "false", "FALSE", "False")
 
 
 def parse_bool(text: str) -> bool:
-    """Return what a text says. Raises `ValueError`."""
+    """Parse a Boolean. Raises `ValueError`."""
     if text in TRUE_TEXTS:
         return True
     if text in FALSE_TEXTS:

@@ -1,4 +1,4 @@
-"""API objects as frozen dataclasses whose fields name their paths, and the one function that reads them.
+"""API objects as frozen dataclasses whose fields declare their paths, and the function that parses them.
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue(ApiObject):
@@ -22,111 +22,111 @@ _Object = TypeVar("_Object", bound="ApiObject")
 
 
 def text(path: str, *former: str, default: str | None = None) -> Any:
-    """Declare a text, by its path and those of former versions."""
+    """Declare a text field, by its path and those of former API versions."""
     return _field(Fields.text, path, *former, default=default)
 
 
 def integer(path: str) -> Any:
-    """Declare a whole number."""
+    """Declare an integer field."""
     return _field(Fields.integer, path)
 
 
 def flag(path: str) -> Any:
-    """Declare a boolean."""
+    """Declare a boolean field."""
     return _field(Fields.flag, path)
 
 
 def number(path: str) -> Any:
-    """Declare a finite number, whole or not."""
+    """Declare a field with a finite number."""
     return _field(Fields.number, path)
 
 
 def quantity(path: str) -> Any:
-    """Declare a quantity, which stays as it is written."""
+    """Declare a quantity field, whose value is unchanged."""
     return _field(Fields.quantity, path)
 
 
 def quantities(path: str) -> Any:
-    """Declare a mapping of quantities, such as a resource list."""
+    """Declare a field with a mapping of quantities, such as a resource list."""
     return _field(Fields.quantities, path, default_factory=dict)
 
 
 def optional_quantities(path: str) -> Any:
-    """Declare a mapping of quantities that is None where it is missing."""
+    """Declare a field with a mapping of quantities; None if missing."""
     return _field(lambda at, key: at.quantities(key) if key in at else None, path)
 
 
 def integers(path: str) -> Any:
-    """Declare a mapping of whole numbers."""
+    """Declare a field with a mapping of integers."""
     return _field(Fields.integers, path, default_factory=dict)
 
 
 def texts(path: str) -> Any:
-    """Declare a list of texts."""
+    """Declare a field with a list of texts."""
     return _field(Fields.texts, path, default=())
 
 
 def optional_texts(path: str) -> Any:
-    """Declare a list of texts that is None where it is missing."""
+    """Declare a field with a list of texts; None if missing."""
     return _field(lambda at, key: at.texts(key) if key in at else None, path)
 
 
 def text_map(path: str) -> Any:
-    """Declare a mapping of texts, such as labels."""
+    """Declare a field with a mapping of texts, such as labels."""
     return _field(Fields.text_map, path, default_factory=dict)
 
 
 def optional_text_map(path: str) -> Any:
-    """Declare a mapping of texts that is None where it is missing."""
+    """Declare a field with a mapping of texts; None if missing."""
     return _field(lambda at, key: at.text_map(key) if key in at else None, path)
 
 
 def mapping(path: str) -> Any:
-    """Declare a mapping that stays as it is written."""
+    """Declare a field with an unchanged mapping."""
     return _field(lambda at, key: at.at(key).written, path, default_factory=dict)
 
 
 def mappings(path: str) -> Any:
-    """Declare a list of mappings that stay as they are written."""
+    """Declare a field with a list of unchanged mappings."""
     return _field(Fields.mappings, path, default=())
 
 
 def each(path: str, form: type[object]) -> Any:
-    """Declare a list of objects of a form."""
+    """Declare a field with a list of objects of a class."""
     return _field(lambda at, key: tuple(read_fields(form, item) for item in at.each(key)), path, default=())
 
 
 def optional_each(path: str, form: type[object]) -> Any:
-    """Declare a list of objects of a form that is None where it is missing."""
+    """Declare a field with a list of objects of a class; None if missing."""
     return _field(lambda at, key: tuple(read_fields(form, item) for item in at.each(key)) if key in at else None, path)
 
 
 def named(path: str, form: type[object]) -> Any:
-    """Declare a mapping of objects of a form, by their names."""
+    """Declare a field with a mapping of names to objects of a class."""
     return _field(
         lambda at, key: {name: read_fields(form, item) for name, item in at.named(key)}, path, default_factory=dict
     )
 
 
 def part(path: str, form: type[object]) -> Any:
-    """Declare an object of a form, which has its defaults where it is missing."""
+    """Declare a field with an object of a class, which has its defaults if missing."""
     return _field(lambda at, key: read_fields(form, at.at(key)), path, default_factory=form)
 
 
 def optional_part(path: str, form: type[object]) -> Any:
-    """Declare an object of a form, which is None where it is missing."""
+    """Declare a field with an object of a class; None if missing."""
     return _field(lambda at, key: read_fields(form, at.at(key)) if key in at else None, path)
 
 
 def read(form: type[_Object], manifest: Mapping[str, object]) -> _Object:
-    """Return an object of a form, whatever is wrong with it."""
+    """Parse an object of a class, with faults recorded in it."""
     fields = Fields(manifest)
     found = read_fields(form, fields)
     return dataclasses.replace(found, faults=fields.faults) if fields.faults else found
 
 
 def derived(read_from: Callable[[Fields], object], default: object) -> Any:
-    """Declare a value that is computed from the fields of its mapping."""
+    """Declare a field that is computed from the fields of its mapping."""
 
     def read_whole(fields: Fields, _: str) -> object:
         return read_from(fields)
@@ -135,19 +135,19 @@ def derived(read_from: Callable[[Fields], object], default: object) -> Any:
 
 
 def read_all(form: type[_Object], manifests: Iterable[Mapping[str, object]]) -> list[_Object]:
-    """Return the objects of a form's kind among manifests, in any version of its group."""
+    """Return the objects of a class's kind among manifests, in any version of its group."""
     return [read(form, one) for one in manifests if is_a(form, one)]
 
 
 def is_a(form: type[ApiObject], manifest: Mapping[str, object]) -> bool:
-    """Tell whether a manifest is of a form's kind, in any version of its group."""
+    """Return whether a manifest is of a class's kind, in any version of its group."""
     if manifest.get("kind") != form.__name__:
         return False
     return str(manifest.get("apiVersion") or "").rpartition("/")[0] == form.group
 
 
 def read_fields(form: type[_Form], fields: Fields) -> _Form:
-    """Return an object of a form from its fields."""
+    """Parse an object of a class from its fields."""
     found: dict[str, Any] = {}
     above, readers = _readers(form)  # type: ignore[arg-type]
     holders: list[Fields | None] = [None] * len(above)
@@ -156,7 +156,7 @@ def read_fields(form: type[_Form], fields: Fields) -> _Form:
             at = holders[holder]
             if at is None:
                 at = holders[holder] = fields.at(*above[holder])
-            # Most fields are missing in most objects: they cost a look-up, and get the default of their class.
+            # Most fields are missing in most objects: they cost one look-up, and get the default of their class.
             if at.written.get(key) is not None and (value := read_key(at, key)) is not None:
                 found[name] = value
                 break
@@ -196,7 +196,7 @@ def _field(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiObject:
-    """What every object has; `faults` are its values of the wrong type. Its class has the name of its kind."""
+    """Fields of every object; `faults` are its values of the wrong type. The class is named after the kind."""
 
     group: ClassVar[str] = ""
     name: str = text("metadata.name", default="")

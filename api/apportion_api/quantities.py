@@ -18,11 +18,11 @@ MULTIPLIERS: dict[str, Decimal] = {
 }
 EXACT = Context(prec=200)
 _LONGEST = 64
-"""Characters; a quantity that is computed with has fewer."""
+"""Maximum length in characters; quantities in practice are shorter."""
 
 
 def parse_quantity(written: float | str) -> Decimal:
-    """Return the exact value of a quantity, whatever its sign and fineness. Raises `ValueError`."""
+    """Return the exact value of a quantity, of any sign and precision. Raises `ValueError`."""
     text = repr(written) if isinstance(written, float) else str(written)
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None or isinstance(written, bool):
@@ -34,6 +34,6 @@ def parse_quantity(written: float | str) -> Decimal:
 
 
 def scaled_quantity(written: float | str, scale: int) -> int:
-    """Return a quantity in units of `1 / scale`, rounded away from zero as by `ScaledValue`. Raises `ValueError`."""
+    """Return a quantity in units of `1 / scale`, rounded away from zero like `ScaledValue`. Raises `ValueError`."""
     scaled = EXACT.multiply(parse_quantity(written), Decimal(scale))
     return int(scaled.to_integral_value(rounding=ROUND_UP, context=EXACT))

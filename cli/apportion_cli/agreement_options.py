@@ -1,4 +1,4 @@
-"""The options by which whoever runs a command says what no file of a policy can: see `apportion_policy.agreement`."""
+"""Options that grant permissions to a policy, which its files cannot set: see `apportion_policy.agreement`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def agreement_options(command: Decorated) -> Decorated:
 
 
 def agreed() -> Agreement:
-    """Return what the command that runs has been told, by flags, variables or a base revision's settings.
+    """Return the permissions of the running command, from flags, variables or a base revision's settings.
 
     Raises:
-        AgreementError: If it has been told what are no names.
+        AgreementError: If a name is invalid.
     """
     from apportion_policy.agreement import agreement, agreement_of, names_in
 
@@ -38,7 +38,7 @@ def agreed() -> Agreement:
         return agreement_of(os.environ)
     reserved: tuple[str, ...] = context.meta[_RESERVED]
     weaker: tuple[str, ...] = context.meta[_WEAKER]
-    # A base revision that says nothing of it agrees to nothing; without one, nobody has been asked.
+    # A base revision without the setting grants nothing; without a base revision, the permissions are unspecified.
     says = bool(weaker) or context.meta.get(SETTINGS_REF) is not None
     return agreement(names_in(" ".join(reserved)), names_in(" ".join(weaker)) if says else None)
 

@@ -1,6 +1,6 @@
 """Files of a git revision, which a pull request cannot change.
 
-Only plumbing is called, which runs no hook, filter or text conversion, and the work tree is not read.
+Only git plumbing is called, which runs no hooks, filters or text conversions, and does not read the work tree.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _MAX_BYTES = 16 * 1024**2
 
 
 def repository_root(start: Path) -> Path | None:
-    """Return the nearest directory at or above one that holds a repository; None where there is none."""
+    """Return the nearest directory at or above a path with a git repository; None if there is none."""
     return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
 
 
 def commit_of(root: Path, ref: str) -> str:
-    """Return the commit that a revision of the repository names.
+    """Resolve a revision of the repository to a commit.
 
     Raises:
         PreconditionError: If git is missing, or the revision does not exist.
@@ -37,15 +37,15 @@ def commit_of(root: Path, ref: str) -> str:
 
 
 def read_file(root: Path, commit: str, path: str) -> bytes | None:
-    """Return a file of a commit; None where the commit has none by this path, or a link or directory.
+    """Return a file of a commit; None if the path does not exist, or is a link or directory.
 
     Args:
         root: The repository.
-        commit: As `commit_of` returns it.
+        commit: A commit from `commit_of`.
         path: Relative to the repository, with `/`.
 
     Raises:
-        PreconditionError: If the file is too large, or git does not answer.
+        PreconditionError: If the file is too large, or git times out.
     """
     listed = _git(root, "ls-tree", "-z", "--full-tree", "--long", commit, "--", path).stdout
     entry = listed.split(b"\0")[0]
@@ -59,15 +59,15 @@ def read_file(root: Path, commit: str, path: str) -> bytes | None:
 
 
 def git_output(root: Path, *arguments: str, given: bytes = b"") -> bytes:
-    """Return what a plumbing command of git prints.
+    """Return the output of a git plumbing command.
 
     Args:
         root: The repository.
         arguments: The command.
-        given: Its standard input.
+        given: Standard input.
 
     Raises:
-        PreconditionError: If git is missing, fails, or does not answer in time.
+        PreconditionError: If git is missing, fails, or times out.
     """
     done = _git(root, *arguments, given=given)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""Texts of files that the command line or a document names, bounded before anything is read."""
+"""Size-limited reading of files named on the command line or in a document."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ class UnreadableFileError(ValueError):
 
 
 def text_of(file: Path | str, at_most: int = MAX_BYTES) -> str:
-    """Return the text of a file that the command line names, which may be a pipe.
+    """Return the text of a file named on the command line, which may be a pipe.
 
     Raises:
         OSError: If it cannot be read.
-        UnreadableFileError: If it is a device or too long, or no text in UTF-8.
+        UnreadableFileError: If it is a device or too long, or not UTF-8.
     """
     return _decoded(content_of(file, at_most))
 
 
 def content_of(file: Path | str, at_most: int) -> bytes:
-    """Return what a file holds that the command line names, which may be a pipe.
+    """Return the content of a file named on the command line, which may be a pipe.
 
     Raises:
         OSError: If it cannot be read.
-        UnreadableFileError: If it is a device, or has more bytes.
+        UnreadableFileError: If it is a device, or too large.
     """
     with open(file, "rb") as opened:  # noqa: PTH123
         status = os.fstat(opened.fileno())
-        # A terminal is one too, and what is typed ends.
+        # A terminal is a character device too, but its input ends.
         if stat.S_ISBLK(status.st_mode) or (stat.S_ISCHR(status.st_mode) and not opened.isatty()):
             raise UnreadableFileError("it is a device")
         return _bounded(opened, status, at_most)
 
 
 def content_found(file: Path | str, at_most: int) -> bytes:
-    """Return what a file holds that nobody has named, but that was found where it is looked for.
+    """Return the content of a file that was discovered instead of named.
 
     Raises:
         OSError: If it cannot be read.
-        UnreadableFileError: If it is not a regular file, or has more bytes.
+        UnreadableFileError: If it is not a regular file, or is too large.
     """
-    # A device or a pipe must not be waited for.
+    # Opening a device or a pipe must not block.
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as opened:  # noqa: PTH123
         return _bounded(opened, _regular(descriptor), at_most)
@@ -60,21 +60,21 @@ def text_named_by(folder: Path, name: str) -> str:
 
     Raises:
         OSError: If it cannot be read.
-        UnreadableFileError: If it points outside the document's repository, or out of its directory where that is in
-            none; if it is not a regular file, too long, or no text in UTF-8.
+        UnreadableFileError: If it is outside the document's repository, or outside its directory if there is no
+            repository; if it is not a regular file, too long, or not UTF-8.
     """
     bounds = _bounds(folder.resolve())
     real = (folder / name).resolve()
     if not real.is_relative_to(bounds):
         raise UnreadableFileError(f"it points outside {bounds}")
-    # A device or a pipe must not be waited for; between the two calls the folder may change.
+    # Opening a device or a pipe must not block; the folder may change between the two calls.
     descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as opened:  # noqa: PTH123
         return _decoded(_bounded(opened, _regular(descriptor), MAX_NAMED_BYTES))
 
 
 def _bounds(folder: Path) -> Path:
-    # Only the marker that no pull request can add.
+    # Only the marker that a pull request cannot add.
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
 
 
@@ -86,7 +86,7 @@ def _regular(descriptor: int) -> os.stat_result:
 
 
 def _bounded(opened: BufferedReader, status: os.stat_result, at_most: int) -> bytes:
-    # The size of a regular file says it before gigabytes are read.
+    # The size of a regular file is known before gigabytes are read.
     content = b"" if status.st_size > at_most else opened.read(at_most + 1)
     if max(status.st_size, len(content)) > at_most:
         raise UnreadableFileError(f"it exceeds the limit of {at_most} bytes")

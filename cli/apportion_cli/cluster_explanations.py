@@ -1,4 +1,4 @@
-"""What `explain` says of a job or a queue of a cluster: both are looked at after a cycle."""
+"""The implementation of `explain` for a job or a queue of a cluster, evaluated after a cycle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def explain_in_cluster(
     outputs: Sequence[Output],
     fail_on: str,
 ) -> int:
-    """Print why a job waits, or how a queue comes to its fair share. Return the exit code.
+    """Print why a job is pending, or how a queue's fair share is calculated. Return the exit code.
 
     Raises:
         click.UsageError: If there is no such job or queue.

@@ -60,7 +60,7 @@ class ClusterInputs:
 
 
 def read_cluster(paths: Sequence[str], *, now: float | None, shard: str | None) -> ClusterInputs:
-    """Return the cluster that files describe: a snapshot document, or Kubernetes objects.
+    """Read a cluster from files: a snapshot document, or Kubernetes objects.
 
     Raises:
         PreconditionError: If a path cannot be read.

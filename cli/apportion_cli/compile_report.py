@@ -1,4 +1,4 @@
-"""What `compile` wrote and where: one record for each target, shown as text and as JSON."""
+"""The result of `compile`: one record for each target, rendered as text and as JSON."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class TargetReport:
     """One target.
 
     Attributes:
-        folder: Its tree.
-        kinds: How many objects it has of each kind, in apply order.
-        change: How the tree on disk differs.
+        folder: Folder of its tree.
+        kinds: Number of objects of each kind, in apply order.
+        change: Differences of the tree on disk.
         pruned: Objects to delete from the cluster, in delete order.
-        retained: Objects that left the policy and stay on the cluster until a person deletes them.
-        fidelity: What the engine makes of each feature.
+        retained: Objects that were removed from the policy but stay on the cluster until they are deleted manually.
+        fidelity: Fidelity of each feature on the engine.
         sources: The author's line, `file:line`, of each object in apply order.
     """
 
@@ -49,13 +49,13 @@ class TargetReport:
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
-    """A compilation beside its output directory.
+    """A compilation, compared with its output directory.
 
     Attributes:
         out: The output folder.
         targets: One record for each target.
-        foreign: What lies in the output folder and belongs to no target, by path below it; empty where only some
-            targets were compiled.
+        foreign: Entries of the output folder that belong to no target, by relative path; empty if only some targets
+            were compiled.
     """
 
     out: Path
@@ -64,22 +64,22 @@ class CompileReport:
 
     @property
     def differs(self) -> bool:
-        """Whether the output directory is not exactly what was compiled."""
+        """Whether the output directory differs from the compilation."""
         return bool(self.foreign) or any(not target.change.is_empty for target in self.targets)
 
 
 def render(
     compilation: Compilation, out: Path, *, write: bool, is_whole: bool, base: Path | None = None
 ) -> CompileReport:
-    """Bring the trees below a directory to the compilation, or only compare them.
+    """Write the trees of a compilation to a directory, or only compare them.
 
     Args:
-        compilation: What was compiled.
+        compilation: The compilation.
         out: The output folder.
         write: Whether to write.
-        is_whole: Whether every target of the policy was compiled, so that nothing else belongs into the folder.
-        base: The output folder of a base revision, in which objects of earlier trees are looked up; the output folder
-            itself when left out.
+        is_whole: Whether every target of the policy was compiled, so that other entries are foreign.
+        base: The output folder of a base revision, with the objects of earlier trees; by default the output folder
+            itself.
 
     Raises:
         PreconditionError: If a tree cannot be read or written.
@@ -103,14 +103,14 @@ def render(
 
 
 def _opened(base: Path | None) -> AbstractContextManager[OutputFolder | None]:
-    # A base revision without the folder held nothing, so that nothing is there to prune.
+    # A base revision without the folder had no objects, so there is nothing to prune.
     return nullcontext() if base is None else open_output(base, writing=False)
 
 
 def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool = False) -> str:
-    """Return the objects that leave a cluster, then a line for each target, what is not exact, and the total.
+    """Return the deleted objects, then a line for each target, the features that are not exact, and the total.
 
-    `brief` leaves out all but the objects, and the targets that a check finds to differ.
+    `brief` includes only the objects, and the targets that differ.
     """
     reports = compiled.targets
     lines = [*_deletions(reports, width, check=check), *_foreign(compiled, width)]
@@ -144,7 +144,7 @@ def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool
 
 
 def _fidelity(reports: tuple[TargetReport, ...], width: int) -> list[str]:
-    """Return a line for each feature and engine; what only some of an engine's clusters use names them."""
+    """Return a line for each feature and engine, with clusters if only some of an engine's clusters use it."""
     found: dict[str, dict[FidelityLine, list[str]]] = {}
     places: dict[str, list[str]] = {}
     for report in reports:
@@ -170,7 +170,7 @@ def _fidelity(reports: tuple[TargetReport, ...], width: int) -> list[str]:
 
 
 def report_json(compiled: CompileReport) -> str:
-    """Return the same as a versioned document."""
+    """Return the report as a versioned document."""
     document = {
         "apiVersion": "apportion.dev/v1",
         "kind": "CompileReport",
@@ -232,7 +232,7 @@ def _sources(output: Output) -> tuple[tuple[ObjectKey, str], ...]:
 
 
 def _deletions(reports: Sequence[TargetReport], width: int, *, check: bool) -> list[str]:
-    """Return by name what is deleted from each cluster, and what stays there although it left the policy."""
+    """Return the names of objects deleted from each cluster, and of objects retained there."""
     lines: list[str] = []
     pruned = [(report, report.pruned) for report in reports if report.pruned]
     retained = [(report, report.retained) for report in reports if report.retained]
@@ -264,7 +264,7 @@ def _foreign(compiled: CompileReport, width: int) -> list[str]:
 
 
 def _differing(change: TreeChange, width: int) -> list[str]:
-    """Return the names of the files that a check found to differ."""
+    """Return the names of files that differ."""
     lines: list[str] = []
     for word, names in (("missing", change.added), ("differs", change.changed), ("superfluous", change.removed)):
         if names:

@@ -1,8 +1,8 @@
 """All printing: destination, colour, and escaping of control characters.
 
-What is printed can hold anything that a policy, a manifest or a file's name holds, so all of it is escaped here.
-A reader that goes away (`apportion rules | head`) ends the printing, not the command: its exit code still says what
-was found.
+Printed text can contain anything from a policy, a manifest or a file name, so all of it is escaped here.
+
+A closed pipe (`apportion rules | head`) ends the printing, not the command: its exit code is still that of the result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apportion_cli.errors import PreconditionError
 from apportion_policy.evaluation.sanitized_text import escaped_commands, escaped_json, escaped_text
 
 Style = Callable[[str, str], str]
-"""From a role (`error`, `hint`, …) and a text to the text as it is shown."""
+"""Returns a text styled for a role (`error`, `hint`, …)."""
 
 _STYLES: Mapping[str, Callable[[str], str]] = {
     "error": partial(click.style, fg="red", bold=True),
@@ -37,7 +37,7 @@ _STYLES: Mapping[str, Callable[[str], str]] = {
 }
 _META = "apportion.console"
 _ESCAPE = "\x1b["
-# Stands for the start of a colour until the text is printed: text that was read cannot know it.
+# Placeholder for the start of a colour until printing: untrusted text cannot contain it.
 _COLOR_MARK = f"<{os.urandom(16).hex()}>"
 _ESCAPES: Mapping[str, Callable[[str], str]] = {
     "json": escaped_json,
@@ -49,7 +49,7 @@ _ESCAPES: Mapping[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """How this run talks: `verbosity` is -1 quiet, 0, or 1 verbose; `color` is None where nobody said."""
+    """Output settings of this run: `verbosity` is -1 quiet, 0, or 1 verbose; `color` is None if unspecified."""
 
     verbosity: int = 0
     color: bool | None = None
@@ -70,19 +70,19 @@ class Console:
 
         Args:
             text: The result.
-            form: Its format, as `-o` names it.
+            form: Its format, as in `-o`.
 
         Raises:
-            PreconditionError: If it cannot be written, because the disk is full for instance.
+            PreconditionError: If it cannot be written, for example because the disk is full.
         """
         _write(sys.stdout, escaped(text, form), "standard output")
 
     def err(self, text: str) -> None:
-        """Print to standard error, regardless of the verbosity."""
+        """Print to standard error, regardless of verbosity."""
         _write(sys.stderr, escaped(text), "standard error")
 
     def report(self, text: str) -> None:
-        """Print progress or totals, unless quiet."""
+        """Print progress or totals unless quiet."""
         if not self.quiet:
             self.out(text)
 
@@ -92,7 +92,7 @@ class Console:
             self.err(text)
 
     def style(self, *, stderr: bool = False) -> Style:
-        """Return how to colour text for standard output or standard error."""
+        """Return the styling function for standard output or standard error."""
         if not wants_color(sys.stderr if stderr else sys.stdout, os.environ, asked=self.color):
             return plain
         return colored
@@ -112,7 +112,7 @@ class Console:
 
 
 def plain(role: str, text: str) -> str:
-    """Return text as it is."""
+    """Return text unchanged."""
     return text
 
 
@@ -127,7 +127,7 @@ def escaped(text: str, form: str = "text") -> str:
 
 
 def wants_color(stream: TextIO, environment: Mapping[str, str], *, asked: bool | None) -> bool:
-    """Return whether to use colour: the option, then NO_COLOR, FORCE_COLOR, TERM, CLICOLOR, then whether it is a terminal."""
+    """Return whether to use colour: from the option, NO_COLOR, FORCE_COLOR, TERM, CLICOLOR, or the terminal."""
     if asked is not None:
         return asked
     if environment.get("NO_COLOR"):
@@ -159,7 +159,7 @@ def drop_output() -> None:
 
 
 def _write(stream: TextIO, text: str, name: str) -> None:
-    # The name of a file need not be text, nor every terminal take every character; in JSON this is an escape.
+    # File names may not be text, and terminals may not support every character; in JSON, this is an escape.
     encoding = stream.encoding or "utf-8"
     shown = text.encode(encoding, "backslashreplace").decode(encoding)
     try:

@@ -1,4 +1,4 @@
-"""What is left of a fault of this program: one line for the person, a file for whoever mends it."""
+"""Crash reports: one line for the user, and a file for the developers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apportion_cli.exit_codes import ExitCode
 
 
 def report_crash(fault: Exception, arguments: Sequence[str], *, debug: bool) -> int:
-    """Print the fault, with its traceback if asked, and write a report. Return the exit code."""
+    """Print the error, with its traceback if requested, and write a report. Return the exit code."""
     console = Console()
     trace = "".join(traceback.format_exception(fault))
     if debug:

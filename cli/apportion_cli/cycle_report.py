@@ -1,4 +1,4 @@
-"""Decisions of a cycle as text of 80 columns: bound pods, pipelined pods, evictions, pending jobs, queues."""
+"""Decisions of a cycle as text with 80 columns: bound pods, pipelined pods, evictions, pending jobs, queues."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def decisions_text(session: Session, style: Style) -> str:
 
 
 def job_text(document: Mapping[str, Any], explained: Sequence[str], evicted: Iterable[Sequence[str]]) -> str:
-    """Return one job's explanation: why it waits, where its pods are, and who of them is evicted.
+    """Return one job's explanation: why it is pending, the nodes of its pods, and evictions.
 
     Args:
-        document: What `job_document` made.
+        document: The result of `job_document`.
         explained: The lines of the job's own explanation.
-        evicted: Those of the evictions of its pods.
+        evicted: The lines of the evictions of its pods.
     """
     head, *reasons = explained
     lines = [head, *reasons]
@@ -89,7 +89,7 @@ def _head(session: Session, document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _evicted(found: Sequence[Eviction]) -> Iterator[str]:
-    """Yield evictions; pods of a job that go for the same reason stand together."""
+    """Yield evictions, with pods of a job that are evicted for the same reason in one line."""
     together: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
     for made in found:
         head, *rest = made.lines

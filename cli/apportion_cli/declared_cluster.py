@@ -1,4 +1,4 @@
-"""One cluster of a policy, as workloads meet it: what is compiled for it, and the program that it is compiled from."""
+"""A cluster of a policy: its compiled objects, and the program that they are compiled from."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class DeclaredCluster:
     """A cluster of a policy.
 
     Attributes:
-        program: What it shall enforce.
-        objects: What is compiled for it.
+        program: Its program.
+        objects: Its compiled objects.
     """
 
     program: Program
@@ -36,7 +36,7 @@ def read_cluster(policy: str, *, env: str | None, cluster: str | None, within: L
 
     Raises:
         PreconditionError: If the policy has errors.
-        click.UsageError: If it is not clear which cluster is meant, or there is no such one.
+        click.UsageError: If the cluster is ambiguous or does not exist.
     """
     from apportion_cli.inputs import read_policy
 
@@ -49,7 +49,7 @@ def read_cluster(policy: str, *, env: str | None, cluster: str | None, within: L
 def compiled_cluster(
     policy: Policy, source: str, *, env: str | None, cluster: str | None, as_of: date
 ) -> DeclaredCluster:
-    """Return one cluster of a policy that `source` was read from. Raises as `read_cluster` does."""
+    """Return one cluster of a policy read from `source`. Raises the same errors as `read_cluster`."""
     from apportion_compiler.compile import check_policy, compile_policy
     from apportion_compiler.diagnostics.diagnostic import has_errors
     from apportion_compiler.errors import UnknownTargetError

@@ -1,4 +1,4 @@
-"""Where a report goes: standard output, or the file that `-o FORMAT=FILE` names."""
+"""Output of a report: standard output, or the file in `-o FORMAT=FILE`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demonstration shows of a compile report: what was written for each cluster, and what became of each feature."""
+"""Tables of the demo: the output for each cluster, and the fidelity of each feature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _RELYING = f"{_EXACT}*"
 
 
 def clusters_text(report: str) -> str:
-    """Return a line for each cluster of a JSON compile report: its engine, and how many objects each target has."""
+    """Return a line for each cluster of a JSON compile report: its engine, and the number of objects of each target."""
     by_cluster: dict[str, list[str]] = {}
     for target in json.loads(report)["targets"]:
         n_objects = sum(target["objects"].values())
@@ -22,7 +22,7 @@ def clusters_text(report: str) -> str:
 
 
 def fidelity_text(report: str) -> str:
-    """Return a table of features and engines; a feature that only some clusters of an engine use counts as used."""
+    """Return a table of features and engines; a feature counts as used if any cluster of an engine uses it."""
     verdicts: dict[str, dict[str, str]] = {}
     features: dict[str, None] = {}
     for target in json.loads(report)["targets"]:

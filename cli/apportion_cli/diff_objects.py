@@ -1,7 +1,7 @@
-"""A comparison with objects: a rendered tree or an export of a cluster, against a policy or other objects.
+"""Comparison with objects: a rendered tree or an export of a cluster, against a policy or other objects.
 
-Objects are read back as a policy. Where the other side is a policy, it is compiled for the cluster and read back too, so
-that what objects cannot express is missing on both sides.
+Objects are imported as a policy. If the other side is a policy, it is also compiled for the cluster and imported, so
+that fields that objects cannot represent are missing on both sides.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class _Objects:
     """The objects of one side.
 
     Attributes:
-        name: As the report calls the side.
+        name: Name of the side in the report.
         manifests: The objects.
-        is_export: Whether they may hold fields that the API server sets.
-        locations: Where the policy that they were compiled from declares them.
+        is_export: Whether they may contain fields that the API server sets.
+        locations: Their declarations in the policy that they were compiled from.
     """
 
     name: str
@@ -50,27 +50,27 @@ class _Objects:
 
 
 def holds_objects(named: str | None) -> bool:
-    """Whether a side is a path of Kubernetes objects."""
+    """Return whether a side is a path with Kubernetes objects."""
     return named is not None and os.path.lexists(named) and is_rendered(named)
 
 
 def compare_objects(
     base: str, head: str | None, policy: str, *, cluster: str | None, within: Limits, as_of: date
 ) -> DiffReport:
-    """Compare two sides of which at least one holds objects.
+    """Compare two sides, at least one of which has objects.
 
     Args:
         base: A revision, a path of a policy, or one of objects.
         head: Likewise; None for the work tree's policy.
-        policy: As `diff_sides.read_sides` takes it.
-        cluster: `ENVIRONMENT/NAME`; None where there is only one.
+        policy: As in `diff_sides.read_sides`.
+        cluster: `ENVIRONMENT/NAME`; None if there is only one.
         within: Limits of an evaluation.
         as_of: Date on which overrides are evaluated.
 
     Raises:
         PreconditionError: If a side cannot be read, or the policy has errors.
         InvalidSideError: If the head is a policy with structural errors.
-        click.UsageError: If it is not clear which cluster to compare.
+        click.UsageError: If the cluster to compare is ambiguous.
     """
     from apportion_compiler.rollout.differences import differences as object_changes
     from apportion_review.diff_report import DiffReport, Side
@@ -137,7 +137,7 @@ def _place(cluster: str | None, paths: Sequence[str], declared: Collection[Polic
 def _identity(
     place: tuple[str, str], declared: Collection[PolicySide], names: tuple[str, str | None]
 ) -> tuple[PolicyIdentity, Sequence[Manifest]]:
-    """Return what objects do not tell about their policy, and the objects of the declared side."""
+    """Return the policy identity that objects do not contain, and the objects of the declared side."""
     from apportion_compiler.engine_versions import minor_text
     from apportion_compiler.engines.registry import TRAITS
     from apportion_compiler.policy_writer.declarations import PolicyIdentity
@@ -177,7 +177,7 @@ def _read_objects(path: str, place: tuple[str, str]) -> _Objects:
     if Path(path).is_dir():
         folders = [folder for folder, where in clusters_below(path).items() if where == place]
         if folders:
-            # Inventories, kustomizations and configuration files are no objects of the cluster.
+            # Inventories, kustomizations and configuration files are not objects of the cluster.
             applied = [
                 manifest
                 for manifest in read_manifests(folders)
@@ -207,6 +207,6 @@ def _facts(side: _Objects, identity: PolicyIdentity, as_of: date) -> tuple[Facts
         )
     told = () if side.locations else tuple(f"{side.name}: {note.object}: {note.text}" for note in notes if note.lost)
     facts = facts_of(graph)
-    # The cluster is the same on both sides; what an import declares for it only says how its objects are named.
+    # The cluster is the same on both sides; its imported settings only describe names of objects.
     values = {fact: value for fact, value in facts.values.items() if fact.kind != CLUSTER}
     return replace(facts, values=values, locations=side.locations), told

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: from revisions, folders, rendered trees and exports to facts and compilations."""
+"""The two sides of a comparison: revisions, folders, rendered trees and exports as facts and compilations."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MODULES = ("apportion_review.policy_facts", "apportion_review.policy_side")
 
 @dataclass(frozen=True, slots=True)
 class SideInput:
-    """What the command line names for one side.
+    """One side on the command line.
 
     Attributes:
-        name: As the report calls it.
-        entry: Path of the policy that is evaluated.
+        name: Its name in the report.
+        entry: Path of the evaluated policy.
         is_revision: Whether the policy was taken from a git revision.
     """
 
@@ -43,7 +43,7 @@ class SideInput:
 
 
 class InvalidSideError(Exception):
-    """The head's policy, at a path of the user's, has errors that leave nothing to compare."""
+    """The head's policy has structural errors, so it cannot be compared."""
 
     def __init__(self, inputs: Inputs, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__()
@@ -59,14 +59,14 @@ def read_sides(
     Args:
         base: A revision, or a path of a policy.
         head: Likewise; None for the work tree's.
-        policy: Where in a revision the policy is, and the head if none is named.
+        policy: Path of the policy in a revision, and of the default head.
         within: Limits of each evaluation.
         as_of: Date on which overrides and waivers are evaluated.
-        base_as_of: The same for the base, if another.
+        base_as_of: The date for the base, if different.
 
     Raises:
-        PreconditionError: If a side cannot be read, or the base has an error of structure.
-        InvalidSideError: If the head has one.
+        PreconditionError: If a side cannot be read, or the base has a structural error.
+        InvalidSideError: If the head has a structural error.
         click.UsageError: If a revision is needed for a path outside a repository.
     """
     with ExitStack() as opened:
@@ -88,7 +88,7 @@ def _digest(inputs: Inputs) -> str:
 
 
 def side_input(opened: ExitStack, named: str, policy: str) -> SideInput:
-    """Return the policy that a path or a revision names; a revision is written to a directory until `opened` closes."""
+    """Yield the policy of a path or a revision; a revision is checked out to a directory until `opened` closes."""
     if os.path.lexists(named) or _file_of(named).exists():
         return SideInput(named, named)
     root = repository_root(Path.cwd())
@@ -100,12 +100,12 @@ def side_input(opened: ExitStack, named: str, policy: str) -> SideInput:
 
 
 def _file_of(named: str) -> Path:
-    """Return the file of `file.py:name`."""
+    """Return the file in `file.py:name`."""
     return Path(named.rpartition(":")[0] or named)
 
 
 def read_side(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) -> PolicySide:
-    """Return the facts of an evaluated policy. Raises as `read_sides` does."""
+    """Return the facts of an evaluated policy. Raises the same errors as `read_sides`."""
     from apportion_compiler.compile import check_policy, compile_checked
     from apportion_compiler.diagnostics.diagnostic import has_errors
     from apportion_compiler.errors import UnknownTargetError

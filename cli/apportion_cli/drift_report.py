@@ -1,4 +1,4 @@
-"""What has drifted, for a person and for a program."""
+"""Drift reports as text and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAID = {
 
 
 def drift_text(environment: str, found: Sequence[DriftedObject]) -> str:
-    """Return a line for each object that has drifted, and one below it for each field."""
+    """Return a line for each drifted object, followed by one for each field."""
     if not found:
         return f"{environment}: no drift\n"
     lines: list[str] = []
@@ -31,7 +31,7 @@ def drift_text(environment: str, found: Sequence[DriftedObject]) -> str:
 
 
 def drift_json(environment: str, found: Sequence[DriftedObject]) -> str:
-    """Return what has drifted as a versioned document."""
+    """Return the drift as a versioned document."""
     document = {
         "apiVersion": "apportion.dev/v1",
         "kind": "Drift",

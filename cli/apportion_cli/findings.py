@@ -71,9 +71,9 @@ def exit_code(report: Report, inputs: Inputs, fail_on: str) -> ExitCode:
 def show_findings(console: Console, inputs: Inputs, diagnostics: Iterable[Diagnostic], fail_on: str) -> ExitCode:
     """Print findings to standard error, for commands with another result. Return the exit code.
 
-    What is waived is counted, and shown only if verbose.
+    Waived findings are counted, and shown only if verbose.
     """
-    # Text does not speak of the day.
+    # Text output does not depend on the date.
     report = report_on(inputs, diagnostics, date.min)
     if report.findings:
         console.err(text_of(report, inputs, console, stderr=True, waived=console.verbose))

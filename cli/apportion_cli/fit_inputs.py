@@ -1,4 +1,4 @@
-"""What `apportion fit` decides upon: a cluster of the policy, the snapshot of it, and the workload."""
+"""The inputs of `apportion fit`: a cluster of the policy, its snapshot, and the workload."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClusterCompiler:
-    """Compiles one cluster of a policy, and of the policy with other quotas.
+    """Compiles one cluster of a policy, and of variants of the policy with other quotas.
 
     Attributes:
         scope: The cluster.
         targets: Its targets.
         as_of: Date on which overrides are evaluated.
-        source: The policy as the user named it, for messages.
-        shard: SchedulingShard to decide on; None for the only one.
+        source: The policy's name on the command line, for messages.
+        shard: SchedulingShard of the decision; None for the only one.
     """
 
     scope: Scope
@@ -53,7 +53,7 @@ class ClusterCompiler:
 
 
 def cluster_compiler(policy: Policy, scope: Scope, *, as_of: date, source: str, shard: str | None) -> ClusterCompiler:
-    """Return what compiles a cluster."""
+    """Return the compiler of a cluster."""
     from apportion_compiler.targets import targets_of
 
     assert scope.environment is not None
@@ -72,7 +72,7 @@ def _shapes(program: Program, objects: Sequence[Mapping[str, object]]) -> Mappin
 
 
 def model_of(engine: str) -> Model:
-    """Return the model of an engine, which may be one that is not simulated."""
+    """Return the model of an engine, including engines that are not simulated."""
     from apportion_runtime.engines.detection import MODELS
 
     return next(model for model in MODELS if model.name == engine)

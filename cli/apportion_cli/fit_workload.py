@@ -20,11 +20,11 @@ class FitWorkload:
     """A workload with its queue.
 
     Attributes:
-        manifest: As it is submitted.
+        manifest: Its manifest as submitted.
         beside: Other objects of the file.
         queue: Id of its queue in the policy.
-        is_bound: Whether it named no queue and was assigned one.
-        remarks: What is noted about the assignment, as clauses.
+        is_bound: Whether a queue was assigned because it named none.
+        remarks: Notes about the assignment, as clauses.
     """
 
     manifest: Mapping[str, object]
@@ -35,11 +35,11 @@ class FitWorkload:
 
 
 def read_workload(file: str, name: str | None) -> tuple[LocatedManifest, list[LocatedManifest]]:
-    """Return the one workload of a file, and its other objects.
+    """Return the workload of a file, and the other objects.
 
     Raises:
         PreconditionError: If the file cannot be read.
-        click.UsageError: If it has no workload, or several and none is named.
+        click.UsageError: If it has no workload, or several without a choice.
     """
     from apportion_compiler.plain_objects import name_of
     from apportion_compiler.workload_shapes import pod_sets, shape_of
@@ -76,7 +76,7 @@ def with_queue(
 ) -> FitWorkload:
     """Return a workload with its queue: the one given, the one that it names, or that of its namespace.
 
-    A workload that names no queue is assigned to one as `apportion bind --from` does.
+    A workload without a queue is assigned to one, as by `apportion bind --from`.
 
     Raises:
         click.UsageError: If there is no such queue, or it cannot run the workload.
@@ -134,7 +134,7 @@ def _named_queue(
 
 
 def _ids(namespace: str, program: Program, objects: Sequence[Mapping[str, object]]) -> Mapping[str, str]:
-    """Return the policy's id of each name that workloads of a namespace may use for a queue."""
+    """Return the policy's queue id for each queue name that workloads of a namespace may use."""
     from apportion_api.kueue.names import GROUP
     from apportion_compiler.plain_objects import mapping, name_of, of_kind, text
     from apportion_review.fit.queue_use import queue_ids

@@ -1,6 +1,6 @@
-"""`validate --fix`: apply fixes that change one value of the author's own text, and show what they changed.
+"""`validate --fix`: apply fixes that change one value of the author's text, and show the changes.
 
-Every step is evaluated anew. A step after which the policy has an error that it did not have is taken back.
+The policy is evaluated again after each step. A step that causes a new error is reverted.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 Evaluate = Callable[[], "tuple[Inputs, Report]"]
 
-# One fix can uncover the next fault, as where a parent's guarantee was hidden behind an unknown id.
+# A fix can uncover another fault, for example if a parent's guarantee was hidden behind an unknown id.
 _MAX_STEPS = 100
 
 
 def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
-    """Apply fixes until none is left, and print the changes to standard error.
+    """Apply all fixes, and print the changes to standard error.
 
     Args:
-        console: Takes what is said.
-        evaluate: Reads the policy and returns the findings about it.
-        unsafe: Whether to apply those, too, that may be another decision than the author's.
+        console: Receives the output.
+        evaluate: Evaluates the policy and returns its findings.
+        unsafe: Whether to apply fixes that may differ from the author's intent.
 
     Raises:
         PreconditionError: If a file cannot be written.
@@ -74,7 +74,7 @@ def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
 
 
 def _next_step(report: Report, refused: dict[str, str], *, unsafe: bool) -> list[Finding]:
-    """Return findings whose fixes do not touch each other: of unsafe ones the first of each file."""
+    """Return findings whose fixes do not overlap; of unsafe fixes, only the first in each file."""
     from apportion_compiler.fixes import compatible
 
     wanted = [
@@ -84,7 +84,7 @@ def _next_step(report: Report, refused: dict[str, str], *, unsafe: bool) -> list
     ]
     by_edit = {f.edit: f for f in reversed(wanted) if f.edit is not None and _key(f) not in refused}
     step = [by_edit[edit] for edit in compatible(f.edit for f in wanted if f.edit in by_edit)]
-    # One cause may have several findings, each with a fix of its own: the first of a file may be enough.
+    # Several findings may have the same cause, each with its own fix: the first in a file may be enough.
     first: dict[str, Finding] = {}
     for finding in step:
         if finding.is_unsafe and finding.edit is not None:
@@ -99,7 +99,7 @@ def _key(finding: Finding) -> str:
 
 
 def _apply(inputs: Inputs, step: Sequence[Finding]) -> dict[str, str]:
-    """Write the edits of one step; return the former text of each file changed."""
+    """Write the edits of a step; return the former text of each changed file."""
     from apportion_compiler.fixes import apply_edits
 
     by_file: dict[str, list[TextEdit]] = {}
@@ -123,9 +123,9 @@ def _restore(inputs: Inputs, former: dict[str, str]) -> None:
 
 
 def _caused(before: Report, after: Report) -> Diagnostic | None:
-    """Return an error that a step made.
+    """Return an error that a step caused.
 
-    Where the step let the checks reach further than they did, what they find there was hidden before.
+    If the step let the checks reach a later phase, the findings of that phase are not caused by it.
     """
     if before.reached == "structure" and after.reached == "checks":
         return None
@@ -141,7 +141,7 @@ def _refusal(inputs: Inputs, finding: Finding, caused: Diagnostic) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file at once, so that no reader sees half of it; a link stays one."""
+    """Replace a file atomically; a link remains a link."""
     target = Path(os.path.realpath(path))
     try:
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

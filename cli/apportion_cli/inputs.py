@@ -1,6 +1,6 @@
-"""From the path on the command line to a policy: evaluated in a child process, read back as data.
+"""Reading a policy from a path on the command line: evaluated in a child process, returned as data.
 
-The child is started first. What this process needs itself is imported while the child runs.
+The child is started first. This process imports its own modules while the child runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apportion_policy.policy import Policy
 
 
-# There is no policy to judge, rather than a policy that is wrong at some line.
+# Without a policy, the failure is not a fault at a line.
 _UNREADABLE = frozenset(("unreadable-input", "no-policy"))
 _WARNED = "apportion.missing-layers-said"
 
@@ -38,13 +38,13 @@ class Inputs:
     """A policy, or the reason why there is none.
 
     Attributes:
-        policy: None where the evaluation failed; `diagnostics` says why then.
+        policy: None if the evaluation failed; `diagnostics` has the reasons.
         diagnostics: Faults of the evaluation.
-        is_unreadable: Whether there was no policy to judge at all.
-        entry: The policy's file, named as findings name it.
+        is_unreadable: Whether no policy could be read.
+        entry: The policy's file, as named in findings.
         sources: Its files.
-        files: Every file of it that was read, the entry first, named likewise.
-        printed: What the policy printed.
+        files: Every file that was read, the entry first, as named in findings.
+        printed: The policy's printed output.
     """
 
     policy: Policy | None
@@ -60,18 +60,18 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
     """Evaluate a policy and return it, or the faults.
 
     Raises:
-        PreconditionError: If this system cannot confine it as it must be; never for what the policy is.
+        PreconditionError: If this system cannot confine it; never for faults of the policy.
     """
     return read_policies((entry,), limits)[0]
 
 
 def read_policies(entries: Sequence[str], limits: Limits, modules: Sequence[str] = ()) -> tuple[Inputs, ...]:
-    """Evaluate policies side by side, each in a sandbox of its own. Raises as `read_policy` does.
+    """Evaluate policies concurrently, each in a separate sandbox. Raises the same errors as `read_policy`.
 
     Args:
         entries: Paths of the policies.
         limits: Limits of each evaluation.
-        modules: What the caller needs, imported during the evaluation.
+        modules: Modules of the caller to import during the evaluation.
     """
     from apportion_policy.errors import ConfinementError
     from apportion_policy.evaluation.parent import start
@@ -102,7 +102,7 @@ def read_policies(entries: Sequence[str], limits: Limits, modules: Sequence[str]
 
 
 def _refuse_a_way_out(entry: str) -> None:
-    """Refuse a path inside a repository that a symbolic link of the repository points outside. Raises `PreconditionError`."""
+    """Reject a path inside a repository that is a symbolic link to a target outside. Raises `PreconditionError`."""
     root: Path | None = None
     lexical = Path(os.path.abspath(entry))  # noqa: PTH100 - links are what is looked for.
     for folder in (*reversed(lexical.parents), lexical):
@@ -141,7 +141,7 @@ def _evaluated(outcome: EvaluatedPolicy) -> Inputs:
     except AgreementError as unreadable:
         raise click.UsageError(str(unreadable)) from None
     except wire.WireError as malformed:
-        # The child's own word is checked anew, and a hostile policy can forge it.
+        # The child's data is validated again, because a hostile policy can forge it.
         fault = Fault(
             "evaluation-crashed", f"the policy interfered with its own evaluation: {malformed}", outcome.tree.entry
         )
@@ -177,7 +177,7 @@ def _rejected(outcome: Rejected, entry: str) -> Inputs:
 
 
 def _named(fault: Fault, sources: Sources, entry: str) -> Fault:
-    """Return the fault with its files named as findings name them; one without a file is the entry's."""
+    """Return the fault with file names as in findings; a fault without a file is attributed to the entry."""
     return replace(
         fault,
         file=sources.name_of(fault.file or entry),
@@ -186,5 +186,5 @@ def _named(fault: Fault, sources: Sources, entry: str) -> Fault:
 
 
 def _of_whole_file(finding: Diagnostic) -> Diagnostic:
-    """Return a finding without the line that stands in for a whole file: there is no line to quote."""
+    """Return a finding without the placeholder line of a whole file, which cannot be quoted."""
     return replace(finding, at=replace(finding.at, line=0, column=0))

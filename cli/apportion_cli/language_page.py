@@ -1,4 +1,4 @@
-"""The tables of `docs/language.md`: the fields of each declaration, with an example taken from the page's own code.
+"""The tables of `docs/language.md`: the fields of each declaration, with an example from the page's code blocks.
 
 The page's code blocks are the files of one policy, which a test validates, so an example cannot go stale.
 """
@@ -23,7 +23,7 @@ _TABLE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _MAX_EXAMPLE = 60
-"""Characters of an example; a longer one reads better in the code block."""
+"""Maximum length of an example, in characters."""
 
 
 def declaration_kinds() -> dict[str, type[Declaration]]:
@@ -36,12 +36,12 @@ def declaration_kinds() -> dict[str, type[Declaration]]:
 
 
 def example_files(page: str) -> dict[str, str]:
-    """Return the Python files that the page shows, text by path."""
+    """Return the Python files on the page, text by path."""
     return {block["name"]: block["text"] for block in _CODE.finditer(page)}
 
 
 def field_examples(files: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """Return the first value given to each field, by the names of its declaration and of the field."""
+    """Return the first value of each field in the examples, by the names of its declaration and of the field."""
     examples: dict[tuple[str, str], str] = {}
     for text in files.values():
         for call in ast.walk(ast.parse(text)):
@@ -52,7 +52,7 @@ def field_examples(files: Mapping[str, str]) -> dict[tuple[str, str], str]:
 
 
 def with_field_tables(page: str) -> str:
-    """Return the page with the table of each declaration written anew.
+    """Return the page with the table of each declaration regenerated.
 
     Raises:
         KeyError: If the page names a declaration that does not exist.

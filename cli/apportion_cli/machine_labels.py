@@ -1,7 +1,7 @@
-"""Labels of a scenario's machines that follow from the objects that the scenario runs on.
+"""Labels of a scenario's machines that are derived from the scenario's objects.
 
-A ResourceFlavor says which labels the nodes of its node pools carry, and Kueue has pods select all of them. A scenario
-need not repeat them: the nodes of a pool of the policy carry what the flavor says, and what the scenario says besides.
+A ResourceFlavor lists the labels of its pools' nodes, and Kueue adds all of them to node selectors. A scenario need not
+repeat them: the nodes of a pool get the labels of the flavor, and those of the scenario.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def with_flavor_labels(scenario: Scenario, objects: Iterable[Mapping[str, Any]]) -> Scenario:
-    """Return a scenario whose nodes carry the labels of their flavors; what the scenario itself says of a key stands."""
+    """Return a scenario whose nodes have the labels of their flavors; labels set by the scenario take precedence."""
     flavors = [
         (frozenset(annotations_of(made).get(POOLS_ANNOTATION, "").split(",")), _labels(made))
         for made in of_kind(tuple(objects), GROUP, "ResourceFlavor")

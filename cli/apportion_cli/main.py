@@ -1,6 +1,6 @@
-"""The entry point: one group of verbs, and the exit code of whatever happens in them.
+"""The entry point: the command group, and its exit codes.
 
-Help imports click and nothing else of weight; `verbs.py` is the table of what there is.
+Help imports no large module except click; `verbs.py` lists the commands.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def apportion() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; no exception leaves it."""
-    # The command is over soon, and nothing that it makes in bulk refers to itself.
+    """Run the command and return its exit code; exceptions are handled."""
+    # The command is short-lived, and creates few reference cycles.
     gc.disable()
     given = list(sys.argv[1:] if arguments is None else arguments)
     ctx: click.Context | None = None

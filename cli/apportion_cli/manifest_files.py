@@ -1,4 +1,4 @@
-"""Which files `--manifests` and `import` read, and their texts."""
+"""The files that `--manifests` and `import` read."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, ManifestFile]]:
-    """Yield each file's name and what it holds; `sources` keep the texts for excerpts.
+    """Yield each file's name and content; `sources` caches the texts for excerpts.
 
     Raises:
-        PreconditionError: If a path leads to nothing that can be read.
+        PreconditionError: If a path cannot be read.
     """
     from apportion_compiler.manifests.manifest_parser import ManifestFile, read_manifests, unreadable
     from apportion_policy.documents import MAX_DOCUMENT_BYTES
@@ -56,10 +56,10 @@ def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, Ma
 
 
 def objects_of(path: str) -> list[LocatedManifest]:
-    """Return the objects of one file, those of a `List` one by one.
+    """Return the objects of one file, with a `List` split into its items.
 
     Raises:
-        PreconditionError: If it cannot be read, or holds something else; at the first line that is so.
+        PreconditionError: If it cannot be read, or at the first line that is not an object.
     """
     if Path(path).is_dir():
         raise PreconditionError(f"{path} is a directory; name a file")
@@ -78,10 +78,10 @@ def objects_of(path: str) -> list[LocatedManifest]:
 
 
 def read_objects(paths: Sequence[str]) -> list[Mapping[str, object]]:
-    """Return the objects of exports: what `kubectl get … -o json` prints, or YAML.
+    """Return the objects of exports: output of `kubectl get … -o json`, or YAML.
 
     Raises:
-        PreconditionError: If a file cannot be read, or holds no objects.
+        PreconditionError: If a file cannot be read, or has no objects.
     """
     found: list[Mapping[str, object]] = []
     for path in paths:
@@ -134,12 +134,12 @@ def _no_objects(content: bytes, name: str) -> str:
 
 
 def files_of(path: str) -> list[str]:
-    """Return the files of a path: itself, or the YAML and JSON files below a directory, hidden ones left out.
+    """Return the files of a path: itself, or the YAML and JSON files below a directory, without hidden ones.
 
     Raises:
-        PreconditionError: If there is nothing at the path.
+        PreconditionError: If the path does not exist.
     """
-    # A pipe is a file too, as a shell's <(kubectl get …) makes one.
+    # A pipe is a file too, such as that of a shell's <(kubectl get …).
     if path == STDIN or (Path(path).exists() and not Path(path).is_dir()):
         return [path]
     if not Path(path).is_dir():
@@ -150,7 +150,7 @@ def files_of(path: str) -> list[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = os.path.join(folder, name)  # noqa: PTH118
-            # A link that points outside the folder is not the folder's own.
+            # A link that points outside the folder is not part of it.
             if name.endswith(_SUFFIXES) and not name.startswith(".") and _is_within(file, root):
                 found.append(file)
     if not found:

@@ -1,4 +1,4 @@
-"""`validate --manifests`: evaluate raw objects by the rules of the engines they are for."""
+"""`validate --manifests`: evaluate raw objects by the rules of their engines."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def validated_manifests(
 ) -> tuple[Inputs, Report]:
     """Return the files read and the findings.
 
-    Objects of no rendered tree are evaluated on the cluster of a policy, where one is given, or on that of a rendered tree
-    which is given beside them.
+    Objects outside a rendered tree are evaluated on the cluster of a policy, if given, or on that of a rendered tree
+    that is also given.
 
     Raises:
-        PreconditionError: If a path cannot be read, or nothing of it is a Kubernetes object.
-        click.UsageError: If it is not clear on which cluster workloads are evaluated.
+        PreconditionError: If a path cannot be read, or has no Kubernetes objects.
+        click.UsageError: If the cluster of the workloads is ambiguous.
     """
     from apportion_compiler.diagnostics.diagnostic import SeverityPolicy, apply_severities, in_order
     from apportion_compiler.diagnostics.report import Finding, Report
@@ -74,7 +74,7 @@ def validated_manifests(
 def _evaluated(
     clusters: Mapping[str, Sequence[LocatedManifest]], engines: Sequence[str], declared: DeclaredCluster | None
 ) -> Iterator[Diagnostic]:
-    """Yield the findings of each cluster's objects, and of objects outside of the trees."""
+    """Yield the findings for the objects of each cluster, and for objects outside of trees."""
     from functools import partial
 
     from apportion_compiler.bindings.capacity_rules import capacity_verdicts
@@ -110,7 +110,7 @@ def _evaluated(
 def _cluster(name: str, sources: Sources) -> str:
     """Return the directory of the cluster of a rendered tree; empty for files outside of a tree.
 
-    A folder of rendered trees holds several clusters, whose objects never meet. Each target's tree has an inventory.
+    A folder of rendered trees has several clusters, whose objects are independent. Each target's tree has an inventory.
     """
     from apportion_compiler.emit.tree import INVENTORY
 

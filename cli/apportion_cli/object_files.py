@@ -1,4 +1,4 @@
-"""Files of Kubernetes objects, as `apportion simulate` reads them."""
+"""Files of Kubernetes objects, as read by `apportion simulate`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def object_text(file: str) -> str:
 
 
 def documents(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a text; a configuration file, which has no name, gets that of its kind.
+    """Yield the objects of a text; a configuration file, which has no name, is named after its kind.
 
     Raises:
         ValueError: If it is neither JSON nor YAML.

@@ -63,7 +63,7 @@ def parse_bytes(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A format and the file it goes to; None is standard output."""
+    """A format and its file; None is standard output."""
 
     format: str
     file: str | None = None
@@ -168,14 +168,14 @@ def allow_missing_layers_option(command: Decorated) -> Decorated:
 
 
 def _allow_missing_layers(context: click.Context, parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click gives it so.
-    # A default of click can come from a settings file, which is part of the tree under check.
+    # A default of click can come from a settings file, which is part of the checked tree.
     source = context.get_parameter_source(parameter.name or "")
     if value and source is click.core.ParameterSource.COMMANDLINE:
         context.meta[ALLOW_MISSING_LAYERS] = True
 
 
 def limits(time_limit: float | None, memory_limit: int | None) -> Limits:
-    """Return the limits of an evaluation under the command that runs; None is the default."""
+    """Return the limits of an evaluation for the running command; None is the default."""
     from dataclasses import replace
 
     from apportion_policy.evaluation.limits import Limits
@@ -184,7 +184,7 @@ def limits(time_limit: float | None, memory_limit: int | None) -> Limits:
     allowed = context is not None and bool(context.meta.get(ALLOW_MISSING_LAYERS))
     chosen = Limits(allow_missing_layers=allowed)
     if time_limit is not None:
-        # Processor time is counted in whole seconds and must not be what ends a run that has time left.
+        # Processor time is counted in whole seconds, and must not end a run within its time limit.
         chosen = replace(chosen, wall_s=time_limit, cpu_s=int(time_limit) + 2)
     if memory_limit is not None:
         chosen = replace(chosen, memory_bytes=memory_limit)

@@ -1,6 +1,6 @@
 """Outcome tests: assertions on the report of a simulation, which list the violating workloads.
 
-The pytest plugin (`pytest_plugin.py`) makes these; docs/outcome-tests.md shows them at work.
+The pytest plugin (`pytest_plugin.py`) creates these; docs/outcome-tests.md has examples.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _MOST_NAMED = 5
 
 
 class OutcomeError(ValueError):
-    """A simulation that could not be run, or a query for an object that it does not have."""
+    """A simulation that cannot be run, or a query for an object that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A finished simulation: its report and assertions.
 
-    An assertion about workloads fails where the load has none that it is about: nothing is held by accident.
+    An assertion about workloads fails if the load has no matching workload, so that it is never vacuous.
     """
 
     report: Report
     history: History
 
     def queue(self, name: str) -> QueueSummary:
-        """Return the numbers of a queue, with everything below it. Raises `OutcomeError` if there is none."""
+        """Return the results of a queue including its descendants. Raises `OutcomeError` if there is none."""
         return _named(name, {queue.name: queue for queue in self.report.summary.queues}, "queue")
 
     def workload(self, name: str) -> WorkloadReport:
-        """Return a workload by its name, the first of that name. Raises `OutcomeError` if there is none."""
+        """Return the first workload with a name. Raises `OutcomeError` if there is none."""
         return _named(name, {workload.name: workload for workload in reversed(self.report.workloads)}, "workload")
 
     def workloads(self, queue: str | None = None, *, gpus: float = math.inf) -> list[WorkloadReport]:
@@ -67,10 +67,10 @@ class Outcome:
         """Assert that no single wait of a workload is longer; with a percentile, for that percentage of workloads.
 
         Args:
-            queue: Whose workloads, with those below it; all where none is named.
-            at_most: The longest wait for a place, before the first start or after an eviction.
-            gpus: Only those that ask for no more than so many GPUs.
-            percentile: How many of a hundred of the workloads this is about; 100 is every one.
+            queue: The queue, including its descendants; all queues by default.
+            at_most: The maximum time pending, before the first start or after an eviction.
+            gpus: Only workloads that request at most this number of GPUs.
+            percentile: Percentage of workloads that must satisfy it; 100 is all.
         """
         __tracebackhide__ = True
         bound = _seconds("at_most", at_most)
@@ -190,16 +190,16 @@ def run(
     """Simulate a policy or a rendered tree under a scenario, and return the outcome.
 
     Args:
-        policy: As `apportion simulate` takes it.
-        load: A scenario's file, or a recorded load.
+        policy: As for `apportion simulate`.
+        load: A scenario's file, or a trace.
         env: The environment of the policy.
         cluster: Its cluster.
         engine: Its engine.
-        as_of: The day that decides which overrides hold; today where it is not given.
+        as_of: The date that determines the active overrides; by default today.
         allow_missing_layers: As the option of `apportion simulate`.
 
     Raises:
-        OutcomeError: If it cannot be run: the policy has findings, a file cannot be read, there are several clusters.
+        OutcomeError: If it cannot be run: the policy has findings, a file cannot be read, or the cluster is ambiguous.
     """
     import click
 

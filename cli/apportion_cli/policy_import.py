@@ -32,11 +32,11 @@ class ImportOptions:
 
 
 def imported(paths: Sequence[str], wanted: ImportOptions) -> tuple[Mapping[str, str], tuple[Note, ...]]:
-    """Return the policy's texts by file name, and what could not be kept.
+    """Return the policy's files by name, and notes on fields that are not imported.
 
     Raises:
-        PreconditionError: If a file cannot be read, holds no queue, or a value that no policy can hold.
-        click.UsageError: If there is no reader for the engine, or a name or an owner is none.
+        PreconditionError: If a file cannot be read, has no queue, or has a value that a policy cannot represent.
+        click.UsageError: If there is no reader for the engine, or a name or an owner is invalid.
     """
     from apportion_compiler.engine_versions import minor_text
     from apportion_compiler.engines.registry import TRAITS
@@ -91,7 +91,7 @@ def _refuse_names(wanted: ImportOptions) -> None:
 
 
 def read_manifests(paths: Sequence[str]) -> list[Manifest]:
-    """Return the Kubernetes objects of files and directories. Raises `PreconditionError` for what cannot be read."""
+    """Return the Kubernetes objects of files and directories. Raises `PreconditionError` if one cannot be read."""
     sources = Sources(Path.cwd(), None)
     manifests: list[Manifest] = []
     for name, read in read_files(paths, sources):

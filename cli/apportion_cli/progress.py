@@ -10,9 +10,9 @@ from apportion_cli.console import Console, escaped
 
 @contextmanager
 def progress(console: Console, n_objects: int) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """Give what takes the engine's lines and what counts an object that is done.
+    """Yield a callback for output lines of the engine, and one for completed objects.
 
-    On a terminal the lines are shown only with `--verbose`; with `--quiet` there is neither.
+    On a terminal, lines are shown only with `--verbose`; with `--quiet`, nothing is shown.
     """
     if not console.shows_progress():
         yield (_drop if console.quiet else console.err), _nothing
@@ -32,7 +32,7 @@ def progress(console: Console, n_objects: int) -> Iterator[tuple[Callable[[str],
 
 
 def _drop(text: str) -> None:
-    """Ignore the line."""
+    """Discard the line."""
 
 
 def _nothing() -> None:

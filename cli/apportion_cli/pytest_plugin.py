@@ -1,6 +1,6 @@
 """The pytest plugin of the distribution: simulations in tests, each run once a session.
 
-pytest loads it by its entry point wherever apportion is installed, so it imports nothing that takes time.
+pytest loads it by its entry point whenever apportion is installed, so it must import quickly.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse the option where a file of the tree (`addopts`) or a variable gave it instead of the command line.
+    """Reject the option if it is set by a file (`addopts`) or a variable instead of the command line.
 
     Raises:
-        pytest.UsageError: If the command line does not hold it.
+        pytest.UsageError: If it is not on the command line.
     """
-    # A worker of pytest-xdist is given the options of its controller, which has looked.
+    # A worker of pytest-xdist gets the options of its controller, which has checked them.
     was_given = hasattr(config, "workerinput") or ALLOW_MISSING_LAYERS in config.invocation_params.args
     if config.getoption(ALLOW_MISSING_LAYERS) and not was_given:
         raise pytest.UsageError(f"{ALLOW_MISSING_LAYERS} must be given on the command line, written out in full")
@@ -52,13 +52,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def _apportion_outcomes() -> dict[tuple[Any, ...], Outcome]:
-    """Outcomes by what they are of: the same policy under the same load is simulated once."""
+    """Outcomes by input: the same policy under the same load is simulated once."""
     return {}
 
 
 @pytest.fixture
 def apportion_simulate(request: pytest.FixtureRequest, _apportion_outcomes: dict[tuple[Any, ...], Outcome]) -> Simulate:
-    """Return what simulates a policy under a scenario; paths are those beside the test's own file.
+    """Return a function that simulates a policy under a scenario; paths are relative to the test file.
 
     The outcome has the report and assertions about it:
 
@@ -101,12 +101,12 @@ def apportion_simulate(request: pytest.FixtureRequest, _apportion_outcomes: dict
 
 
 def _same_path(path: Path, root: Path, other: Path) -> Path:
-    """Return the path below `other` that a path below `root` has.
+    """Return the path below `other` that corresponds to a path below `root`.
 
     Raises:
         pytest.UsageError: If it is not below `root`.
     """
-    # Links of the root folder are its own; those of the other folder are for the evaluation to refuse.
+    # Links of the root folder are trusted; the evaluation rejects those of the other folder.
     normal = Path(os.path.normpath(path))
     if not normal.is_relative_to(root):
         raise pytest.UsageError(f"{POLICIES}: the policy {normal} is outside of pytest's root directory {root}")

@@ -1,6 +1,6 @@
-"""Pages of the documentation that are written from the program: one for each command, and the list of diagnostics.
+"""Generated documentation pages: one for each command, and the list of diagnostics.
 
-`mkdocs_hooks.py` adds them to the site when it is built; the repository holds none of them.
+`mkdocs_hooks.py` adds them to the site during the build; they are not committed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERBATIM = "\b\n"
 
 
 def reference_pages() -> Mapping[str, str]:
-    """Return path → text: a page for each command but `dev`, a list of commands, and a list of diagnostics."""
+    """Return text by path: a page for each command except `dev`, a list of commands, and a list of diagnostics."""
     group = VerbGroup(_PROGRAM)
     ctx = click.Context(group)
     pages = {"commands/index.md": _command_list(), "diagnostics/index.md": _diagnostics()}
@@ -111,7 +111,7 @@ def _paragraph(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Escape what Markdown would read as markup outside of code, and link the pages of docs/."""
+    """Escape text that Markdown would interpret as markup outside of code, and link the pages of docs/."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else _linked(_escaped(part)) for part in parts)
 

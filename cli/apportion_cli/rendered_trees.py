@@ -1,4 +1,4 @@
-"""Paths that hold rendered objects instead of a policy, and the cluster that they are for."""
+"""Paths with rendered objects instead of a policy, and their cluster."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OBJECT_FILES = (".yaml", ".yml", ".json")
 
 
 def is_rendered(source: str) -> bool:
-    """Tell whether a path is that of rendered objects.
+    """Return whether a path has rendered objects.
 
-    A folder with a policy is the policy's, whatever was rendered below it: a rendered tree may be older than the policy,
-    so it is read only by its own path.
+    A folder with a policy is read as the policy, even if it contains rendered trees, which may be outdated and are read
+    only by their own path.
 
     Raises:
         PreconditionError: If a file is neither YAML nor JSON.
@@ -36,10 +36,10 @@ def is_rendered(source: str) -> bool:
 
 
 def refuse_policy_options(source: str, *, env: str | None, cluster: str | None) -> None:
-    """Refuse options that choose among the clusters of a policy, which a rendered tree has no more.
+    """Reject options that select a cluster of a policy, which a rendered tree does not have.
 
     Raises:
-        click.UsageError: If one is given, or the path holds the trees of several clusters.
+        click.UsageError: If one is given, or the path has the trees of several clusters.
     """
     for option, value in (("--env", env), ("--cluster", cluster)):
         if value is not None:
@@ -54,10 +54,10 @@ def refuse_policy_options(source: str, *, env: str | None, cluster: str | None) 
 
 
 def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
-    """Return the directories of the clusters whose trees lie at or below a path, each with its environment and cluster.
+    """Return the directories of clusters with trees at or below a path, each with its environment and cluster.
 
     Raises:
-        PreconditionError: If an inventory is not one.
+        PreconditionError: If an inventory is invalid.
     """
     import json
 
@@ -76,7 +76,7 @@ def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
                 raise PreconditionError(f"{file} cannot be read: {wrong}") from None
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise PreconditionError(f"{file} is not the inventory of a rendered tree") from None
-            # The trees of one cluster lie beside each other, one for each target.
+            # The trees of one cluster are in adjacent folders, one for each target.
             found.setdefault(str(file.parent.parent), place)
     return found
 

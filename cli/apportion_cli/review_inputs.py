@@ -1,4 +1,4 @@
-"""What `apportion review` reads beside the policies: snapshots of clusters, and who has agreed."""
+"""The inputs of `apportion review` besides the policies: snapshots of clusters, and approvals."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def read_snapshots(
     """Return the snapshots by cluster, and the digest of each file.
 
     Args:
-        named: `[ENV/CLUSTER=]FILE` each; several files of one cluster are read together.
-        clusters: Those of the policies.
+        named: Each `[ENV/CLUSTER=]FILE`; several files of one cluster are combined.
+        clusters: Clusters of the policies.
         now: Time of the review in seconds since the epoch.
 
     Raises:
         PreconditionError: If a file cannot be read.
-        click.UsageError: If it is not clear which cluster a file is of.
+        click.UsageError: If the cluster of a file is ambiguous.
     """
     from apportion_review.cluster_reviews import ClusterSnapshot
     from apportion_review.review import SnapshotInfo
@@ -69,7 +69,7 @@ def _place(text: str, clusters: Sequence[str]) -> tuple[str, str]:
 
 
 def _newest(content: str, now: float) -> float | None:
-    """Return the newest time in a snapshot that is not after the review: the snapshot was taken then or later."""
+    """Return the newest time in a snapshot that is not after the review: a lower bound of its age."""
     newest: float | None = None
     for text in sorted(set(_TIME.findall(content)), reverse=True):
         try:
@@ -83,7 +83,7 @@ def _newest(content: str, now: float) -> float | None:
 
 
 def given_approvals(text: str) -> tuple[str, ...]:
-    """Return the owners in a file, one a line, or in a comma-separated list.
+    """Return the owners in a file, one per line, or in a comma-separated list.
 
     Raises:
         PreconditionError: If the file cannot be read.

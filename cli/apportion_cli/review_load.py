@@ -25,12 +25,12 @@ def compare_loads(
 
     Args:
         base: The policy in force.
-        head: The changed one.
-        clusters: Clusters that both policies have.
+        head: The changed policy.
+        clusters: Clusters of both policies.
         load: A scenario's file, or a trace.
 
     Returns:
-        For each cluster the comparison, or why there is none; and the digests of the load's files.
+        The comparison for each cluster, or the reason why there is none; and the digests of the load's files.
 
     Raises:
         PreconditionError: If the load cannot be read.

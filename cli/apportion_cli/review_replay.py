@@ -1,4 +1,4 @@
-"""`apportion review --replay`: the command line of a report, and the digests of what it was made from."""
+"""`apportion review --replay`: the command line of a report, and the digests of its inputs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CHECKED = "apportion.checked-report"
 
 
 def time_text(at: float) -> str:
-    """Return a time as `--now` takes it, to the microsecond."""
+    """Return a time in the format of `--now`, with microseconds."""
     return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
 
 def command_line(command: click.Command, values: Mapping[str, object]) -> str:
-    """Return the command line that gives these values to the parameters of a command.
+    """Return the command line for the given parameter values of a command.
 
-    Outputs are left out: they are chosen when a report is made again.
+    Outputs are omitted, because they are chosen when a report is replayed.
     """
     words = list(_PROGRAM)
     for parameter in command.params:
@@ -52,10 +52,10 @@ def _text(option: str, value: object) -> str:
 
 
 def replay_arguments(file: str) -> tuple[Sequence[str], Mapping[str, object]]:
-    """Return the arguments of the review from which a JSON report was made, and the report.
+    """Return the arguments of the review that produced a JSON report, and the report.
 
     Raises:
-        PreconditionError: If the file is not such a report.
+        PreconditionError: If the file is not a report.
     """
     try:
         document = json.loads(text_of(file))
@@ -80,25 +80,25 @@ def _words(command: object) -> list[str]:
 
 
 def set_checked_report(document: Mapping[str, object]) -> None:
-    """Have the review that follows check the shares of a report, instead of making one."""
+    """Let the following review check the shares of a report, instead of writing one."""
     click.get_current_context().meta[_CHECKED] = document
 
 
 def checked_report() -> Mapping[str, object] | None:
-    """Return the report whose shares are checked; None if a report is made."""
+    """Return the report whose shares are checked; None if a report is written."""
     found: Mapping[str, object] | None = click.get_current_context().meta.get(_CHECKED)
     return found
 
 
 def check_replayed(digests: Mapping[str, str], *, loads_too: bool = True) -> None:
-    """Refuse inputs that are not those of the report that is made again.
+    """Reject inputs that differ from those of the replayed report.
 
     Args:
-        digests: Of the inputs, by name.
-        loads_too: Whether the simulated loads take part.
+        digests: Digests of the inputs, by name.
+        loads_too: Whether to include the simulated loads.
 
     Raises:
-        PreconditionError: If any has another digest.
+        PreconditionError: If any digest differs.
     """
     recorded: Mapping[str, str] | None = click.get_current_context().meta.get(_RECORDED)
     if recorded is None:

@@ -1,6 +1,6 @@
-"""A git revision as a directory: its files are read by plumbing alone and written to a temporary directory.
+"""A git revision as a temporary directory, read by git plumbing only.
 
-No hook, filter, text conversion or attribute of the repository takes part, and the work tree is not read.
+No hooks, filters, text conversions or attributes of the repository apply, and the work tree is not read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REGULAR, _LINK = ("100644", "100755"), "120000"
 def revision_tree(start: Path, ref: str) -> Iterator[Path]:
     """Write the files of a revision to a directory, which is removed at the end, and yield the directory.
 
-    Submodules are left out, as in a checkout without them: a policy that needs one reports a missing file.
+    Submodules are omitted, as in a checkout without them: a policy that needs one reports a missing file.
 
     Args:
         start: A folder in the repository.
@@ -41,7 +41,7 @@ def revision_tree(start: Path, ref: str) -> Iterator[Path]:
     commit = commit_of(root, ref)
     with tempfile.TemporaryDirectory(prefix="apportion-") as made:
         folder = Path(made).resolve()
-        # Marks where the project begins, as the repository's own does.
+        # Marks the root of the project, as in the repository.
         (folder / ".git").mkdir()
         _write(root, commit, folder)
         yield folder
@@ -59,7 +59,7 @@ def _write(root: Path, commit: str, folder: Path) -> None:
             f"{_MAX_FILES:,} files and {_MAX_BYTES // 1024**2} MiB",
             hint="check it out manually and pass its directory",
         )
-    # Links last: nothing is written through one.
+    # Links are created last, so that nothing is written through one.
     files.sort(key=lambda file: file[0][0] == _LINK.encode())
     contents = _contents(root, commit, [(fields[2], int(fields[3])) for fields, _ in files])
     try:
@@ -92,7 +92,7 @@ def _contents(root: Path, commit: str, blobs: Sequence[tuple[bytes, int]]) -> It
 
 
 def _inside(name: str) -> str:
-    """Return the name of a file of a revision. Raises `PreconditionError` where it would leave the directory."""
+    """Return the name of a file of a revision. Raises `PreconditionError` if it points outside the directory."""
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or ".git" in parts:
         raise PreconditionError(f"the revision has a file named `{name}`, which git itself refuses to check out")

@@ -15,7 +15,7 @@ _FENCE = "```"
 
 
 def rule_page(code: str) -> str:
-    """Return the page of a rule: as Markdown, wrapped and with its headings set off on a terminal.
+    """Return the page of a rule as Markdown; on a terminal, wrapped and with styled headings.
 
     Raises:
         click.UsageError: If there is no such rule.
@@ -41,7 +41,7 @@ def rule_page(code: str) -> str:
 
 
 def for_terminal(page: str, width: int, style: Style) -> str:
-    """Return Markdown with its paragraphs wrapped, its headings bare and its code indented."""
+    """Return Markdown with wrapped paragraphs, headings without markup, and indented code."""
     lines: list[str] = []
     in_code = False
     for line in page.splitlines():

@@ -1,4 +1,4 @@
-"""The objects that `apportion simulate --scenario` runs on, from a policy or a rendered tree, and the engine they are of."""
+"""The objects and the engine of `apportion simulate --scenario`, from a policy or a rendered tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NODE_POOLS = "node-pools"
 
 @dataclass(frozen=True, slots=True)
 class ScenarioObjects:
-    """What a simulation begins with; `environment` and `cluster` are empty for a rendered tree."""
+    """The initial state of a simulation; `environment` and `cluster` are empty for a rendered tree."""
 
     objects: Sequence[Mapping[str, Any]]
     model: Model
@@ -45,11 +45,11 @@ class ScenarioObjects:
 def read_objects(
     source: str, *, env: str | None, cluster: str | None, engine: str | None, as_of: date
 ) -> ScenarioObjects | int:
-    """Return the objects of a rendered tree or a policy, with their engine; an exit code where a policy has findings.
+    """Return the objects of a rendered tree or a policy, with their engine; an exit code if a policy has findings.
 
     Raises:
-        PreconditionError: If something cannot be read, or the engine is not simulated.
-        click.UsageError: If it is not clear which cluster is meant, or there is no such one.
+        PreconditionError: If a file cannot be read, or the engine is not simulated.
+        click.UsageError: If the cluster is ambiguous or does not exist.
     """
     from apportion_runtime.engines.base.model import NoModelError
     from apportion_runtime.engines.detection import choose, of_model
@@ -74,10 +74,10 @@ def read_objects(
 
 
 def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: str) -> Sequence[Mapping[str, Any]]:
-    """Return the objects with one SchedulingShard: each has nodes, queues and a scheduler of its own.
+    """Return the objects of one SchedulingShard: each has separate nodes, queues and a scheduler.
 
     Raises:
-        PreconditionError: If there is no such shard, or there are several and none is named.
+        PreconditionError: If there is no such shard, or the shard is ambiguous.
     """
     names = sorted(str(made["metadata"]["name"]) for made in objects if made.get("kind") == _SHARD)
     listed = ", ".join(names) or "none"
@@ -105,7 +105,7 @@ def _rendered(source: str) -> list[dict[str, Any]]:
 def _compiled(
     source: str, env: str | None, cluster: str | None, engine: str | None, as_of: date
 ) -> tuple[list[dict[str, Any]], Program] | int:
-    """Return the objects of one cluster and its program; an exit code where the policy has findings."""
+    """Return the objects of one cluster and its program; an exit code if the policy has findings."""
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy
     from apportion_compiler.compile import compile_policy
@@ -129,7 +129,7 @@ def _compiled(
 
 
 def objects_of_targets(compilation: Compilation, targets: Iterable[Target]) -> list[dict[str, Any]]:
-    """Return what is compiled for targets: their objects, and those in their configuration files."""
+    """Return the output of targets: their objects, and those in their configuration files."""
     found: list[dict[str, Any]] = []
     for target in targets:
         output = compilation.outputs[target]
@@ -165,7 +165,7 @@ def compiled_objects(compilation: Compilation, cluster: str) -> ScenarioObjects:
 
 
 def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | None) -> tuple[Target, ...]:
-    """Return the targets of the one cluster that is meant."""
+    """Return the targets of the selected cluster."""
     from apportion_runtime.engines.base.model import NoModelError
     from apportion_runtime.engines.detection import known, named
 

@@ -35,7 +35,7 @@ _MOST_REFUSED = 10
 
 @dataclass(frozen=True, slots=True)
 class SimulationTarget:
-    """Which policy is simulated, and for which of its clusters and engines."""
+    """The policy to simulate, with its cluster and engine."""
 
     source: str
     env: str | None = None
@@ -46,7 +46,7 @@ class SimulationTarget:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What came of a simulation; `code` is other than 0 where it was interrupted."""
+    """The result of a simulation; `code` is not 0 if it was interrupted."""
 
     report: Report
     history: History
@@ -61,10 +61,10 @@ def run_scenario(
     outputs: Sequence[Output],
     against: SimulationTarget | None = None,
 ) -> int:
-    """Simulate, deliver the reports, and return the exit code; with `against`, say what differs from that.
+    """Simulate, write the reports, and return the exit code; with `against`, compare with another result.
 
     Raises:
-        PreconditionError: If something cannot be read, or the engine is not simulated.
+        PreconditionError: If a file cannot be read, or the engine is not simulated.
     """
     from apportion_runtime.sim.report.comparison import compare
 
@@ -90,12 +90,12 @@ def run_scenario(
 def simulate(
     choice: SimulationTarget, load: str | TraceInput, *, as_of: date, keeps_facts: bool
 ) -> SimulationResult | int:
-    """Run a scenario, or a recorded load, to its end or until it is interrupted.
+    """Run a scenario or a trace to its end or until it is interrupted.
 
-    Returns an exit code where the policy has findings.
+    Returns an exit code if the policy has findings.
 
     Raises:
-        PreconditionError: If something cannot be read, or the engine is not simulated.
+        PreconditionError: If a file cannot be read, or the engine is not simulated.
     """
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
     return found if isinstance(found, int) else simulate_objects(choice, found, load, keeps_facts=keeps_facts)
@@ -104,7 +104,7 @@ def simulate(
 def simulate_objects(
     choice: SimulationTarget, found: ScenarioObjects, load: str | TraceInput, *, keeps_facts: bool
 ) -> SimulationResult:
-    """Run a scenario, or a recorded load, on the objects of one cluster to its end or until it is interrupted.
+    """Run a scenario or a trace on the objects of one cluster to its end or until it is interrupted.
 
     Raises:
         PreconditionError: If the load cannot be read.
@@ -179,7 +179,7 @@ def _show_faults(console: Console, simulated: Cluster) -> None:
 
 
 def _show_refused(console: Console, history: History) -> None:
-    """Say why workloads were not made, the first few of them."""
+    """Print the reasons why workloads were rejected, for the first of them."""
     from apportion_runtime.sim.controllers.workloads import REFUSED
 
     refused = [facts for facts in history.workloads if facts.outcome == REFUSED]
@@ -220,7 +220,7 @@ def _read(file: str, objects: ScenarioObjects) -> Scenario:
 
 
 def _text_again(file: str) -> str:
-    """Return the text of a scenario that was read before; empty where it is a pipe, or gone by now."""
+    """Return the text of a scenario that was read before; empty for a pipe or a deleted file."""
     try:
         return content_found(file, MAX_BYTES).decode("utf-8")
     except (OSError, ValueError):

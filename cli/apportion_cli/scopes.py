@@ -17,7 +17,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
 def place_options(command: Decorated) -> Decorated:
-    """Add `--env` and `--cluster`, each naming one."""
+    """Add `--env` and `--cluster`, each with a single value."""
     command = click.option("--cluster", metavar="NAME", help="Cluster; required if the environment has more than one.")(
         command
     )
@@ -25,10 +25,10 @@ def place_options(command: Decorated) -> Decorated:
 
 
 def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -> Scope:
-    """Return the scope that the options name.
+    """Return the scope in the options.
 
     Raises:
-        click.UsageError: If there is no such place, or the environment has several clusters and none is named.
+        click.UsageError: If it does not exist, or the environment has several clusters and none is given.
     """
     if environment is None:
         if cluster is not None:
@@ -51,7 +51,7 @@ def cluster_scope(graph: PolicyGraph, environment: str | None, cluster: str | No
     """Return the scope of a cluster: the one in the options, or the only one.
 
     Raises:
-        click.UsageError: If there is no such place, or it is not clear which is meant.
+        click.UsageError: If it does not exist, or is ambiguous.
     """
     if environment is None:
         names = [known.name for known in graph.policy.environments]

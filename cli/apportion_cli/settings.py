@@ -1,8 +1,8 @@
 """Settings of a project: the nearest `apportion.toml`, or `pyproject.toml` with a table `[tool.apportion]`.
 
-The file is part of a pull request, so what decides a judgement (`DECIDING`) is not taken from the work tree. It comes
-from flags, from variables named `APPORTION_…`, or from the file as a revision holds it (`--settings-from`). An output
-in the file is a format and never names a file. None is needed.
+The file is part of a pull request, so settings that affect the result of a check (`DECIDING`) are not read from the
+work tree. They come from flags, from variables named `APPORTION_…`, or from the file in a revision (`--settings-from`).
+An output in the file is a format and never a file name. The file is optional.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ KEYS: Mapping[str, str] = {
     "color": "whether text is coloured",
 }
 DECIDING = ("policy", "env", "fail-on", "time-limit", "memory-limit", "reserved-namespaces", "weaker-enforcement")
-"""Keys that decide what is judged, or how strictly."""
+"""Keys that determine what is checked, or how strictly."""
 _LISTS = ("env", "output", "reserved-namespaces", "weaker-enforcement")
-# Formats differ between verbs, and only these take several environments.
+# Formats differ between commands, and only these accept several environments.
 _ONLY_FOR = {"output": ("validate",), "env": ("validate", "compile")}
 _MAX_BYTES = 1024**2
 _PARAMETERS = {"output": "outputs"}
@@ -42,7 +42,7 @@ _PARAMETERS = {"output": "outputs"}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value and where it was set: a file, or a variable as `$NAME`."""
+    """A value and its source: a file, or a variable as `$NAME`."""
 
     key: str
     value: Any
@@ -51,13 +51,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the project's file says. `file` is None where there is none."""
+    """The settings in the project's file. `file` is None if there is none."""
 
     file: Path | None = None
     settings: tuple[Setting, ...] = ()
 
     def defaults(self, command: str) -> dict[str, Any]:
-        """Return click's defaults for a verb, by the names of its parameters."""
+        """Return click's defaults for a command, by parameter name."""
         return {
             _PARAMETERS.get(setting.key, setting.key.replace("-", "_")): setting.value
             for setting in self.settings
@@ -73,7 +73,7 @@ class Settings:
         )
 
     def without_affecting(self) -> Settings:
-        """Return what may be taken from a work tree."""
+        """Return the settings that may be read from a work tree."""
         return replace(self, settings=tuple(s for s in self.settings if s.key not in DECIDING))
 
 
@@ -81,8 +81,8 @@ def read_settings(folder: Path | None = None) -> Settings:
     """Read the nearest settings file at or above a directory, at most up to the root of the repository.
 
     Raises:
-        PreconditionError: If the file is no TOML or cannot be read.
-        click.UsageError: If it holds what is not a setting.
+        PreconditionError: If the file is not TOML or cannot be read.
+        click.UsageError: If it has an invalid setting.
     """
     start = folder or Path.cwd()
     for above in (start, *start.parents):
@@ -97,11 +97,11 @@ def read_settings(folder: Path | None = None) -> Settings:
 
 
 def read_settings_at(ref: str, folder: Path | None = None) -> Settings:
-    """Read the nearest settings file as a revision of the repository holds it.
+    """Read the nearest settings file in a revision of the repository.
 
     Raises:
-        PreconditionError: If there is no repository or no such revision, or the file is no TOML.
-        click.UsageError: If the file holds what is not a setting.
+        PreconditionError: If there is no repository or no such revision, or the file is not TOML.
+        click.UsageError: If the file has an invalid setting.
     """
     start = folder or Path.cwd()
     root = repository_root(start)
@@ -122,18 +122,18 @@ def read_settings_at(ref: str, folder: Path | None = None) -> Settings:
 
 
 def settings_of(ref: str | None) -> tuple[Settings, Settings]:
-    """Return the settings in force, and all that the work tree's file says.
+    """Return the settings in effect, and all settings in the work tree's file.
 
     Raises:
         PreconditionError: If a file cannot be read, or there is no such revision.
-        click.UsageError: If a file holds what is not a setting.
+        click.UsageError: If a file has an invalid setting.
     """
     in_tree = read_settings()
     return in_tree.without_affecting() if ref is None else read_settings_at(ref), in_tree
 
 
 def settings_in_force(settings: Settings, environment: Mapping[str, str]) -> tuple[Setting, ...]:
-    """Return each setting that is not at its default, with its source; variables come before the file."""
+    """Return each setting that differs from its default, with its source; variables take precedence over the file."""
     by_key = {setting.key: setting for setting in settings.settings}
     for key in KEYS:
         name = variable(key)
@@ -162,7 +162,8 @@ def _read(file: Path, table: tuple[str, ...]) -> dict[str, Any] | None:
 
 
 def _table(text: bytes, table: tuple[str, ...], source: str) -> dict[str, Any] | None:
-    # Parsing TOML costs more than the rest of the start; most pyproject.toml do not speak of this program.
+    # Parsing TOML takes longer than the rest of the startup, and most pyproject.toml files have no settings of
+    # apportion.
     if table and table[-1].encode() not in text:
         return None
     import tomllib

@@ -1,4 +1,4 @@
-"""`apportion review --check-shares`: whether the fair shares of a report follow from the policies and the snapshots."""
+"""`apportion review --check-shares`: verify that a report's fair shares follow from the policies and snapshots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def show_share_check(
     head: PolicySide,
     snapshots: Mapping[str, ClusterSnapshot],
 ) -> int:
-    """Print what is wrong with the shares of a report, or how many divisions were verified. Return the exit code."""
+    """Print the faults of a report's shares, or the number of verified divisions. Return the exit code."""
     from apportion_review.shares.report_check import check_shares
 
     found = check_shares(report, base, head, snapshots)

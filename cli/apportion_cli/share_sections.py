@@ -19,7 +19,7 @@ _HAS_ERRORS = "Fair shares are not computed: the policy has errors."
 
 @dataclass(frozen=True, slots=True)
 class ShareSection:
-    """The shares of a queue. `notes` are why one is missing, one sentence each."""
+    """The shares of a queue. `notes` explain missing ones, one sentence each."""
 
     cluster: str
     explanations: tuple[ShareExplanation, ...]
@@ -30,7 +30,7 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
     """Explain the shares of a queue on a cluster such as `prod/gpu-1`.
 
     Raises:
-        click.UsageError: If the peer is no sibling of the queue.
+        click.UsageError: If the peer is not a sibling of the queue.
     """
     from apportion_compiler.compile import compile_checked
     from apportion_compiler.errors import UnknownTargetError
@@ -100,7 +100,7 @@ def section_lines(section: ShareSection) -> Sequence[str]:
 
 
 def section_document(section: ShareSection) -> dict[str, object]:
-    """Return the section as JSON has it, with the divisions in the form of a review's proofs."""
+    """Return the section as JSON, with the divisions in the form of a review's proofs."""
     from apportion_review.shares.division_document import proof_document
 
     shares: list[dict[str, object]] = []

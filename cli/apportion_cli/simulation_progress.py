@@ -1,4 +1,4 @@
-"""How far a long simulation is: a bar on a terminal, nothing elsewhere."""
+"""Progress of a long simulation: a bar on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATIENCE_S, _PERIOD_S = 0.5, 0.1
 
 @contextmanager
 def shown_progress(console: Console, simulated: Cluster) -> Iterator[Callable[[float], None] | None]:
-    """Give what is told of the time that has gone; the bar comes when a simulation takes more than half a second."""
+    """Yield a callback for the simulated time; the bar appears if a simulation takes more than half a second."""
     if not console.shows_progress():
         yield None
         return

@@ -20,7 +20,7 @@ _HEADER = ("queue", "GPU-hours", "fair share", "used", "wait p50", "p90", "p99",
 
 
 def report_text(report: Report) -> str:
-    """Return the cluster's numbers, and a line for each queue."""
+    """Return the cluster's results, and a line for each queue."""
     found = report.summary
     ended = ", ".join(f"{count:,} {outcome}" for outcome, count in found.outcomes.items())
     unusable = "" if found.fragmentation is None else f", fragmentation {percent(found.fragmentation)}"
@@ -38,7 +38,7 @@ def report_text(report: Report) -> str:
 
 
 def _model_lines(models: Sequence[ModelSummary]) -> list[str]:
-    """Return a line on GPU models if there are several."""
+    """Return a line about GPU models if there are several."""
     if len(models) < 2:
         return []
     texts = (
@@ -85,7 +85,7 @@ def _moved(changed: ChangedItem) -> float:
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines, the first column to the left and the others to the right."""
+    """Return rows as lines, with the first column left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for first, *rest in rows:

@@ -1,7 +1,6 @@
-"""The author's files: under which name findings speak of them, and what of them may be shown or changed.
+"""The author's files: their names in findings, and whether they may be shown or changed.
 
-A policy is not trusted to say the truth about where it was written, so a line is quoted only from a file that is the
-policy's own.
+The locations that a policy reports are untrusted, so lines are quoted only from the policy's own files.
 """
 
 from __future__ import annotations
@@ -18,7 +17,10 @@ _MAX_QUOTED_BYTES = 32 * 1024 * 1024
 
 
 class Sources:
-    """The files of one policy. Findings name them relative to `root`, with forward slashes; others are absolute."""
+    """The files of one policy.
+
+    Findings name them relative to `root`, with forward slashes; other files by absolute path.
+    """
 
     def __init__(self, root: Path, tree: PolicyTree | None) -> None:
         self.root = root
@@ -35,7 +37,7 @@ class Sources:
         return self.root / name
 
     def read(self, name: str) -> str | None:
-        """Return the text of a file, line ends kept; None if it is not the policy's own or not UTF-8."""
+        """Return the text of a file with its line ends; None if it does not belong to the policy or is not UTF-8."""
         if name not in self._texts:
             self._texts[name] = self._read(self.path(name))
         return self._texts[name]
@@ -49,7 +51,7 @@ class Sources:
         self._texts.clear()
 
     def near(self, name: str) -> str:
-        """Return the name of a file for a person: relative to the current directory, if the two are near each other."""
+        """Return the displayed name of a file: relative to the current directory if it is nearby."""
         if name.startswith("<"):
             return name
         path = self.path(name)
@@ -58,7 +60,7 @@ class Sources:
         return relative if is_near else str(path)
 
     def in_repository(self, name: str) -> str:
-        """Return the name of a file relative to the root of the repository, as code review tools want it."""
+        """Return the name of a file relative to the repository's root, as code review tools require."""
         path = self.path(name)
         return path.relative_to(self._repository).as_posix() if path.is_relative_to(self._repository) else name
 

@@ -1,4 +1,4 @@
-"""A stack's plan, and what has drifted, for a person and for a program."""
+"""The plan and the drift of a stack, as text, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_VALUE = 40
 
 
 def plan_text(plan: Plan) -> str:
-    """Return the organisation's tree of each target with what changes below each queue, and how many updates it takes."""
+    """Return the organisation's tree of each target with the changes below each queue, and the number of updates."""
     changed = [target for target in plan.targets if target.changes]
     if not changed:
         return f"{plan.environment}: nothing to do\n"
@@ -44,7 +44,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def _deletions(plan: Plan) -> list[str]:
-    """Return by name what leaves each cluster, and what leaves the stack and stays on the cluster."""
+    """Return the names of objects deleted from each cluster, and of objects retained there."""
     lines: list[str] = []
     for title, is_retained in (("deletes", False), ("leaves on the cluster, with all contents", True)):
         for target in plan.targets:
@@ -64,12 +64,12 @@ def plan_json(plan: Plan) -> str:
 
 
 def up_json(plan: Plan, n_updates: int) -> str:
-    """Return what was done as a versioned document."""
+    """Return the result of `up` as a versioned document."""
     return _text({**_document(plan, "StackUpdate"), "updatesDone": n_updates})
 
 
 def plan_markdown(plan: Plan) -> str:
-    """Return the plan as a comment below a pull request."""
+    """Return the plan as a comment for a pull request."""
     changed = sum(bool(target.changes) for target in plan.targets)
     title = f"### `{plan.environment}`: " + (
         "nothing to do" if not changed else f"{changed} target{'' if changed == 1 else 's'} changed"
@@ -109,7 +109,7 @@ def _target(target: TargetPlan) -> dict[str, Any]:
 
 
 def identity_json(identity: Identity) -> dict[str, str]:
-    """Return an object's identity with the names that Kubernetes has for its parts."""
+    """Return an object's identity with Kubernetes' names of its parts."""
     parts = zip(("group", "kind", "namespace", "name"), identity, strict=True)
     return {key: value for key, value in parts if value}
 
@@ -121,7 +121,7 @@ def identity_text(identity: Identity) -> str:
 
 
 def value_text(value: object) -> str:
-    """Return a field's value on one line, shortened; a dash where there is none."""
+    """Return a field's value on one line, shortened; a dash if missing."""
     shown = "-" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     shown = " ".join(shown.split())
     return shown if len(shown) <= _LONGEST_VALUE else shown[: _LONGEST_VALUE - 1] + "…"
@@ -134,7 +134,7 @@ def _counts(target: TargetPlan) -> tuple[int, int, int]:
 
 @dataclass(slots=True)
 class _Branch:
-    """A queue with what changes at it and below it."""
+    """A queue with the changes at it and below it."""
 
     changes: list[ObjectChange] = field(default_factory=list)
     below: dict[str, _Branch] = field(default_factory=dict)

@@ -56,7 +56,7 @@ class Plan:
         return sum(len(target.changes) for target in self.targets)
 
     def in_use(self, export: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-        """Return a clause for each object to delete that an export shows in use."""
+        """Return a clause for each object to delete that is in use according to an export."""
         from apportion_compiler.rollout.queue_usage import in_use
 
         return tuple(clause for target in self.targets for clause in in_use(target.changes, export))
@@ -66,19 +66,19 @@ class DeployedStack:
     """A stack of the project in a directory."""
 
     def __init__(self, name: str, folder: Path, policy: Path | None = None) -> None:
-        """Select the stack, or make it where there is none.
+        """Select the stack, or create it if it does not exist.
 
         Args:
             name: The stack.
-            folder: That of `Pulumi.yaml`, or one below it.
-            policy: What is read in place of the policy that the stack's configuration names.
+            folder: The folder of `Pulumi.yaml`, or one below it.
+            policy: The policy to use instead of the configured one.
 
         Raises:
-            PreconditionError: If Pulumi is not installed, or refuses.
+            PreconditionError: If Pulumi is not installed, or fails.
         """
         self.name = name
         self._folder = _project(folder)
-        # Not resolved: the evaluation refuses an entry that is a link out of its folder.
+        # Not resolved: the evaluation rejects an entry that is a link to a target outside its folder.
         self._read_instead = {} if policy is None else {POLICY: os.path.abspath(policy)}  # noqa: PTH100
         automation = _automation()
         options = automation.LocalWorkspaceOptions(
@@ -110,16 +110,16 @@ class DeployedStack:
     def preview(self, say: Callable[[str], None]) -> None:
         """Run Pulumi's preview of the next update."""
         with self._told(), _said():
-            # What the stack tells of each queue is for programs, and longer than all that changes.
+            # The stack's outputs for each queue are meant for programs, and longer than the changes.
             self._stack.preview(on_output=say, color="never", suppress_outputs=True, policy_packs=self._policy_packs())
 
     def up(self, say: Callable[[str], None], done: Callable[[], None], *, refresh: bool = False) -> int:
         """Run updates until the clusters match the policy, and return their number.
 
         Args:
-            say: Takes what the engine says.
-            done: Called for each object that was made, changed or deleted.
-            refresh: Whether to look at the clusters first, so that what was changed by hand is put back.
+            say: Receives the engine's output.
+            done: Called for each object that is created, changed or deleted.
+            refresh: Whether to refresh the state from the clusters first, so that manual changes are reverted.
         """
 
         def happened(event: EngineEvent) -> None:
@@ -200,7 +200,7 @@ class DeployedStack:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Tell the stack's program that several updates are fine, and what the state says was applied."""
+        """Permit the stack's program to use several updates, and pass it the applied objects according to the state."""
         from apportion_compiler.emit.pulumi.applied_objects import dump
         from apportion_compiler.emit.pulumi.environment_variables import FORMER, STAGED, UPSERT
 
@@ -210,7 +210,7 @@ class DeployedStack:
             former.write_text(dump(self._applied(deployment)), encoding="ascii")
             workspace = self._stack.workspace
             before = workspace.env_vars
-            # What an update was making when it was killed may be there, and nobody has written that it is.
+            # Objects of a killed update may exist without being recorded in the state.
             interrupted = {UPSERT: "true"} if deployment.get("pending_operations") else {}
             workspace.env_vars = {**before, STAGED: "1", FORMER: str(former), **interrupted}
             try:
@@ -220,7 +220,7 @@ class DeployedStack:
 
 
 class LockedError(PreconditionError):
-    """The stack is being updated, or an update was killed."""
+    """The stack is locked by a running or killed update."""
 
 
 def _automation() -> Any:
@@ -247,14 +247,14 @@ def _project(folder: Path) -> Path:
 
 
 def _variables(folder: Path) -> dict[str, str]:
-    """Return what an engine without an account needs: stacks in files beside the project, unless the user chose."""
+    """Return the variables of Pulumi without an account: stacks are files in the project, unless a backend is set."""
     variables = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
     chosen = "PULUMI_BACKEND_URL" in os.environ or _logged_in() or "backend:" in (folder / PROJECT).read_text()
     if not chosen:
         (folder / ".pulumi-state").mkdir(exist_ok=True)
         variables["PULUMI_BACKEND_URL"] = f"file://{folder / '.pulumi-state'}"
     if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & set(os.environ) and not chosen:
-        # The stack's configuration holds no secret.
+        # The stack's configuration contains no secrets.
         variables["PULUMI_CONFIG_PASSPHRASE"] = ""
     return variables
 
@@ -301,7 +301,7 @@ def _reason(output: str) -> str:
             wrong.append(line)
             goes_on = True
         elif goes_on:
-            # A sentence that goes on begins its next line with a small letter; a heading does not.
+            # A continuation of a sentence begins with a lower-case letter; a heading does not.
             wrong[-1] += f" {line}" if line[:1].islower() else ""
             goes_on = False
     return "Pulumi failed: " + ("; ".join(dict.fromkeys(wrong)) or " ".join(lines[-3:]))

@@ -1,4 +1,4 @@
-"""`apportion simulate --trace`: a recorded load as the scenario, as it was or made denser; docs/traces.md has the rules."""
+"""`apportion simulate --trace`: a trace as the scenario, unchanged or denser; docs/traces.md describes it."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _OPENB, _SACCT = "openb", "sacct"
 _NODES, _PODS = "openb_node_list_all_node.csv", "openb_pod_list_default.csv"
 _EVERY_S = 1.0
-"""From one arrival of an inflated trace to the next, and how long each waits for a place."""
+"""Interval between arrivals of an inflated trace, and the time after which a pending job is deleted."""
 _ALLOCATE_ONLY = {
     "apiVersion": "v1",
     "kind": "EngineConfiguration",
     "metadata": {"name": "none-leaves"},
     "config": {"actions": "allocate"},
 }
-"""Where none is to leave, none may be evicted; objects of KAI Scheduler alone say so."""
+"""In an inflated trace, jobs never leave, so evictions must be disabled, which only KAI Scheduler's objects support."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceInput:
-    """What `--trace` and its companions say.
+    """The values of `--trace` and its related options.
 
     Attributes:
-        form: openb or sacct.
+        form: `openb` or `sacct`.
         files: The files, in the order of the format.
-        nodes: The share of the recorded nodes that are there.
-        load: The share of their GPUs that jobs ask for on average; arrivals are drawn together or apart for it.
-        inflate: The share that jobs ask for in the end, where they come again and again and none leaves.
-        seed: Which nodes stay, and in which order inflated jobs come.
-        until_s: When the simulation ends, whatever still runs.
-        queues: By QoS class (openb) or account (sacct) another queue.
-        priorities: By QoS class another priority class.
-        skips_faults: Whether rows with faults are left out, each with a warning.
-        beside: The file of a scenario that brings nodes, workloads and events of its own.
-        run: The trace as it was run, once it was.
+        nodes: Fraction of the recorded nodes.
+        load: Average fraction of the GPUs that jobs request, to which the intervals between arrivals are scaled.
+        inflate: Fraction of the GPUs that jobs finally request, if they are submitted repeatedly and never end.
+        seed: Seed of the selection of nodes, and of the order of inflated jobs.
+        until_s: End of the simulation, regardless of running jobs.
+        queues: Queues by QoS class (openb) or account (sacct).
+        priorities: Priority classes by QoS class.
+        skips_faults: Whether to skip invalid rows, each with a warning.
+        beside: File of a scenario with additional nodes, workloads and events.
+        run: The trace that was run, afterwards.
     """
 
     form: str
@@ -70,10 +70,10 @@ class TraceInput:
         return f"--trace {self.form}:{','.join(self.files)}"
 
     def onto(self, scenario: Scenario | None, workload_labels: WorkloadLabels) -> Scenario:
-        """Return the trace as a scenario, with the nodes, workloads and events of another one beside it.
+        """Return the trace as a scenario, with the nodes, workloads and events of an additional one.
 
         Raises:
-            PreconditionError: If a file cannot be read, or the trace cannot be made what is asked for.
+            PreconditionError: If a file cannot be read, or the trace cannot be transformed as requested.
         """
         from apportion_runtime.sim.traces.records import TraceError
         from apportion_runtime.sim.traces.scenario import scenario_of
@@ -101,7 +101,7 @@ class TraceInput:
         )
 
     def show_packing(self, stays: Sequence[PodStay]) -> None:
-        """Say how full an inflated trace made the cluster, beside rules that place each job once."""
+        """Print how full an inflated trace made the cluster, compared with simple placement rules."""
         from apportion_runtime.sim.traces.packing_bound import Rule, pack, packed
 
         if self.inflate is None or self.beside is not None:
@@ -188,7 +188,7 @@ def _source(file: str) -> Source:
 
 
 def trace_options(command: Decorated) -> Decorated:
-    """Add `--trace` and its companions, which come to the command as one argument `trace`."""
+    """Add `--trace` and its related options, which the command receives as one argument `trace`."""
 
     @wraps(command)
     def with_trace(

@@ -25,7 +25,7 @@ _AUTHORING, _MANIFESTS, _SNAPSHOTS = "AP0", "AP7", "AP8"
 
 
 def validated(policy: str, limits: Limits, as_of: date, environments: tuple[str, ...]) -> tuple[Inputs, Report]:
-    """Return what was read, and the findings in the environments named; in all where none is.
+    """Return the input, and the findings in the given environments; in all by default.
 
     Raises:
         click.UsageError: If the policy has no such environment.
@@ -45,9 +45,9 @@ def validated(policy: str, limits: Limits, as_of: date, environments: tuple[str,
 
 
 def publish(console: Console, inputs: Inputs, report: Report, outputs: tuple[Output, ...], fail_on: str) -> ExitCode:
-    """Write the report in each form and return the exit code.
+    """Write the report in each format and return the exit code.
 
-    Text goes to standard output unless another form takes it. Raises `PreconditionError` if a file cannot be written.
+    Text goes to standard output unless another format does. Raises `PreconditionError` if a file cannot be written.
     """
     for output in outputs:
         if output.format != "text" or output.file is not None:
@@ -93,7 +93,7 @@ def _rendered(report: Report, inputs: Inputs, form: str, fail_on: str) -> str:
 
 
 def _rules_run(report: Report) -> tuple[Rule, ...]:
-    """Return the rules that all ran: after an error only those of earlier phases."""
+    """Return the rules that were evaluated: after an error, only those of earlier phases."""
     from apportion_compiler.checks import RULES
 
     families = {"evaluation": (), "structure": (_AUTHORING,), "manifests": (_MANIFESTS,)}.get(report.reached)

@@ -1,4 +1,4 @@
-"""A click group that imports a verb's module only when the verb is used."""
+"""A click group that imports a command's module on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDEST = max(map(len, VERBS))
 
 
 class VerbGroup(click.Group):
-    """Lists the verbs of the table without importing them."""
+    """Lists the commands of the table without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)

@@ -1,4 +1,4 @@
-"""The options that every verb and the command itself take: `-q`, `-v`, `--no-color`, `--debug`, `--settings-from`."""
+"""The options of every command and of the group: `-q`, `-v`, `--no-color`, `--debug`, `--settings-from`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
 def console_options(command: Decorated) -> Decorated:
-    """Add the options; `console.current()` is what they say."""
+    """Add the options; `console.current()` has their values."""
     for option in (_SETTINGS_FROM, _DEBUG, _COLOR, _VERBOSE, _QUIET):
         command = option(command)
     return command
@@ -42,7 +42,7 @@ def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa
 
 
 def _settings_from(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-    """Give a verb its defaults before its other options are read."""
+    """Set the defaults of a command before its other options are parsed."""
     ref = value or ctx.meta.get(SETTINGS_REF)
     ctx.meta[SETTINGS_REF] = ref
     verb = ctx.info_name or ""

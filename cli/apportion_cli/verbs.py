@@ -1,4 +1,4 @@
-"""The verbs as a table, so that help and completion import none of them."""
+"""The commands as a table, so that help and completion import none of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Where a verb's command is, as `module:attribute`, its section and its line in the help."""
+    """A command's location, as `module:attribute`, its section and its help line."""
 
     target: str
     section: str
@@ -57,6 +57,6 @@ VERBS: Mapping[str, Verb] = dict(
         _verb(_OTHER, "dev", "Development commands for contributors."),
     )
 )
-"""Verbs in the order of the help. A command's function is called as its verb, with `_` where that is a builtin."""
+"""Commands in the order of the help. A command's function has its name, with `_` appended if that is a builtin."""
 
 ALIASES: Mapping[str, str] = {alias: name for name, verb in VERBS.items() for alias in verb.aliases}

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from apportion_policy.errors import AgreementError
 
 RESERVED_NAMESPACES = "APPORTION_RESERVED_NAMESPACES"
-"""Variable with namespaces that no queue may have."""
+"""Environment variable with namespaces that no queue may claim."""
 WEAKER_ENFORCEMENT = "APPORTION_WEAKER_ENFORCEMENT"
-"""Variable with the environments and clusters that may enforce less than the policy."""
+"""Environment variable with the environments and clusters that may enforce less than the policy."""
 NAMESPACE_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}\*?$"
 _SCOPE_PATTERN = r"[a-z0-9][a-z0-9-]{0,62}(/[a-z0-9][a-z0-9-]{0,62})?"
 
@@ -22,8 +22,8 @@ class Agreement:
 
     Attributes:
         reserved_namespaces: Names that no queue may claim, besides those of the policy and the built-in ones.
-        weaker_enforcement: Environments (`dev`) and clusters (`prod/gpu-eu`) that may enforce less. None where the
-            caller says nothing, which differs from agreeing to none.
+        weaker_enforcement: Environments (`dev`) and clusters (`prod/gpu-eu`) that may enforce less. None if the caller
+            does not specify it, which differs from an empty list.
     """
 
     reserved_namespaces: tuple[str, ...] = ()
@@ -36,12 +36,12 @@ class Agreement:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the names of a list with commas or blanks."""
+    """Split a list at commas and white space."""
     return tuple(name for name in re.split(r"[,\s]+", text) if name)
 
 
 def agreement(reserved_namespaces: tuple[str, ...], weaker_enforcement: tuple[str, ...] | None) -> Agreement:
-    """Return an agreement of names. Raises `AgreementError` if one cannot be a name."""
+    """Return an agreement with validated names. Raises `AgreementError` if one is invalid."""
     for name in reserved_namespaces:
         if not re.fullmatch(NAMESPACE_PATTERN, name):
             raise AgreementError(

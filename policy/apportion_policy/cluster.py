@@ -17,7 +17,7 @@ from apportion_policy.placement import Placement, Topology
 from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Resources, check_replaced
 
 ObjectFamily = Literal["access", "admission", "namespaces", "priority-classes", "quotas"]
-"""Objects beside the engine's queues: access is RBAC, quotas are ResourceQuota and LimitRange."""
+"""Objects in addition to the engine's queues: access is RBAC, quotas are ResourceQuota and LimitRange."""
 
 
 def _share(value: str | int | Fraction) -> str:

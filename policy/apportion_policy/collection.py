@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Declaration)
 
 _SUFFIX = ".py"
 _PACKAGE = "__init__.py"
-# Locks of Emacs, and what macOS keeps beside files on foreign volumes.
+# Lock files of Emacs, and files that macOS creates on foreign volumes.
 _NOT_WRITTEN_BY_PEOPLE = (".#", "._")
 
 
@@ -30,7 +30,7 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
     """Return the module-level declarations of one type in the Python files of a folder and its subfolders.
 
     Args:
-        folder: Relative to the file that calls this.
+        folder: Relative to the calling file.
         kind: The class of the declarations, such as `Queue`.
 
     Returns:
@@ -38,8 +38,9 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
         object with several names is included once.
 
     Raises:
-        CollectError: If the folder does not exist, a file declares nothing of the type, a helper file declares something
-            of the type, or the folder contains a symbolic link to a folder or a Python file with an unsupported suffix.
+        CollectError: If the folder does not exist, a file declares nothing of the type, a helper file declares
+            something of the type, or the folder contains a symbolic link to a folder or a Python file with an
+            unsupported suffix.
     """
     author = Path(sys._getframe(1).f_code.co_filename).resolve()
     directory = author.parent / folder

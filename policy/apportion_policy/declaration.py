@@ -27,7 +27,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class AuthoringFault:
-    """A value that a constructor refused: the declaration's class, the path inside it, and where it was written."""
+    """A value that a constructor rejected: the declaration's class, the path inside it, and its location."""
 
     declaration: str
     path: tuple[str | int, ...]
@@ -37,7 +37,7 @@ class AuthoringFault:
 
 @dataclass(frozen=True, slots=True)
 class DeclarationRecord:
-    """The declarations that an author made, in order, and those among them that served as the template of a copy."""
+    """The author's declarations, in order, and those that were copied as templates."""
 
     made: list[Declaration] = field(default_factory=list["Declaration"])
     copied: list[Declaration] = field(default_factory=list["Declaration"])
@@ -55,18 +55,18 @@ _record: ContextVar[DeclarationRecord | None] = ContextVar("declaration_record",
 _reading_document: ContextVar[bool] = ContextVar("reading_document", default=False)
 _places: ContextVar[Sequence[SourceLocation] | None] = ContextVar("places", default=None)
 PLACE = "$at"
-"""Key of an object that crossed from another process: the number of its location."""
+"""Key of an object's location number, in data from another process."""
 
 
 class AuthoringFaults(list[AuthoringFault]):
-    """The faults of declarations, and the declarations that have them."""
+    """The faults of declarations, and the faulty declarations."""
 
     def __init__(self) -> None:
         super().__init__()
         self.refused: list[Declaration] = []
 
     def covers(self, data: object, path: tuple[str | int, ...]) -> bool:
-        """Tell whether a path leads to, or through, a declaration whose own faults are recorded already."""
+        """Return whether a path leads to, or through, a declaration whose faults are already recorded."""
         for part in path:
             try:
                 data = getattr(data, str(part)) if isinstance(data, Declaration) else cast(Any, data)[part]
@@ -79,7 +79,7 @@ class AuthoringFaults(list[AuthoringFault]):
 
 @contextmanager
 def collecting_faults() -> Generator[AuthoringFaults]:
-    """Record the faults of every declaration made inside, instead of raising at the first."""
+    """Record the faults of every declaration created inside, instead of raising at the first one."""
     faults = AuthoringFaults()
     token = _collector.set(faults)
     try:
@@ -90,7 +90,7 @@ def collecting_faults() -> Generator[AuthoringFaults]:
 
 @contextmanager
 def recording_declarations() -> Generator[DeclarationRecord]:
-    """Record every declaration made inside by calling its class, and every one that is copied."""
+    """Record every declaration created inside by calling its class, and every one that is copied."""
     record = DeclarationRecord()
     token = _record.set(record)
     try:
@@ -101,7 +101,7 @@ def recording_declarations() -> Generator[DeclarationRecord]:
 
 @contextmanager
 def reading_document() -> Generator[None]:
-    """Take locations from `PlacedDict` alone: no frame on the stack is the author's."""
+    """Use only locations from `PlacedDict`: no frame on the stack is the author's."""
     token = _reading_document.set(True)
     try:
         yield
@@ -111,9 +111,9 @@ def reading_document() -> Generator[None]:
 
 @contextmanager
 def reading_places(places: Sequence[SourceLocation]) -> Generator[None]:
-    """Take locations from the numbers that objects hold under `PLACE`; no object that is read keeps that key.
+    """Use the location numbers in the `PLACE` key of objects, and remove the key.
 
-    Validation may raise `IndexError` or `TypeError` where a number is not one of a place.
+    Validation may raise `IndexError` or `TypeError` for an invalid location number.
     """
     token = _places.set(places)
     try:
@@ -123,7 +123,7 @@ def reading_places(places: Sequence[SourceLocation]) -> Generator[None]:
 
 
 class _RecordingMetaclass(_ModelMetaclass):
-    if not TYPE_CHECKING:  # A checker would read this signature instead of the model's own.
+    if not TYPE_CHECKING:  # A type checker would use this signature instead of the model's own.
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             if args or cls.__init__ is not BaseModel.__init__:
@@ -131,7 +131,7 @@ class _RecordingMetaclass(_ModelMetaclass):
             placed = PlacedDict(kwargs)
             placed.at = source = author_location(2)
             try:
-                # What BaseModel.__init__ does, without its frame between the author and the model.
+                # Equivalent to BaseModel.__init__, without its frame between the author and the model.
                 made = cls.__pydantic_validator__.validate_python(placed)
             except ValidationError as refused:
                 faults = _collector.get()
@@ -154,7 +154,7 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, validate_default=False)
 
-    # A slot, and not a private attribute: pydantic initialises those in Python, twice for each declaration.
+    # A slot instead of a private attribute: pydantic initialises those in Python, twice for each declaration.
     __slots__ = ("_at",)
 
     @property
@@ -219,7 +219,7 @@ _Made = TypeVar("_Made", bound=Declaration)
 
 
 def _printable(made: _Made) -> _Made:
-    """Return the declaration. Raises `ValueError` if a text of it has a character that does not print as itself."""
+    """Return the declaration. Raises `ValueError` if one of its texts has an unprintable character."""
     for name, value in made.__dict__.items():
         kind = type(value)
         if (kind is str and not value.isprintable()) or ((kind is tuple or kind is dict) and value):
@@ -234,7 +234,7 @@ def _printable(made: _Made) -> _Made:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every text of a field that is no declaration's own."""
+    """Yield every text of a field that is not part of a nested declaration."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Declaration):

@@ -38,13 +38,13 @@ def load_document(path: Path) -> Policy:
     """Return the policy of a YAML or JSON file, with the files that it includes.
 
     Raises:
-        DocumentFault: With every fault found, each at its line.
+        DocumentFault: With every fault, each at its line.
     """
     return load_documents(path)[0]
 
 
 def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
-    """Return the policy and the files read, the named one first. Raises `DocumentFault`."""
+    """Return the policy and the files that were read, starting with `path`. Raises `DocumentFault`."""
     body, node = _read(path)
     nodes: dict[str, list[tuple[yaml.Node, Path]]] = {}
     _note_items(node, path, nodes)
@@ -105,7 +105,7 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
         mark = getattr(malformed, "problem_mark", None)
         problem = str(getattr(malformed, "problem", None) or malformed).splitlines()[0]
         if problem.startswith("but "):
-            # The half of a sentence that begins in the context: "expected a single document in the stream, but …".
+            # The start of the sentence is in the error's context: "expected a single document in the stream, but …".
             problem = f"{getattr(malformed, 'context', None) or 'it is malformed'}, {problem}"
         line: int | None = mark.line + 1 if mark else None
         column: int | None = mark.column if mark else None
@@ -124,9 +124,9 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
 
 
 def line_nested_too_deeply(text: str) -> int | None:
-    """Return the first line of a YAML text on which it is nested deeper than `MAX_DEPTH`; None where it is not.
+    """Return the first line of a YAML text that is nested deeper than `MAX_DEPTH`; None if there is none.
 
-    libyaml composes by calling itself, without a bound, until the stack is used up and the process dies.
+    libyaml composes recursively without a limit, until the stack overflows and the process dies.
     """
     depth = 0
     try:
@@ -139,13 +139,13 @@ def line_nested_too_deeply(text: str) -> int | None:
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     except yaml.YAMLError:
-        # Up to here it is not nested too deeply, and nothing reads further.
+        # Up to here, the nesting is valid, and nothing reads further.
         return None
     return None
 
 
 def check_expansion(root: yaml.Node, path: Path) -> None:
-    """Refuse a document whose aliases expand to more than anybody can need, without expanding them.
+    """Reject a document whose aliases expand to too many values, without expanding them.
 
     Raises:
         DocumentFault: If it has too many values, is nested too deeply, or contains itself.
@@ -248,7 +248,7 @@ def _validation_fault(
 
 
 def _follow(node: yaml.Node, loc: Path_) -> yaml.Node:
-    """Return the node at a path, or the nearest one that exists: pydantic's paths name union members too."""
+    """Return the node at a path, or its nearest existing ancestor: pydantic's paths also contain union members."""
     for part in loc:
         child = _child(node, part)
         if child is not None:

@@ -28,7 +28,7 @@ class ConfinementError(ApportionPolicyError):
     """The policy was not evaluated, because the system cannot confine it; the message is one clause without a full stop.
 
     Attributes:
-        hint: What to do about it.
+        hint: A remedy.
     """
 
     def __init__(self, message: str, hint: str) -> None:

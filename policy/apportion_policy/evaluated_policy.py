@@ -19,16 +19,16 @@ from apportion_policy.source import SourceLocation
 
 
 def policy_of(outcome: EvaluatedPolicy, root: Path, agreed: Agreement | None = None) -> Policy:
-    """Return the policy that was evaluated, its files named relative to a folder.
+    """Return the evaluated policy, with file names relative to a folder.
 
     Args:
-        outcome: Of the evaluation.
+        outcome: The outcome of the evaluation.
         root: The folder.
-        agreed: What the caller agrees to; None for what the variables of this process say.
+        agreed: Permissions of the caller; by default those in environment variables.
 
     Raises:
-        WireError: If the answer of the evaluation is no policy.
-        AgreementError: If the variables do not hold names.
+        WireError: If the response of the evaluation is not a policy.
+        AgreementError: If the variables contain invalid names.
     """
     agreed = agreement_of(os.environ) if agreed is None else agreed
     policy = _with_reserved(wire.load(outcome.document, root), agreed.reserved_namespaces)
@@ -51,9 +51,9 @@ def _with_reserved(policy: Policy, names: tuple[str, ...]) -> Policy:
         return policy
     rules = policy.rules
     reserved = {"reserved_namespaces": (*rules.reserved_namespaces, *names)}
-    # The author's own copies are validated and stand where they are made; these stay where they were written.
+    # Copies by an author are validated and get a new location; these keep their original location.
     made = BaseModel.model_copy(policy, update={"rules": BaseModel.model_copy(rules, update=reserved)})
-    assert isinstance(made, Policy)  # a copy has the type of what it copies
+    assert isinstance(made, Policy)  # A copy has the type of the original.
     set_omissions(made, policy.omissions)
     return made
 

@@ -27,7 +27,7 @@ PoolId = Identifier
 
 def parse_owner(value: str) -> str:
     """Return an owner. Raises `ValueError` if the text is not a valid owner."""
-    # Owners become groups that are given rights; names that begin so are groups of Kubernetes' own.
+    # Owners become groups with access rights; names with this prefix are Kubernetes' own groups.
     if value.startswith("system:"):
         raise ValueError(f'"{value}" is a built-in Kubernetes group; use a team, such as "@acme/vision-leads"')
     if any(character.isspace() for character in value):
@@ -46,7 +46,7 @@ Owner = Annotated[
     ),
 ]
 
-# At run time every reference is text: a declaration given in its place is replaced by its identity.
+# At run time, every reference is text: a declaration is replaced by its identity.
 if TYPE_CHECKING:
     QueueRef: TypeAlias = "str | Queue"
     PriorityClassRef: TypeAlias = "str | PriorityClass"

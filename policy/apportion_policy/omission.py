@@ -1,6 +1,6 @@
-"""What an author wrote that is not part of the policy: a declaration that nothing holds, or a file that nothing reads.
+"""Omissions: declarations that are not part of the policy, and files that are not read.
 
-`unused_declarations` finds the former where the policy is evaluated, `evaluation.unread_files` the latter outside it.
+`unused_declarations` finds the former during the evaluation, `evaluation.unread_files` the latter outside it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from apportion_policy.source import SourceLocation
 
 FILE = "file"
 FOLDER = "folder"
-"""The policy's folder holds more than is searched; the omission's name is how much is."""
+"""The policy's folder exceeds the search limits; the omission's name describes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class Omission:
     """A declaration or file that is not part of the policy.
 
     Attributes:
-        kind: `file`, `folder`, or the kind of the declaration as findings name it.
-        name: Of the file, or what identifies the declaration.
-        source: Where it was written.
-        shared: Whether the folder holds other policies too, of one of which it may be a part.
+        kind: `file`, `folder`, or the kind of the declaration in findings.
+        name: Path of the file, or identity of the declaration.
+        source: Its location.
+        shared: Whether the folder also has other policies, to which it may belong.
     """
 
     kind: str

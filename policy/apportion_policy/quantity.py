@@ -100,7 +100,7 @@ def memory_text(amount: Amount) -> str:
 
 
 def readable_memory(amount: Amount) -> tuple[str, str | None]:
-    """Return bytes as a person reads them, and the exact amount where that is only near it: `76.8Gi`, `82463372083 bytes`."""
+    """Return bytes as rounded text, with the exact amount if it differs: `76.8Gi`, `82463372083 bytes`."""
     written = memory_text(amount)
     if isinstance(amount, Unlimited) or len(written.rstrip("iEPTGMKk")) <= _MOST_DIGITS:
         return written, None
@@ -111,7 +111,7 @@ def readable_memory(amount: Amount) -> tuple[str, str | None]:
 
 
 _MOST_DIGITS = 4
-"""An amount of more digits is read in a larger unit."""
+"""Maximum number of digits before a larger unit is used."""
 
 
 def gpu_text(amount: Amount) -> str:
@@ -136,9 +136,9 @@ def count_text(amount: Amount) -> str:
 
 
 def kubernetes_value(value: float | str) -> Decimal:
-    """Return the exact value of a quantity as Kubernetes reads it, whatever its sign and fineness.
+    """Return the exact value of a Kubernetes quantity, of any sign and precision.
 
-    Raises `QuantityError` for what is not a quantity.
+    Raises `QuantityError` for text that is not a quantity.
     """
     try:
         return parse_quantity(value)
@@ -147,9 +147,9 @@ def kubernetes_value(value: float | str) -> Decimal:
 
 
 def kubernetes_units(value: float | str, scale: int) -> int:
-    """Return a quantity in units of `1 / scale`, rounded away from zero, as Kubernetes' `ScaledValue` is.
+    """Return a quantity in units of `1 / scale`, rounded away from zero like Kubernetes' `ScaledValue`.
 
-    Raises `QuantityError` for what is not a quantity.
+    Raises `QuantityError` for text that is not a quantity.
     """
     try:
         return scaled_quantity(value, scale)
@@ -158,9 +158,9 @@ def kubernetes_units(value: float | str, scale: int) -> int:
 
 
 def kubernetes_text(value: float | str) -> str:
-    """Return a quantity in Kubernetes' canonical spelling, as its messages have it: `12000` is `12k`.
+    """Return a quantity in Kubernetes' canonical form, as in its messages: `12000` is `12k`.
 
-    Raises `QuantityError` for what is not a quantity.
+    Raises `QuantityError` for text that is not a quantity.
     """
     exact, written = kubernetes_value(value), repr(value) if isinstance(value, float) else str(value)
     if written.endswith("i") and abs(exact) >= 1024 and exact == int(exact):
@@ -213,7 +213,7 @@ def _parse(value: QuantityInput, scale: int, kind: str, unit: str) -> Amount:
         return value
     if isinstance(value, bool):
         raise QuantityError(f"{value} is not a {kind} quantity")
-    # A float carries the text its author wrote: repr gives it back, so 0.1 means one tenth and not 0.1000000000000000055.
+    # repr restores the text from which a float was parsed, so 0.1 means one tenth and not 0.1000000000000000055.
     return _parse_text(repr(value) if isinstance(value, float) else str(value).strip(), scale, kind, unit)
 
 

@@ -1,4 +1,4 @@
-"""Messages for invalid values of declarations, in place of pydantic's, which are for programmers."""
+"""Messages for invalid values of declarations, replacing pydantic's, which are written for programmers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MAX_SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class RefusedValue:
-    """One refused value: the path to it in what was given, and one lower-case clause.
+    """An invalid value: its path in the input, and a lower-case clause.
 
-    A clause about a field that should not be there, or that is missing, names it; the path leads to what holds it.
-    `error_path` is pydantic's, which names the members of unions, too.
+    For an unexpected or missing field, the clause names the field, and the path is that of its parent. `error_path` is
+    pydantic's, which also contains union members.
     """
 
     path: Path
@@ -30,14 +30,14 @@ class RefusedValue:
 
 
 def refused_values(error: ValidationError, model: type[BaseModel] | None, data: object) -> list[RefusedValue]:
-    """Return what a model refused of the data given to it; where that is not known (None), paths are pydantic's."""
+    """Return the values of the input that a model rejected; if the input is unknown (None), paths are pydantic's."""
     found: dict[tuple[Path, str], RefusedValue] = {}
     for one in error.errors(include_url=False):
         path = _given_path(one["loc"], data)
         message = _message(one, model)
         if one["type"] in _NAMED and one["loc"]:
             path = _given_path(one["loc"][:-1], data)
-        # Of the members of a union the last is the widest, and says for all what the field takes.
+        # The last member of a union is the most general, and describes the valid values of the field.
         key = (path, "" if len(path) < len(one["loc"]) and one["type"] not in _NAMED else message)
         found[key] = RefusedValue(path, message, one["loc"])
     return list(found.values())
@@ -47,7 +47,7 @@ _NAMED = ("extra_forbidden", "missing")
 
 
 def _given_path(loc: Path, data: object) -> Path:
-    """Return the parts of a path that lead through the data: others name a member of a union, or a mapping's key."""
+    """Return the parts of a path that exist in the input: others name a member of a union, or a mapping's key."""
     if data is None:
         return loc
     path: list[str | int] = []
@@ -73,7 +73,7 @@ def _message(error: Any, model: type[BaseModel] | None) -> str:
     if kind == "missing":
         return f"field {name} is required"
     if kind in ("value_error", "assertion_error"):
-        # Ours: a validator of a declaration raised it.
+        # Raised by a validator of a declaration.
         return _lower(str(context.get("error", "")) or _UNKNOWN)
     said = MESSAGES.get(kind)
     return _UNKNOWN if said is None else said(value, context)
@@ -84,7 +84,7 @@ def _lower(text: str) -> str:
 
 
 def _suggestion(model: type[BaseModel] | None, loc: Path) -> str | None:
-    """Return the field that was probably meant, of the models that the path may lead to."""
+    """Return the most similar field of the models that the path may lead to."""
     if model is None:
         return None
     reached: set[type[BaseModel]] = {model}
@@ -106,7 +106,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def kind_of_value(value: object) -> str:
-    """Return what a value is, in the words of somebody who writes Python or YAML."""
+    """Return the type of a value, in terms of Python and YAML."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -127,7 +127,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 def _given(value: object) -> str:
-    """Return a short value as it was written, and of others what it is."""
+    """Return a short value as it was written, and the type of a long one."""
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= _MAX_SHOWN else f'"{value[:_MAX_SHOWN]}…"'
     if isinstance(value, int | float) and not isinstance(value, bool) and len(repr(value)) <= _MAX_SHOWN:
@@ -228,4 +228,4 @@ MESSAGES: Mapping[str, _Said] = {
     "none_required": lambda value, _: f"must be unset, not {_given(value)}",
     "recursion_loop": lambda _, __: "contains itself",
 }
-"""Words for each type of error that the core of a model can raise; a test holds it to the models."""
+"""Messages for each type of error that pydantic's core can raise; a test compares it with the models."""

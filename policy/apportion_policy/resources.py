@@ -48,7 +48,7 @@ def _canonical(parse: Callable[[QuantityInput], Any], text: Callable[[Any], str]
     known: dict[tuple[type, Any], str] = {}
 
     def canonical(value: Any) -> str:
-        # The type is part of the key because True, 1 and 1.0 are one key otherwise.
+        # The type is part of the key because True, 1 and 1.0 are equal.
         key = (type(value), value)
         try:
             found = known.get(key)

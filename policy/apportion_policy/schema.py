@@ -37,7 +37,7 @@ def policy_schema() -> dict[str, Any]:
 
 
 def _without_generated_titles(schema: dict[str, Any]) -> None:
-    """Drop the titles that repeat a field's name: editors show them in place of the description."""
+    """Remove titles that only repeat a field's name, because editors show them instead of the description."""
     for definition in (schema, *schema.get("$defs", {}).values()):
         for field in definition.get("properties", {}).values():
             field.pop("title", None)

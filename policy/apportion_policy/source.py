@@ -24,7 +24,7 @@ _is_author: dict[str, bool] = {}
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A line of the author's through which a helper was called."""
+    """A line of the author's code that called a helper function."""
 
     file: str = field(compare=False)
     line: int = field(compare=False)
@@ -34,8 +34,7 @@ class CallSite:
 class SourceLocation:
     """The author's file and the span of the expression or document node, 1-based lines, 0-based columns.
 
-    `callers` holds the author's frames outside the innermost one, nearest first, when a helper function made
-    the declaration.
+    `callers` has the author's outer frames, nearest first, if a helper function created the declaration.
     """
 
     file: str = field(compare=False)
@@ -50,10 +49,10 @@ NOWHERE = SourceLocation("<unknown>", 0)
 
 
 def author_location(depth: int = 1) -> SourceLocation:
-    """Return the innermost frame that is the author's, with the frames that called it; `NOWHERE` if none is.
+    """Return the author's innermost frame, with the frames that called it; `NOWHERE` if there is none.
 
     Args:
-        depth: How many of the innermost frames are known not to be the author's; 1 is the caller's alone.
+        depth: Number of innermost frames that are not the author's; 1 is only the caller's.
     """
     frame: FrameType | None = sys._getframe(depth)
     is_author = _is_author
@@ -64,11 +63,11 @@ def author_location(depth: int = 1) -> SourceLocation:
         name = code.co_filename
         if is_author[name] if name in is_author else _of_author(name):
             break
-        # What this package itself declares while it is being imported is not the importer's.
+        # Declarations that this package itself creates during its import are not the importer's.
         if code.co_name == "<module>":
             return NOWHERE
         frame = frame.f_back
-    # This runs for every declaration: one pass makes the key, and a place is put together once.
+    # Runs for every declaration: a single pass computes the key, and each location is built once.
     key = [id(code), frame.f_lasti]
     caller = frame
     while code.co_name != "<module>" and len(key) <= 2 * _MAX_CALLERS and caller.f_back is not None:
@@ -81,7 +80,7 @@ def author_location(depth: int = 1) -> SourceLocation:
     known = _locations.get(found)
     if known is None:
         callers = _callers(frame)
-        # Identities of code objects stay theirs only while they live, so the value holds on to them.
+        # The identity of a code object is unique only while it exists, so the value holds a reference to it.
         codes = (frame.f_code, *(caller.f_code for caller in callers))
         known = _locations[found] = (_located(frame, callers), codes)
     return known[0]
@@ -95,7 +94,7 @@ def _located(frame: FrameType, callers: list[FrameType]) -> SourceLocation:
 
 def _callers(frame: FrameType) -> list[FrameType]:
     found: list[FrameType] = []
-    # A module's own frame was entered by an import: what lies outside it is not how the declaration was made.
+    # A module's own frame was entered by an import: outer frames are not part of the declaration.
     while frame.f_code.co_name != "<module>" and frame.f_back is not None and len(found) < _MAX_CALLERS:
         frame = frame.f_back
         if _of_author(frame.f_code.co_filename):

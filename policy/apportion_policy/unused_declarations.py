@@ -1,7 +1,7 @@
-"""The declarations of an evaluation that its policy does not hold: a queue bound to no name, a pool in no list.
+"""Declarations of an evaluation that are not part of its policy: a queue without a variable, a pool in no list.
 
-Values (`Resources`, `Placement`, …) are no declarations of their own and may stay unused; a declaration that served as
-the template of a copy is used, and so is what another policy of the same evaluation holds.
+Values (`Resources`, `Placement`, …) are not declarations of their own and may be unused; a template of a copy is used,
+and so are declarations of another policy of the same evaluation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from apportion_policy.queue import Override, Queue, UserLimit
 
 
 def unused_declarations(record: DeclarationRecord) -> Iterator[Omission]:
-    """Yield the recorded declarations that no policy and no template holds; of nested ones, the outermost."""
+    """Yield the recorded declarations that no policy and no template contains; for nested ones, the outermost."""
     held = _held((*(made for made in record.made if isinstance(made, Policy)), *record.copied))
     left = [d for d in record.made if id(d) not in held and type(d) in _IDENTITIES]
     nested = _held(inner for d in left for inner in _directly_held(d))
@@ -51,7 +51,7 @@ DECLARATION_KINDS = frozenset(kind for kind, _ in _IDENTITIES.values())
 
 
 def _held(roots: Iterable[Declaration]) -> set[int]:
-    """Return the identities of declarations and of all that they hold."""
+    """Return the identities of declarations and of all declarations that they contain."""
     held: set[int] = set()
     stack = list(roots)
     while stack:

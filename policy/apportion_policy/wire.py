@@ -1,6 +1,6 @@
-"""A policy as plain JSON with the author's lines beside it: how it crosses from the child process.
+"""The transfer format of a policy from the child process: JSON with the author's lines.
 
-The reader trusts nothing: it validates against the same models that the author's constructors use.
+The input is untrusted: it is validated against the same models that the author's constructors use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from apportion_policy.source import CallSite, SourceLocation
 from apportion_policy.unused_declarations import DECLARATION_KINDS
 
 MAX_VALUES = 1_000_000
-"""Values that a policy may consist of as data. Each costs its reader up to half a kilobyte where it is wrong."""
+"""Maximum number of values of a policy as data. An invalid value may cost half a kilobyte of memory."""
 
 _MAX_NAME = 300
 _MAX_ERRORS = 1_000
@@ -33,13 +33,13 @@ _SEPARATORS = (b",", b"{", b"[")
 
 
 class WireError(ApportionPolicyError):
-    """Bytes that are not a policy as `dump` writes it."""
+    """Bytes that are not the output of `dump`."""
 
 
 def dump(policy: Policy, omissions: Iterable[Omission] = ()) -> bytes:
     """Return two lines of JSON: files, locations and omissions, then the policy.
 
-    What was left out stays out; `$at` of an object is the number of its location.
+    Omitted fields stay omitted; `$at` of an object is the number of its location.
     """
     places = _LocationTable()
     omitted = [[omission.kind, omission.name, places.number(omission.source)] for omission in omissions]
@@ -52,19 +52,19 @@ def dump(policy: Policy, omissions: Iterable[Omission] = ()) -> bytes:
 
 
 def prepare() -> None:
-    """Build what `load` validates with, which it would build itself: for a caller that has time to spare before."""
+    """Build the validators of `load` in advance, for a caller with idle time."""
     Policy.model_rebuild()
 
 
 def load(document: bytes, relative_to: Path | None = None) -> Policy:
-    """Return the policy that `dump` wrote.
+    """Parse the output of `dump`.
 
     Args:
         document: The bytes.
         relative_to: Files below this folder are named relative to it, with forward slashes; others stay absolute.
 
     Raises:
-        WireError: If the bytes are anything else.
+        WireError: If the bytes are not its output.
     """
     try:
         if n_values(document) > MAX_VALUES:
@@ -89,12 +89,12 @@ def load(document: bytes, relative_to: Path | None = None) -> Policy:
 
 
 def n_values(document: bytes) -> int:
-    """Return at least how many values JSON has, before any is built: signs within texts count as well."""
+    """Return a lower bound of the number of values in JSON before parsing; characters within strings count too."""
     return 1 + sum(document.count(sign) for sign in _SEPARATORS)
 
 
 class _LocationTable:
-    """Locations in the order in which they are met, each once."""
+    """Locations in order of first use, without duplicates."""
 
     __slots__ = ("_numbers", "sources")
 
@@ -103,7 +103,7 @@ class _LocationTable:
         self.sources: list[SourceLocation] = []
 
     def number(self, source: SourceLocation) -> int:
-        """Return the number of a location; equality says nothing of locations, so identity tells them apart."""
+        """Return the number of a location, looked up by identity, because all locations compare equal."""
         known = self._numbers.get(id(source))
         if known is None:
             known = self._numbers[id(source)] = len(self.sources)
@@ -117,10 +117,10 @@ def _relative(file: str, root: Path | None) -> str:
 
 
 def _plain(places: _LocationTable, value: Any) -> Any:
-    """Return what `json` knows in place of what it does not: one level, for it asks again for what is inside."""
+    """Convert a value that `json` does not support, one level at a time: `json` calls this again for nested ones."""
     if isinstance(value, Declaration):
         fields, named = value.__dict__, value.model_fields_set
-        # In the order of the class, which a set has not.
+        # In the order of the class, because sets are unordered.
         plain: dict[str, Any] = {name: fields[name] for name in fields if name in named or name == "kind"}
         plain[PLACE] = places.number(value.source)
         return plain

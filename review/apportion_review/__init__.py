@@ -1,1 +1,1 @@
-"""Review of a policy change: what differs between two policies, in the author's words."""
+"""Review of a policy change: the differences between two policies, in the author's terms."""

@@ -1,4 +1,4 @@
-"""Who must agree to a change: the owners of what loses by it, whichever files it touches."""
+"""Required approvals of a change: the owners of everything that loses by it, regardless of the changed files."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def approvals(
     given: Collection[str] = (),
     share_loss: int = 10,
 ) -> tuple[Approval, ...]:
-    """Return who must agree, with the reasons, in order of owner.
+    """Return the owners who must approve, with the reasons, in order of owner.
 
-    The base's owner of a queue is asked: a change cannot make itself the owner of what it takes. Where a change names
-    another owner, both are asked.
+    The base determines the owner of a queue, so that a change cannot claim ownership of the quota that it takes. If a
+    change sets another owner, both must approve.
 
     Args:
         found: The differences between the policies.
-        statements: The same, in words.
+        statements: The differences as statements.
         clusters: The review of each cluster.
-        given: Owners who have agreed; upper and lower case are the same.
-        share_loss: Percentage of its fair share from which a queue's loss needs its owner.
+        given: Owners who have approved, case-insensitive.
+        share_loss: Loss of fair share, in percent, from which the queue's owner must approve.
     """
     reasons: dict[str, dict[str, None]] = {}
     for queue, reason in (
@@ -78,7 +78,7 @@ def approvals(
 
 
 def _owners(found: Differences, queue: str) -> tuple[str, ...]:
-    """Return the owner of a queue in the base; in the head if only the head has the queue."""
+    """Return the owner of a queue in the base, or in the head if only the head has the queue."""
     for facts in (found.base, found.head):
         if queue in facts.parents:
             owner = facts.values.get(Fact(QUEUE, queue, "", ("owner",)))
@@ -92,7 +92,7 @@ def _organisation(facts: Facts) -> tuple[str, ...]:
 
 
 def _losses(found: Differences) -> Iterator[tuple[str, str]]:
-    """Yield the queues that lose a guarantee or have a smaller limit in force, with what they lose."""
+    """Yield the queues that lose a guarantee or get a lower effective limit, with the loss."""
     lost: dict[tuple[str, str], dict[str, list[Change]]] = {}
     for change in found.changes:
         fact = change.fact
@@ -125,7 +125,7 @@ def _is_less(change: Change) -> bool:
         return isinstance(before, int) and before > (after if isinstance(after, int) else 0)
     if not isinstance(after, int):
         return False
-    # A limit that appears takes from what was unlimited.
+    # A new limit reduces an unlimited amount.
     return not isinstance(before, int) or after < before
 
 
@@ -136,7 +136,7 @@ def _removals(statements: Sequence[Statement]) -> Iterator[tuple[str, str]]:
 
 
 def _later_overrides(found: Differences, statements: Sequence[Statement]) -> Iterator[tuple[str, str]]:
-    """Yield the queues with an override of the head that is not in force: what it takes is in no amount of the review."""
+    """Yield the queues with an inactive override of the head, whose effect is not in the amounts of the review."""
     for statement in statements:
         if (
             statement.kind == OVERRIDE

@@ -1,4 +1,4 @@
-"""Which changes an author made on the object itself, and which follow from another object."""
+"""Origins of changes: made by the author on the object itself, or derived from another object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_THE_QUEUE_ALONE = frozenset(
 
 
 class Origins:
-    """Where the changes of a comparison come from."""
+    """The origins of the changes of a comparison."""
 
     def __init__(self, found: Differences, by_object: Mapping[tuple[str, str], Sequence[Change]]) -> None:
         self._found = found
@@ -41,7 +41,7 @@ class Origins:
         }
 
     def is_derived(self, change: Change) -> bool:
-        """Whether the object was left as it is, and another change causes this one."""
+        """Return whether the object itself is unchanged, and another change causes this one."""
         fact = change.fact
         if fact.kind != QUEUE or fact.field[0] == DECLARED:
             return False

@@ -1,4 +1,4 @@
-"""Where something holds: all clusters, those of an environment, or some."""
+"""The clusters of a statement as text: all, those of an environment, or some."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 
 
 def place_text(clusters: Collection[str], every: Sequence[str]) -> str:
-    """Return ` in prod`, ` on prod/gpu-1` or ` on 3 of 7 clusters in prod`; nothing where it is all of them.
+    """Return ` in prod`, ` on prod/gpu-1` or ` on 3 of 7 clusters in prod`; empty if it is all of them.
 
     Args:
         clusters: Names such as `prod/gpu-1`.

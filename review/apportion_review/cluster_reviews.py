@@ -1,4 +1,4 @@
-"""What a change means for each cluster: the parts of a review that concern one cluster, put together."""
+"""The review of each cluster: all parts of a review that concern a single cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RUNNING_WORK = frozenset(("Pod", "Workload"))
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """The objects of a cluster at one moment."""
+    """The objects of a cluster at one point in time."""
 
     info: SnapshotInfo
     objects: Sequence[Manifest]
@@ -40,8 +40,8 @@ def cluster_reviews(
 
     Args:
         base: The former policy.
-        head: The changed one.
-        found: The differences between them.
+        head: The changed policy.
+        found: The differences between the policies.
         snapshots: By cluster, such as `prod/gpu-1`.
     """
     clusters = dict.fromkeys((*head.facts.clusters, *base.facts.clusters))
@@ -145,7 +145,7 @@ def _fates(
 
 
 def _runs_with_gpus(manifest: Manifest) -> bool:
-    """Tell whether an object is a running pod that requests GPUs."""
+    """Return whether an object is a running pod that requests GPUs."""
     status = manifest.get("status")
     if manifest.get("kind") != "Pod" or not isinstance(status, Mapping):
         return False
@@ -153,7 +153,7 @@ def _runs_with_gpus(manifest: Manifest) -> bool:
 
 
 def manifests_of(side: PolicySide, cluster: str) -> list[Manifest]:
-    """Return the compiled objects of a cluster, of all its targets; none if the policy does not compile."""
+    """Return the compiled objects of all targets of a cluster; none if the policy does not compile."""
     outputs = {} if side.compilation is None else side.compilation.outputs
     return [m for target, output in outputs.items() if target.scope == cluster for m in output.manifests]
 

@@ -1,4 +1,4 @@
-"""A CODEOWNERS file from the owners that a policy declares, so that the forge asks them for a review of their files."""
+"""A CODEOWNERS file from the owners in a policy, so that the code host requests reviews from them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def codeowners(facts: Facts, path_of: Callable[[str], str]) -> str:
     """Return the block of a CODEOWNERS file for a policy's files.
 
     A file belongs to the owners of the queues that it declares, and to the organisation's owner if it declares anything
-    else. Owners that are no handle of a forge, such as `group:default/vision`, are listed as comments.
+    else. Owners that are not handles of a code host, such as `group:default/vision`, are listed as comments.
 
     Args:
-        facts: Of the policy.
-        path_of: From the name of a file to its path in the repository.
+        facts: The facts of the policy.
+        path_of: Returns a file's path in the repository.
     """
     return "\n".join((BEGIN, *_lines(facts, path_of), END)) + "\n"
 
@@ -45,15 +45,15 @@ def _lines(facts: Facts, path_of: Callable[[str], str]) -> Iterator[str]:
 
 
 def _pattern(path: str) -> str:
-    """Return the pattern that matches one file: blanks and special characters escaped."""
+    """Return the pattern that matches one file: white space and special characters are escaped."""
     return "/" + re.sub(r"([\\\s#*?\[\]!])", r"\\\1", plain_text(path))
 
 
 def with_block(text: str, block: str) -> str:
-    """Return a CODEOWNERS file with its block replaced, or added at the end: later lines take precedence.
+    """Return a CODEOWNERS file with its block replaced, or appended, because later lines take precedence.
 
     Raises:
-        ValueError: If the block's begin has no end, or occurs more than once.
+        ValueError: If the begin marker has no end marker, or occurs more than once.
     """
     lines = text.splitlines()
     begins = [n for n, line in enumerate(lines) if line.startswith("# BEGIN apportion")]

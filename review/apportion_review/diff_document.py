@@ -21,7 +21,7 @@ def diff_json(report: DiffReport) -> str:
 
 
 def diff_document(report: DiffReport) -> dict[str, Any]:
-    """Return the report as a document: statements for people, and every changed field with its exact values."""
+    """Return the report as a document: statements, and every changed field with its exact values."""
     return {
         "apiVersion": API_VERSION,
         "kind": "PolicyDiff",

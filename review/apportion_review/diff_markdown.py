@@ -1,4 +1,4 @@
-"""The difference between two policies as Markdown, for a comment below a pull request."""
+"""The difference between two policies as Markdown, for a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WIDTH = 96
 
 
 def diff_markdown(report: DiffReport) -> str:
-    """Return the report as a heading and a fenced block, in which nothing of a policy is read as Markdown."""
+    """Return the report as a heading and a fenced block, in which no text of a policy is interpreted as Markdown."""
     changed = len({(s.kind, s.name) for s in report.statements if not s.is_derived})
     title = f"{changed} {'object' if changed == 1 else 'objects'} changed" if report.differs else "no difference"
     heading = f"### Policy: {title}\n"

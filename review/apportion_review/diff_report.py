@@ -1,4 +1,4 @@
-"""The difference between two policies as one record: every form of the report is made from it."""
+"""The difference between two policies as one record, from which all output formats are rendered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Side:
     """One of the two policies.
 
     Attributes:
-        name: As the user named it.
+        name: Its name on the command line.
         as_of: Date on which its overrides are evaluated.
     """
 
@@ -33,11 +33,11 @@ class DiffReport:
 
     Attributes:
         base: The former policy.
-        head: The changed one.
-        found: In what they differ.
-        objects: What becomes of compiled objects; None where they are not compared.
-        why_no_objects: Why they are not, as a clause.
-        notes: What of a side's objects no policy can express, so that it is not compared.
+        head: The changed policy.
+        found: The differences.
+        objects: The changes of compiled objects; None if they are not compared.
+        why_no_objects: Why objects are not compared, as a clause.
+        notes: Fields of a side's objects that a policy does not support, and that are not compared.
     """
 
     base: Side
@@ -49,17 +49,17 @@ class DiffReport:
 
     @property
     def differs(self) -> bool:
-        """Whether anything differs."""
+        """Whether there are differences."""
         return bool(self.found or self.objects)
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """The differences in the author's words."""
+        """The differences in the author's terms."""
         return statements(self.found)
 
     @cached_property
     def unchanged(self) -> Mapping[str, int]:
-        """How many objects of each kind have no statement."""
+        """The number of objects of each kind without a statement."""
         touched = {(statement.kind, statement.name) for statement in self.statements}
         held = [(f.kind, f.name) for f in self.found.head.values if not f.field]
         counts = Counter(kind for kind, name in held if (kind, name) not in touched)
@@ -67,7 +67,7 @@ class DiffReport:
 
     @cached_property
     def object_counts(self) -> Mapping[str, int]:
-        """How many objects are created, changed, deleted, and kept on the cluster without the policy."""
+        """The number of objects that are created, changed, deleted, and retained on the cluster."""
         counts = Counter[str]()
         for target in self.objects or ():
             actions = Counter(change.action for change in target.changes)

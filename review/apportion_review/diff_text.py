@@ -23,8 +23,8 @@ def diff_text(report: DiffReport, style: Style, width: int) -> str:
 
     Args:
         report: The comparison.
-        style: From a role and a text to the text as it is shown.
-        width: Columns.
+        style: Returns a text styled for a role.
+        width: Width in columns.
     """
     if not report.differs and not report.notes:
         return f"{report.base.name} and {report.head.name}: no difference\n"
@@ -45,7 +45,7 @@ def _blocks(report: DiffReport, style: Style, width: int) -> Iterator[list[str]]
     alike: dict[tuple[object, ...], list[list[Statement]]] = {}
     for _, group in groupby(direct, key=lambda s: (s.kind, s.name)):
         held = list(group)
-        # Objects of one kind that change alike, such as the clusters of an environment, are one block.
+        # Objects of one kind with the same changes, such as the clusters of an environment, are merged.
         own = () if held[0].kind == QUEUE else tuple((s.action, s.text, s.details) for s in held)
         alike.setdefault((held[0].kind, own or held[0].name), []).append(held)
     for same in alike.values():

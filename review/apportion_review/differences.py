@@ -1,4 +1,4 @@
-"""What differs between two policies: renamed objects, then one change for each fact that differs."""
+"""The differences between two policies: renamed objects, then one change for each fact that differs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Change:
     """A fact that differs. None is unset; of an object's existence, absent.
 
     Attributes:
-        fact: Under its name in the head.
+        fact: The fact, with its name in the head.
         before: The base's value.
         after: The head's value.
     """
@@ -26,12 +26,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Everything in which the head differs from the base.
+    """All differences of the head from the base.
 
     Attributes:
-        renames: Objects that have another name in the head.
-        changes: In the order of the base's facts, then those of the head alone.
-        base: The base's facts under the names of the head.
+        renames: Renamed objects.
+        changes: Changes in the order of the base's facts, then those that only the head has.
+        base: The base's facts, with the names of the head.
         head: The head's facts.
     """
 
@@ -41,7 +41,7 @@ class Differences:
     head: Facts
 
     def __bool__(self) -> bool:
-        """Whether anything differs."""
+        """Whether there are differences."""
         return bool(self.renames or self.changes)
 
 
@@ -49,7 +49,7 @@ def differences(base: Facts, head: Facts) -> Differences:
     """Compare two policies."""
     renames = find_renames(base, head)
     former = renamed(base, renames)
-    # A bool is an int: `True` must not pass for a changed amount of 1.
+    # A bool is an int: `True` must not equal an amount of 1.
     changes = [
         Change(fact, value, head.values.get(fact))
         for fact, value in former.values.items()

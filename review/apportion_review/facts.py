@@ -1,7 +1,6 @@
-"""A policy as facts: one value for each field of each object, as declared and as it is in force on each cluster.
+"""A policy as facts: one value for each field of each object, as declared and as effective on each cluster.
 
-Two policies with equal facts compile to the same objects. Where something is written, and in which order objects are
-declared, is no part of a fact.
+Two policies with equal facts compile to the same objects. Facts do not include locations or the order of declarations.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ KINDS = (
 """Kinds of objects, in the order of a report."""
 
 DECLARED = "declared"
-"""First part of the field of an amount as written, before overrides and the share of a cluster."""
+"""First part of the field of a declared amount, before overrides and the share of a cluster."""
 EFFECTIVE_LIMIT = "effective_limit"
-"""First part of the field of a limit with those of the ancestors applied."""
+"""First part of the field of an effective limit, which includes those of the ancestors."""
 AMOUNTS = ("guaranteed", "limit", "lending_limit", EFFECTIVE_LIMIT)
-"""First parts of the fields that hold an amount for each resource."""
+"""First parts of the fields with an amount for each resource."""
 
 
 class Fact(NamedTuple):
-    """What a value belongs to.
+    """The key of a value.
 
     Attributes:
         kind: One of `KINDS`.
-        name: Of the object, empty for what there is one of; of an override, the queue comes first, up to a space.
-        scope: The cluster, such as `prod/gpu-1`; empty for what is the same on every cluster.
+        name: Name of the object, empty for a singleton; that of an override begins with the queue and a space.
+        scope: The cluster, such as `prod/gpu-1`; empty for facts of the whole policy.
         field: Path of the field; empty for the existence of the object.
     """
 
@@ -61,10 +60,10 @@ class Facts:
     """The facts of one policy.
 
     Attributes:
-        values: What is not there is unset.
-        locations: Where each object is declared, by kind and name.
+        values: Values; missing ones are unset.
+        locations: Location of each object, by kind and name.
         clusters: Every cluster, such as `prod/gpu-1`, in order of declaration.
-        filled: Guarantees that the author did not write: sums of the queues below.
+        filled: Default guarantees: sums of the children's.
         parents: Each queue's parent, in tree order.
     """
 
@@ -78,7 +77,7 @@ class Facts:
 def flattened(
     value: object, pools: Mapping[str, NodePool], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Value]]:
-    """Yield every scalar below a declaration, record, mapping or sequence with its path; what is None is left out."""
+    """Yield every scalar within a declaration, record, mapping or sequence with its path, except None."""
     if value is None or isinstance(value, SourceLocation):
         return
     if isinstance(value, Enum) and not isinstance(value, Unlimited):
@@ -118,8 +117,8 @@ _SETS = frozenset(
         "replace", "reserved_namespaces",
     )
 )  # fmt: skip
-# Names whose order means nothing. The first namespace is where work goes that names none, and levels, taints and zones
-# are written in the order that is declared.
+# Fields with names in insignificant order. The first namespace is the default one, and levels, taints and zones keep
+# their declared order.
 
 
 def _items(

@@ -1,4 +1,4 @@
-"""The changed fields of one object as phrases: amounts of one field together, equal changes of clusters once."""
+"""The changed fields of an object as phrases: amounts of a field combined, equal changes of clusters merged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PER_RESOURCE = (*AMOUNTS, "over_quota_weight")
 
 @dataclass(frozen=True, slots=True)
 class FieldStatement:
-    """What happens to one field of an object; the attributes are those of `Statement`."""
+    """A change of one field of an object; the attributes are those of `Statement`."""
 
     text: str
     details: tuple[str, ...]
@@ -30,7 +30,7 @@ class FieldStatement:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Changes of one field, a resource each, that are the same on these clusters."""
+    """Changes of one field, for one or more resources, that are equal on these clusters."""
 
     changes: tuple[Change, ...]
     clusters: tuple[str, ...]
@@ -40,11 +40,11 @@ class _Group:
 def field_statements(
     changes: Sequence[Change], found: Differences, origins: Origins, moved: Transfers
 ) -> Iterator[FieldStatement]:
-    """Yield the statements of an object that both policies have."""
+    """Yield the statements for an object that exists in both policies."""
     families: dict[tuple[str, ...], list[Change]] = defaultdict(list)
     for change in changes:
         families[_family(change.fact.field)].append(change)
-    # An effective limit that follows from the queue's own limit belongs to the statement about that limit.
+    # An effective limit that follows from the queue's own limit belongs to the statement about the latter.
     if ("limit",) in families:
         families["limit",] += families.pop((EFFECTIVE_LIMIT,), [])
     for family, held in families.items():
@@ -111,7 +111,7 @@ def _in_group(change: Change, group: _Group) -> bool:
 
 
 def _groups(changes: Sequence[Change], origins: Origins) -> list[_Group]:
-    """Gather the changes of each cluster, then the clusters on which they are the same."""
+    """Group the changes of each cluster, then the clusters with equal changes."""
     by_cluster: dict[tuple[str, bool], list[Change]] = defaultdict(list)
     for change in changes:
         by_cluster[change.fact.scope, origins.is_derived(change)].append(change)

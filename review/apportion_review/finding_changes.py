@@ -31,7 +31,7 @@ def _key(finding: Diagnostic) -> tuple[object, ...]:
 
 
 def _beyond(side: CheckResult, other: Counter[tuple[object, ...]]) -> Iterator[Diagnostic]:
-    """Yield the findings of a side that the other one has less often."""
+    """Yield the findings of a side that occur less often on the other one."""
     left = Counter(other)
     for finding in side.diagnostics:
         key = _key(finding)
@@ -42,7 +42,7 @@ def _beyond(side: CheckResult, other: Counter[tuple[object, ...]]) -> Iterator[D
 
 
 def fidelity_changes(base: CheckResult, head: CheckResult) -> tuple[FidelityChange, ...]:
-    """Compare what the engine of each cluster makes of the features that the policies use."""
+    """Compare the fidelity of the used features on the engine of each cluster."""
     before, after = _fidelity(base), _fidelity(head)
     return tuple(
         FidelityChange(*key, before.get(key, ""), after.get(key, ""))

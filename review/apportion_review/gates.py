@@ -16,7 +16,7 @@ _GPU_HOUR = 1000 * 3600
 
 
 class FailOn(str, Enum):
-    """The harm on which a review fails; each includes those before it."""
+    """The severity at which a review fails; each includes the previous ones."""
 
     DESTRUCTIVE = "destructive"
     LOSS = "loss"
@@ -25,13 +25,13 @@ class FailOn(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """The thresholds that a user set; None or False for those not set.
+    """The thresholds set by the user; None or False if unset.
 
     Attributes:
-        max_evictions: Running workloads that the change may make evictable.
-        max_lost_gpu_s: The work that they would lose, in thousandths of a GPU times seconds.
-        fail_on: The harm on which the review fails.
-        requires_approvals: Whether every owner who must agree has to have agreed.
+        max_evictions: Maximum number of running workloads that the change makes evictable.
+        max_lost_gpu_s: Maximum work that they would lose, in thousandths of a GPU times seconds.
+        fail_on: The severity at which the review fails.
+        requires_approvals: Whether all required approvals must be given.
     """
 
     max_evictions: int | None = None
@@ -41,14 +41,14 @@ class Thresholds:
 
 
 def lost_work(cluster: ClusterReview) -> tuple[WorkloadFate, ...]:
-    """Return the running workloads of a cluster that the change makes evictable or has evicted."""
+    """Return the running workloads of a cluster that the change evicts or makes evictable."""
     return tuple(row for row in cluster.worse if row.head.fate in _LOST)
 
 
 def lost_gpu_s(cluster: ClusterReview) -> int | None:
-    """Return what the evictable work of a cluster has computed since it started; None if a start is unknown.
+    """Return the work that an eviction would lose on a cluster; None if a start time is unknown.
 
-    Thousandths of a GPU times seconds: without a checkpoint, that is what an eviction costs.
+    In thousandths of a GPU times seconds since the start, assuming no checkpoints.
     """
     rows = lost_work(cluster)
     if not rows:
@@ -56,7 +56,7 @@ def lost_gpu_s(cluster: ClusterReview) -> int | None:
     info = cluster.snapshot
     if info is None or info.taken is None:
         return None
-    # What runs in the snapshot is taken to run until the review.
+    # Running workloads of the snapshot are assumed to run until the review.
     until = info.taken + (info.age_s or 0)
     total = 0
     for row in rows:
@@ -75,7 +75,7 @@ def gpu_hours_text(amount: int) -> str:
 def gates(
     thresholds: Thresholds, diff: DiffReport, clusters: Sequence[ClusterReview], approvals: Sequence[Approval]
 ) -> tuple[Gate, ...]:
-    """Return the gates that were set, each with what was found."""
+    """Return the gates that are set, each with the measured value."""
     unknown = unknown_clusters(diff, clusters)
     found: list[Gate] = []
     if thresholds.max_evictions is not None:

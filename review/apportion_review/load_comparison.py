@@ -21,11 +21,11 @@ def load_comparison(
     """Compare two simulations of one load.
 
     Args:
-        load: Scenario or trace, as the user named it.
-        digest: `sha256:…` of its content.
-        before: The simulation under the base.
-        after: The same under the head.
-        renamed: From a queue's name in the base to the one in the head.
+        load: Name of the scenario or trace.
+        digest: Digest of its content, `sha256:…`.
+        before: The simulation of the base.
+        after: The simulation of the head.
+        renamed: Queue names in the head by their names in the base.
     """
     former = {renamed.get(queue.name, queue.name): queue for queue in before.summary.queues}
     changed = {queue.name: queue for queue in after.summary.queues}
@@ -65,10 +65,10 @@ def _cluster(before: Report, after: Report) -> QueueLoad:
 
 
 def _waits(report: Report) -> list[float]:
-    """Return how long workloads waited before each of their runs, or until the end of the simulation."""
+    """Return the times for which workloads were pending before each run, or until the end of the simulation."""
     ends = report.summary.duration_s
     roots = {queue.name for queue in report.summary.queues if queue.parent is None}
-    # Workloads list no waits of zero length; the first bound of the distribution, 0 s, counts them.
+    # Workloads do not list waits of zero length, which the first bucket of the distribution, 0 s, counts.
     n_immediate = sum(waits.counts[0] for waits in report.waits if waits.queue in roots)
     lasting = [(ends if until is None else until) - since for work in report.workloads for since, until in work.waits]
     return sorted([0.0] * n_immediate + lasting)

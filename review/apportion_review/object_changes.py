@@ -1,4 +1,4 @@
-"""What becomes of the objects on each cluster: those of the base's compilation beside those of the head's."""
+"""Changes of the objects on each cluster: the compilation of the base compared with that of the head."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class TargetChanges:
 
     @property
     def deleted(self) -> tuple[ObjectChange, ...]:
-        """Objects that the engine loses; without those that stay on the cluster because they hold data."""
+        """Objects that are deleted from the cluster, without retained ones, which hold data."""
         return tuple(c for c in self.changes if c.action == "delete" and c.identity.kind not in RETAINED_KINDS)
 
     @property
     def retained(self) -> tuple[ObjectChange, ...]:
-        """Objects that leave the policy and stay on the cluster, with all that is in them."""
+        """Objects that are removed from the policy but stay on the cluster."""
         return tuple(c for c in self.changes if c.action == "delete" and c.identity.kind in RETAINED_KINDS)
 
 
 def object_changes(base: Compilation, head: Compilation) -> tuple[TargetChanges, ...]:
-    """Return the targets whose objects differ, those of the head first."""
+    """Return the targets with different objects, those of the head first."""
     found: list[TargetChanges] = []
     for target in dict.fromkeys((*head.outputs, *base.outputs)):
         before, after = (c.outputs[target].manifests if target in c.outputs else () for c in (base, head))

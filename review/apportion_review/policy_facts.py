@@ -1,4 +1,4 @@
-"""From a sound policy to its facts."""
+"""Conversion of a valid policy to facts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from apportion_review.facts import (
 _AMOUNTS = ("guaranteed", "limit", "lending_limit")
 _RUNTIMES = ("preempt_min_runtime", "reclaim_min_runtime")
 _PER_CLUSTER = (*_AMOUNTS, *_RUNTIMES, "over_quota_weight", "priority")
-# What is resolved through the tree, named otherwise, or a fact of its own.
+# Fields that are resolved through the tree, renamed, or separate facts.
 _RESOLVED = (
     "id",
     "children",
@@ -54,7 +54,7 @@ _RESOLVED = (
 
 
 def facts_of(graph: PolicyGraph) -> Facts:
-    """Return the facts of a policy whose structure is sound."""
+    """Return the facts of a policy with a valid structure."""
     gathered = _Gathered(graph)
     gathered.policy()
     gathered.queues()
@@ -64,7 +64,7 @@ def facts_of(graph: PolicyGraph) -> Facts:
 
 
 class _Gathered:
-    """Facts while they are being gathered."""
+    """Collects facts."""
 
     def __init__(self, graph: PolicyGraph) -> None:
         self._graph = graph
@@ -74,7 +74,7 @@ class _Gathered:
         self._filled: set[Fact] = set()
 
     def facts(self) -> Facts:
-        """Return what has been gathered."""
+        """Return the collected facts."""
         return Facts(
             self._values,
             self._locations,
@@ -84,7 +84,7 @@ class _Gathered:
         )
 
     def policy(self) -> None:
-        """Gather everything but queues."""
+        """Collect all facts except those of queues."""
         policy = self._graph.policy
         self._object(ORGANISATION, "", policy.organisation)
         for pool in self._pools.values():
@@ -107,7 +107,7 @@ class _Gathered:
                 self._object(ENVIRONMENT_OVERRIDE, name, override, ("queue",))
 
     def queues(self) -> None:
-        """Gather what a queue is on every cluster, with what it inherits."""
+        """Collect the facts of queues on every cluster, including inherited values."""
         sharing = gpu_sharing(self._graph)
         for id_, node in self._graph.nodes.items():
             queue, above = node.queue, node.parent
@@ -133,7 +133,7 @@ class _Gathered:
             self._add(Fact(OVERRIDE, name, "", ("in_force",)), holds)
 
     def values_on(self, scope: Scope) -> None:
-        """Gather the values in force on one cluster."""
+        """Collect the effective values on one cluster."""
         name = scope.name or ""
         usable = None if scope.cluster is None else frozenset(map(identity_of, scope.cluster.pools))
         pools = usable_pools(self._graph, usable)
@@ -159,7 +159,7 @@ class _Gathered:
         self._values[fact] = value
 
     def _unused(self, kind: str, name: str) -> str:
-        """Return the name, numbered where another object has it."""
+        """Return the name, numbered if another object has it."""
         number, unused = 1, name
         while (kind, unused) in self._locations:
             number += 1
@@ -168,7 +168,7 @@ class _Gathered:
 
 
 def _weights(queue: Queue) -> Mapping[str, Mapping[str, int]]:
-    """Return the declared weight of each resource, where one weight for all is declared."""
+    """Return the weight of each resource, if a single weight is declared."""
     weight = queue.over_quota_weight
     if weight is None or isinstance(weight, Weight):
         return {}

@@ -1,4 +1,4 @@
-"""The review of a change: two checked policies, and what is known of the clusters, as one record."""
+"""The review of a change: two checked policies, and the known state of the clusters, as one record."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from apportion_review.rollouts import rollout_of
 
 @dataclass(frozen=True)
 class ReviewInputs:
-    """What a review takes into account beside the two policies.
+    """The inputs of a review besides the two policies.
 
     Attributes:
-        snapshots: By cluster, such as `prod/gpu-1`.
-        loads: The same load under both policies, by cluster; a sentence if it cannot be simulated there.
-        given_approvals: Owners who have agreed.
-        share_loss: Percentage of its fair share from which a queue's loss needs its owner.
+        snapshots: Snapshots by cluster, such as `prod/gpu-1`.
+        loads: Comparison of a load under both policies, by cluster; a sentence if it cannot be simulated.
+        given_approvals: Owners who have approved.
+        share_loss: Loss of fair share, in percent, from which the queue's owner must approve.
         thresholds: The gates.
-        digests: `sha256:…` of each input, by name.
-        version: Of apportion.
-        command: A command that produces the same report again.
+        digests: Digest of each input, `sha256:…`, by name.
+        version: Version of apportion.
+        command: A command that reproduces the report.
     """
 
     snapshots: Mapping[str, ClusterSnapshot] = field(default_factory=dict)
@@ -45,8 +45,8 @@ def policy_review(base: PolicySide, head: PolicySide, inputs: ReviewInputs) -> R
 
     Args:
         base: The policy in force.
-        head: The changed one.
-        inputs: What else is known.
+        head: The changed policy.
+        inputs: The other inputs.
     """
     diff = diff_report(base, head)
     renamed = {each.before: each.after for each in diff.found.renames if each.kind == QUEUE}

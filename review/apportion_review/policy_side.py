@@ -1,4 +1,4 @@
-"""One side of a comparison: a policy that was checked on a date."""
+"""One side of a comparison: a policy checked on a date."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class PolicySide:
     """A policy's facts, and its compilation.
 
     Attributes:
-        name: As the user named it.
+        name: Its name on the command line.
         as_of: Date on which overrides and waivers are evaluated.
         policy: The policy.
         facts: Its facts.
-        checked: The findings on it.
-        compilation: None if it cannot be compiled.
+        checked: Its check result.
+        compilation: Its compilation; None if it cannot be compiled.
         why_not_compiled: Why not, as a clause; empty otherwise.
-        digest: `sha256:…` of the policy's files; empty if it was not read from files.
+        digest: Digest of the policy's files, `sha256:…`; empty if it was not read from files.
     """
 
     name: str
@@ -39,7 +39,7 @@ class PolicySide:
 
 
 def diff_report(base: PolicySide, head: PolicySide) -> DiffReport:
-    """Compare two policies; the compiled objects only if both sides compile."""
+    """Compare two policies; compiled objects are compared only if both sides compile."""
     objects = None
     if base.compilation is not None and head.compilation is not None:
         objects = object_changes(base.compilation, head.compilation)

@@ -1,7 +1,7 @@
-"""Renamed objects: which removed object and which added object are one and the same.
+"""Detection of renamed objects: pairs of a removed and an added object that are the same.
 
-A queue is recognised by its namespaces, an inner queue by the queues below it, anything else by being equal in every
-field. What is not recognised with certainty stays a removal and an addition.
+A leaf queue is matched by its namespaces, an inner queue by its children, any other object by equality of all fields.
+Ambiguous matches remain a removal and an addition.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _REFERENCES: Mapping[str, str] = {
     "environments": ENVIRONMENT,
     "provisioning": PLAN,
 }
-"""Fields that name other objects, by the first part of the field."""
+"""Fields that reference other objects, by the first part of the field."""
 _RENAMED = (PLAN, CLASS, POOL, ENVIRONMENT, CLUSTER)
-# A display name goes along with a rename, and what a queue inherits says nothing about itself.
+# A display name usually changes with a rename, and inherited fields do not identify a queue.
 _INCIDENTAL = frozenset(("title", "description"))
 
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """An object that has another name in the head than in the base."""
+    """An object that has a different name in the head than in the base."""
 
     kind: str
     before: str
@@ -128,7 +128,7 @@ def _have_most_in_common(
 def _pairs(
     kind: str, removed: Iterable[str], added: Iterable[str], is_same: Callable[[str, str], bool]
 ) -> list[Rename]:
-    """Return the pairs in which each side matches the other alone."""
+    """Return the unambiguous pairs, in which each side matches only the other."""
     matches = {old: [new for new in added if is_same(old, new)] for old in removed}
     claims: dict[str, int] = defaultdict(int)
     for found in matches.values():
@@ -154,7 +154,7 @@ def _children(facts: Facts) -> Mapping[str, frozenset[str]]:
 
 
 def renamed(facts: Facts, renames: Iterable[Rename]) -> Facts:
-    """Return the facts under the new names, wherever an object is named."""
+    """Return the facts with new names, in all references to renamed objects."""
     for kind, of_kind in groupby(renames, key=lambda rename: rename.kind):
         facts = _renamed(facts, kind, {rename.before: rename.after for rename in of_kind})
     return facts

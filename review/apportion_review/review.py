@@ -1,4 +1,4 @@
-"""The review of a change as one record: the comment, the page, the text and the JSON document are made from it."""
+"""The review of a change as one record, from which all output formats are rendered."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class SnapshotInfo:
     """A snapshot of a cluster's objects.
 
     Attributes:
-        name: File as the user named it.
-        digest: `sha256:…` of its content.
-        taken: Seconds since the epoch: the newest time in it; None if it has none.
+        name: Name of the file on the command line.
+        digest: Digest of its content, `sha256:…`.
+        taken: The newest time in it, in seconds since the epoch; None if it has none.
         age_s: Seconds from then to the review; None if either is unknown.
     """
 
@@ -31,13 +31,13 @@ class SnapshotInfo:
 
 @dataclass(frozen=True, slots=True)
 class QueueLoad:
-    """What a simulation under one load gives a queue, before and after; waits in seconds, None if nothing started.
+    """The results of a queue in a simulation, before and after; waits in seconds, None if nothing started.
 
     Attributes:
         queue: Id; empty for the whole cluster.
-        wait_p50: Base and head.
-        wait_p90: Base and head.
-        evictions: Base and head.
+        wait_p50: Median wait in base and head.
+        wait_p90: 90th percentile of waits in base and head.
+        evictions: Number of evictions in base and head.
         lost_gpu_s: Work lost to evictions in thousandths of a GPU times seconds, base and head.
     """
 
@@ -50,12 +50,12 @@ class QueueLoad:
 
 @dataclass(frozen=True, slots=True)
 class LoadComparison:
-    """The same load simulated under base and head.
+    """A load simulated under base and head.
 
     Attributes:
-        load: Scenario or trace, as the user named it.
-        digest: `sha256:…` of its content.
-        assumption: What the simulation assumes, as a sentence.
+        load: Name of the scenario or trace.
+        digest: Digest of its content, `sha256:…`.
+        assumption: The assumption of the simulation, as a sentence.
         rows: The cluster first, then queues that differ.
         n_unchanged: Queues without a difference.
     """
@@ -69,7 +69,7 @@ class LoadComparison:
 
 @dataclass(frozen=True, slots=True)
 class RolloutStep:
-    """One update of `apportion up`, valid by itself: sentences such as "lower `vision`", and the queues drained first."""
+    """One valid update of `apportion up`: sentences such as "lower `vision`", and the queues to drain first."""
 
     actions: tuple[str, ...]
     drains: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class RolloutStep:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """The updates that apply the change to one cluster, and those that undo it."""
+    """The updates that apply the change to one cluster, and those that revert it."""
 
     steps: tuple[RolloutStep, ...]
     undo: tuple[RolloutStep, ...]
@@ -86,20 +86,20 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class ClusterReview:
-    """What the change means for one cluster.
+    """The effects of the change on one cluster.
 
     Attributes:
         name: `environment/cluster`.
         engine: Engine of the head (of the base if the head has no such cluster).
-        snapshot: The snapshot that fates were decided from; None without one.
-        fates: None without a snapshot, or if the engine's fates cannot be decided.
+        snapshot: The snapshot on which fates are based; None without one.
+        fates: The fates; None without a snapshot, or if the engine's fates cannot be decided.
         why_no_fates: Why not, as a clause: "no snapshot".
         shares: Changed rows first, then the others.
-        proofs: The divisions that lead to the shares which change.
+        proofs: The divisions that lead to changed shares.
         headroom: One row for each resource that has a capacity or a guarantee.
         load: The A/B simulation; None without a load.
-        rollout: None if a side does not compile.
-        notes: What was assumed or left out, one sentence each.
+        rollout: The updates; None if a side does not compile.
+        notes: Assumptions and omissions, one sentence each.
     """
 
     name: str
@@ -116,14 +116,14 @@ class ClusterReview:
 
     @property
     def worse(self) -> tuple[WorkloadFate, ...]:
-        """Running workloads whose fate is worse in the head, most severe first."""
+        """Running workloads with a worse fate in the head, most severe first."""
         rows = () if self.fates is None else self.fates.rows
         return tuple(sorted((r for r in rows if r.is_worse), key=lambda r: -r.head.fate.severity))
 
 
 @dataclass(frozen=True, slots=True)
 class FindingChanges:
-    """Findings that appear with the change and those that it resolves; `n_unchanged` are in both."""
+    """Findings that the change adds and those that it resolves; `n_unchanged` are in both."""
 
     appeared: tuple[Diagnostic, ...] = ()
     resolved: tuple[Diagnostic, ...] = ()
@@ -132,7 +132,7 @@ class FindingChanges:
 
 @dataclass(frozen=True, slots=True)
 class FidelityChange:
-    """A field whose fidelity on a cluster's engine changes; empty where a side does not use the field."""
+    """A feature whose fidelity on a cluster's engine changes; empty if a side does not use the feature."""
 
     cluster: str
     engine: str
@@ -143,7 +143,7 @@ class FidelityChange:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An owner who must agree, with the reasons: "`vision` loses 16 H100 guaranteed in prod"."""
+    """An owner who must approve, with the reasons: "`vision` loses 16 H100 guaranteed in prod"."""
 
     owner: str
     reasons: tuple[str, ...]
@@ -156,12 +156,12 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A threshold that the user set, and what was found: exit 11 if any has failed.
+    """A threshold set by the user, and the measured value: exit 11 if any has failed.
 
     Attributes:
         name: The option, such as `--max-evictions`.
         threshold: As given.
-        found: The value, as text.
+        found: The measured value, as text.
         has_failed: Whether the value exceeds the threshold, or is unknown.
     """
 
@@ -182,16 +182,16 @@ class Review:
 
     Attributes:
         diff: The difference between the policies.
-        clusters: Each cluster of either policy, in the order of the head.
-        findings: Findings that change.
-        fidelity: Fidelity that changes.
-        approvals: Who must agree, in order of owner.
-        gates: The gates that were set.
-        digests: `sha256:…` of each input, by name.
-        version: Of apportion.
-        command: A command that produces the same report again.
-        is_redacted: Whether names of workloads were replaced.
-        broken: Each side that does not compile, with why not as a clause.
+        clusters: All clusters of both policies, in the order of the head.
+        findings: Added and resolved findings.
+        fidelity: Changes of fidelity.
+        approvals: Required approvals, in order of owner.
+        gates: The gates that are set.
+        digests: Digest of each input, `sha256:…`, by name.
+        version: Version of apportion.
+        command: A command that reproduces the report.
+        is_redacted: Whether names of workloads are replaced by hashes.
+        broken: Sides that do not compile, with the reason as a clause.
     """
 
     diff: DiffReport

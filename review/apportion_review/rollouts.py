@@ -1,4 +1,4 @@
-"""The updates by which `apportion up` applies a change to a cluster, and those that undo it."""
+"""The updates by which `apportion up` applies a change to a cluster, and those that revert it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _objects(compilation: Compilation, target: Target) -> Sequence[Manifest]:
 
 
 def _steps(cluster: str, former: Compilation, wanted: Compilation, drained: tuple[Drain, ...]) -> Iterator[RolloutStep]:
-    """Yield the updates of all targets: an update of `up` holds the next update of each."""
+    """Yield the updates of all targets: an update of `up` includes the next update of each."""
     by_update: list[list[str]] = []
     deletions: dict[str, int] = {}
     for target in _targets(cluster, former, wanted):

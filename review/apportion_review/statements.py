@@ -1,4 +1,4 @@
-"""Changes as statements in the author's words: what happens to one object, and on which clusters."""
+"""Changes as statements in the author's terms: the change of one object, and the affected clusters."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _IDENTIFYING = ("parent", "owner", "reason", "expires", "value", "preemptible", 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What happens to one object.
+    """The change of one object.
 
     Attributes:
         action: `added`, `removed`, `changed`, `renamed` or `moved`.
         kind: The object's kind, one of `facts.KINDS`.
-        name: Its name in the head, or in the base where it is removed.
+        name: Its name in the head, or in the base if it is removed.
         text: A phrase without the object's name.
-        details: The same on clusters where it differs from what is written.
-        clusters: Where it holds; empty where it holds on all of them.
+        details: The change on clusters where it differs from the declared one.
+        clusters: The affected clusters; empty for all of them.
         is_derived: Whether the object itself is unchanged, and another change causes this one.
-        changes: The changes that it covers. Each change of a comparison is in exactly one statement.
+        changes: The included changes. Each change of a comparison is in exactly one statement.
     """
 
     action: str
@@ -105,7 +105,7 @@ def _whole(existence: Change, changes: Sequence[Change], found: Differences) -> 
 
 
 def locations(statement: Statement, found: Differences) -> tuple[str | None, str | None]:
-    """Return where the object is declared in the base and in the head, as `file:line`; None where it is not."""
+    """Return the locations of the object in the base and in the head, as `file:line`; None if absent."""
     key = (statement.kind, statement.name)
     base, head = found.base.locations.get(key), found.head.locations.get(key)
     return _location_text(base), _location_text(head)
@@ -116,7 +116,7 @@ def _location_text(at: SourceLocation | None) -> str | None:
 
 
 def _held(field: str, changes: Sequence[Change], every: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the amounts that an added or removed object has, with the clusters where it has them."""
+    """Yield the amounts of an added or removed object, with their clusters."""
     by_cluster: dict[str, list[Change]] = defaultdict(list)
     for change in changes:
         if change.fact.field[:1] == (field,) and "machines" not in change.fact.field:
@@ -124,7 +124,7 @@ def _held(field: str, changes: Sequence[Change], every: tuple[str, ...]) -> Iter
     clusters_of: dict[str, list[str]] = defaultdict(list)
     for cluster, amounts in by_cluster.items():
         ends = [(c.fact.field[-1], c.after if c.before is None else c.before) for c in without_repeated_total(amounts)]
-        # A queue without a guarantee has none; an override that states zero takes one away.
+        # A queue without a guarantee has zero; an override to zero removes one.
         shows_zero = field != "guaranteed" or amounts[0].fact.kind != QUEUE
         text = ", ".join(amount(resource, end) for resource, end in ends if end or (end is not None and shows_zero))
         if text:

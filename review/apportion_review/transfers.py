@@ -1,7 +1,7 @@
 """Guarantees that move between siblings: `8 H100 from speech`.
 
-A part is named only where there is one reading: on a cluster one sibling alone gains and the others lose no more than
-that, or one alone loses and the others gain no more.
+A transfer is reported only if it is unambiguous: on a cluster, exactly one sibling gains and the others lose no more
+than that, or exactly one loses and the others gain no more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apportion_review.facts import QUEUE, Fact
 
 @dataclass(frozen=True, slots=True)
 class Transfers:
-    """For each guarantee that changes, how much of it comes from or goes to which siblings."""
+    """For each changed guarantee, the amounts that come from or go to siblings."""
 
     parts: Mapping[Fact, tuple[tuple[str, int], ...]]
 
@@ -32,7 +32,7 @@ class Transfers:
 
 
 def transfers(found: Differences) -> Transfers:
-    """Return what moves between siblings, of each resource: as written, and on each cluster."""
+    """Return the transfers between siblings, by resource: as written, and on each cluster."""
     parents = {**found.base.parents, **found.head.parents}
     moved: dict[tuple[str, tuple[str, ...], str | None], dict[Fact, int]] = defaultdict(dict)
     for change in found.changes:

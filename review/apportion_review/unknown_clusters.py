@@ -1,4 +1,4 @@
-"""The clusters on which a review does not know what a change does to running work."""
+"""The clusters for which a review cannot determine the effect of a change on running work."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from apportion_review.fates.records import Fate
 from apportion_review.review import ClusterReview
 
 _ONLY_SHOWN = frozenset(("spec.displayName", "description", "metadata.annotations[apportion.dev/title]"))
-# Fields that no engine decides by.
+# Fields that do not affect decisions of engines.
 
 
 def changed_clusters(diff: DiffReport) -> frozenset[str] | None:
-    """Return the clusters on which an engine may decide otherwise; None if objects are not compared.
+    """Return the clusters on which an engine may decide differently; None if objects are not compared.
 
-    An object of which only a title or a description changes does not count.
+    Objects with changes only of a title or a description are ignored.
     """
     if diff.objects is None:
         return None
@@ -31,7 +31,7 @@ def _is_only_shown(change: ObjectChange) -> bool:
 
 
 def unknown_clusters(diff: DiffReport, clusters: Sequence[ClusterReview]) -> tuple[str, ...]:
-    """Return the clusters that change and have no fates, or incomplete ones, or on which a fate gets unknown by the change."""
+    """Return the changed clusters with missing or incomplete fates, or with fates that become unknown."""
     changed = changed_clusters(diff)
     return tuple(
         cluster.name
@@ -54,5 +54,5 @@ def why_unknown(cluster: ClusterReview) -> str:
 
 
 def clusters_text(names: Sequence[str]) -> str:
-    """Return one or two names of clusters; of more, how many there are."""
+    """Return the names of up to two clusters, or the number of clusters."""
     return " and ".join(names) if len(names) <= 2 else f"{len(names)} clusters"

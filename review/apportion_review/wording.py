@@ -1,4 +1,4 @@
-"""Values and changes as people write them: `+16 H100 (48 → 64)`, `15m`, `@acme/vision-leads`."""
+"""Values and changes as text: `+16 H100 (48 → 64)`, `15m`, `@acme/vision-leads`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECONDS = frozenset(("preempt_min_runtime", "reclaim_min_runtime"))
 
 
 def label(field: Sequence[str]) -> str:
-    """Return what a field is called in a sentence: the words of its path."""
+    """Return the name of a field in a sentence: the words of its path."""
     return " ".join(LABELS.get(part, part.replace("_", " ")) for part in field)
 
 
@@ -68,7 +68,7 @@ def value_text(field: Sequence[str], value: Value | None) -> str:
 
 
 def without_repeated_total(changes: Sequence[Change]) -> list[Change]:
-    """Return changes of amounts without that of all GPUs, where it is what those of the models come to."""
+    """Return changes of amounts without that of all GPUs, if it is the sum of the models' changes."""
     models = [c for c in changes if c.fact.field[-1].startswith(f"{GPU}/")]
     total = next((c for c in changes if c.fact.field[-1] == GPU), None)
     repeats = total is not None and models and _difference(models) == _difference([total])
@@ -76,7 +76,7 @@ def without_repeated_total(changes: Sequence[Change]) -> list[Change]:
 
 
 def _difference(changes: Sequence[Change]) -> int | None:
-    """Return by how much the amounts change together; None where one of them is unlimited."""
+    """Return the sum of the differences; None if one of the amounts is unlimited."""
     total = 0
     for change in changes:
         before, after = change.before or 0, change.after or 0

@@ -57,7 +57,7 @@ def cluster(engine: str, guaranteed: int, limit: int) -> tuple[Program, list[dic
 
 
 def starts(engine: str, made: Program, existing: list[dict[str, Any]], manifests: list[dict[str, Any]]) -> bool:
-    """Tell whether every workload starts in a simulation on all machines of the cluster, empty."""
+    """Return whether every workload starts in a simulation on all machines of the cluster, empty."""
     nodes = [
         {
             "pool": pool.id, "count": pool.max_nodes, "gpus": pool.n_gpus, "gpu_memory": 80_000 if pool.n_gpus else 0,

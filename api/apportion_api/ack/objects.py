@@ -28,7 +28,7 @@ def _children(node: Fields) -> tuple[QuotaNode, ...]:
 
 @dataclass(frozen=True, slots=True)
 class QuotaNode:
-    """A node of the tree, and where it is written; `unknown` are names of fields that no node has."""
+    """A node of the tree, and its path; `unknown` are names of unknown fields."""
 
     at: str = derived(lambda node: node.path, "")
     name: str | None = text("name")

@@ -1,4 +1,4 @@
-"""Queue, PodGroup, SchedulingShard and Topology, by the paths of their fields; the definitions have no defaults."""
+"""Queue, PodGroup, SchedulingShard and Topology, by the paths of their fields; the CRDs have no defaults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from apportion_api.objects import (
 
 @dataclass(frozen=True, slots=True)
 class QueueResource:
-    """The numbers of a resource: millicores, megabytes of 10^6 bytes, or devices. A missing one counts as 0 to KAI."""
+    """The numbers of a resource: millicores, megabytes of 10^6 bytes, or devices. KAI treats a missing number as 0."""
 
     quota: float | None = number("quota")
     limit: float | None = number("limit")
@@ -35,7 +35,7 @@ class QueueResource:
 
 @dataclass(frozen=True, slots=True)
 class QueueResources:
-    """The resources that a queue accounts for, by KAI's names of them."""
+    """The resources that a queue counts, by KAI's names."""
 
     cpu: QueueResource = part("cpu", QueueResource)
     memory: QueueResource = part("memory", QueueResource)
@@ -44,7 +44,7 @@ class QueueResources:
 
 @dataclass(frozen=True, slots=True)
 class Queue(ApiObject):
-    """A Queue. The webhook requires `resources`, and its parts may be empty."""
+    """A Queue. The webhook requires `resources`, which may be empty."""
 
     group = GROUP
     labels: Mapping[str, str] = text_map("metadata.labels")
@@ -57,7 +57,7 @@ class Queue(ApiObject):
 
     @property
     def partition(self) -> str:
-        """The shard that it belongs to; empty for the default one."""
+        """The shard of the queue; empty for the default shard."""
         return self.labels.get(NODE_POOL_LABEL, "")
 
     def resource(self, name: str) -> QueueResource:
@@ -66,7 +66,7 @@ class Queue(ApiObject):
         return {"cpu": held.cpu, "memory": held.memory, "gpu": held.gpu}[name]
 
     def counted(self, name: str, field: Literal["quota", "limit", "overQuotaWeight"]) -> float | None:
-        """Return a number as KAI counts it: 0 where it is missing; None where it is malformed."""
+        """Return a number as KAI counts it: 0 if it is missing; None if it is malformed."""
         held = self.resource(name)
         value = {"quota": held.quota, "limit": held.limit, "overQuotaWeight": held.weight}[field]
         if value is None:
@@ -86,7 +86,7 @@ class TopologyConstraint:
 
 @dataclass(frozen=True, slots=True)
 class SubGroup:
-    """A part of a pod group, below another one or at its top."""
+    """A subgroup of a pod group, below another one or at the top."""
 
     name: str | None = text("name")
     parent: str | None = text("parent")
@@ -97,7 +97,7 @@ class SubGroup:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingCondition:
-    """What the scheduler of a shard decided about a pod group."""
+    """The decision of a shard's scheduler about a pod group."""
 
     node_pool: str = text("nodePool", default="")
     transition: str | None = text("transitionID")
@@ -105,7 +105,7 @@ class SchedulingCondition:
 
 @dataclass(frozen=True, slots=True)
 class OwnerReference:
-    """An owner."""
+    """An owner reference."""
 
     kind: str | None = text("kind")
     name: str | None = text("name")
@@ -135,7 +135,7 @@ class PodGroup(ApiObject):
 
 @dataclass(frozen=True, slots=True)
 class ActionOverride:
-    """What a shard changes of an action; without `enabled` it stays on or off as it was."""
+    """A shard's change of an action; without `enabled`, the default applies."""
 
     enabled: bool | None = flag("enabled")
     priority: int | None = integer("priority")
@@ -143,7 +143,7 @@ class ActionOverride:
 
 @dataclass(frozen=True, slots=True)
 class PluginOverride:
-    """What a shard changes of a plugin."""
+    """A shard's change of a plugin."""
 
     enabled: bool | None = flag("enabled")
     priority: int | None = integer("priority")
@@ -152,7 +152,7 @@ class PluginOverride:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingShard(ApiObject):
-    """A SchedulingShard: a scheduler of its own for a part of the nodes."""
+    """A SchedulingShard: a separate scheduler for a partition of the nodes."""
 
     group = CONFIGURATION_GROUP
     partition: str = text("spec.partitionLabelValue", default="")

@@ -1,7 +1,7 @@
-"""Koordinator's API versions, label and annotation keys, and the names of what it installs, at a7a1b76b (v1.8.0-61).
+"""Koordinator's API versions, label and annotation keys, and names of installed objects, at a7a1b76b (v1.8.0-61).
 
-Source: apis/extension/elastic_quota.go, apis/extension/priority.go, pkg/scheduler/apis/config/v1/defaults.go; the chart's
-versions/v1.8.0/values.yaml and templates/koord-scheduler-config.yaml in koordinator-sh/charts.
+Source: apis/extension/elastic_quota.go, apis/extension/priority.go, pkg/scheduler/apis/config/v1/defaults.go; the
+chart's versions/v1.8.0/values.yaml and templates/koord-scheduler-config.yaml in koordinator-sh/charts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONFIGURATION_GROUP = "config.koordinator.sh"
 
 QUOTA_PREFIX = "quota.scheduling.koordinator.sh"
 QUEUE_LABEL = f"{QUOTA_PREFIX}/name"
-"""On pods alone: Koordinator looks at no owner."""
+"""Only on pods: Koordinator does not read owners."""
 PARENT_LABEL = f"{QUOTA_PREFIX}/parent"
 IS_PARENT_LABEL = f"{QUOTA_PREFIX}/is-parent"
 IS_ROOT_LABEL = f"{QUOTA_PREFIX}/is-root"
@@ -39,18 +39,17 @@ ROOT_QUOTA = "koordinator-root-quota"
 SYSTEM_QUOTA = "koordinator-system-quota"
 DEFAULT_QUOTA = "koordinator-default-quota"
 QUOTA_NAMESPACE = "koordinator-system"
-"""Where the chart installs Koordinator, and where the quotas lie: their names are unique over all namespaces anyway."""
+"""The namespace of the chart and of the quotas, whose names are unique over all namespaces anyway."""
 
 SCHEDULER = "koord-scheduler"
 SCHEDULER_CONFIG = "koord-scheduler-config"
-"""The ConfigMap of the chart and its one key."""
+"""The ConfigMap of the chart and its only key."""
 TOPOLOGY_NAME = "default"
-"""The one ClusterNetworkTopology that the scheduler reads (frameworkext/networktopology/tree_manager.go)."""
+"""The only ClusterNetworkTopology that the scheduler reads (frameworkext/networktopology/tree_manager.go)."""
 NODE_LAYER = "NodeTopologyLayer"
 
 UNCOUNTED_RESOURCES = ("koordinator.sh/gpu", "kubernetes.io/batch-", "kubernetes.io/mid-")
-"""How resources begin that stand for parts of GPUs, and for cpu and memory that other pods do not use at the moment:
-no quota of a policy counts them.
+"""Prefixes of resources for fractions of GPUs, and for reclaimed cpu and memory, which a policy's quotas do not count.
 """
 INSTALLED_CLASSES: Mapping[str, int] = {"koord-prod": 9000, "koord-mid": 7000, "koord-batch": 5000, "koord-free": 3000}
 """Values of the PriorityClasses that the chart installs (config/manager/koord-*.yaml)."""

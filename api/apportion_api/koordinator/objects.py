@@ -1,4 +1,4 @@
-"""ElasticQuota, ElasticQuotaProfile and ClusterNetworkTopology; labels and annotations as what they mean.
+"""ElasticQuota, ElasticQuotaProfile and ClusterNetworkTopology; with parsed labels and annotations.
 
 Source: apis/extension/elastic_quota.go at a7a1b76b.
 """
@@ -46,9 +46,9 @@ def _texts(written: str | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class ElasticQuota(ApiObject):
-    """An ElasticQuota; one without a parent is below Koordinator's root, and one without `max` is not limited.
+    """An ElasticQuota; without a parent, it is a child of Koordinator's root, and without `max`, it is unlimited.
 
-    `unknown` are names of fields that no quota has.
+    `unknown` are names of unknown fields.
     """
 
     group = GROUP
@@ -69,12 +69,12 @@ class ElasticQuota(ApiObject):
 
     @property
     def parent(self) -> str:
-        """The name of the quota above it."""
+        """The name of its parent quota."""
         return self.labels.get(PARENT_LABEL) or ROOT_QUOTA
 
     @property
     def is_parent(self) -> bool:
-        """Whether quotas may be below it, and pods may not use it."""
+        """Whether it may have child quotas, and no pods."""
         return self.labels.get(IS_PARENT_LABEL) == "true"
 
     @property
@@ -84,22 +84,22 @@ class ElasticQuota(ApiObject):
 
     @property
     def is_forced(self) -> bool:
-        """Whether the sums of minima are not checked."""
+        """Whether the check of the sums of minima is disabled."""
         return self.labels.get(FORCE_UPDATE_LABEL) == "true"
 
     @property
     def lends(self) -> bool:
-        """Whether others may use what it is guaranteed and does not request."""
+        """Whether others may use its guarantee while it does not request it."""
         return self.labels.get(ALLOW_LENT_LABEL) != "false"
 
     @property
     def tree_id(self) -> str:
-        """The tree that it belongs to; empty for the default one."""
+        """The tree of the quota; empty for the default tree."""
         return self.labels.get(TREE_ID_LABEL, "")
 
     @property
     def has_malformed_namespaces(self) -> bool:
-        """Whether the annotation of its namespaces is there and binds none, because it is not a JSON list of names."""
+        """Whether the annotation of its namespaces is set but invalid, because it is not a JSON list of names."""
         written = self.annotations.get(NAMESPACES_ANNOTATION)
         return bool(written) and _texts(written) is None
 
@@ -110,13 +110,13 @@ class ElasticQuota(ApiObject):
 
     @property
     def listed_weights(self) -> Mapping[str, object] | None:
-        """The weights as they are written; None where there are none."""
+        """The weights as written; None if there are none."""
         found = _json(self.annotations.get(SHARED_WEIGHT_ANNOTATION))
         return found if isinstance(found, dict) else None
 
     @property
     def weights(self) -> Mapping[str, object]:
-        """The weights by which it competes: its `max` where none is written, or where every one is zero."""
+        """The effective weights: its `max` if none are set, or if all are zero."""
         listed = self.listed_weights
         return {**self.maximum, **listed} if listed and any(map(_counts, listed.values())) else self.maximum
 
@@ -130,7 +130,7 @@ def _counts(weight: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ElasticQuotaProfile(ApiObject):
-    """An ElasticQuotaProfile: nodes, and the root of the tree that Koordinator makes over them."""
+    """An ElasticQuotaProfile: nodes, and the root of the tree that Koordinator creates for them."""
 
     group = PROFILE_GROUP
     labels: Mapping[str, str] = text_map("metadata.labels")
@@ -141,24 +141,24 @@ class ElasticQuotaProfile(ApiObject):
 
     @property
     def tree_id(self) -> str:
-        """The tree over its nodes."""
+        """The id of the tree for its nodes."""
         return self.labels.get(TREE_ID_LABEL, "")
 
     @property
     def is_parent(self) -> bool:
-        """Whether quotas may be below its root."""
+        """Whether its root may have child quotas."""
         return self.quota_labels.get(IS_PARENT_LABEL) == "true"
 
     @property
     def resources(self) -> frozenset[str]:
-        """The resources that its root accounts for."""
+        """The resources that its root counts."""
         found = _json(self.annotations.get(RESOURCE_KEYS_ANNOTATION))
         return frozenset(key for key in found if isinstance(key, str)) if isinstance(found, list) else _ACCOUNTED
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer of a topology, below another one or at its top; the first label key counts."""
+    """A layer of a topology, below another one or at the top; only the first label key is used."""
 
     name: str = text("topologyLayer", default="")
     parent: str | None = text("parentTopologyLayer")

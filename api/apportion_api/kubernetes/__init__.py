@@ -1,1 +1,1 @@
-"""Kubernetes' own objects, and what device plugins and workload operators write on pods and nodes."""
+"""Kubernetes' own objects, and labels and annotations of device plugins and workload operators."""

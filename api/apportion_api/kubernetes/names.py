@@ -1,4 +1,4 @@
-"""Labels and annotations of Kubernetes' own, and the resources and node labels of GPUs.
+"""Kubernetes' own labels and annotations, and the resources and node labels of GPUs.
 
 Source: k8s.io/api/core/v1/well_known_labels.go, NVIDIA's device plugin and GPU feature discovery.
 """
@@ -9,11 +9,11 @@ SCHEDULING_GROUP = "scheduling.k8s.io"
 PRIORITY_CLASS_API = f"{SCHEDULING_GROUP}/v1"
 
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-"""What `kubectl apply` keeps of what it applied."""
+"""The last applied configuration of `kubectl apply`."""
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
-"""On every namespace: its name."""
+"""The name of a namespace, set on every namespace."""
 EXTENDED_RESOURCE_CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
 GPU_RESOURCE = "nvidia.com/gpu"

@@ -24,13 +24,13 @@ class PriorityClass(ApiObject):
 
 
 def default_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
-    """Return the class of pods that name none: if several are marked, the one of the lowest value."""
+    """Return the class of pods without one: if several are marked as default, the one with the lowest value."""
     return min((cls for cls in classes if cls.is_default), key=lambda cls: cls.value or 0, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaScope:
-    """What a ResourceQuota counts alone; without an operator it is whatever has the scope."""
+    """The scope of a ResourceQuota; without an operator, it matches pods that have the scope."""
 
     name: str = text("scopeName", default="")
     operator: str = text("operator", default="")

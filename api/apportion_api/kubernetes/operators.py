@@ -1,4 +1,4 @@
-"""Labels and annotations that the operators of workloads write on pods, or read.
+"""Labels and annotations that workload operators set on pods, or read.
 
 Source: KubeRay 1.5 (ray-operator/controllers/ray/utils/constant.go), the APIs of JobSet, LeaderWorkerSet, the
 training operator, Knative, Grove and Azure ML, Spark's own labels.

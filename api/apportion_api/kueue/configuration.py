@@ -22,7 +22,7 @@ from apportion_api.objects import (
 
 @dataclass(frozen=True, slots=True)
 class RequeuingStrategy:
-    """How work that was too late comes back."""
+    """Requeuing of workloads that exceeded the timeout."""
 
     timestamp: str = text("timestamp", default="Eviction")
     limit: int | None = integer("backoffLimitCount")
@@ -32,7 +32,7 @@ class RequeuingStrategy:
 
 @dataclass(frozen=True, slots=True)
 class WaitForPodsReady:
-    """How long released pods may take; `enable` is v1beta1's, later versions enable it by having it."""
+    """The timeout of admitted pods; `enable` is a field of v1beta1, later versions enable it by its presence."""
 
     enable: bool | None = flag("enable")
     timeout: str | None = text("timeout")
@@ -43,7 +43,7 @@ class WaitForPodsReady:
 
 @dataclass(frozen=True, slots=True)
 class FairSharing:
-    """Preemption by shares; `enable` is v1beta1's, later versions enable it by having it."""
+    """Preemption by fair shares; `enable` is a field of v1beta1, later versions enable it by its presence."""
 
     enable: bool | None = flag("enable")
     strategies: tuple[str, ...] = texts("preemptionStrategies")
@@ -51,7 +51,7 @@ class FairSharing:
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """What one of a resource counts as, and whether it goes on being counted itself."""
+    """The conversion of a resource to others, and whether the original is still counted."""
 
     resource: str = text("input", default="")
     strategy: str = text("strategy", default="Retain")
@@ -73,5 +73,5 @@ class Configuration(ApiObject):
     pods_ready: WaitForPodsReady | None = optional_part("waitForPodsReady", WaitForPodsReady)
 
     def is_on(self, part: FairSharing | WaitForPodsReady) -> bool:
-        """Tell whether a part is enabled."""
+        """Return whether a part is enabled."""
         return bool(part.enable) or not self.api.endswith("/v1beta1")

@@ -1,4 +1,4 @@
-"""Kueue's objects, by the paths of their fields; defaults are those of the definitions."""
+"""Kueue's objects, by the paths of their fields; defaults are those of the CRDs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _KueueObject(ApiObject):
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
-    """The quota of a resource on a flavor; a limit that is None is no limit."""
+    """The quota of a resource on a flavor; a limit that is None is unlimited."""
 
     resource: str = text("name", default="")
     nominal: Written | None = quantity("nominalQuota")
@@ -47,7 +47,7 @@ class FlavorQuotas:
 
 @dataclass(frozen=True, slots=True)
 class ResourceGroup:
-    """Resources that are counted on flavors, in their order."""
+    """Resources that are counted on flavors, in order."""
 
     resources: tuple[str, ...] = texts("coveredResources")
     flavors: tuple[FlavorQuotas, ...] = each("flavors", FlavorQuotas)
@@ -55,7 +55,7 @@ class ResourceGroup:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """`spec.preemption`; `threshold` is of `borrowWithinCohort`, whose policy is `borrowing`."""
+    """`spec.preemption`; `threshold` belongs to `borrowWithinCohort`, whose policy is `borrowing`."""
 
     within_queue: str = text("withinClusterQueue", default=NEVER)
     reclaim: str = text("reclaimWithinCohort", default=NEVER)
@@ -65,7 +65,7 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class Fungibility:
-    """What happens before work borrows or preempts on a flavor."""
+    """Flavor fungibility: whether to try the next flavor before borrowing or preempting."""
 
     when_can_borrow: str = text("whenCanBorrow", default=STOP_SEARCH)
     when_can_preempt: str = text("whenCanPreempt", default=NEXT_FLAVOR)
@@ -74,7 +74,7 @@ class Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class FlavorConstraints:
-    """How far concurrent admission migrates work."""
+    """Limits of the migration of workloads by concurrent admission."""
 
     last_flavor: str | None = text("lastAcceptableFlavorName")
 
@@ -89,7 +89,7 @@ class ConcurrentAdmission:
 
 @dataclass(frozen=True, slots=True)
 class CheckRule:
-    """An AdmissionCheck that a ClusterQueue names, for work on some flavors; on all where none is named."""
+    """An AdmissionCheck of a ClusterQueue for workloads on some flavors; on all if none is listed."""
 
     name: str = text("name", default="")
     flavors: tuple[str, ...] = texts("onFlavors")
@@ -97,7 +97,7 @@ class CheckRule:
 
 @dataclass(frozen=True, slots=True)
 class QuotaHolder(_KueueObject):
-    """A Cohort or a ClusterQueue; `parent` is the Cohort above it."""
+    """A Cohort or a ClusterQueue; `parent` is its parent Cohort."""
 
     parent: str | None = None
     groups: tuple[ResourceGroup, ...] = each("spec.resourceGroups", ResourceGroup)
@@ -105,11 +105,11 @@ class QuotaHolder(_KueueObject):
 
     @property
     def flavors(self) -> list[str]:
-        """The flavors that quotas are on, in order."""
+        """The flavors with quotas, in order."""
         return [flavor.flavor for group in self.groups for flavor in group.flavors]
 
     def quotas(self) -> Iterator[tuple[str, str, ResourceQuota]]:
-        """Yield the path of each quota, its flavor, and what it is."""
+        """Yield the path of each quota, its flavor, and the quota."""
         for number, group in enumerate(self.groups):
             for place, flavor in enumerate(group.flavors):
                 for at, quota in enumerate(flavor.resources):
@@ -125,9 +125,9 @@ class Cohort(QuotaHolder):
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue(QuotaHolder):
-    """A ClusterQueue; one without a selector admits work of no namespace.
+    """A ClusterQueue; without a selector, it admits workloads of no namespace.
 
-    `former_cohort` and `former_checks`, which hold on every flavor, are those of v1beta1.
+    `former_cohort` and `former_checks`, which apply to every flavor, are fields of v1beta1.
     """
 
     parent: str | None = text("spec.cohortName", "spec.cohort")
@@ -145,7 +145,7 @@ class ClusterQueue(QuotaHolder):
 
     @property
     def all_checks(self) -> tuple[CheckRule, ...]:
-        """The checks of both versions."""
+        """The checks of both API versions."""
         return (*self.checks, *map(CheckRule, self.former_checks))
 
 
@@ -160,7 +160,7 @@ class LocalQueue(_KueueObject):
 
 @dataclass(frozen=True, slots=True)
 class ResourceFlavor(_KueueObject):
-    """A ResourceFlavor; taints and tolerations are those of Kubernetes, as they are written."""
+    """A ResourceFlavor, with Kubernetes' taints and tolerations unchanged."""
 
     labels: Mapping[str, str] = text_map("spec.nodeLabels")
     taints: tuple[Manifest, ...] = mappings("spec.nodeTaints")
@@ -195,7 +195,7 @@ class WorkloadPriorityClass(_KueueObject):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheck(_KueueObject):
-    """An AdmissionCheck, and the object that has its parameters."""
+    """An AdmissionCheck, with a reference to the object of its parameters."""
 
     controller: str | None = text("spec.controllerName")
     parameters_kind: str | None = text("spec.parameters.kind")
@@ -204,7 +204,7 @@ class AdmissionCheck(_KueueObject):
 
 @dataclass(frozen=True, slots=True)
 class NodeLabelUpdate:
-    """A key of node labels, and the detail of the provisioning class that has its value."""
+    """A key of node labels, and the detail of the provisioning class with its value."""
 
     key: str = text("key", default="")
     detail: str = text("valueFromProvisioningClassDetail", default="")
@@ -225,7 +225,7 @@ class ProvisioningRequestConfig(_KueueObject):
 
     @property
     def retries(self) -> tuple[int, int, int]:
-        """How often it is tried again, and the seconds of the first and of the longest backoff."""
+        """The number of retries, and the seconds of the first and of the longest backoff."""
         written = zip((self.retry_limit, self.backoff_base_s, self.backoff_max_s), (3, 60, 1800), strict=True)
         limit, base_s, max_s = (default if value is None else value for value, default in written)
         return limit, base_s, max_s

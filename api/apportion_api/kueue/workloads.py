@@ -1,4 +1,4 @@
-"""Kueue's Workload: what a job asks for, and the quota that it holds."""
+"""Kueue's Workload: the requests of a job, and its quota reservation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class OwnerReference:
-    """An owner."""
+    """An owner reference."""
 
     kind: str = text("kind", default="")
     name: str = text("name", default="")
@@ -30,7 +30,7 @@ class OwnerReference:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPodSet:
-    """Pods that are alike; `least` of them are enough if the workload may be admitted in part."""
+    """Pods of one template; `least` of them suffice for partial admission."""
 
     name: str = text("name", default="main")
     count: int | None = integer("count")
@@ -41,7 +41,7 @@ class WorkloadPodSet:
 
 @dataclass(frozen=True, slots=True)
 class PodSetAssignment:
-    """The flavors of a pod set by resource, and what all its pods use of them."""
+    """The flavors of a pod set by resource, and the usage of all its pods."""
 
     name: str = text("name", default="main")
     count: int | None = integer("count")
@@ -75,7 +75,7 @@ class ReclaimablePods:
 
 @dataclass(frozen=True, slots=True)
 class Workload(ApiObject):
-    """A Workload. `priority_class` is that of either version."""
+    """A Workload. `priority_class` is that of either API version."""
 
     group = GROUP
     namespace: str = text("metadata.namespace", default="")
@@ -100,5 +100,5 @@ class Workload(ApiObject):
         return f"{self.namespace}/{self.name}"
 
     def condition(self, kind: str) -> Condition | None:
-        """Return a condition that holds; None if it does not."""
+        """Return a condition whose status is True; None if there is none."""
         return next((each for each in self.conditions if each.type == kind and each.status == "True"), None)

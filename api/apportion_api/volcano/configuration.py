@@ -19,26 +19,26 @@ def _switched_off(plugin: Fields) -> frozenset[str]:
         for key, value in plugin.written.items()
         if key.startswith("enable") and value is False
     }
-    # Hierarchy alone is off unless it is switched on.
+    # Only hierarchy is off by default.
     return frozenset(off if plugin.flag("enableHierarchy") else {*off, "Hierarchy"})
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A plugin, and which of its functions are off (`enablePreemptable: false` and the like)."""
+    """A plugin, and its disabled functions (`enablePreemptable: false` and others)."""
 
     name: str | None = text("name")
     arguments: Mapping[str, Any] = mapping("arguments")
     off: frozenset[str] = derived(_switched_off, frozenset({"Hierarchy"}))
 
     def does(self, what: str) -> bool:
-        """Tell whether a function is on."""
+        """Return whether a function is enabled."""
         return what not in self.off
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Plugins of equal rank."""
+    """Plugins of the same tier."""
 
     plugins: tuple[Plugin, ...] = each("plugins", Plugin)
 
@@ -69,11 +69,11 @@ class SchedulerConfiguration:
 
     @property
     def ancestor_level(self) -> int:
-        """How many levels above a queue reclaim asks too; 0 for what is no integer, as Volcano reads it."""
+        """The number of ancestor levels that reclaim also checks; 0 if it is not an integer, as in Volcano."""
         capacity = self.plugin("capacity")
         written = None if capacity is None else capacity.arguments.get("ancestorReclaimLevel")
         return max(written, 0) if type(written) is int else 0
 
     def plugin(self, name: str) -> Plugin | None:
-        """Return a plugin; None where it is disabled."""
+        """Return a plugin; None if it is disabled."""
         return next((plugin for tier in self.tiers for plugin in tier.plugins if plugin.name == name), None)

@@ -27,7 +27,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 @dataclass(frozen=True, slots=True)
 class Queue(ApiObject):
-    """A Queue; `former_state` is where older versions had the state."""
+    """A Queue; `former_state` is the state's path in older versions."""
 
     group = GROUP
     created: str | None = text("metadata.creationTimestamp")

@@ -1,6 +1,7 @@
-"""The configuration as records: what `queues.yaml` may hold, field by field (pkg/common/configs/config.go at be3bb487).
+"""The configuration as records with the fields of `queues.yaml` (pkg/common/configs/config.go at be3bb487).
 
-None is Go's nil, which some checks tell from an empty list or mapping. `path` is where a record stands in the file.
+None is Go's nil, which some checks distinguish from an empty list or mapping. `path` is the path of a record in the
+file.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import cast
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A bound for users and groups. `max_applications` 0 is none."""
+    """A limit for users and groups. `max_applications` 0 is unlimited."""
 
     limit: str = ""
     users: tuple[str, ...] | None = None
@@ -24,7 +25,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue with everything below it."""
+    """A queue with its descendants."""
 
     name: str = ""
     parent: bool = False
@@ -41,7 +42,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Whose applications a placement rule is for."""
+    """The applications to which a placement rule applies."""
 
     type: str = ""
     users: tuple[str, ...] | None = None
@@ -50,7 +51,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRule:
-    """How an application gets its queue; `parent` is the rule that finds the queue above it."""
+    """A rule that assigns a queue to an application; `parent` is the rule for the parent queue."""
 
     name: str = ""
     create: bool = False
@@ -62,7 +63,7 @@ class PlacementRule:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A set of nodes with queues of its own. `preemption` and `quota_preemption` are None where unset."""
+    """A set of nodes with separate queues. `preemption` and `quota_preemption` are None if unset."""
 
     name: str = ""
     queues: tuple[Queue, ...] | None = None
@@ -76,7 +77,7 @@ class Partition:
 
 
 Fields = Mapping[str, object]
-"""A decoded mapping: known keys only, each with a value of its type; what the file leaves out is missing."""
+"""A decoded mapping: only known keys, each with a value of its type."""
 
 
 def partitions_of(config: Fields) -> tuple[Partition, ...]:
@@ -105,7 +106,7 @@ def partition_of(fields: Fields, path: str = "") -> Partition:
 
 
 def queue_of(fields: Fields, path: str = "") -> Queue:
-    """Return a queue with those below it."""
+    """Return a queue with its descendants."""
     resources = _mapped(fields, "resources")
     return Queue(
         name=_text(fields, "name"),
@@ -123,7 +124,7 @@ def queue_of(fields: Fields, path: str = "") -> Queue:
 
 
 def placement_rule_of(fields: Fields, path: str = "") -> PlacementRule:
-    """Return a placement rule with those it asks first."""
+    """Return a placement rule with its parent rules."""
     narrowed, above = _mapped(fields, "filter"), fields.get("parent")
     return PlacementRule(
         name=_text(fields, "name"),

@@ -1,6 +1,6 @@
-"""The types of `queues.yaml`: which keys each mapping may have. Any other key refuses the whole file.
+"""The types of `queues.yaml`: the allowed keys of each mapping. With any other key, YuniKorn rejects the whole file.
 
-Source: the structs of pkg/common/configs/config.go at be3bb487; keys are their names in lower case.
+Source: the structs of pkg/common/configs/config.go at be3bb487; keys are the field names in lower case.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value, by the name of its type in Go."""
+    """A scalar, with the name of its Go type."""
 
     type: Literal["string", "bool", "uint64", "float64"]
 
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list. `item` is called, since a queue holds queues."""
+    """A list. `item` is a function, because queues contain queues."""
 
     type: str
     item: Callable[[], Shape]

@@ -201,7 +201,7 @@ def _text(bound: BoundWorkload, form: str) -> str:
 
         objects = list(bound.objects)
         document = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
-        # YAML reads dates, which JSON has not.
+        # YAML has dates, which JSON does not support.
         return json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n"
     from apportion_compiler.dumper import dump_all
 

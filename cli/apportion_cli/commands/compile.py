@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apportion_cli.compile_report import TargetReport
 
 TARGETS = (*(engine.value for engine in Engine), "node-pools")
-"""Names of all targets. Help must not load the backends; a test compares the names."""
+"""Names of all targets, because help must not load the backends; a test compares them."""
 
 
 @click.command(name="compile")

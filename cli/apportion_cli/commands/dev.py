@@ -43,7 +43,7 @@ def demo(out: Path) -> int:
     )
     console = current()
     out.mkdir(parents=True, exist_ok=True)
-    # The examples are the repository's own.
+    # The examples are part of the repository.
     permitted = [] if confines_untrusted() else ["--allow-missing-layers"]
     for question, arguments in steps:
         _show(console, question, [*arguments, *permitted])

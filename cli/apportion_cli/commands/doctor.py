@@ -39,7 +39,7 @@ _TOOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: `missing` is fine to live without, `bad` is not."""
+    """The result of one check: `missing` is optional, `bad` is an error."""
 
     section: str
     name: str
@@ -163,7 +163,7 @@ def _confinement(*, is_allowed: bool) -> list[Finding]:
         with open(entry, "w", encoding="utf-8") as document:  # noqa: PTH123
             document.write('{"organisation": {"name": "doctor"}}')
         try:
-            # The document is this command's own, so it may be read without any layer.
+            # The document is the command's own, so it is safe without any layer.
             outcome = start(entry, Limits(allow_missing_layers=True)).result()
         except ConfinementError as failed:
             return [Finding("confinement", "evaluation", "bad", f"{failed}; {failed.hint}")]

@@ -130,7 +130,7 @@ def fit(
 
 
 def _snapshot(files: Sequence[str], cluster: str) -> ClusterSnapshot | None:
-    """Return the snapshot in some files. Raises `PreconditionError` if one cannot be read or nothing is in it."""
+    """Return the snapshot in some files. Raises `PreconditionError` if one cannot be read or is empty."""
     from apportion_cli.review_inputs import read_snapshots
 
     if not files:
@@ -152,7 +152,7 @@ def _moment(snapshot: ClusterSnapshot | None, now: float | None) -> float:
 
 
 def _decided(question: Question, observed: ObservedCluster, workload: FitWorkload) -> Fit:
-    """Return the answer. Raises `PreconditionError` if the engine cannot begin from the objects."""
+    """Return the result. Raises `PreconditionError` if the engine cannot start from the objects."""
     from apportion_review.fit.fit import fit_of
     from apportion_review.fit.submitted_before import submitted_before
 

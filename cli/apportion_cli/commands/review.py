@@ -1,4 +1,4 @@
-"""`apportion review`: what a change of a policy means for running work, and who must approve."""
+"""`apportion review`: the effects of a policy change on running work, and its required approvals."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def _loads(
 
 
 def _command(at: float, dates: tuple[date, date]) -> str:
-    """Return the command line that runs now, with the dates and the time that it took from the clock."""
+    """Return the current command line, with explicit dates and times instead of the clock."""
     context = click.get_current_context()
     held: dict[str, object] = {
         **context.params,

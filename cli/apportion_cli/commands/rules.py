@@ -1,4 +1,4 @@
-"""`apportion rules`: every rule, its severity and what it finds."""
+"""`apportion rules`: every rule, its severity and its summary."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def simulate(
             raise click.UsageError("--against-env, --against-cluster and --against-engine require --against POLICY")
         other = None
         if against is not None:
-            # A rendered tree is of one cluster, so only what was said of itself can be wrong about it.
+            # A rendered tree belongs to one cluster, so only options that contradict it can be wrong.
             takes_place = not is_rendered(against)
             other = SimulationTarget(
                 against,

@@ -65,7 +65,7 @@ def up(
     refuse_deletion_of_used(plan, snapshots, delete_used=delete_used)
     if not yes and not _agrees("Apply these changes?"):
         raise click.Abort
-    # The engine's own talk goes beside the result, which a pipe takes.
+    # Pulumi's output goes to standard error, so that a pipe gets only the result.
     with progress(console, plan.n_objects) as (say, done):
         try:
             n_updates = stack.up(say, done, refresh=refresh)

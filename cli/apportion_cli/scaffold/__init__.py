@@ -1,4 +1,4 @@
-"""The files that `apportion init` writes: a policy that compiles at once, with continuous integration and pre-commit."""
+"""The files that `apportion init` writes: a policy that compiles, with continuous integration and pre-commit hooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 SERVICES = ("github", "gitlab")
-"""Those whose continuous integration is written."""
+"""Supported CI systems."""
 _TEMPLATES = (
     "policy.py",
     "departments.py",
@@ -25,7 +25,7 @@ _TEMPLATES = (
     "ci/requirements.in",
 )
 LOCK_COMMAND = "uv pip compile --universal --generate-hashes ci/requirements.in -o ci/requirements.txt"
-"""Command that writes the lock of the pipelines."""
+"""Command that writes the lock file of the pipelines."""
 _PULUMI = (
     "Pulumi.yaml",
     "stacks/__main__.py",
@@ -42,7 +42,7 @@ _PIPELINE = ".gitlab-ci.yml"
 def scaffold_files(
     organisation: str, version: str, *, with_pulumi: bool = False, service: str = "github"
 ) -> Mapping[str, str]:
-    """Return the scaffold as relative path to text; with Pulumi's project and stacks where they are wanted."""
+    """Return the scaffold as text by relative path; optionally with Pulumi's project and stacks."""
     values = {
         "organisation": organisation,
         "version": version,
@@ -60,7 +60,7 @@ def scaffold_files(
 
 
 def published_files() -> Mapping[str, str]:
-    """Return the GitHub action and the GitLab component of Apportion's own repository as path to text."""
+    """Return the GitHub action and the GitLab component of Apportion's own repository as text by path."""
     environment = _environment()
     names = ("action.yml", "templates/review/template.yml")
     return {name: environment.from_string(_template(name)).render() for name in names}
@@ -72,7 +72,7 @@ def _github(*, with_pulumi: bool) -> Mapping[str, tuple[str, ...]]:
 
 
 def _gitlab(*, with_pulumi: bool) -> Mapping[str, tuple[str, ...]]:
-    # A pipeline is one file, and a job whose rules name what is not there would stop it.
+    # A GitLab pipeline is one file, and rules that reference a missing job would make it invalid.
     return {
         _PIPELINE: (
             "gitlab-ci.yml",
@@ -86,7 +86,7 @@ def _gitlab(*, with_pulumi: bool) -> Mapping[str, tuple[str, ...]]:
 def _environment() -> Environment:
     from jinja2 import Environment, StrictUndefined
 
-    # The default delimiters are those of expressions in GitHub's workflows.
+    # The default delimiters are those of expressions in GitHub workflows.
     environment = Environment(
         variable_start_string="@{",
         variable_end_string="}@",
@@ -108,7 +108,7 @@ def _part(name: str) -> str:
 
 
 def _program(source: str) -> str:
-    """Return the command that runs a program of Python without the current directory, variables or packages of a user."""
+    """Return the command that runs a Python program without the current directory, user variables or user packages."""
     return f"python3 -I -X utf8 - <<'PYTHON'\n{source}\nPYTHON"
 
 

@@ -1,8 +1,8 @@
 """Post the review of a pull request as its one comment: the program of the step `Comment` in `apportion-review-comment.yml`.
 
-The step has a token, so it runs alone: no checkout, no package, nothing but the standard library. What it reads was written
-by a job that the pull request may have changed: the artifact is bounded, opened in memory, and its number is a claim that
-GitHub has to confirm.
+The step has a token, so it is isolated: no checkout, no packages, only the standard library. Its input is from a job
+that the pull request may have changed: the artifact is size-limited and opened in memory, and its pull request number
+is verified with GitHub.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ CAUTION = """\
 > This pull request changes files in `.github/` (or too many files to check), so this review may come from a workflow of
 > the pull request itself. Check those files first.
 """
-N_LISTED_FILES = 3_000  # GitHub lists no more files of a pull request
+N_LISTED_FILES = 3_000  # GitHub does not list more files of a pull request
 
 
 def main() -> None:
-    """Post or edit the comment, or say in one sentence why not."""
+    """Post or edit the comment, or print one sentence with the reason why not."""
     with open(os.environ["GITHUB_EVENT_PATH"], encoding="utf-8") as file:
         run = json.load(file)["workflow_run"]
     number, text = review_of(run)
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def review_of(run: dict[str, Any]) -> tuple[str, str]:
-    """Return the number of the pull request (empty: not known) and the text of the comment."""
+    """Return the number of the pull request (empty if unknown) and the text of the comment."""
     listed = call("GET", f"/actions/runs/{run['id']}/artifacts?name=apportion-review")["artifacts"]
     if not listed:
         known = [str(pull["number"]) for pull in run["pull_requests"]]
@@ -72,7 +72,7 @@ def review_of(run: dict[str, Any]) -> tuple[str, str]:
 
 
 def member(archive: zipfile.ZipFile, name: str, limit: int) -> str:
-    """Return a file of the artifact, which has to be smaller than a limit in bytes."""
+    """Return a file of the artifact, which must be smaller than a limit in bytes."""
     if name not in archive.namelist():
         stop(f"the artifact has no {name}")
     with archive.open(name) as file:
@@ -86,7 +86,7 @@ def member(archive: zipfile.ZipFile, name: str, limit: int) -> str:
 
 
 def is_same_branch(head: dict[str, Any], run: dict[str, Any]) -> bool:
-    """Return whether the head of a pull request is the branch, of the same repository, for which the workflow ran."""
+    """Return whether the head of a pull request is the branch, in the same repository, of the workflow run."""
     if not head["repo"] or not run["head_repository"]:
         return False
     return (head["repo"]["id"], head["ref"]) == (run["head_repository"]["id"], run["head_branch"])
@@ -98,7 +98,7 @@ def is_of_pipeline(file: dict[str, Any]) -> bool:
 
 
 def post(number: str, text: str) -> None:
-    """Edit the comment that this workflow wrote earlier, or create it."""
+    """Edit the existing comment of this workflow, or create it."""
     author = os.environ.get("COMMENT_AUTHOR") or "github-actions[bot]"
     own = [
         comment
@@ -124,7 +124,7 @@ def pages(path: str) -> list[dict[str, Any]]:
 
 
 def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Return the API's answer to a request about the repository."""
+    """Return the API's response to a request about the repository."""
     answer = read(method, path, body)
     try:
         return json.loads(answer)
@@ -133,10 +133,10 @@ def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
 
 
 def read(method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
-    """Return the bytes of an answer, of which 8 MiB at most are read."""
+    """Return the bytes of a response, at most 8 MiB."""
     url = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}{path}"
     request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), method=method)
-    # An artifact is downloaded from another host, by a redirection that must not carry the token along.
+    # An artifact is downloaded from another host through a redirect, which must not receive the token.
     request.add_unredirected_header("Authorization", f"Bearer {os.environ['GH_TOKEN']}")
     request.add_header("Accept", "application/vnd.github+json")
     try:

@@ -1,7 +1,7 @@
 """Post the review of a merge request as its one note: the program of the job `review-note` in `.gitlab-ci.yml`.
 
-The job has a token, so it runs alone: nothing but the standard library. The report is bounded and checked, because a policy
-chose some of its words.
+The job has a token, so it is isolated: only the standard library. The report is size-limited and validated, because a
+policy controls some of its text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REPORT = "apportion-review.md"
 
 
 def main() -> None:
-    """Post or edit the note, or say in one sentence why not."""
+    """Post or edit the note, or print one sentence with the reason why not."""
     text = report()
     merge_request = f"/projects/{os.environ['CI_PROJECT_ID']}/merge_requests/{os.environ['CI_MERGE_REQUEST_IID']}"
     reviewed = os.environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or os.environ["CI_COMMIT_SHA"]
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def report() -> str:
-    """Return the report, in which no line is a quick action: GitLab would run it with the rights of the token."""
+    """Return the report without quick actions, which GitLab would run with the rights of the token."""
     try:
         descriptor = os.open(REPORT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def pages(path: str) -> list[dict[str, Any]]:
 
 
 def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Return the API's answer to a request."""
+    """Return the API's response to a request."""
     url = f"{os.environ['CI_API_V4_URL']}{path}"
     request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), method=method)
     request.add_unredirected_header("PRIVATE-TOKEN", os.environ["APPORTION_REVIEW_TOKEN"])

@@ -1,5 +1,5 @@
 """Evaluate an unreviewed policy, and return data.
 
-`parent` starts a child process and reads its answer; `child` confines itself and runs the policy. What is trusted
-when, and what each layer stops, is in docs/security.md. Nothing that `parent` imports loads pydantic.
+`parent` starts a child process and reads its response; `child` confines itself and runs the policy. docs/security.md
+describes the trust model and the layers. `parent` does not import pydantic, directly or indirectly.
 """

@@ -1,4 +1,4 @@
-"""The program that the child process runs. As a file of this package its frames are not taken for the author's."""
+"""The entry point of the child process. Its frames belong to this package, so they are not taken for the author's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    # Behind everything else: of use only where the package is run from a checkout that is not installed.
+    # Last on the path: required only if the package runs from a checkout that is not installed.
     packages = Path(__file__).parents[2]
     sys.path += [str(packages), str(packages.with_name("api"))]
     from apportion_policy.evaluation.startup import close_inherited, defer_package_metadata

@@ -1,8 +1,7 @@
 """The child's response on its pipe: writer and parser.
 
-Two JSON lines and the policy's bytes. The first line is written before the policy runs, so no policy can alter what
-it says; everything after it may come from a hostile process, and is parsed as such: bounded, by shape, into strings
-and numbers.
+Two JSON lines and the policy's bytes. The first line is written before the policy runs, so a policy cannot change it;
+everything after it is untrusted, and is parsed into strings and numbers with limits on size and structure.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ MAX_HEADER_BYTES = 16 * 1024 * 1024
 _MAX_FILES = 20_000
 _MAX_FAULTS = 1_000
 _MAX_LAYERS = 100
-# Of 1,000 faults with 20 related places each, and 20,000 files, with their commas.
+# For 1,000 faults with 20 related places each, and 20,000 files, with separators.
 _MAX_HEADER_VALUES = 500_000
 
 
@@ -29,7 +28,7 @@ class AnswerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the child said after its first line: either faults or a policy."""
+    """The child's response after its first line: either faults or a policy."""
 
     faults: tuple[Fault, ...]
     files: tuple[str, ...]
@@ -37,21 +36,21 @@ class Answer:
 
 
 def layers_line(raised: RaisedLayers) -> bytes:
-    """Return the first line of an answer."""
+    """Return the first line of a response."""
     return _line({"layers": raised.active, "absent": raised.absent, "failed": raised.failed})
 
 
 def outcome(*, faults: Sequence[Fault], files: Sequence[str], document: bytes) -> bytes:
-    """Return the rest of an answer."""
+    """Return the rest of a response."""
     head = {"faults": [fault.to_json() for fault in faults], "files": list(files), "bytes": len(document)}
     return _line(head) + document
 
 
 def whole_size(received: bytes | bytearray) -> int | None:
-    """Return how many bytes the answer that begins so will have; `None` while its head is incomplete.
+    """Return the total size of a response in bytes, from its beginning; `None` while the header is incomplete.
 
     Raises:
-        AnswerError: If it does not begin like an answer.
+        AnswerError: If it is not the beginning of a response.
     """
     first_end = received.find(b"\n")
     second_end = received.find(b"\n", first_end + 1) if first_end >= 0 else -1
@@ -64,7 +63,7 @@ def whole_size(received: bytes | bytearray) -> int | None:
 
 
 def read_layers(received: bytes) -> RaisedLayers | None:
-    """Return the layers of an answer that may have broken off after its first line; `None` before that."""
+    """Return the layers of a response that may end after its first line; `None` before that."""
     end = received.find(b"\n")
     if end < 0:
         return None
@@ -78,10 +77,10 @@ def read_layers(received: bytes) -> RaisedLayers | None:
 
 
 def read_answer(received: bytes) -> Answer:
-    """Return the answer.
+    """Parse a response.
 
     Raises:
-        AnswerError: If the bytes are anything else, or not all of it.
+        AnswerError: If the bytes are not a complete response.
     """
     first_end = received.find(b"\n")
     second_end = received.find(b"\n", first_end + 1)

@@ -1,7 +1,7 @@
 """The innermost layer: report denied operations at the author's line, before the kernel returns an error number.
 
-A Python audit hook cannot be removed, but code that wants to get round it can; it is here for its messages, for the
-list of files read, and for systems where the kernel's layers are missing.
+A Python audit hook cannot be removed, but malicious code can bypass it; its purposes are the messages, the list of
+files read, and systems without the kernel's layers.
 
 Source: the audit events table of the Python documentation; PEP 578.
 """
@@ -83,7 +83,7 @@ _Check = Callable[[tuple[Any, ...]], None]
 
 
 class SandboxViolationError(PermissionError):
-    """The policy tried what its sandbox refuses; a library that can do without may catch it as an OSError."""
+    """A policy's operation that the sandbox denies; a library for which it is optional may catch it as an OSError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class AuditTrail:
     """The policy's operations, in order; appended while the policy runs.
 
     Attributes:
-        files_read: Keys are the files of the policy's tree that were opened for reading.
-        refused: What was refused, the beginning of it.
+        files_read: The files of the policy's tree that were opened for reading, as keys.
+        refused: The first denied operations.
     """
 
     files_read: dict[str, None] = field(default_factory=dict[str, None])

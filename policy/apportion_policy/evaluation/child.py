@@ -1,8 +1,7 @@
-"""Evaluate one policy in this process, which exists for nothing else.
+"""Evaluate one policy in this process, which serves no other purpose.
 
-The model is imported above; then the process confines itself, then the author's code runs, then the answer is
-written and the process ends without any of the author's exit handlers. `parent` starts it, through `__main__`;
-`sandbox` says what confinement is.
+The process imports the model, confines itself, runs the author's code, writes the response and exits without running
+exit handlers of the author. `parent` starts it, through `__main__`; `sandbox` implements the confinement.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ _COLLECT_AFTER_ALLOCATIONS = 200_000
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Evaluate, answer and end the process.
+    """Evaluate the policy, write the response and end the process.
 
     Args:
-        arguments: The file descriptors of the answer and of the emergency traceback, the parent's process id, the
-            policy's root, its entry, the attribute or nothing, the layers without which it does not run (names with
-            commas), then the limits.
+        arguments: The file descriptors of the response and of the emergency traceback, the parent's process id, the
+            policy's root, its entry, the attribute or empty text, the required layers (names separated by commas), then
+            the limits.
     """
     answer_to, trace_to, parent = (int(argument) for argument in arguments[:3])
     root, entry, attribute = arguments[3:6]
     tree, limits = PolicyTree(root, entry, attribute or None), Limits.from_arguments(tuple(arguments[7:]))
     required = [name for name in arguments[6].split(",") if name]
     if not tree.is_python:
-        # While its libraries can still be read.
+        # Resolved while its libraries are still readable.
         importlib.import_module("apportion_policy.documents")
     kernel_layers = find_kernel_layers(parent)
     sys.dont_write_bytecode = True
     os.chdir(tree.root)
     _report_emergencies(trace_to)
     import_from_source_only(tree.root, source_bytes=limits.source_bytes)
-    # A policy is short-lived and builds few cycles; collecting what the imports made is time lost.
+    # A policy is short-lived and creates few cycles; collecting the objects of imports would waste time.
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER_ALLOCATIONS)
     raised, trail = confine(readable_paths(tree.root), limits, root=tree.root, kernel_layers=kernel_layers)
@@ -70,23 +69,23 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _evaluate(tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[tuple[Fault, ...], bytes]:
-    """Return the faults, or none and the policy as data."""
+    """Return the faults, or an empty list and the policy as data."""
     reserve = [bytes(_RESERVE_BYTES)]
     refused: list[AuthoringFault] = []
     document = b""
     try:
         with collecting_faults() as refused, recording_declarations() as record:
             policy = load_entry(tree, record)
-            # What an unvalidated object would lead to later is a consequence, not another fault.
+            # Later errors of an unvalidated object are consequences, not separate faults.
             if not refused:
                 document = dump(policy, (o for o in unused_declarations(record) if is_within(o.source.file, tree.root)))
     except BaseException as error:  # noqa: BLE001 - the author's code may raise anything.
-        # Where memory has run out, this leaves some to say so.
+        # Freed when memory runs out, to leave enough for the error report.
         reserve.clear()
         if not refused:
             return _describe(error, tree, limits, trail), b""
     if refused:
-        # A loop makes the same mistake many times; at one line it is told once.
+        # A loop repeats the same mistake many times; it is reported once per line.
         different = dict.fromkeys(fault_of_declaration(fault) for fault in refused)
         return tuple(different)[:MAX_FAULTS], b""
     if n_values(document) > MAX_VALUES:
@@ -106,7 +105,7 @@ def _describe(error: BaseException, tree: PolicyTree, limits: Limits, trail: Aud
 
 
 def _report_emergencies(trace_to: int) -> None:
-    """Have a crash, the end of the processor time and the parent's alarm tell the line, even from a loop in C."""
+    """Report the line of a crash, of the end of processor time and of the parent's alarm, even in a loop in C."""
     faulthandler.enable(trace_to, all_threads=False)
     for warning in (signal.SIGALRM, signal.SIGXCPU):
         faulthandler.register(warning, trace_to, all_threads=False)

@@ -1,4 +1,4 @@
-"""The child process that evaluates a policy, as its parent holds it."""
+"""The child process that evaluates a policy, from the parent's view."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ChildProcess:
-    """A running child process and the ends of its pipes that are ours."""
+    """A running child process and the parent's ends of its pipes."""
 
     process_id: int
     answer: int

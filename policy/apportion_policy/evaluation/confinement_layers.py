@@ -1,7 +1,7 @@
-"""The layers around a policy, in the order in which the child raises them, and which of them it must have.
+"""The confinement layers of a policy, in the order of activation, and the required ones.
 
-A layer is missing only where the system does not have it. Any other failure to raise one ends the evaluation: what
-could not be raised for an unknown reason is not known to be absent.
+A layer is missing only if the system does not support it. Any other failure to activate a layer ends the evaluation,
+because the system may support it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-# Not built into the kernel, switched off at boot, or unknown to this operating system.
+# Not built into the kernel, disabled at boot, or unknown to this operating system.
 _NOT_THERE = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One means of confinement, and what it stops by itself.
+    """A confinement layer, and what it prevents on its own.
 
     Attributes:
-        name: As documents name it.
+        name: Its name in the documentation.
         stops: Completes "nothing stops a policy from …".
-        absent_with: Errors of the kernel that mean that the system does not have it.
+        absent_with: Errors of the kernel that mean that the system does not support it.
     """
 
     name: str
@@ -38,7 +38,7 @@ NO_NEW_PRIVILEGES = Layer(
     "no-new-privileges", "gaining privileges through a set-uid program", (*_NOT_THERE, errno.EINVAL)
 )
 FILES = Layer("landlock", "reading outside the folders of the policy and of Python, and writing anywhere")
-# Refused by the administrator (EPERM, EACCES), used up (ENOSPC, EUSERS), or not built in (EINVAL).
+# Denied by the administrator (EPERM, EACCES), exhausted (ENOSPC, EUSERS), or not built in (EINVAL).
 NETWORK_NAMESPACE = Layer(
     "network-namespace",
     "accessing the network",
@@ -65,7 +65,7 @@ LAYERS: tuple[Layer, ...] = (
     AUDIT_HOOK,
 )
 
-# With these a policy can neither read what it should not nor tell anybody. The others are a second line.
+# Without these, a policy could read private files or exfiltrate them. The others are defence in depth.
 NEEDED_FOR_UNTRUSTED: tuple[Layer, ...] = (SCRUBBED_ENVIRONMENT, RESOURCE_LIMITS, MEMORY_LIMIT, FILES, SYSTEM_CALLS)
 
 
@@ -75,8 +75,8 @@ class RaisedLayers:
 
     Attributes:
         active: Names of the layers in force.
-        absent: For each that the system does not have, its name and the system's words.
-        failed: The layer that could not be raised for another reason, and that reason.
+        absent: Name and error message of each layer that the system does not support.
+        failed: The layer that could not be activated for another reason, and the reason.
     """
 
     active: list[str] = field(default_factory=list[str])
@@ -85,19 +85,19 @@ class RaisedLayers:
 
 
 class LayerFailedError(Exception):
-    """A layer that the system has could not be raised; `Raised.failed` says which."""
+    """A supported layer could not be activated; `Raised.failed` names it."""
 
 
 def missing_layers(active: Sequence[str]) -> tuple[Layer, ...]:
-    """Return the layers that code nobody has reviewed needs and that are not among the active ones."""
+    """Return the layers that unreviewed code requires and that are not active."""
     return tuple(layer for layer in NEEDED_FOR_UNTRUSTED if layer.name not in active)
 
 
 def raise_layer(layer: Layer, act: Callable[[], object], raised: RaisedLayers) -> None:
-    """Do what raises a layer, and note whether it is in force or absent.
+    """Activate a layer, and record whether it is active or absent.
 
     Raises:
-        LayerFailedError: If it could not be raised for another reason than that the system does not have it.
+        LayerFailedError: If it could not be activated although the system supports it.
     """
     try:
         act()

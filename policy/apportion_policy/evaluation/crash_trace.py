@@ -1,7 +1,6 @@
-"""Where a process stood that could not answer: the interpreter's own emergency traceback.
+"""The position of a process that could not respond, from the interpreter's emergency traceback.
 
-`faulthandler` writes it from a signal handler in C, so it also tells the line of a loop that never returns to
-Python, and of a crash.
+`faulthandler` writes it from a signal handler in C, so it includes the line of a loop in C code and of a crash.
 """
 
 from __future__ import annotations

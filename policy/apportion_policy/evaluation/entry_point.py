@@ -1,7 +1,7 @@
-"""Run the entry of a policy and find the one `Policy` it declares.
+"""Run the entry of a policy and find the `Policy` that it declares.
 
-A second one would decide nothing and read as if it did, wherever it is made, so it is a fault unless the caller has
-named the one that counts. The template of a copy is no second one, and neither is that of `policy.py` beside an entry.
+A second policy would be ignored silently, so it is a fault unless the caller chooses one by name. The template of a
+copy does not count as a second policy, nor does that of a `policy.py` next to the entry.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def load_entry(tree: PolicyTree, record: DeclarationRecord) -> Policy:
     """Return the policy of a Python file or a document.
 
     Args:
-        tree: Names the entry and, where the caller chose one, the name of the policy in it.
-        record: What is made while the entry runs.
+        tree: The entry and, if the caller chose one, the name of the policy in it.
+        record: The declarations created while the entry runs.
 
     Raises:
         PolicyNotFoundError: If the file runs and does not declare exactly one policy.
@@ -40,7 +40,7 @@ def load_entry(tree: PolicyTree, record: DeclarationRecord) -> Policy:
 
 
 def _run(tree: PolicyTree) -> ModuleType:
-    """Execute the entry under the name by which its neighbours would import it."""
+    """Execute the entry under the module name by which files next to it would import it."""
     folder, entry = Path(tree.root), Path(tree.entry)
     sys.path[:0] = list(dict.fromkeys((str(entry.parent), str(folder))))
     sys.argv = [tree.entry]
@@ -77,13 +77,13 @@ def _only(module: ModuleType, tree: PolicyTree, record: DeclarationRecord) -> Po
 
 
 def _is_of_folder(policy: Policy, tree: PolicyTree) -> bool:
-    """Tell whether it is the folder's own policy, from which an entry beside it takes declarations."""
+    """Return whether it is the folder's own policy, from which another entry imports declarations."""
     entry = Path(tree.entry)
     return entry.name != ENTRY_NAMES[0] and Path(policy.source.file) == entry.parent / ENTRY_NAMES[0]
 
 
 def _several(policy: Policy, others: list[Policy], named: str) -> PolicyNotFoundError:
-    """Return the fault, at the first policy that does not count; `named` is how the command line names the other."""
+    """Return the fault at the first ignored policy; `named` is the command-line syntax for choosing it."""
     places = [other.source for other in others]
     counting = policy.source
     message = f"{len(others) + 1} policies are declared, but only the one at {Path(counting.file).name}:{counting.line} is used"

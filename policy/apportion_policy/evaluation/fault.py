@@ -1,4 +1,4 @@
-"""Why an evaluation gave no policy: one record for the parent, the child and the document reader."""
+"""The reason why an evaluation returned no policy: one record for the parent, the child and the document reader."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _FIELDS = {"kind", "message", "file", "line", "column", "hint", "related"}
 
 
 class FaultFormatError(ValueError):
-    """JSON that is not a fault."""
+    """JSON that is not a valid fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason, at the author's line where there is one.
+    """A fault, at the author's line if known.
 
     Attributes:
         kind: One of `FAULT_KINDS`; each has its own diagnostic code.
@@ -47,8 +47,8 @@ class Fault:
         file: The author's file, absolute.
         line: 1-based.
         column: 0-based.
-        hint: What to do about it.
-        related: Other places that take part, as (file, line, message), outermost call first.
+        hint: A remedy.
+        related: Other places that are involved, as (file, line, message), outermost call first.
     """
 
     kind: FaultKind
@@ -73,10 +73,10 @@ class Fault:
 
     @classmethod
     def from_json(cls, data: object) -> Fault:
-        """Return the fault of untrusted JSON data, its texts made plain and cut to size.
+        """Parse a fault from untrusted JSON data, with texts sanitized and truncated.
 
         Raises:
-            FaultFormatError: If the data has another shape.
+            FaultFormatError: If the data has a different structure.
         """
         if not isinstance(data, dict):
             raise FaultFormatError("not a fault record")
@@ -100,7 +100,7 @@ class Fault:
         )
 
     def without_place(self) -> Fault:
-        """Return the fault with neither file, line nor column."""
+        """Return the fault without file, line and column."""
         return replace(self, file=None, line=None, column=None)
 
 
@@ -115,7 +115,7 @@ def _place(data: object) -> RelatedPlace:
 
 
 def _optional_path(data: object) -> str | None:
-    # A path is used to open a file, so it is not altered here; what shows it makes it plain.
+    # A path is used to open a file, so it is not changed here; code that displays it sanitizes it.
     if data is None:
         return None
     if len(_text(data)) > 4096 or "\0" in _text(data):

@@ -1,7 +1,7 @@
-"""From an exception in a policy to one fault at the author's own line.
+"""Convert an exception in a policy to a fault at the author's line.
 
-Everything about the exception is the policy's to choose, its `__str__` included, so each step is bounded and none
-trusts a result to have the type it should.
+The policy controls everything about the exception, including its `__str__`, so each step is bounded and does not trust
+the types of results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Frame = tuple[str, int, str]
 
 
 class PolicyNotFoundError(Exception):
-    """The file ran and holds no policy, or more than one; carries the fault."""
+    """The file declares no policy, or more than one; has the fault."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -48,14 +48,14 @@ def faults_of(
     *,
     refused: Sequence[str] = (),
 ) -> tuple[Fault, ...]:
-    """Return the faults of an exception that left the policy.
+    """Return the faults for an exception that the policy raised.
 
     Args:
-        error: What was raised.
-        trace: Its traceback as the interpreter holds it.
-        tree: Tells the author's frames from others.
-        limits: Named in messages about them.
-        refused: What the sandbox refused earlier and the policy went on without; often the true cause.
+        error: The exception.
+        trace: Its traceback.
+        tree: Identifies the author's frames.
+        limits: The limits, for messages.
+        refused: Operations that the sandbox denied earlier without ending the policy; often the actual cause.
     """
     frames = _author_frames(trace, tree)
     if isinstance(error, PolicyNotFoundError):
@@ -74,7 +74,7 @@ def faults_of(
 
 
 def fault_of_declaration(fault: AuthoringFault) -> Fault:
-    """Return the fault of a constructor that refused its arguments."""
+    """Return the fault of a constructor that rejected its arguments."""
     source = fault.source
     return Fault(
         "invalid-value",
@@ -131,7 +131,7 @@ def _import_fault(error: ImportError, tree: PolicyTree) -> Fault:
 
 
 def _package_hint(tree: PolicyTree) -> str | None:
-    """Return why a package is not found around an entry that lies in one."""
+    """Return why a package is not found if the entry is inside one."""
     folder = os.path.dirname(tree.entry)  # noqa: PTH120
     if folder != tree.root or not tree.contains(f"{folder}/__init__.py"):
         return None
@@ -139,7 +139,7 @@ def _package_hint(tree: PolicyTree) -> str | None:
 
 
 def _violation(error: BaseException) -> str | None:
-    """Return what was refused, if a refusal lies behind this exception."""
+    """Return the denied operation that caused this exception, if any."""
     link: BaseException | None = error
     for _ in range(_MAX_CAUSES):
         if link is None:
@@ -155,7 +155,7 @@ def _violation(error: BaseException) -> str | None:
 
 
 def _author_frames(trace: TracebackType | None, tree: PolicyTree) -> list[_Frame]:
-    """Return the frames in the policy's tree, outermost first; of a long recursion, its two ends."""
+    """Return the frames in the policy's tree, outermost first; of a deep recursion, both ends."""
     first: list[_Frame] = []
     last: list[_Frame] = []
     while trace is not None:
@@ -183,7 +183,7 @@ def _with_chain(fault: Fault, frames: list[_Frame]) -> Fault:
 
 
 def _chain(frames: list[_Frame]) -> tuple[RelatedPlace, ...]:
-    """Return every frame but the last, each with what it called."""
+    """Return every frame except the last, each with the function it called."""
     places: list[RelatedPlace] = []
     for (file, line, _), (_, _, called) in pairwise(frames):
         message = "imported from here" if called == "<module>" else f"calls `{called}`"
@@ -198,7 +198,7 @@ def _path(parts: tuple[str | int, ...]) -> str:
 
 def _text_of(error: BaseException) -> str:
     try:
-        # The unbound method copies an instance of a subclass, whose own methods may do anything, to plain text.
+        # The unbound method converts an instance of a subclass, whose own methods are untrusted, to plain text.
         text = str.__str__(str(error))
     except BaseException:  # noqa: BLE001 - an author's __str__ may raise anything, KeyboardInterrupt included.
         return "(its message cannot be shown)"

@@ -1,7 +1,7 @@
 """System calls for confinement that Python does not provide, through ctypes.
 
-Linux only. Numbers differ between machines, so a machine that is not in the table gets none of the layers that
-need them, and says so.
+Linux only. Numbers differ between architectures; on an architecture that is not in the table, the layers that need them
+are reported as missing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 class KernelError(OSError):
-    """The kernel refused, or is too old for, what was asked."""
+    """The kernel denies the request or does not support it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What differs between processor architectures.
+    """Differences between processor architectures.
 
     Source: Linux `include/uapi/linux/audit.h` (AUDIT_ARCH_*), `arch/x86/entry/syscalls/syscall_64.tbl` and
     `include/uapi/asm-generic/unistd.h`.
@@ -45,12 +45,12 @@ _libc.syscall.restype = ctypes.c_long
 
 
 def this_machine() -> Machine:
-    """Return the architecture that this process runs as.
+    """Return the architecture of this process.
 
     Raises:
         KernelError: If its system call numbers are not known here.
     """
-    # A 32-bit interpreter on a 64-bit kernel uses other numbers than `uname` suggests.
+    # A 32-bit interpreter on a 64-bit kernel uses different numbers than `uname` suggests.
     machine = MACHINES.get(os.uname().machine)
     if machine is None or ctypes.sizeof(ctypes.c_void_p) != 8:
         raise KernelError(errno.EOPNOTSUPP, f"no system call table for {os.uname().machine}")
@@ -69,12 +69,12 @@ def system_call(number: int, *arguments: int) -> int:
 
 
 def unshare(flags: int) -> None:
-    """Leave namespaces that this process shares with others. Raises `KernelError`."""
+    """Leave namespaces shared with other processes. Raises `KernelError`."""
     _checked(_libc.unshare(flags), "unshare")
 
 
 def address_of(buffer: ctypes.Array[ctypes.c_char]) -> int:
-    """Return where a buffer lies; the caller keeps it alive during the call that uses it."""
+    """Return the address of a buffer; the caller must keep it alive during the call."""
     return ctypes.addressof(buffer)
 
 

@@ -1,8 +1,8 @@
 """Landlock: restrict the files that this process may read, without root.
 
-Everything is refused that a rule does not allow: executing, writing, creating and removing have no rule at all.
-Network and scope bits close TCP, abstract sockets and signals to others where the kernel has them. A process under
-Landlock cannot trace one outside, which closes `/proc/<pid>/environ` of the caller to root as well.
+Everything that a rule does not allow is denied: there are no rules for executing, writing, creating and removing.
+Network and scope bits deny TCP, abstract sockets and signals to other processes, if the kernel supports them. A process
+under Landlock cannot trace one outside, which also denies root access to `/proc/<pid>/environ` of the caller.
 
 Source: Linux `include/uapi/linux/landlock.h`; ABI 1 is Linux 5.13.
 """
@@ -33,14 +33,14 @@ def abi_version() -> int:
     """Return the Landlock version of this kernel.
 
     Raises:
-        KernelError: With `ENOSYS` where it has none, `EOPNOTSUPP` where it is switched off.
+        KernelError: With `ENOSYS` if it is not supported, `EOPNOTSUPP` if it is disabled.
     """
     try:
         return system_call(_CREATE_RULESET, 0, 0, _CREATE_RULESET_VERSION)
     except KernelError as refused:
         if refused.errno == errno.EPERM:
-            # The kernel never answers this question so; the filter of a container runtime that does not know the
-            # call does (runc before 1.0.0-rc93).
+            # The kernel never returns this; the seccomp filter of a container runtime that does not know the call does
+            # (runc before 1.0.0-rc93).
             raise KernelError(errno.ENOSYS, "the container runtime does not permit it") from refused
         raise
 
@@ -49,15 +49,15 @@ def restrict_files(*, folders: Sequence[str], files: Sequence[str], listings: Se
     """Irrevocably restrict this process to reading; requires no_new_privs.
 
     Args:
-        folders: Readable with everything below them.
+        folders: Folders that are readable recursively.
         files: Readable single files.
-        listings: Folders whose names, and those below, may be listed.
+        listings: Folders that may be listed recursively.
 
     Returns:
         The ABI version in force.
 
     Raises:
-        KernelError: If the kernel has no Landlock, or refuses; nothing is confined then.
+        KernelError: If the kernel has no Landlock, or denies it; the process is then not confined.
     """
     version = abi_version()
     ruleset = _create_ruleset(version)
@@ -75,7 +75,7 @@ def _create_ruleset(version: int) -> int:
     file_rights = _FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= version)]
     net_rights = _NET_BIND_AND_CONNECT_TCP if version >= _NET_RIGHTS_SINCE else 0
     scopes = _SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS if version >= _SCOPES_SINCE else 0
-    # An older kernel refuses a longer record unless what it does not know is zero, as it is here.
+    # An older kernel rejects a longer record unless the fields that it does not know are zero, which they are here.
     attributes = struct.pack("=QQQ", file_rights, net_rights, scopes)
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     return system_call(_CREATE_RULESET, address_of(buffer), len(attributes), 0)
@@ -85,7 +85,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # What cannot be opened cannot be granted; it stays refused.
+        return  # A path that cannot be opened cannot be granted, and stays denied.
     try:
         rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, opened), 12)
         system_call(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, address_of(rule), 0)

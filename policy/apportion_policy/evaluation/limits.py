@@ -9,17 +9,17 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on one evaluation; exceeding any of them ends it with one fault.
+    """Limits of one evaluation; exceeding any of them ends it with a fault.
 
     Attributes:
-        wall_s: Seconds from the start of the child process to its answer, the import of the model included.
+        wall_s: Seconds from the start of the child process to its response, including the import of the model.
         cpu_s: Seconds of processor time.
-        memory_bytes: Address space of the child, the interpreter (about 150 MiB) included.
-        output_bytes: Size of the answer: the policy as data.
-        print_bytes: What the policy may print; the first `PRINTS_KEPT_BYTES` of it are shown.
-        open_files: Files open at once.
-        source_bytes: Size of the policy's Python file; documents have their own bound.
-        allow_missing_layers: Evaluate even where the system lacks a layer that code nobody has reviewed needs.
+        memory_bytes: Address space of the child, including the interpreter (about 150 MiB).
+        output_bytes: Size of the response: the policy as data.
+        print_bytes: Maximum size of the policy's printed output, of which the first `PRINTS_KEPT_BYTES` are shown.
+        open_files: Number of open files.
+        source_bytes: Size of the policy's Python file; documents have a separate limit.
+        allow_missing_layers: Evaluate even if the system lacks a layer that unreviewed code requires.
     """
 
     wall_s: float = 30.0
@@ -37,7 +37,7 @@ class Limits:
 
     @classmethod
     def from_arguments(cls, arguments: tuple[str, ...]) -> Limits:
-        """Return the limits that `to_arguments` wrote."""
+        """Parse the output of `to_arguments`."""
         wall_s, cpu_s, memory, output, prints, files, source, allowed = arguments
         bounds = (int(cpu_s), int(memory), int(output), int(prints), int(files), int(source))
         return cls(float(wall_s), *bounds, allow_missing_layers=allowed == "1")

@@ -1,7 +1,7 @@
-"""The layers that Linux gives a process without root. Importing this fails where Python has no ctypes.
+"""The layers that are available on Linux without root. The import fails if Python has no ctypes.
 
-The order is forced: Landlock and seccomp need no_new_privs, a network namespace needs the capabilities that are
-dropped after it, and seccomp refuses all of these calls.
+The order is mandatory: Landlock and seccomp require no_new_privs, a network namespace requires capabilities that are
+dropped after it, and seccomp denies all of these calls.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from apportion_policy.evaluation.seccomp import restrict_system_calls
 
 
 def raise_linux_layers(readable: ReadablePaths, raised: RaisedLayers, *, parent: int) -> None:
-    """Confine this process for good, and note the layers that this kernel has and those it lacks.
+    """Confine this process irrevocably, and record the active and absent layers.
 
     Raises:
-        LayerFailedError: If one that it has could not be raised.
+        LayerFailedError: If a supported layer could not be activated.
     """
     with contextlib.suppress(KernelError):
         die_with_parent(parent)

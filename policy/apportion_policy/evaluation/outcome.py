@@ -18,10 +18,10 @@ from apportion_policy.evaluation.tree import PolicyTree
 
 
 def outcome_of(ended: EndedChild, tree: PolicyTree, limits: Limits) -> EvaluatedPolicy | Rejected:
-    """Return the policy as data, or the faults, of a child that has ended.
+    """Return the policy as data, or the faults, of an ended child process.
 
     Raises:
-        ConfinementError: If the child could not be confined and so ran nothing.
+        ConfinementError: If the child could not be confined, and so did not run the policy.
     """
     raised = _raised(ended)
     layers = (SCRUBBED_ENVIRONMENT.name, *(plain_text(name, 40) for name in raised.active))
@@ -115,13 +115,13 @@ def _death(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
         return _processor_fault(limits)
     if -ended.status == signal.SIGKILL:
         return Fault("memory-limit", "the policy's process was killed, probably because the machine ran out of memory")
-    # How native code of the model ends when an allocation is refused.
+    # This is how native code of the model ends if an allocation fails.
     if -ended.status == signal.SIGABRT and b"memory allocation of" in ended.prints:
         return Fault("memory-limit", f"the policy requires more than {limits.memory_bytes // MIB} MiB of memory")
     if -ended.status == signal.SIGSYS:
         return Fault("sandbox-violation", "this policy tried to make a system call of another architecture")
     if -ended.status == signal.SIGSEGV and not tree.is_python:
-        # The YAML parser, in C, calls itself once for each level.
+        # The YAML parser, in C, is recursive.
         return Fault("malformed-document", "the document is nested too deeply")
     name = _signal_name(-ended.status)
     hint = "deep recursion in native code can cause this" if name == "SIGSEGV" else None
@@ -132,7 +132,7 @@ def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
-        return f"signal {number}"  # Real-time signals have no names but the first and the last.
+        return f"signal {number}"  # Only the first and the last real-time signal have names.
 
 
 def _could_not_start(ended: EndedChild) -> bool:
@@ -145,7 +145,7 @@ def _processor_fault(limits: Limits) -> Fault:
 
 
 def _shown(fault: Fault, tree: PolicyTree) -> Fault:
-    """Return the fault with only such places as may be quoted: a policy may claim to stand in any file."""
+    """Return the fault without places that must not be quoted: a policy may claim any file as its location."""
     related = tuple(place for place in fault.related if tree.contains(place[0]))
     if fault.file is not None and tree.contains(fault.file):
         return replace(fault, related=related)

@@ -1,7 +1,7 @@
 """Start the evaluation of a policy in a child process, and parse its response as untrusted input.
 
-The caller starts it first and imports what it needs itself while the child runs. Deliberately absent: anything that
-executes what the child sends. An answer is JSON, bounded in size, checked for its shape.
+The caller starts it first, and imports its own modules while the child runs. Nothing that the child sends is ever
+executed: a response is JSON with a limited size and a validated structure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
 from apportion_policy.evaluation.tree import EntryError, PolicyTree, locate
 
 _PROGRAM = str(Path(__file__).with_name("__main__.py"))
-# Where an interpreter finds its own shared library or home; the caller's, never the pull request's.
+# The interpreter finds its shared library or home by these; they are the caller's, not the pull request's.
 _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
 _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
@@ -33,7 +33,7 @@ _ENVIRONMENT = {
 
 
 class RunningEvaluation:
-    """An evaluation under way. Ends with `result` or `cancel`; the child ends with this process in any case."""
+    """A running evaluation. End it with `result` or `cancel`; in any case, the child ends with this process."""
 
     def __init__(self, begun: ChildProcess | Rejected, tree: PolicyTree | None, limits: Limits) -> None:
         self._begun = begun
@@ -43,10 +43,10 @@ class RunningEvaluation:
         self._has_ended = isinstance(begun, Rejected)
 
     def result(self) -> EvaluatedPolicy | Rejected:
-        """Wait, at most until the limit on time, and return the outcome; the same one if called again.
+        """Wait until the time limit at most, and return the outcome. Repeated calls return the same outcome.
 
         Raises:
-            ConfinementError: If the policy did not run, because this system cannot confine it as it must be.
+            ConfinementError: If the policy did not run because this system cannot confine it.
         """
         if self._result is None:
             from apportion_policy.evaluation.outcome import outcome_of
@@ -60,7 +60,7 @@ class RunningEvaluation:
         return self._result
 
     def cancel(self) -> None:
-        """Kill the child if it still runs."""
+        """Kill the child if it is still running."""
         if not self._has_ended and isinstance(self._begun, ChildProcess):
             from apportion_policy.evaluation.supervision import end
 
@@ -72,14 +72,12 @@ class RunningEvaluation:
 def start(entry: str | Path, limits: Limits = Limits()) -> RunningEvaluation:  # noqa: B008 - frozen.
     """Start the evaluation of a policy.
 
-    Never raises for what the policy is: whatever is wrong with it is in the result. What is wrong with the system,
-    which cannot confine it, `result` raises. On Linux the child ends with
-    the thread that calls this.
+    Faults of the policy never raise an exception, but are in the result. `result` raises an error if the system cannot
+    confine the policy. On Linux, the child ends with the calling thread.
 
     Args:
-        entry: A Python file, `file.py:name`, a YAML or JSON document, or a folder that holds `policy.py` or
-            `policy.yaml`.
-        limits: What the evaluation may use.
+        entry: A Python file, `file.py:name`, a YAML or JSON document, or a folder with `policy.py` or `policy.yaml`.
+        limits: Limits of the evaluation.
     """
     try:
         tree = locate(entry)
@@ -93,20 +91,20 @@ def start(entry: str | Path, limits: Limits = Limits()) -> RunningEvaluation:  #
 
 
 def _required(limits: Limits) -> tuple[str, ...]:
-    """Return the names of the layers that the child must raise before it runs anything."""
-    # What this process gives the child itself needs no raising there.
+    """Return the names of the layers that the child must activate before it runs the policy."""
+    # Layers that this process applies to the child need no activation there.
     needed = missing_layers((SCRUBBED_ENVIRONMENT.name,))
     return () if limits.allow_missing_layers else tuple(layer.name for layer in needed)
 
 
 def _spawn(tree: PolicyTree, limits: Limits) -> ChildProcess:
-    """Start the interpreter anew, so that neither memory nor environment of this process is in it."""
+    """Start a new interpreter, which inherits neither memory nor environment of this process."""
     opened: list[int] = []
     try:
         for _ in range(3):
             opened += os.pipe()
         answer, answer_to, trace, trace_to, prints, prints_to = opened
-        # Above every descriptor that is copied from, so that no copy overwrites the source of a later one.
+        # Higher than every descriptor that is copied, so that no copy overwrites the source of a later one.
         first = max(opened) + 1
         child_answer, child_trace, child_prints = first, first + 1, first + 2
         arguments = [
@@ -131,7 +129,7 @@ def _spawn(tree: PolicyTree, limits: Limits) -> ChildProcess:
         try:
             process_id = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
         except NotImplementedError:
-            # Raised where the C library has no POSIX_SPAWN_SETSID; a process group can be stopped as a whole, too.
+            # Raised if the C library has no POSIX_SPAWN_SETSID; a process group can also be stopped as a whole.
             process_id = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setpgroup=0)
     except BaseException:
         for descriptor in opened:

@@ -1,4 +1,4 @@
-"""Rights that the child gives up on Linux before it runs a policy."""
+"""Privileges that the child drops on Linux before it runs a policy."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ _CLONE_NEWUSER, _CLONE_NEWNET, _CLONE_NEWIPC, _CLONE_NEWUTS = 0x10000000, 0x4000
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when the thread that started it ends. Raises `KernelError`."""
+    """Let the kernel kill this process when the thread that started it ends. Raises `KernelError`."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def refuse_new_privileges() -> None:
-    """Make set-uid programs ordinary ones, which seccomp and Landlock ask for. Raises `KernelError`.
+    """Disable set-uid programs, as seccomp and Landlock require. Raises `KernelError`.
 
-    Core dumps are switched off as well: a handler named in `core_pattern` ignores the limit on their size.
+    Core dumps are disabled as well, because a handler in `core_pattern` ignores the limit on their size.
     """
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     prctl(PR_SET_DUMPABLE, 0)
 
 
 def leave_network() -> None:
-    """Move to a network namespace without any interface that is up. Raises `KernelError`."""
+    """Enter a network namespace without active interfaces. Raises `KernelError`."""
     isolated = _CLONE_NEWNET | _CLONE_NEWIPC | _CLONE_NEWUTS
     try:
         unshare(isolated)
     except KernelError:
-        # Without root it takes a user namespace, which some distributions and containers refuse.
+        # Without root, this requires a user namespace, which some distributions and containers deny.
         unshare(_CLONE_NEWUSER | isolated)
 
 
 def drop_capabilities(*, keep_reading: bool) -> None:
-    """Give up what root may do beyond an ordinary user. Raises `KernelError`.
+    """Drop the capabilities of root. Raises `KernelError`.
 
     Args:
-        keep_reading: Keep, where it is held, the right to read files whatever their mode: root in a container
-            evaluates folders that belong to the user of the host. Only for use under Landlock, which bounds it.
+        keep_reading: Keep the capability to read files regardless of their mode, if held: root in a container evaluates
+            folders of the host's user. Use only under Landlock, which restricts it.
     """
     machine = this_machine()
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), 8)
@@ -66,7 +66,7 @@ def drop_capabilities(*, keep_reading: bool) -> None:
             try:
                 prctl(PR_CAPBSET_DROP, capability)
             except KernelError:
-                break  # Past the last capability of this kernel, or no right to change the set.
+                break  # Past the last capability of this kernel, or without the right to change the set.
     for wanted in (kept, 0):
         sets = struct.pack("=IIIIII", wanted, wanted, 0, 0, 0, 0)
         data = ctypes.create_string_buffer(sets, len(sets))

@@ -1,7 +1,6 @@
-"""What a policy may read: its own tree, and what the interpreter and its packages need.
+"""Read access of a policy: its own tree, and the files of the interpreter and its packages.
 
-Landlock has no exceptions below a folder that it grants, so a folder that holds something hidden is granted entry by
-entry.
+Landlock has no exceptions below a granted folder, so a folder with hidden entries is granted entry by entry.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from apportion_policy.evaluation.tree import is_within
 
-# Shared libraries that extension modules load, and time zones; none of it is anybody's secret.
+# Shared libraries of extension modules, and time zones; none of them is secret.
 _SYSTEM_FOLDERS = (
     "/lib",
     "/lib64",
@@ -29,19 +28,19 @@ _SYSTEM_FOLDERS = (
     "/opt/homebrew",
 )
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/localtime")
-# Bounds the time spent on a policy that lies at the top of a large repository.
+# Bounds the time for a policy at the top of a large repository.
 _MAX_FOLDERS_SEARCHED = 2_000
 _NEVER_GRANTED = ("node_modules",)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadablePaths:
-    """Paths that may be read, absolute and free of symbolic links.
+    """Readable paths, absolute and without symbolic links.
 
     Attributes:
-        folders: With everything below.
+        folders: Folders that are readable recursively.
         files: Single files.
-        listings: Folders whose names may be listed, with those below.
+        listings: Folders that may be listed recursively.
     """
 
     folders: tuple[str, ...]
@@ -49,29 +48,29 @@ class ReadablePaths:
     listings: tuple[str, ...]
 
     def may_read(self, path: str) -> bool:
-        """Whether an absolute path without symbolic links may be opened."""
+        """Return whether an absolute path without symbolic links may be opened."""
         return path in self.files or any(is_within(path, folder) for folder in self.folders)
 
     def may_list(self, path: str) -> bool:
-        """Whether the names in a folder may be read."""
+        """Return whether a folder may be listed."""
         return self.may_read(path) or any(is_within(path, folder) for folder in self.listings)
 
 
 def readable_paths(root: str) -> ReadablePaths:
-    """Return what a policy whose tree is `root` may read in this interpreter."""
+    """Return the paths that a policy with the tree `root` may read in this interpreter."""
     folders: list[str] = []
     files: list[str] = [*_SYSTEM_FILES]
     listings: list[str] = [root]
     _grant(root, folders, files, budget=[_MAX_FOLDERS_SEARCHED], grants_unsearched=False)
     for path in _interpreter_paths():
-        # Unlike pathlib before 3.12, these take a folder that may not be entered as absent.
+        # Unlike pathlib before 3.12, these functions treat a folder without permission as absent.
         if os.path.isdir(path):  # noqa: PTH112
             if any(is_within(path, folder) for folder in folders):
                 continue
             if _is_package_folder(path):
                 folders.append(path)
             else:
-                # A folder of sources from an editable install may be anything, even somebody's home.
+                # The source folder of an editable install may be any folder, even a home directory.
                 listings.append(path)
                 _grant(path, folders, files, budget=[1], grants_unsearched=True)
         elif os.path.isfile(path):  # noqa: PTH113
@@ -94,14 +93,14 @@ def _is_package_folder(path: str) -> bool:
 
 
 def _grant(folder: str, folders: list[str], files: list[str], *, budget: list[int], grants_unsearched: bool) -> bool:
-    """Add a folder, or what is visible in it if something is hidden there; tell whether it was added whole.
+    """Add a folder, or only its visible entries if it has hidden ones; return whether the whole folder was added.
 
     Args:
-        folder: Where to begin.
-        folders: Takes folders to grant whole.
-        files: Takes single files to grant.
-        budget: How many folders may still be searched.
-        grants_unsearched: Grant a folder for which the budget does not suffice, with what may be hidden in it.
+        folder: The folder.
+        folders: Receives folders to grant completely.
+        files: Receives single files to grant.
+        budget: Remaining number of folders to search.
+        grants_unsearched: Grant a folder that exceeds the budget, including its hidden entries.
     """
     if budget[0] == 0:
         if grants_unsearched:

@@ -1,4 +1,4 @@
-"""What an evaluation returns: the policy as data, or why there is none."""
+"""The result of an evaluation: the policy as data, or the reasons why there is none."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class EvaluatedPolicy:
     """A policy as data.
 
     Attributes:
-        document: What `apportion_policy.wire.load` reads.
-        files: The policy's own files that were read, the entry first, absolute.
-        layers: Names of the layers that confined it; `layers.missing_layers` says which are lacking.
-        printed: What the policy printed, made plain, cut to `PRINTS_KEPT_BYTES`.
-        tree: Bounds what may be shown of it: a line is quoted only from a file that `tree.contains`.
+        document: The input of `apportion_policy.wire.load`.
+        files: Absolute paths of the policy's files that were read, the entry first.
+        layers: Names of the layers that confined it; `layers.missing_layers` returns the missing ones.
+        printed: The policy's printed output, sanitized and truncated to `PRINTS_KEPT_BYTES`.
+        tree: The policy's files: lines are quoted only from these.
     """
 
     document: bytes
@@ -29,7 +29,7 @@ class EvaluatedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Why there is no policy; the other attributes are those of `EvaluatedPolicy`, as far as it came."""
+    """Why there is no policy; other attributes are those of `EvaluatedPolicy`, as far as they are known."""
 
     faults: tuple[Fault, ...]
     layers: tuple[str, ...] = ()

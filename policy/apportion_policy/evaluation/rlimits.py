@@ -1,4 +1,4 @@
-"""Resource limits of the child process, for good: soft and hard alike, except where a warning comes first."""
+"""Irrevocable resource limits of the child process: soft and hard limits are equal, unless a warning comes first."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from apportion_policy.evaluation.limits import Limits
 
 
 def limit_memory(limits: Limits) -> None:
-    """Bound the address space. Raises `OSError` where the system does not (macOS takes the limit and ignores it)."""
+    """Limit the address space. Raises `OSError` if the system does not support it (macOS ignores the limit)."""
     if sys.platform != "linux":
         raise OSError(errno.EOPNOTSUPP, "the system does not support address space limits")
     _lower(resource.RLIMIT_AS, limits.memory_bytes)
 
 
 def limit_resources(limits: Limits) -> None:
-    """Bound processor time, processes, files and their size. Raises `OSError` if the system refuses."""
+    """Limit processor time, processes, files and their size. Raises `OSError` if the system denies it."""
     # SIGXCPU at the soft limit reports the line; the hard limit kills a policy that ignores the signal.
     _lower(resource.RLIMIT_CPU, limits.cpu_s, hard=limits.cpu_s + 1)
     _lower(resource.RLIMIT_NOFILE, limits.open_files)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_CORE, 0)
-    # Does not bind root, whose processes are stopped by seccomp.
+    # Not enforced for root, whose processes seccomp prevents.
     _lower(resource.RLIMIT_NPROC, 0)
 
 

@@ -24,10 +24,10 @@ KernelLayers = Callable[[ReadablePaths, RaisedLayers], None]
 
 
 def find_kernel_layers(parent: int) -> KernelLayers | None:
-    """Return what raises the layers of this kernel, its modules imported; `None` where there are none.
+    """Return the function that activates the layers of this kernel, with modules imported; `None` if there are none.
 
     Args:
-        parent: Process id of the caller; where the kernel can, it ends this process with it.
+        parent: Process id of the caller, with which the kernel ends this process, if supported.
     """
     if sys.platform != "linux":
         return None
@@ -41,16 +41,16 @@ def find_kernel_layers(parent: int) -> KernelLayers | None:
 def confine(
     readable: ReadablePaths, limits: Limits, *, root: str, kernel_layers: KernelLayers | None
 ) -> tuple[RaisedLayers, AuditTrail]:
-    """Raise every layer that this system has, up to the first that fails.
+    """Activate every layer that this system supports, up to the first that fails.
 
     Args:
-        readable: What may still be read.
-        limits: What may be used.
+        readable: Paths that remain readable.
+        limits: Resource limits.
         root: The policy's own tree.
         kernel_layers: From `find_kernel_layers`.
 
     Returns:
-        What came of it, and the trail of what the policy does from here on.
+        The result, and the audit trail of the policy from here on.
     """
     raised = RaisedLayers()
     try:
@@ -69,7 +69,7 @@ def confine(
 
 
 def is_enough(raised: RaisedLayers, required: Sequence[str]) -> bool:
-    """Whether a policy may run: nothing failed, and every required layer holds."""
+    """Return whether a policy may run: nothing failed, and every required layer is active."""
     return raised.failed is None and all(name in raised.active for name in required)
 
 

@@ -1,14 +1,14 @@
-r"""Text from an unreviewed policy, made harmless for whatever reads the output: the only escaping there is.
+r"""Sanitization of text from unreviewed policies for all output: the only module that escapes text.
 
-`plain_text` makes one line of a text when a message is composed. `escaped_text`, `escaped_json` and
-`escaped_commands` are the boundary: every print and every report file passes through one of them, whatever was done
-before. `comment_lines` and `fenced` are for text that goes into another language.
+`plain_text` converts a text to one line when a message is composed. `escaped_text`, `escaped_json` and
+`escaped_commands` are the boundary: all printed text and every report file pass through one of them, regardless of
+earlier steps. `comment_lines` and `fenced` embed text in other languages.
 
-Control, format, bidirectional and surrogate characters become `\x1b`-style escapes. CI systems take `::command::` at
-the start of a line and `##[command]` (GitHub) or `##vso[command]` (Azure) anywhere in it as instructions to
-themselves, so the signs are parted.
+Control, format, bidirectional and surrogate characters become `\x1b`-style escapes. CI systems interpret `::command::`
+at the start of a line and `##[command]` (GitHub) or `##vso[command]` (Azure) anywhere in it as commands, so these are
+broken up.
 
-Source: github.com/actions/runner `src/Runner.Common/ActionCommand.cs`: leading blanks do not matter.
+Source: github.com/actions/runner `src/Runner.Common/ActionCommand.cs`: leading white space is ignored.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _BACKTICKS = re.compile(r"`{3,}")
 
 
 def plain_text(text: str, limit: int = MAX_MESSAGE_CHARACTERS) -> str:
-    """Return one line in which every character prints as itself.
+    """Return one line of printable characters.
 
     Args:
-        text: Anything.
-        limit: Characters kept of the input; what is cut off is marked with an ellipsis.
+        text: Any text.
+        limit: Maximum number of characters of the input; truncation is marked with an ellipsis.
     """
     shown = text[:limit]
     if not shown.isprintable():
@@ -39,12 +39,12 @@ def plain_text(text: str, limit: int = MAX_MESSAGE_CHARACTERS) -> str:
 
 
 def escaped_text(text: str) -> str:
-    """Return lines in which every character prints as itself and which no CI system takes for a command."""
+    """Return lines of printable characters that no CI system interprets as commands."""
     return "\n".join(_parted(_escaped_line(line)) for line in text.split("\n"))
 
 
 def escaped_json(text: str) -> str:
-    """Return a JSON text with the same meaning, in which every character of a string prints as itself."""
+    """Return equivalent JSON in which strings contain only printable characters."""
     if not text.replace("\n", "").isprintable():
         text = "\n".join(
             line if line.isprintable() else "".join(map(_json_character, line)) for line in text.split("\n")
@@ -53,24 +53,24 @@ def escaped_json(text: str) -> str:
 
 
 def escaped_commands(text: str) -> str:
-    """Return annotations for GitHub, a line each; a line that is anything else is no command."""
+    """Return annotations for GitHub, one per line; other lines are escaped so that they are not commands."""
     lines = (_escaped_line(line) for line in text.split("\n"))
     return "\n".join(_HASH_COMMAND.sub("# #", line) if _ANNOTATION.match(line) else _parted(line) for line in lines)
 
 
 def comment_lines(notes: Iterable[str]) -> str:
-    """Return comments of YAML, of a shell or of Python, a line each, whatever the notes hold."""
+    """Return comments of YAML, shell or Python, one per line, for arbitrary notes."""
     return "".join(f"# {plain_text(' '.join(note.split()), len(note))}\n" for note in notes)
 
 
 def fenced(text: str) -> str:
-    """Return a code block of Markdown which no run of backticks in the text can end."""
+    """Return a Markdown code block that no run of backticks in the text can end."""
     fence = "`" * max((len(run) + 1 for run in _BACKTICKS.findall(text)), default=3)
     return f"{fence}\n{text.rstrip(chr(10))}\n{fence}\n"
 
 
 def unprintable(text: str) -> str | None:
-    """Return the first control, format or bidirectional character as `U+202E RIGHT-TO-LEFT OVERRIDE`; None without."""
+    """Return the first control, format or bidirectional character, as `U+202E RIGHT-TO-LEFT OVERRIDE`; None without."""
     if text.isprintable():
         return None
     found = next((c for c in text if unicodedata.category(c) in _REFUSED_CATEGORIES), None)
@@ -87,7 +87,7 @@ def _escaped_line(line: str) -> str:
 
 
 def _escaped_character(character: str) -> str:
-    # Blanks of other widths are harmless, and pages use them.
+    # White space of other widths is harmless, and used in pages.
     if character.isprintable() or character == "\t" or unicodedata.category(character) == "Zs":
         return character
     return character.encode("unicode_escape").decode("ascii")
@@ -107,7 +107,7 @@ def _plain_character(character: str) -> str:
 
 
 def is_utf8(name: str) -> bool:
-    """Tell whether the name of a file is text: names are bytes, and some are none in UTF-8."""
+    """Return whether a file name is text: names are bytes, and may be invalid UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:

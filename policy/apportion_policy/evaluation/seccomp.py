@@ -1,7 +1,7 @@
-"""A seccomp filter: the list of system calls that the policy may make, everything else is refused.
+"""A seccomp filter: an allow list of system calls.
 
-A refusal is EPERM, so that Python raises PermissionError at the author's line instead of dying. A call made for
-another architecture (32-bit calls on a 64-bit kernel bypass the numbers) kills the process.
+A denied call returns EPERM, so that Python raises PermissionError at the author's line instead of dying. A call made
+for another architecture (32-bit calls on a 64-bit kernel bypass the numbers) kills the process.
 
 Source: Linux `Documentation/userspace-api/seccomp_filter.rst`, `include/uapi/linux/{seccomp,filter}.h`.
 """
@@ -46,7 +46,7 @@ def restrict_system_calls() -> None:
     """Irrevocably install the filter on this process; requires no_new_privs.
 
     Raises:
-        KernelError: If the kernel or this machine cannot; nothing is confined then.
+        KernelError: If the kernel or this architecture does not support it; the process is then not confined.
     """
     if sys.byteorder != "little":
         raise KernelError(errno.EOPNOTSUPP, "the filter supports only little-endian machines")
@@ -90,7 +90,7 @@ def _low_half(argument: int) -> int:
     return _OFFSET_ARGUMENTS + 8 * argument
 
 
-# Each condition ends in a return on every path: control never falls out of its block.
+# Every path of a condition ends in a return, so control never leaves its block.
 
 
 def _no_bit_of(argument: int, mask: int) -> list[_Instruction]:

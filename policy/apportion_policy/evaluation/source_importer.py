@@ -1,7 +1,7 @@
-"""How modules of the policy's own tree are imported: from source alone, and from source that is text.
+"""Import of modules of the policy's tree: only from source, which must be valid text.
 
-A `__pycache__` in a pull request may hold other code than the source beside it, so bytecode is neither read nor
-written there. Python's own wording for undecodable source differs between versions; it is replaced by one.
+A `__pycache__` in a pull request may contain different code than the source, so bytecode is neither read nor written
+there. Python's message for undecodable source differs between versions, and is replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apportion_policy.evaluation.tree import is_within
 
 
 class RefusedSourceError(Exception):
-    """A source file that is not loaded; carries the fault."""
+    """A source file that is not loaded; has the fault."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -25,18 +25,18 @@ class RefusedSourceError(Exception):
 
 
 def import_from_source_only(root: str, *, source_bytes: int) -> None:
-    """Change how this process imports files below `root`, for good.
+    """Irrevocably change how this process imports files below `root`.
 
     Args:
         root: The policy's tree.
-        source_bytes: Size that no source file may exceed.
+        source_bytes: Maximum size of a source file.
     """
     path_stats = SourceFileLoader.path_stats
     source_to_code = SourceFileLoader.source_to_code
 
     def policy_path_stats(self: SourceFileLoader, path: str) -> Any:
         if _is_own(path, root):
-            # Without the source's time and size, importlib has nothing to compare bytecode with and skips it.
+            # Without the source's time and size, importlib cannot validate bytecode, and skips it.
             raise OSError("bytecode is not supported")
         return path_stats(self, path)
 
@@ -45,16 +45,16 @@ def import_from_source_only(root: str, *, source_bytes: int) -> None:
             check_source(data, path, source_bytes=source_bytes)
         return source_to_code(self, data, path, **options)
 
-    # A custom loader would be passed by: code that loads a file by its location makes the standard one.
+    # A custom loader would be bypassed: code that loads a file by its location uses the standard one.
     SourceFileLoader.path_stats = policy_path_stats  # type: ignore[method-assign]
     SourceFileLoader.source_to_code = policy_source_to_code  # type: ignore[assignment,method-assign]
 
 
 def check_source(data: bytes, file: str, *, source_bytes: int) -> None:
-    """Refuse source that is too long or that is not text.
+    """Reject source that is too long or not text.
 
     Raises:
-        RefusedSourceError: With the line of the first byte that is wrong.
+        RefusedSourceError: With the line of the first invalid byte.
     """
     if len(data) > source_bytes:
         message = f"the file has {len(data)} bytes; the limit is {source_bytes}"
@@ -77,7 +77,7 @@ def check_source(data: bytes, file: str, *, source_bytes: int) -> None:
             Fault("invalid-encoding", message, file, line, hint="save the file as UTF-8")
         ) from None
     except LookupError:
-        return  # An unknown encoding; the compiler says so.
+        return  # The compiler reports an unknown encoding.
 
 
 def _line_of(data: bytes, position: int) -> int:

@@ -1,4 +1,4 @@
-"""What the child process does before it imports the model."""
+"""Actions of the child process before it imports the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def close_inherited(*keep: int) -> None:
-    """Close files that the caller's own parent left open: a CI runner's, a make job server's."""
+    """Close files that the caller inherited: those of a CI runner, or of a make job server."""
     highest = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     start = 3
     for descriptor in sorted(keep):
@@ -22,10 +22,11 @@ def close_inherited(*keep: int) -> None:
 
 
 def defer_package_metadata() -> None:
-    """Load `importlib.metadata` when something of it is first used.
+    """Load `importlib.metadata` on first use.
 
-    Pydantic imports `entry_points` from it to look for plugins, which are off here; loading it takes a tenth of the
-    time until a policy runs. `importlib.util.LazyLoader` does not help: the import statement already looks inside.
+    Pydantic imports `entry_points` from it to discover plugins, which are disabled here; loading it takes a tenth of
+    the startup time. `importlib.util.LazyLoader` does not help, because the import statement already accesses
+    attributes.
     """
     name = "importlib.metadata"
     spec = find_spec(name)

@@ -1,4 +1,4 @@
-"""Wait for the child within its limits, read what it sends, and end it."""
+"""Supervise the child within its limits: read its output, and end it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from apportion_policy.evaluation.crash_trace import MAX_TRACE_BYTES
 from apportion_policy.evaluation.limits import PRINTS_KEPT_BYTES, Limits
 
 _READ_BYTES = 1 << 20
-# How long a child gets to write its emergency traceback, and to be read after the caller did something else.
+# Time for a child to write its emergency traceback, and for the caller to read it after other work.
 _TRACE_S = 0.3
 _LATE_CALLER_S = 1.0
 _EXIT_S = 0.5
 
 
 class ExitReason(Enum):
-    """Reason for the end of the child."""
+    """The reason for the end of the child."""
 
     ANSWERED = "answered"
     BY_ITSELF = "exited"
@@ -38,11 +38,11 @@ class EndedChild:
     """Result of a child process.
 
     Attributes:
-        ending: Who ended it and why.
-        answer: What it wrote, complete or not.
+        ending: The reason for its end.
+        answer: Its response, possibly incomplete.
         trace: Its emergency traceback, if it wrote one.
-        prints: The beginning of what its policy printed.
-        status: Exit status, or minus the signal that killed it; of no meaning where this process killed it.
+        prints: The beginning of the policy's printed output.
+        status: Exit status, or minus the signal that killed it; meaningless if this process killed it.
         cpu_s: Processor time it used, seconds.
     """
 
@@ -55,7 +55,7 @@ class EndedChild:
 
 
 class _Streams:
-    """The bytes received from the three pipes, each bounded."""
+    """The bytes received from the three pipes, each limited in size."""
 
     def __init__(self, child: ChildProcess, limits: Limits) -> None:
         self.answer = bytearray()
@@ -72,7 +72,7 @@ class _Streams:
             self._poll.register(descriptor, select.POLLIN)
 
     def receive(self, wait_s: float) -> bool:
-        """Read what is there, waiting for it up to `wait_s` seconds; tell whether anything came or a pipe ended."""
+        """Read available data, waiting up to `wait_s` seconds; return whether any arrived or a pipe ended."""
         ready = self._poll.poll(max(0.0, wait_s) * 1000)
         for descriptor, _ in ready:
             try:
@@ -96,7 +96,7 @@ class _Streams:
             self.prints += data[: PRINTS_KEPT_BYTES - len(self.prints)]
 
     def drain_output(self) -> None:
-        """Read what was printed and still lay in the pipe when the process was killed."""
+        """Read printed output that was still in the pipe when the process was killed."""
         while len(self.prints) < PRINTS_KEPT_BYTES:
             try:
                 data = os.read(self._child.prints, PRINTS_KEPT_BYTES)
@@ -107,7 +107,7 @@ class _Streams:
             self._take(self._child.prints, data)
 
     def ending(self) -> ExitReason | None:
-        """Return why there is nothing more to read, if so."""
+        """Return the reason why there is nothing more to read, if any."""
         if len(self.answer) > self._limits.output_bytes + MAX_HEADER_BYTES:
             return ExitReason.ANSWER_TOO_LARGE
         if self.printed_bytes > self._limits.print_bytes:
@@ -123,7 +123,7 @@ class _Streams:
 
 
 def supervise(child: ChildProcess, limits: Limits) -> EndedChild:
-    """Return what is left of the child, which has ended then, at the latest shortly after its limit on time."""
+    """Return the ended child, at the latest shortly after its time limit."""
     streams = _Streams(child, limits)
     deadline_s = child.started_s + limits.wall_s
     if deadline_s < time.monotonic():
@@ -144,7 +144,7 @@ def supervise(child: ChildProcess, limits: Limits) -> EndedChild:
 
 
 def end(child: ChildProcess) -> None:
-    """Kill the child and forget what it sent."""
+    """Kill the child and discard its output."""
     _kill(child)
     _close(child)
 
@@ -156,13 +156,13 @@ def _follow(streams: _Streams, deadline_s: float) -> ExitReason:
             return ending
         remaining_s = deadline_s - time.monotonic()
         if streams.trace:
-            # A crash closes the pipes at once; after the warning at the end of its processor time it runs on.
+            # A crash closes the pipes at once; after the warning about its processor time, the process continues.
             remaining_s = min(remaining_s, _TRACE_S)
         if remaining_s <= 0:
             return ExitReason.TIME_LIMIT
         traced = len(streams.trace)
         if not streams.receive(remaining_s) and traced:
-            # The system counts processor time in ticks, which may come to more than the usage that it reports.
+            # The system counts processor time in ticks, whose sum may exceed the reported usage.
             return ExitReason.PROCESSOR_TIME
 
 
@@ -170,7 +170,7 @@ def _ask_for_trace(child: ChildProcess, streams: _Streams) -> None:
     os.kill(child.process_id, signal.SIGALRM)
     until_s = time.monotonic() + _TRACE_S
     while streams.open and time.monotonic() < until_s:
-        # It comes in many small pieces; a pause is its end.
+        # Output arrives in many small pieces; a pause is its end.
         if not streams.receive(0.05) and streams.trace:
             return
 
@@ -179,7 +179,7 @@ _Reaped = tuple[int, float]
 
 
 def _reap_ending(child: ChildProcess) -> _Reaped | None:
-    """Return exit code and processor time of a child whose pipes are closed; `None` if it does not end."""
+    """Return exit code and processor time of a child with closed pipes; `None` if it does not end."""
     until_s = time.monotonic() + _EXIT_S
     while time.monotonic() < until_s:
         process_id, status, usage = os.wait4(child.process_id, os.WNOHANG)
@@ -190,12 +190,12 @@ def _reap_ending(child: ChildProcess) -> _Reaped | None:
 
 
 def _kill(child: ChildProcess) -> _Reaped:
-    """Kill and reap the child and whatever it may have started; return its exit code and processor time."""
-    # A process that is already ending keeps its own exit code.
+    """Kill and reap the child and all processes it started; return its exit code and processor time."""
+    # A process that is already exiting keeps its own exit code.
     for kill in (os.killpg, os.kill):
         try:
             kill(child.process_id, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):  # The group may be gone before its leader.
+        except (ProcessLookupError, PermissionError):  # The process group may be gone before its leader.
             continue
     _, status, usage = os.wait4(child.process_id, 0)
     return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime

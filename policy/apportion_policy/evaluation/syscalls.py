@@ -1,15 +1,15 @@
 """The system calls that a running policy may make: name → number on x86_64 and aarch64.
 
-What the interpreter needs to compute, to import modules and to answer. Nothing here opens a socket, starts a
-program, process or thread, signals or traces another process, mounts, changes a file or its attributes, or raises
-a limit; whatever is not listed is refused with EPERM.
+The calls that the interpreter needs to compute, to import modules and to respond. None of them opens a socket, starts a
+program, process or thread, signals or traces another process, mounts, changes a file or its attributes, or raises a
+limit; all other calls fail with EPERM.
 
 Source: Linux `arch/x86/entry/syscalls/syscall_64.tbl`, `include/uapi/asm-generic/unistd.h`.
 """
 
 from __future__ import annotations
 
-# Hottest first: the filter compares in this order.
+# Most frequent first: the filter compares in this order.
 ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "read": (0, 63),
     "newfstatat": (262, 79),
@@ -90,7 +90,7 @@ ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "exit_group": (231, 94),
 }
 
-# Allowed with certain arguments only; `seccomp` holds the conditions.
+# Allowed only with certain arguments; `seccomp` has the conditions.
 OPEN: tuple[int | None, int | None] = (2, None)
 OPENAT: tuple[int | None, int | None] = (257, 56)
 IOCTL: tuple[int | None, int | None] = (16, 29)
@@ -100,5 +100,5 @@ PRLIMIT64: tuple[int | None, int | None] = (302, 261)
 
 
 def number(pair: tuple[int | None, int | None], machine: str) -> int | None:
-    """Return the number of a system call on a machine; `None` where it does not exist."""
+    """Return the number of a system call on an architecture; `None` if it does not exist."""
     return pair[0] if machine == "x86_64" else pair[1]

@@ -1,8 +1,8 @@
-"""Which files belong to a policy: where it is entered, and what it may read.
+"""The files of a policy: its entry, and the folder that it may read.
 
-A pull request chooses the contents of the folder, symbolic links included. So the folder is the one that the
-caller named, an entry file that points outside it is refused, and hidden files (`.git` holds a token in many CI
-jobs, `.env` a password) do not belong to the policy even where they lie inside.
+A pull request controls the contents of the folder, including symbolic links. So the caller chooses the folder, an entry
+that points outside it is rejected, and hidden files (`.git` contains a token in many CI jobs, `.env` a password) are
+not part of the policy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ENTRY_NAMES = ("policy.py", "policy.yaml", "policy.yml", "policy.json")
 
 
 class EntryError(Exception):
-    """The path that was named does not lead to a policy file."""
+    """The given path is not a policy file."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -31,11 +31,11 @@ class EntryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PolicyTree:
-    """A policy's entry and the folder that bounds it.
+    """A policy's entry and its folder.
 
     Attributes:
-        root: Absolute and free of symbolic links; in a git repository the folder above the highest Python package that
-            holds the entry (at most the folder in which the project begins), otherwise the entry's own folder.
+        root: Absolute path without symbolic links; in a git repository, the folder above the outermost Python package
+            of the entry (at most the root of the project), otherwise the entry's own folder.
         entry: Absolute path of the file to evaluate.
         attribute: Name of the object to take from a Python file, if the caller gave one.
     """
@@ -46,11 +46,11 @@ class PolicyTree:
 
     @property
     def is_python(self) -> bool:
-        """Whether the entry is code rather than a document."""
+        """Whether the entry is Python rather than a document."""
         return self.entry.endswith(PYTHON_SUFFIX)
 
     def contains(self, file: str) -> bool:
-        """Whether the file exists, is the policy's own and may be shown to whoever reads the findings."""
+        """Return whether the file exists, belongs to the policy and may be shown in findings."""
         try:
             real = os.path.realpath(file, strict=True)
             regular = stat.S_ISREG(Path(real).stat().st_mode)
@@ -60,17 +60,17 @@ class PolicyTree:
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether an absolute path is the folder or lies below it, by its text."""
+    """Return whether an absolute path is the folder or below it, comparing text."""
     return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
 
 
 def is_hidden(path: str, folder: str) -> bool:
-    """Whether a name between the folder and the end of the path begins with a dot."""
+    """Return whether a name between the folder and the end of the path begins with a dot."""
     return is_within(path, folder) and any(part.startswith(".") for part in path[len(folder) :].split("/"))
 
 
 def locate(entry: str | Path) -> PolicyTree:
-    """Return where the policy is: a file, `file.py:name`, or a folder that holds one of `ENTRY_NAMES`.
+    """Locate the policy: a file, `file.py:name`, or a folder with one of `ENTRY_NAMES`.
 
     Raises:
         EntryError: If there is nothing to evaluate.
@@ -135,10 +135,10 @@ def _entry_of_folder(folder: str) -> str:
 
 
 def _import_root(folder: Path) -> Path:
-    """Return the folder above the highest package, which is never above where the project begins.
+    """Return the folder above the outermost package, at most the root of the project.
 
-    A pull request can add an `__init__.py` to every folder of its repository and remove every marker but `.git`, so
-    outside of a repository no package widens the folder.
+    A pull request can add an `__init__.py` to every folder of its repository and remove every marker except `.git`, so
+    outside a repository, packages do not extend the folder.
     """
     if not any(os.path.lexists(above / ".git") for above in (folder, *folder.parents)):
         return folder

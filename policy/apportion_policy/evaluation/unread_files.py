@@ -1,9 +1,9 @@
-"""Files in a policy's folder that declare something and that its evaluation did not read.
+"""Files in a policy's folder with declarations that its evaluation did not read.
 
-A team file that is moved, or renamed so that no glob matches it, leaves the policy without an error. So every file
-below the entry's folder is looked at as text, and one that reads like a part of a policy is reported: Python that
-imports the vocabulary or a module of this policy and calls something at module level, or a document with a policy's
-lists. Nothing is executed or parsed; folders with an entry of their own belong to another policy.
+A team file that is moved, or renamed so that no glob matches it, drops out of the policy without an error. So every
+file below the entry's folder is searched as text, and one that looks like a part of a policy is reported: Python that
+imports the policy API or a module of this policy and calls something at module level, or a document with a policy's
+lists. Nothing is executed or parsed; folders with their own entry belong to another policy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apportion_policy.evaluation.tree import ENTRY_NAMES, PYTHON_SUFFIX, PolicyT
 
 MAX_FILES = 20_000
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
-"""These bound the time spent on a policy that lies at the top of a large repository."""
+"""Limits on the time for a policy at the top of a large repository."""
 
 _MAX_BYTES = 256 * 1024
 _SKIPPED_FOLDERS = frozenset(
@@ -26,9 +26,9 @@ _SKIPPED_FOLDERS = frozenset(
         *(".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "node_modules", "site-packages"),
     )
 )
-# Locks of Emacs, and what macOS keeps beside files on foreign volumes.
+# Lock files of Emacs, and files that macOS creates on foreign volumes.
 _NOT_WRITTEN_BY_PEOPLE = (".#", "._")
-# Prose and pages quote policies.
+# Documentation quotes policies.
 _PROSE = (".md", ".rst", ".adoc", ".html", ".ipynb", ".log")
 _KEPT_BY_EDITORS = re.compile(r"\A(.+?)(~|\.bak|\.orig|\.rej|\.swp)\Z")
 _LISTS = frozenset(("queues", "environments", "priority_classes", "node_pools", "provisioning_plans", "waivers"))
@@ -39,7 +39,7 @@ _FUNCTION = re.compile(r"^(?:async[ \t]+)?def[ \t]", re.MULTILINE)
 _DECLARING_CALL = re.compile(
     r"\b(?:Queue|QueueOverride|NodePool|PriorityClass|ProvisioningPlan|Environment|Cluster|Override|Waiver)\("
 )
-# Two runs of blanks beside each other would be divided in every way, in quadratic time.
+# Two adjacent white space patterns would be matched in every combination, in quadratic time.
 _CALL_AT_MODULE_LEVEL = re.compile(_ASSIGNED + r"(?:[\[({]\s*)?[A-Za-z_][\w.]*\(", re.MULTILINE)
 _POLICY = re.compile(rf"(?:{_ASSIGNED}|^[ \t]+return[ \t]+)(?:\w+\.)?Policy\(", re.MULTILINE)
 _YAML_KEY = re.compile(r"^([A-Za-z_$][\w$]*)[ \t]*:", re.MULTILINE)
@@ -48,12 +48,12 @@ _JSON_KEY = re.compile(r"\A\s*\{\s*\"(\w+)\"\s*:")
 
 @dataclass(frozen=True, slots=True)
 class UnreadFiles:
-    """What lies in a policy's folder unread.
+    """Unread files in a policy's folder.
 
     Attributes:
-        files: Absolute paths of what reads like a part of the policy, in order.
-        other_policies: Whether the folder of the entry holds other policies, of which these may be parts.
-        all_seen: Whether there was no more than `MAX_FILES` and `MAX_TOTAL_BYTES`.
+        files: Absolute paths of files that look like a part of the policy, in order.
+        other_policies: Whether the entry's folder has other policies, to which these may belong.
+        all_seen: Whether all files were searched within `MAX_FILES` and `MAX_TOTAL_BYTES`.
     """
 
     files: tuple[str, ...]
@@ -62,11 +62,11 @@ class UnreadFiles:
 
 
 def unread_files(tree: PolicyTree, files: Iterable[str]) -> UnreadFiles:
-    """Return the files that belong to a policy by their text and were not read for it.
+    """Return the files that look like a part of a policy but were not read for it.
 
     Args:
-        tree: Where the policy is.
-        files: What its evaluation read, absolute.
+        tree: The policy's entry and folder.
+        files: Absolute paths of the files that its evaluation read.
     """
     folder = os.path.dirname(tree.entry)  # noqa: PTH120 - texts are compared.
     read = {os.path.realpath(file) for file in files}
@@ -117,7 +117,7 @@ def _is_copy(path: str, read: set[str]) -> bool:
 
 
 def _regular_files(folder: str) -> Iterator[str]:
-    """Yield the regular files below a folder; links are not followed, and other policies not entered."""
+    """Yield the regular files below a folder, without following links or entering folders of other policies."""
     waiting = [folder]
     while waiting:
         here = waiting.pop()
@@ -139,7 +139,7 @@ def _regular_files(folder: str) -> Iterator[str]:
 
 
 def _belongs_to_another(entry: os.DirEntry[str]) -> bool:
-    """Whether a file makes its folder a virtual environment or another policy's."""
+    """Return whether a file makes its folder a virtual environment or another policy's."""
     if entry.name == "pyvenv.cfg":
         return True
     return entry.name in ENTRY_NAMES and (not entry.name.endswith(PYTHON_SUFFIX) or _is_entry(_text(entry.path)))

@@ -1,1 +1,1 @@
-"""Fates of running work: whether a workload of a snapshot may be evicted under the base's and the head's quotas."""
+"""Fates of running work: whether a workload of a snapshot may be evicted under the quotas of base and head."""

@@ -66,12 +66,12 @@ class _Side:
         return None if path is None else self._tree.quotas[path]
 
     def queue_of(self, owned: OwnedPods) -> str:
-        """Return the name of the node that pods count at."""
+        """Return the name of the quota node of pods."""
         quota = self._quota(owned)
         return "" if quota is None else self._shown[quota.path]
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
-        """Tell nothing: priorities and guarantees decide."""
+        """Return None: priorities and guarantees decide."""
         return None
 
     def is_managed(self, owned: OwnedPods) -> bool:
@@ -79,7 +79,7 @@ class _Side:
         return True
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is assumed."""
+        """Return the assumptions."""
         return (*self._classes.notes(), *filter(None, (self._evictions.note("ACK"), self._others)))
 
     def verdict(self, owned: OwnedPods) -> Verdict:
@@ -104,7 +104,7 @@ class _Side:
         return Verdict(Fate.SAFE, f"{name} never uses more than its min, and no priority class ranks above it")
 
     def _stays_within_min(self, quota: Quota) -> bool:
-        """Tell whether a quota uses no more than its min of anything, and its max keeps it there."""
+        """Return whether a quota uses at most its min of every resource, and its max keeps it there."""
         for resource in {*quota.minimum, *quota.maximum}:
             least = quota.minimum.get(resource, 0)
             most = quota.maximum.get(resource)

@@ -1,4 +1,4 @@
-"""A cluster's objects under another policy: those of a snapshot, with the objects of a policy exchanged."""
+"""A cluster's objects under another policy: those of a snapshot, with the policy's objects replaced."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def objects_under(
 ) -> list[Manifest]:
     """Return a cluster's objects as they would be with the objects of another policy applied.
 
-    Objects that neither policy manages stay, in the snapshot's order. A managed object keeps its status and
+    Objects that neither policy manages are unchanged, in the snapshot's order. A managed object keeps its status and
     its age.
 
     Args:
         snapshot: The objects of the cluster.
-        formerly: Objects of the policy that is in force; those that `wanted` lacks are left out.
+        formerly: Objects of the current policy; those that are not in `wanted` are removed.
         wanted: Objects of the policy to apply.
     """
     applied = {identity_of(manifest): _as_stored(manifest) for manifest in wanted}
@@ -41,7 +41,7 @@ def objects_under(
 
 
 def _as_stored(manifest: Manifest) -> Manifest:
-    """Return an object with what the API server adds and engines select by: the name of a namespace as its label."""
+    """Return an object with fields that the API server adds and engines select by: a namespace's name as a label."""
     if manifest.get("kind") != "Namespace":
         return manifest
     metadata = mapping(manifest, "metadata")

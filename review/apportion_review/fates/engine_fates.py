@@ -37,7 +37,7 @@ _OF_OBJECTS: Mapping[str, _FatesOfObjects] = EngineParts(
 
 
 def has_fates(engine: str) -> bool:
-    """Tell whether an engine is modelled; a review says so of one that is not."""
+    """Return whether an engine is modelled; a review says so of one that is not."""
     return engine in _OF_STATES or engine in _OF_OBJECTS
 
 

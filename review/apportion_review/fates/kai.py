@@ -1,8 +1,8 @@
-"""The fates of running work under KAI Scheduler: cycles of the core for waiting work, and a bound for what may come.
+"""The fates of running work under KAI Scheduler: cycles of the core for pending work, and a bound for future work.
 
-Source: KAI v0.17.0, pkg/scheduler/plugins/proportion/reclaimable (a queue is reclaimed from while it is above its
-deserved quota), actions/preempt (a higher priority in the same queue), actions/consolidation, actions/stalegangeviction,
-and api/podgroup_info IsPreemptibleJob, which all of them ask.
+Source: KAI v0.17.0, pkg/scheduler/plugins/proportion/reclaimable (workloads are reclaimed from a queue above its
+deserved quota), actions/preempt (a higher priority in the same queue), actions/consolidation,
+actions/stalegangeviction, and api/podgroup_info IsPreemptibleJob, which all of them use.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
 
 @dataclass(frozen=True, slots=True)
 class _Eviction:
-    """How a running job is evicted in simulated cycles; `queue` is that of the job which takes its place."""
+    """The eviction of a running job in simulated cycles; `queue` is that of the preemptor."""
 
     rule: str
     queue: str
@@ -131,7 +131,7 @@ class _Side:
         return self._owners.get((job.group.namespace, job.name), ("", job.name))[1]
 
     def verdict(self, uid: str) -> Verdict:
-        """Return the fate of a job that runs in the snapshot."""
+        """Return the fate of a running job of the snapshot."""
         job = self.running.get(uid)
         if job is None:
             return Verdict(Fate.STUCK, "no SchedulingShard schedules its node pool, and no scheduler evicts it")

@@ -1,4 +1,4 @@
-"""Which running jobs are beyond the deserved quotas of KAI's queues."""
+"""Running jobs above the deserved quotas of KAI's queues."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.shares import QueueShare
 
 _UNITS = (("cores", 1e3), ("GB of memory", 1e9), ("GPUs", 1.0))
-"""What a message counts each resource in: millicores, bytes, GPUs."""
+"""Units of each resource in messages: millicores, bytes, GPUs."""
 _NO_BOUND = -1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A bound of a queue that a job is beyond.
+    """A bound of a queue that a job exceeds.
 
     Attributes:
         queue: The queue.
         bound: `quota` or `limit`.
         amount: The bound in `unit`.
-        unit: What it counts, such as `GPUs`.
-        beneficiary: A sibling that may take back what is beyond; empty without one.
+        unit: The unit, such as `GPUs`.
+        beneficiary: A sibling that may reclaim the excess; empty without one.
     """
 
     queue: str
@@ -34,10 +34,10 @@ class Excess:
 
 
 class Quotas:
-    """The quotas and limits of queues, and the jobs that run in them.
+    """The quotas and limits of queues, and their running jobs.
 
-    The least important and the latest created are beyond a bound, in the order in which KAI looks for victims. What is
-    not preemptible is counted by itself: KAI admits it within the quota alone.
+    Jobs exceed a bound in KAI's order of victims: the lowest priority and the latest creation first. Non-preemptible
+    jobs are counted separately, because KAI admits them only within the quota.
     """
 
     def __init__(self, queues: Mapping[str, QueueShare], jobs: Iterable[Job]) -> None:
@@ -48,9 +48,9 @@ class Quotas:
         self._by_unused: dict[tuple[str | None, int], list[str]] = {}
 
     def excesses(self) -> Mapping[str, Excess | None]:
-        """Return for each job the first bound on its way to the root that it is beyond; None if it is beyond none.
+        """Return, for each job, the first bound on the path to the root that it exceeds; None if it exceeds none.
 
-        Preemptible work is beyond a bound only if a sibling of the queue may take it back.
+        Preemptible jobs exceed a bound only if a sibling of the queue may reclaim them.
         """
         used: dict[tuple[str, bool], list[float]] = {}
         found: dict[str, Excess | None] = {}
@@ -59,7 +59,7 @@ class Quotas:
             held = job.allocated_quantities
             for queue in self._queues[job.queue].path:
                 total = used.setdefault((queue.name, job.preemptible), [0.0, 0.0, 0.0])
-                # Preemptible work is taken before what is not: it stands behind all of it.
+                # Preemptible jobs are evicted before non-preemptible ones, and so come after all of those.
                 fixed = queue.allocated_np if job.preemptible else (0.0, 0.0, 0.0)
                 for n, amount in enumerate(held):
                     total[n] += amount
@@ -73,7 +73,7 @@ class Quotas:
         return found
 
     def in_exceeded_queues(self) -> frozenset[str]:
-        """Return the jobs with a queue on the way to the root that is beyond a bound, and has a sibling to take it back."""
+        """Return the jobs with a queue on the path to the root that exceeds a bound and has a reclaiming sibling."""
         n_children = Counter(queue.parent for queue in self._queues.values())
         exceeded = {
             queue.name
@@ -84,7 +84,7 @@ class Quotas:
         return frozenset(job.uid for job in self._jobs if any(q.name in exceeded for q in self._queues[job.queue].path))
 
     def _beneficiary(self, queue: QueueShare, n: int) -> str:
-        """Return the sibling with the most unused quota; another one if none has any."""
+        """Return the sibling with the most unused quota; any sibling if none has unused quota."""
         place = (queue.parent, n)
         if place not in self._by_unused:
             siblings = [q for q in self._queues.values() if q.parent == queue.parent]
@@ -96,6 +96,6 @@ class Quotas:
 
 
 def _bound(queue: QueueShare, n: int) -> tuple[str, float]:
-    """Return the lower one of quota and limit, with its name."""
+    """Return the lower of quota and limit, with its name."""
     quota, limit = queue.deserved[n], queue.limit[n]
     return ("limit", limit) if limit != _NO_BOUND and (quota == _NO_BOUND or limit < quota) else ("quota", quota)

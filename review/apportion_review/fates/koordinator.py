@@ -1,6 +1,6 @@
-"""The fates of running pods under Koordinator's elastic quotas: what its revoke controller evicts, and what it may.
+"""The fates of running pods under Koordinator's elastic quotas: pods that its revoke controller evicts or may evict.
 
-A quota that uses more than its runtime for `delayEvictTime` loses its least important preemptible pods, whoever asks.
+A quota above its runtime for `delayEvictTime` loses its least important preemptible pods, even without demand.
 Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota (quota_overuse_revoke.go, preempt.go) at a7a1b76b.
 """
 
@@ -53,7 +53,7 @@ class _Side:
         return name if name in self._quotas else None
 
     def _runtimes(self, objects: Sequence[Manifest]) -> Mapping[tuple[str, str], int]:
-        """Return the runtime of each quota and resource with what the snapshot's pods request."""
+        """Return the runtime of each quota and resource, given the requests of the snapshot's pods."""
         capacity = total(amounts(mapping(node, "status", "allocatable")) for node in of_group(objects, "", "Node"))
         requested: dict[str, dict[str, int]] = {}
         for pod in (*running_pods(objects), *pending_pods(objects)):
@@ -76,7 +76,7 @@ class _Side:
         return found
 
     def _revocations(self) -> Iterator[str]:
-        """Yield the pods that quotas over their runtime lose, by uid."""
+        """Yield the pods that are evicted from quotas above their runtime, by uid."""
         held: dict[str, list[Manifest]] = {}
         for pod in self._running:
             held.setdefault(str(self._quota_of(pod)), []).append(pod)
@@ -103,18 +103,18 @@ class _Side:
         return "" if name is None else id_of(name, self._quotas[name].labels.get(QUEUE_ID_LABEL))
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
-        """Tell whether any of the pods may be evicted."""
+        """Return whether any of the pods is preemptible."""
         return not all(_is_fixed(pod) for pod in owned.pods)
 
     def is_managed(self, owned: OwnedPods) -> bool:
-        """Tell whether a quota or koord-scheduler has any of the pods.
+        """Return whether a quota or koord-scheduler has any of the pods.
 
         The quotas count and revoke pods by label and namespace, whichever scheduler has placed them.
         """
         return any(scheduler_of(pod) == SCHEDULER or self._quota_of(pod) is not None for pod in owned.pods)
 
     def notes(self) -> Iterator[str]:
-        """Yield what is assumed."""
+        """Yield the assumptions."""
         yield from self._classes.notes()
         if self._has_trees:
             yield "Runtimes are not computed for more than one quota tree: workloads that the revoke controller would evict count as reclaimable on demand."
@@ -156,7 +156,7 @@ def _is_fixed(pod: Manifest) -> bool:
 
 
 def _importance(pod: Manifest) -> tuple[int, str, str]:
-    """Return the place of a pod among those that are evicted: the lowest priority first, then the latest."""
+    """Return the sort key of a pod in the order of eviction: the lowest priority first, then the latest."""
     created = text(pod, "metadata", "creationTimestamp") or ""
     return integer(pod, "spec", "priority") or 0, "".join(chr(0x10FFFF - ord(c)) for c in created), _uid(pod)
 

@@ -1,6 +1,6 @@
 """The fates of running work under Kueue.
 
-A cut quota evicts nothing by itself: a workload is preempted for another that waits, or its queue is drained.
+A lower quota alone evicts nothing: a workload is preempted for a pending one, or its queue is drained.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _record(workload: KueueWorkload, identity: Owner, gpus: Mapping[str, int], o
 
 
 def _gpus(workload: KueueWorkload, flavors: Mapping[str, str]) -> dict[str, int]:
-    """Return the GPUs that a workload holds in thousandths, by the model of the flavor."""
+    """Return the GPUs of a workload in thousandths, by the model of the flavor."""
     assert workload.admission is not None
     gpus: dict[str, int] = {}
     for each in workload.admission.pod_sets:
@@ -169,7 +169,7 @@ def model_of_flavor(flavor: Manifest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Prospect:
-    """What one preemption algorithm makes possible, and does now."""
+    """The possible and the current evictions by one preemption algorithm."""
 
     bound: EvictionBound
     now: Evictions
@@ -191,7 +191,7 @@ class _Side:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the cycles were run to their end."""
+        """Whether the cycles ran to the end."""
         return all(prospect.now.is_complete for prospect in self._prospects)
 
     def verdicts(self) -> dict[str, Verdict]:
@@ -228,7 +228,7 @@ class _Side:
         )
 
     def _forced(self, workload: KueueWorkload) -> str:
-        """Return why Kueue evicts a workload without anybody's demand; empty if it does not."""
+        """Return the reason why Kueue evicts a workload without demand; empty if it does not."""
         evicted = workload.condition("Evicted")
         if evicted is not None:
             return f"its eviction has started ({evicted.reason})"
@@ -255,7 +255,7 @@ class _Side:
         )
 
     def _undemanded(self, workload: KueueWorkload) -> Verdict | None:
-        """Return the verdict where something else than demand may evict a workload, which the model does not decide."""
+        """Return the verdict if a workload may be evicted for reasons other than demand, which are not modelled."""
         if workload.checks:
             return Verdict(Fate.UNKNOWN, f"admission check {workload.checks[0].name} may evict it")
         is_ready = workload.condition("PodsReady") is not None

@@ -1,4 +1,4 @@
-"""Who could evict a workload under Kueue, whatever is requested: a bound that follows from the configuration alone.
+"""Possible preemptors of a workload under Kueue, for any demand: a bound that follows from the configuration alone.
 
 A workload has no possible evictor only if Kueue's candidate rules exclude it under any demand.
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption (classical, fairsharing), pkg/cache/scheduler.
@@ -19,7 +19,7 @@ from apportion_runtime.engines.kueue.usage_tree import UsageTree
 
 @dataclass(frozen=True, slots=True)
 class PossibleEvictor:
-    """A ClusterQueue whose workloads may evict a workload, and the field that allows it."""
+    """A ClusterQueue whose workloads may preempt a workload, and the field that allows it."""
 
     queue: str
     rule: str
@@ -30,7 +30,7 @@ class EvictionBound:
 
     Args:
         cluster: The cluster.
-        is_fair: Whether fair sharing is on.
+        is_fair: Whether fair sharing is enabled.
     """
 
     def __init__(self, cluster: KueueCluster, *, is_fair: bool) -> None:
@@ -49,7 +49,7 @@ class EvictionBound:
             self._members.setdefault(self._tree.root(name), []).append(name)
 
     def evictor(self, holder: Holder) -> PossibleEvictor | None:
-        """Return a queue that may evict a workload of an active queue; None if no demand can."""
+        """Return a queue that may preempt a workload of an active queue; None if there is none for any demand."""
         outlasts = not self._is_fair and self._outlasts(holder)
         alike = (holder.queue, holder.priority, frozenset(holder.usage), outlasts)
         if alike not in self._found:
@@ -57,7 +57,7 @@ class EvictionBound:
         return self._found[alike]
 
     def _evictor(self, holder: Holder, *, outlasts: bool) -> PossibleEvictor | None:
-        # Another queue first: its demand is what the owner cannot decide.
+        # Other queues first, because the owner cannot control their demand.
         own = self._queues[holder.queue]
         for name in self._members[self._tree.root(own.name)] if not outlasts else ():
             if name != own.name and self._may_reclaim(self._queues[name], holder):
@@ -73,16 +73,16 @@ class EvictionBound:
         return None
 
     def limit(self, queue: str, fr: FlavorResource) -> int:
-        """Return the most that a queue can use: its quota and what it may borrow."""
+        """Return the maximum usage of a queue: its quota and the amount that it may borrow."""
         return self._tree.potential(queue, fr) if fr in self._queues[queue].quotas else 0
 
     def _requests_of(self, queue: Queue) -> Iterator[FlavorResource]:
-        """Yield what workloads of a queue can request; nothing if it admits work of no namespace."""
+        """Yield the possible requests of a queue's workloads; none if it admits workloads of no namespace."""
         if queue.selector is not None:
             yield from (fr for fr in queue.quotas if self._tree.potential(queue.name, fr) > 0)
 
     def _may_outrank(self, policy: str, holder: Holder) -> bool:
-        """Tell whether a workload may exist that a policy by priority lets evict another."""
+        """Return whether a workload may exist that can preempt another one under a policy by priority."""
         if policy == NEVER:
             return False
         if self._highest is None or policy not in (LOWER_PRIORITY, LOWER_OR_NEWER):
@@ -105,7 +105,7 @@ class EvictionBound:
         return self._is_fair or self._can_take(queue, holder, shared)
 
     def _can_exceed(self, node: str, among: Iterable[FlavorResource] | None) -> bool:
-        """Tell whether a node can ever use more than its own quota, of some resources or of any."""
+        """Return whether a node can ever exceed its own quota, for some resources or any."""
         found = self._growing.get(node)
         if found is None:
             found = self._growing[node] = frozenset(self._exceedable(node))
@@ -119,7 +119,7 @@ class EvictionBound:
                 yield fr
 
     def _can_take(self, queue: Queue, holder: Holder, shared: Iterable[FlavorResource]) -> bool:
-        """Tell whether a queue can have quota of its own, or of a nearer cohort, for what it would take."""
+        """Return whether a queue can get quota of its own, or of a nearer cohort, for the preempted amount."""
         preemption = queue.preemption
         is_below = preemption.threshold is None or holder.priority <= preemption.threshold
         if preemption.borrowing != NEVER and is_below and self._may_outrank(LOWER_PRIORITY, holder):
@@ -129,9 +129,9 @@ class EvictionBound:
         return any(self._tree.quota[node].get(fr, 0) > 0 for node in nodes for fr in shared)
 
     def _outlasts(self, holder: Holder) -> bool:
-        """Tell whether its queue is within its quota before its turn comes: those that go later fit the quota with it.
+        """Return whether its queue is within its quota before it is considered, after all later candidates.
 
-        Work that is admitted later goes earlier, unless its priority is higher.
+        Workloads that were admitted later are considered earlier, unless their priority is higher.
         """
         if self._highest is None or self._highest > holder.priority or holder.reserved_at is None or holder.evicted:
             return False
@@ -147,9 +147,9 @@ class EvictionBound:
 
 
 def excess(bound: EvictionBound, cluster: KueueCluster) -> Mapping[str, tuple[FlavorResource, int]]:
-    """Return the workloads beyond the limit of their queue, each with the resource and the limit.
+    """Return the workloads above the limit of their queue, each with the resource and the limit.
 
-    The least important and the latest admitted are beyond it.
+    Those with the lowest priority and the latest admission exceed it.
     """
     found: dict[str, tuple[FlavorResource, int]] = {}
     used: dict[tuple[str, FlavorResource], int] = {}

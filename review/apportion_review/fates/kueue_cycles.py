@@ -1,6 +1,6 @@
-"""What Kueue evicts for the workloads that wait already: its cycles, run on a cluster's Workloads.
+"""Evictions by Kueue for pending workloads: its cycles, run on a cluster's Workloads.
 
-Quota of evicted workloads is free before the next cycle, and they wait again in their queues.
+The quota of evicted workloads is released before the next cycle, and they are requeued.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from apportion_runtime.engines.kueue.records import Holder, Pending, Queue
 from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
 
 _MAX_COMPARISONS = 600_000
-"""Heads of queues times workloads that hold quota: about two seconds."""
+"""Limit of queue heads times workloads with quota: about two seconds."""
 _MAX_CYCLES = 400
-"""Two workloads may preempt each other for ever."""
+"""Limit of cycles: two workloads may preempt each other endlessly."""
 _NAME_LABEL = NAMESPACE_LABEL
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Why a workload is evicted, and the queue of the workload that it is evicted for."""
+    """The reason of an eviction, and the queue of the preemptor."""
 
     reason: str
     queue: str
@@ -36,7 +36,7 @@ class Eviction:
 class Evictions:
     """Evicted workloads by namespace and name.
 
-    `is_complete` is false if the cycles were not run to their end: others may follow.
+    `is_complete` is false if the cycles did not run to the end: further evictions are possible.
     """
 
     found: Mapping[str, Eviction]
@@ -48,7 +48,7 @@ def evictions(cluster: KueueCluster, strategies: Sequence[str] | None, now: floa
 
     Args:
         cluster: The cluster.
-        strategies: Of fair sharing; None without it.
+        strategies: Strategies of fair sharing; None without it.
         now: Time of the cluster.
     """
     rules = Rules(cluster.scheduled, cluster.cohorts, cluster.configured.rules.flavors, strategies)
@@ -79,7 +79,7 @@ def evictions(cluster: KueueCluster, strategies: Sequence[str] | None, now: floa
 
 
 class _Run:
-    """A cluster between two cycles."""
+    """The state of a cluster between two cycles."""
 
     def __init__(self, cluster: KueueCluster) -> None:
         holding = [holder for holder in cluster.holders.values() if holder.queue in cluster.scheduled]
@@ -89,7 +89,7 @@ class _Run:
         self._gone: dict[str, Holder] = {}
 
     def apply(self, entry: Entry, now: float) -> bool:
-        """Do what was decided about a head; tell whether another cycle might decide otherwise."""
+        """Apply the decision about a head; return whether another cycle might decide differently."""
         workload = entry.workload
         if entry.outcome is Outcome.RESERVED:
             self.holders.put(
@@ -110,7 +110,7 @@ class _Run:
         return is_new or not queue.is_waiting(workload.key)
 
     def release(self, waits: Callable[[Holder], Pending], now: float) -> None:
-        """Free the quota of evicted workloads, and have them wait again."""
+        """Release the quota of evicted workloads, and requeue them."""
         for holder in self._gone.values():
             self.holders.remove(holder.queue, holder.key)
             self.queues[holder.queue].push(waits(holder), now=now)

@@ -1,4 +1,4 @@
-"""Kueue's view of a cluster's objects: configuration, active queues, and the workloads that hold or want quota."""
+"""Kueue's view of a cluster's objects: configuration, active queues, and workloads with reserved or requested quota."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ DRAINED = "HoldAndDrain"
 
 @dataclass(frozen=True, slots=True)
 class KueueCluster:
-    """What Kueue knows of a cluster.
+    """Kueue's view of a cluster.
 
     Attributes:
         configured: Queues, cohorts, flavors and the manager's configuration.
         has_configuration: Whether the manager's configuration is among the objects.
         queues: The ClusterQueues that are neither stopped nor terminating.
-        scheduled: Those of them that are active: Kueue leaves out inactive ones with their workloads.
+        scheduled: The active ones of them: Kueue ignores inactive ones and their workloads.
         stopped: The stop policy of each ClusterQueue that exists.
-        stopped_local: The same of each LocalQueue, by namespace and name.
-        held: Workloads that hold quota, by namespace and name.
-        holders: What they hold, of those in `queues`.
-        pending: Workloads that wait for quota in a queue of `scheduled`.
-        undecided: Pending workloads with requests that the model does not place.
+        stopped_local: The stop policy of each LocalQueue, by namespace and name.
+        held: Workloads with reserved quota, by namespace and name.
+        holders: Their quota, for those in `queues`.
+        pending: Workloads that are pending in a queue of `scheduled`.
+        undecided: Pending workloads with requests that the model does not support.
         namespaces: Labels of each namespace.
-        highest_priority: The highest priority that a workload of this cluster can have; None if it is not known.
+        highest_priority: The highest priority that a workload of this cluster can have; None if unknown.
     """
 
     configured: Configured
@@ -65,7 +65,7 @@ class KueueCluster:
 
     @property
     def admitted(self) -> dict[str, Workload]:
-        """Workloads that run, by namespace and name."""
+        """Running workloads, by namespace and name."""
         return {key: workload for key, workload in self.held.items() if workload.condition("Admitted") is not None}
 
     @property
@@ -81,8 +81,8 @@ def kueue_cluster(
 
     Args:
         objects: All its objects.
-        now: Its time.
-        known: Workloads that were read before, by the identity of their objects; those that are read are added.
+        now: Time of the cluster.
+        known: Cache of parsed workloads, by the identity of their objects.
     """
     kueue = [each for each in objects if str(each.get("apiVersion") or "").rpartition("/")[0] in _GROUPS]
     by_kind: dict[str, list[Manifest]] = {}
@@ -96,7 +96,7 @@ def kueue_cluster(
         for name, queue in configured.rules.queues.items()
         if stopped[name] == NOT_STOPPED and name not in terminating
     }
-    # A flavor or check that is missing may be missing from the export alone.
+    # A missing flavor or check may be missing only from the export.
     scheduled = {name: queue for name, queue in queues.items() if not queue.inactive_because}
     workloads = [w for w in _workloads(kueue, {} if known is None else known) if w.condition("Finished") is None]
     for workload in workloads:
@@ -122,7 +122,7 @@ def kueue_cluster(
 
 
 def _workloads(kueue: Sequence[Manifest], known: dict[int, Workload]) -> list[Workload]:
-    """Return the Workloads among objects. A cluster under two policies holds the same objects."""
+    """Return the Workloads among objects, which are the same objects under both policies."""
     unread = [each for each in kueue if id(each) not in known and is_a(Workload, each)]
     known.update(zip(map(id, unread), (read_object(Workload, each) for each in unread), strict=True))
     return [known[id(each)] for each in kueue if id(each) in known]
@@ -158,7 +158,7 @@ def _pending(
 
 
 def _unplaceable(workload: Workload) -> Iterator[bool]:
-    """Yield whether each kind of request is present that the simulated scheduler does not place."""
+    """Yield whether each kind of request is present that the simulated scheduler does not support."""
     yield workload.annotations.get(ELASTIC_ANNOTATION) == "true"
     for each in workload.pod_sets:
         yield bool(each.topology_request)

@@ -1,4 +1,4 @@
-"""The fates of running pods where kube-scheduler alone places pods: no quota evicts, priorities do.
+"""The fates of running pods under kube-scheduler alone: evictions depend on priorities, not on quotas.
 
 The simulated scheduler finds what is evicted for pending pods; a bound from the priority classes, what may be later.
 
@@ -64,19 +64,19 @@ class _Side:
         return "" if self._evictions.is_complete else "the simulation was stopped before it came to rest"
 
     def queue_of(self, owned: OwnedPods) -> str:
-        """Return the queue of the namespace; the namespace itself if it has none."""
+        """Return the queue of the namespace, or the namespace itself if it has none."""
         return self._queues.get(owned.owner.namespace, owned.owner.namespace)
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
-        """Tell nothing: kube-scheduler compares priorities alone."""
+        """Return None: kube-scheduler compares only priorities."""
         return None
 
     def is_managed(self, owned: OwnedPods) -> bool:
-        """Tell that every pod is: quotas count pods of every scheduler, and kube-scheduler preempts them."""
+        """Return True: quotas count pods of every scheduler, and kube-scheduler preempts them."""
         return True
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is assumed."""
+        """Return the assumptions."""
         scoped = f"{self._n_scoped} ResourceQuotas with scopes are not compared with running pods."
         found = (scoped if self._n_scoped else "", self._evictions.note("kube-scheduler"), self._others)
         return (*self._classes.notes(), *filter(None, found))
@@ -101,7 +101,7 @@ class _Side:
 
 
 def _limits(quotas: Sequence[Manifest]) -> Mapping[tuple[str, str], int]:
-    """Return the least limit of each namespace and resource. Raises `ValueError` for an amount that cannot be read."""
+    """Return the smallest limit of each namespace and resource. Raises `ValueError` if an amount is invalid."""
     found: dict[tuple[str, str], int] = {}
     for quota in quotas:
         for key, written in mapping(quota, "spec", "hard").items():

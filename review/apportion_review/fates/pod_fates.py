@@ -1,4 +1,4 @@
-"""Fates on engines that evict pods: a row for each owner of running pods, decided by a model of each policy's side."""
+"""Fates on engines that evict pods: a row for each owner of running pods, decided by a model of each side."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _ASSUMED_CLASSES = (
 
 
 class SideModel(Protocol):
-    """What an engine may do to running pods under one policy."""
+    """The possible evictions of running pods by an engine under one policy."""
 
     @property
     def why_incomplete(self) -> str:
-        """Why pending work may evict more than is found, as a clause; empty for a model without cycles."""
+        """Return why pending work may cause further evictions, as a clause; empty for a model without cycles."""
         ...
 
     def queue_of(self, owned: OwnedPods) -> str:
-        """Return the queue that pods are accounted to."""
+        """Return the queue to which pods are charged."""
         ...
 
     def is_managed(self, owned: OwnedPods) -> bool:
-        """Tell whether the engine schedules any of the pods, or accounts them to a queue."""
+        """Return whether the engine schedules any of the pods, or accounts them to a queue."""
         ...
 
     def verdict(self, owned: OwnedPods) -> Verdict:
@@ -50,11 +50,11 @@ class SideModel(Protocol):
         ...
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
-        """Tell whether the engine takes pods for preemptible; None if it does not distinguish."""
+        """Return whether the engine treats pods as preemptible; None if it does not distinguish."""
         ...
 
     def notes(self) -> Iterable[str]:
-        """Return what is assumed, one sentence each."""
+        """Return the assumptions, one sentence each."""
         ...
 
 
@@ -78,7 +78,7 @@ class EngineModel:
 
 
 def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manifest]) -> EngineFates:
-    """Return the fates of the owners of a cluster's running pods, apart from those in Kubernetes' own namespaces."""
+    """Return the fates of the owners of a cluster's running pods, except in Kubernetes' own namespaces."""
     notes: list[str] = []
     sides: list[SideModel | None] = []
     lost = losses(base, head)
@@ -145,18 +145,19 @@ class Classes:
 
     Attributes:
         values: Value of each class by name.
-        highest: The highest of a class that may preempt; None if there are no classes, so that any is possible.
+        highest: The highest value of a class that may preempt; None if there are no classes, so that any value is
+            possible.
     """
 
     values: Mapping[str, int]
     highest: int | None
 
     def outranks(self, priority: int) -> bool:
-        """Tell whether a pod may exist that preempts one of a priority."""
+        """Return whether a pod may exist that preempts one of the given priority."""
         return self.highest is None or self.highest > priority
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is assumed of priorities."""
+        """Return the assumptions about priorities."""
         if self.highest is None:
             return ("The objects include no PriorityClass: any priority is assumed to be possible.",)
         return (_ASSUMED_CLASSES,)
@@ -181,7 +182,7 @@ def classes_of(objects: Sequence[Manifest]) -> Classes:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What pods of one owner hold in a queue."""
+    """The usage of one owner's pods in a queue."""
 
     owner: Owner
     queue: str
@@ -191,12 +192,12 @@ class Use:
 
 
 def beyond_limits(uses: Iterable[Use], limit: Callable[[str, str], int | None]) -> Mapping[Owner, tuple[str, str, int]]:
-    """Return who is beyond the limit of a queue, with the queue, the resource and the limit.
+    """Return the owners above the limit of a queue, with the queue, the resource and the limit.
 
-    The least important and the latest started are beyond it.
+    Those with the lowest priority and the latest start exceed it.
 
     Args:
-        uses: What is held.
+        uses: The usage of each owner.
         limit: Limit of a queue by its name and the resource; None without one.
     """
     found: dict[Owner, tuple[str, str, int]] = {}
@@ -211,5 +212,5 @@ def beyond_limits(uses: Iterable[Use], limit: Callable[[str, str], int | None]) 
 
 
 def started_of(owned: OwnedPods) -> str:
-    """Return when the first of some pods was made."""
+    """Return the creation time of the first of some pods."""
     return min(text(pod, "metadata", "creationTimestamp") or "" for pod in owned.pods)

@@ -10,7 +10,7 @@ from apportion_review.fates.unmanaged import Unmanaged
 
 
 class Fate(str, Enum):
-    """What can happen to a running workload, from least to most severe; `UNKNOWN` ranks above `SAFE` alone."""
+    """The fate of a running workload, from least to most severe; `UNKNOWN` ranks only above `SAFE`."""
 
     SAFE = "safe"
     UNKNOWN = "unknown"
@@ -26,17 +26,17 @@ class Fate(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload that runs in a snapshot.
+    """A running workload of a snapshot.
 
     Attributes:
         kind: Kind of its owner, such as `RayJob`; `Pod` for a pod without one.
         namespace: Its namespace.
         name: Its name.
-        queue: The queue it is accounted to, by the id that the policy uses; by the engine's name if the policy has no
+        queue: The queue to which it is charged, by its id in the policy, or by the engine's name if the policy has no
             such queue.
-        gpus: Thousandths of a GPU for each model as the policy names it; `gpu` where the model is unknown.
+        gpus: Thousandths of a GPU by the policy's model name; `gpu` if the model is unknown.
         n_pods: Running pods.
-        priority_class: Empty without one.
+        priority_class: Its priority class; empty without one.
         is_preemptible: None if the engine does not distinguish.
         started: Seconds since the epoch; None if the snapshot does not record it.
     """
@@ -59,12 +59,12 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The fate of a workload under one policy, and why.
+    """The fate of a workload under one policy, and the reason.
 
     Attributes:
         fate: The fate.
         rule: The engine's rule that decides, as a clause: "over its queue's quota, and preemptible".
-        beneficiary: The queue or workload that takes its place; empty if it is not known.
+        beneficiary: The queue or workload for which it is evicted; empty if unknown.
     """
 
     fate: Fate
@@ -82,14 +82,14 @@ class WorkloadFate:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the change of the policy changes the fate."""
+        """Whether the policy change affects the fate."""
         return self.base.fate is not self.head.fate
 
     @property
     def is_worse(self) -> bool:
-        """Whether the head's fate is more severe, or other queues may evict what only its own queue could before.
+        """Whether the head's fate is more severe, or newly possible for other queues instead of only its own.
 
-        A fate that the change makes unknown may be any, so it is worse than every known one except `EVICTED`.
+        A fate that becomes unknown may be any, so it is worse than every known one except `EVICTED`.
         """
         if self.base.fate is self.head.fate is Fate.ON_DEMAND:
             return self._is_by_others(self.head) and not self._is_by_others(self.base)

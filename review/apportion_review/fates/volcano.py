@@ -82,7 +82,7 @@ class _Side:
         return all(scheduler_of(pod) == SCHEDULER for pod in owned.pods)
 
     def is_managed(self, owned: OwnedPods) -> bool:
-        """Tell whether Volcano schedules any of the pods, or counts it to a job for its annotation."""
+        """Return whether Volcano schedules any of the pods, or counts it to a job for its annotation."""
         return any(scheduler_of(pod) == SCHEDULER or annotations_of(pod).get(GROUP_ANNOTATION) for pod in owned.pods)
 
     def _group(self, pod: Manifest) -> PodGroup | None:
@@ -93,15 +93,15 @@ class _Side:
         return None if name is None or self._group(pod) is not None else str(name)
 
     def queue_of(self, owned: OwnedPods) -> str:
-        """Return the queue of the pod group, or that which the pods name."""
+        """Return the queue of the pod group, or the one that the pods name."""
         return queue_of_pod(owned.pods[0], self._groups)
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
-        """Tell whether any of the pods may be evicted."""
+        """Return whether any of the pods is preemptible."""
         return any(is_preemptable(pod) for pod in owned.pods)
 
     def notes(self) -> Iterator[str]:
-        """Yield what is assumed."""
+        """Yield the assumptions."""
         yield from self._priorities.notes()
         if self._configuration is None:
             yield (
@@ -113,11 +113,11 @@ class _Side:
 
     @property
     def why_incomplete(self) -> str:
-        """Why pending work may evict more than is found; empty if the cycles ran to their end."""
+        """Return why pending work may cause further evictions; empty if the cycles ran to the end."""
         return "" if self._evictions.is_complete else f"fewer than {N_CYCLES} cycles were simulated"
 
     def verdict(self, owned: OwnedPods) -> Verdict:
-        """Return the fate of pods, as this side has them."""
+        """Return the fate of pods on this side."""
         owned = self._by_owner.get(owned.owner, owned)
         if not self._is_own(owned):
             return Verdict(Fate.UNKNOWN, "some of its pods are not scheduled by Volcano")

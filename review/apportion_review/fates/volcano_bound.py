@@ -1,7 +1,7 @@
-"""Which running pods Volcano may reclaim for other queues, whatever these request: a bound from its configuration.
+"""Running pods that Volcano may reclaim for other queues, for any demand: a bound from its configuration.
 
-A queue never holds more than its real capability, which the action `allocate` and the plugin's preemptive function check.
-Those above it are not checked by `reclaim`, so that one of them may hold what all leaves below it may hold together.
+The usage of a queue never exceeds its real capability, which the action `allocate` and the plugin's preemptive function
+check. `reclaim` does not check its ancestors, so the usage of an ancestor may reach the sum of its leaves.
 
 Source: pkg/scheduler/plugins/capacity/capacity.go at ed72c7c8 (AddPreemptiveFn, AddReclaimableFn).
 """
@@ -20,7 +20,7 @@ class ReclaimBound:
     """The possible reclaimers of a cluster's queues.
 
     Args:
-        capacity: The queues, charged with what runs.
+        capacity: The queues, with the usage of running pods.
     """
 
     def __init__(self, capacity: Capacity) -> None:
@@ -35,7 +35,7 @@ class ReclaimBound:
         self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def reclaimer(self, name: str, request: Amounts) -> str | None:
-        """Return a queue that may reclaim a pod with a request from a queue; None if none can."""
+        """Return a queue that may reclaim a pod with a request from a queue; None if there is none."""
         held = {resource: amount for resource, amount in request.items() if amount > 0}
         key = name, tuple(sorted(held))
         if key not in self._found:
@@ -44,13 +44,13 @@ class ReclaimBound:
 
     def _reclaimer(self, giver: Queue, held: Mapping[str, int]) -> str | None:
         if self._capacity.fault:
-            # No queue reclaims until the tree is mended, and then any may.
+            # No queue reclaims until the tree is fixed, and then any may.
             return next((name for name in self._leaves if name != giver.name), None)
         if not self._may_give(giver, held):
             return None
         for name in self._takers:
             taker = self._capacity.queues[name]
-            # What a pod requests besides may be something that its queue deserves.
+            # The queue may deserve other resources of the pod's request.
             if name == giver.name or is_spared(self._capacity, taker, giver, taker.deserved, held):
                 continue
             if all(self._may_give(above, held) for above in levels_to_ask(self._capacity, taker, giver)):
@@ -58,12 +58,12 @@ class ReclaimBound:
         return None
 
     def _may_take(self, queue: Queue) -> bool:
-        """Tell whether a queue may reclaim: it, or one above it that is asked too, deserves anything."""
+        """Return whether a queue may reclaim: it, or an ancestor that is checked too, deserves anything."""
         asked = [queue, *(above for above in levels_above(self._capacity, queue) if above.name != ROOT)]
         return queue.spec.is_open and any(any(amount > 0 for amount in each.deserved.values()) for each in asked)
 
     def _may_give(self, queue: Queue, held: Mapping[str, int]) -> bool:
-        """Tell whether a queue may ever hold more than it deserves of what a pod holds, or deserves nothing of it."""
+        """Return whether a queue may ever exceed what it deserves of a pod's resources, or deserves none of them."""
         if not common(held, queue.deserved):
             return True
         return any(
@@ -73,11 +73,11 @@ class ReclaimBound:
         )
 
     def _most(self, queue: Queue, resource: str) -> int:
-        """Return the most that a queue may hold of a resource."""
+        """Return the maximum usage of a queue for a resource."""
         leaves = self._below.get(queue.name) or [queue]
         return sum(max(self._bound(leaf, resource), leaf.allocated.get(resource, 0)) for leaf in leaves)
 
     def _bound(self, leaf: Queue, resource: str) -> int:
-        # Without a tree, what queues may hold depends on the nodes, and more may come.
+        # Without a tree, the maximum usage depends on the nodes, and nodes may be added.
         bound = leaf.real if self._capacity.hierarchy else leaf.capability
         return bound.get(resource, UNBOUNDED)

@@ -1,4 +1,4 @@
-"""What Volcano evicts for the pending work of a snapshot, and what of a snapshot cannot be simulated."""
+"""Evictions by Volcano for the pending work of a snapshot, and features of a snapshot that cannot be simulated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apportion_runtime.sim.observed.eviction_record import Eviction
 
 N_CYCLES = 5
 _MAX_COMPARISONS = 100_000
-"""Pending pods times nodes of all cycles: about one second."""
+"""Limit of pending pods times nodes over all cycles: about one second."""
 _ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 _PLUGINS = frozenset(
     (
@@ -31,7 +31,7 @@ _PLUGINS = frozenset(
 
 
 def evictions(objects: Sequence[Manifest]) -> Evictions:
-    """Simulate cycles on the objects of a cluster; the first eviction of a pod counts."""
+    """Simulate cycles on the objects of a cluster; the first eviction of a pod is recorded."""
     n_pending = sum(text(pod, "spec", "schedulerName") == SCHEDULER for pod in pending_pods(objects))
     if not n_pending:
         return Evictions({})
@@ -55,9 +55,9 @@ def evictions(objects: Sequence[Manifest]) -> Evictions:
 
 
 def is_recorded(objects: Sequence[Manifest]) -> bool:
-    """Tell whether recorded runs of Volcano cover a cluster: the actions and plugins that Apportion writes.
+    """Return whether recorded runs of Volcano cover a cluster: the actions and plugins that Apportion configures.
 
-    They do not if the plugin gang selects victims: it looks at pods in no fixed order, and runs differ.
+    They do not if the plugin gang selects victims, because it iterates over pods in random order, and runs differ.
     """
     if next(_unsupported(objects), None) is not None:
         return False
@@ -70,7 +70,7 @@ def is_recorded(objects: Sequence[Manifest]) -> bool:
 
 
 def _unsupported(objects: Sequence[Manifest]) -> Iterator[str]:
-    """Yield what of the objects Volcano reads and the simulation does not."""
+    """Yield features of the objects that Volcano supports and the simulation does not."""
     try:
         if read_configuration(list(of_group(objects, "", "ConfigMap"))).configurations:
             yield "the scheduler's configuration has arguments for actions"

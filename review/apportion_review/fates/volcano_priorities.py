@@ -1,8 +1,8 @@
 """The priorities of Volcano's jobs.
 
-A job has the priority of its PodGroup's class; one without a class, or whose class is missing, that of the default
-class (pkg/scheduler/cache/cache.go, Snapshot). What its pods say does not count, nor does the preemptionPolicy of the
-class: a pod preempts by its own.
+A job has the priority of its PodGroup's class; without a class, or if the class does not exist, that of the default
+class (pkg/scheduler/cache/cache.go, Snapshot). The priorities of its pods are ignored, as is the preemptionPolicy of
+the class: a pod's own applies.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Priorities:
         self._highest = max([0, *own, *pods]) if own else None
 
     def of_job(self, group: PodGroup | None, pod: Manifest) -> int:
-        """Return the priority of the job of a pod; without a group, of the one that Volcano's controller makes for it."""
+        """Return the priority of a pod's job; without a group, that of the group that Volcano's controller creates."""
         name = text(pod, "spec", "priorityClassName") if group is None else group.priority_class
         return self._values.get(name or "", self._default)
 
     def outranks(self, priority: int) -> bool:
-        """Tell whether a job or a pod may exist that ranks above a priority."""
+        """Return whether a job or a pod may exist with a higher priority."""
         return self._highest is None or self._highest > priority
 
     def notes(self) -> Iterator[str]:
-        """Yield what is assumed."""
+        """Yield the assumptions."""
         yield _ANY if self._highest is None else _ASSUMED

@@ -1,4 +1,4 @@
-"""The running pods of a cluster, by the objects that own them."""
+"""The running pods of a cluster, grouped by the objects that own them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_runtime.sim.api.pod_requests import GPUS, pod_requests
 
 UNKNOWN_MODEL = "gpu"
-"""The model of a GPU whose node does not name one."""
+"""The model of GPUs on a node without a model label."""
 _ENDED = ("Succeeded", "Failed")
 _OF_NODES = frozenset(("DaemonSet", "Node"))
 
@@ -26,7 +26,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class OwnedPods:
-    """Running pods of one topmost owner; of the pod itself if it has none. `owners` are all objects between them."""
+    """The running pods of a topmost owner, or a pod without owners. `owners` are all objects in between."""
 
     owner: Owner
     owners: frozenset[Owner]
@@ -49,7 +49,7 @@ class OwnedPods:
 
 
 def running_pods(objects: Iterable[Manifest]) -> Iterator[Manifest]:
-    """Yield the pods that have a node, have not ended, and are not being deleted."""
+    """Yield the pods that are assigned to a node, have not ended, and are not being deleted."""
     for pod in of_group(objects, "", "Pod"):
         is_leaving = text(pod, "metadata", "deletionTimestamp") is not None
         has_ended = text(pod, "status", "phase") in _ENDED
@@ -58,16 +58,16 @@ def running_pods(objects: Iterable[Manifest]) -> Iterator[Manifest]:
 
 
 def pending_pods(objects: Iterable[Manifest]) -> Iterator[Manifest]:
-    """Yield the pods that wait for a node."""
+    """Yield the pods that are pending."""
     for pod in of_group(objects, "", "Pod"):
         if not text(pod, "spec", "nodeName") and text(pod, "status", "phase") not in _ENDED:
             yield pod
 
 
 def owned_pods(objects: Sequence[Manifest]) -> list[OwnedPods]:
-    """Return the running pods by topmost owner, in order of namespace and name; pods of DaemonSets are left out.
+    """Return the running pods by topmost owner, in order of namespace and name, without those of DaemonSets.
 
-    Owner references are followed as far as the objects that have them are among the given ones.
+    Owner references are followed through the given objects.
     """
     known = {_identity(each): each for each in objects if mapping(each, "metadata").get("ownerReferences")}
     pods: dict[Owner, list[Manifest]] = {}
@@ -110,7 +110,7 @@ def of_group(objects: Iterable[Manifest], group: str, kind: str) -> Iterator[Man
 
 
 def models_of_nodes(objects: Iterable[Manifest]) -> dict[str, str]:
-    """Return the GPU model of each node that names one."""
+    """Return the GPU model of each node with a model label."""
     return {
         name_of(node): labels_of(node)[GPU_MODEL_LABEL]
         for node in of_group(objects, "", "Node")
@@ -130,7 +130,7 @@ def gpus_of(pods: Iterable[Manifest], models: Mapping[str, str]) -> dict[str, in
 
 
 def requests_of(pod: Manifest) -> dict[str, int]:
-    """Return what a pod requests; nothing if its quantities cannot be read."""
+    """Return a pod's requests; empty if its quantities are invalid."""
     try:
         return pod_requests(mapping(pod, "spec"))
     except ValueError:

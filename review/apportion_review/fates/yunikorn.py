@@ -1,6 +1,6 @@
 """The fates of running pods under YuniKorn, by a static model of its preemption.
 
-A pending pod preempts after a delay, while its queue is within its guarantee, from queues above theirs.
+A pending pod of a queue within its guarantee preempts, after a delay, in queues above theirs.
 Source: apache/yunikorn-core pkg/scheduler/objects (preemption.go, queue.go) at be3bb487.
 """
 
@@ -44,12 +44,12 @@ def yunikorn_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: f
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A queue with what holds of it on its whole path.
+    """A queue with properties of its whole path.
 
     Attributes:
-        id: The id that the policy uses.
-        maximum: The least maximum of the queue and those above it.
-        is_disabled: Whether preemption is disabled for the queue or one above it.
+        id: Its id in the policy.
+        maximum: The smallest maximum of the queue and its ancestors.
+        is_disabled: Whether preemption is disabled for the queue or an ancestor.
     """
 
     id: str
@@ -81,20 +81,20 @@ class _Side:
         return queue_path(owned.pods[0], self._namespaces)
 
     def queue_of(self, owned: OwnedPods) -> str:
-        """Return the queue of the namespace, or that which the pods name."""
+        """Return the queue of the namespace, or the one that the pods name."""
         path = self._path(owned)
         return self._leaves[path].id if path in self._leaves else path
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
-        """Tell nothing: a pod that opts out is evicted last."""
+        """Return None: a pod that opts out is only evicted last."""
         return None
 
     def is_managed(self, owned: OwnedPods) -> bool:
-        """Tell whether YuniKorn schedules any of the pods; it records others as what their nodes hold."""
+        """Return whether YuniKorn schedules any of the pods; it records others as what their nodes hold."""
         return any(scheduler_of(pod) == SCHEDULER for pod in owned.pods)
 
     def notes(self) -> tuple[str, ...]:
-        """Return nothing: no object is missing that the model assumes."""
+        """Return no notes: the model has all objects that it requires."""
         return ()
 
     def verdict(self, owned: OwnedPods) -> Verdict:
@@ -123,7 +123,7 @@ class _Side:
         return Verdict(Fate.UNKNOWN, f"{kept}; preemption for pods that must run on one node is not modelled")
 
     def _stays_within(self, path: str, leaf: _Leaf) -> bool:
-        """Tell whether a queue never uses more of anything than it is guaranteed; one without a guarantee does."""
+        """Return whether a queue never uses more of any resource than its guarantee; False without a guarantee."""
         if not leaf.guaranteed:
             return False
         used = self._used.get(path, {})

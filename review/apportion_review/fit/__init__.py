@@ -1,1 +1,1 @@
-"""Would a workload fit: the decision of the engine, the largest that starts now, and changes that let it start."""
+"""Fit of a workload: the decision of the engine, the largest size that starts now, and changes that let it start."""

@@ -1,4 +1,4 @@
-"""The cluster that a workload is submitted to: a snapshot under a policy, or the policy's own pools without any work."""
+"""The cluster to which a workload is submitted: a snapshot under a policy, or the policy's own pools, idle."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class CompiledCluster:
     """One cluster of a policy.
 
     Attributes:
-        program: What it shall enforce.
-        objects: What is compiled for it, configuration files included.
-        shapes: What the nodes of each pool are like, with the labels that its engine selects them by.
+        program: Its program.
+        objects: Its compiled objects, including configuration files.
+        shapes: Node template of each pool, with the labels that its engine selects by.
     """
 
     program: Program
@@ -36,20 +36,20 @@ class CompiledCluster:
 
 
 Compile = Callable[[Policy], CompiledCluster | None]
-"""From a policy to the cluster in question; None if the policy has errors."""
+"""Compiles the cluster under a policy; None if the policy has errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedCluster:
-    """What a workload is submitted to.
+    """The cluster to which a workload is submitted.
 
     Attributes:
-        compiled: The cluster under the policy.
-        model: Its engine.
-        snapshot: All objects of the cluster; None if it is taken to be idle.
-        beside: Objects of the workload's file that are no workloads.
+        compiled: The compiled cluster.
+        model: The model of its engine.
+        snapshot: All objects of the cluster; None if it is assumed to be idle.
+        beside: Objects of the workload's file that are not workloads.
         now: Time of the snapshot, in seconds since the epoch.
-        replaced: Kind, namespace and name of waiting work that the workload stands for, which is left out.
+        replaced: Kind, namespace and name of the pending workload that is replaced by the submitted one.
     """
 
     compiled: CompiledCluster
@@ -60,7 +60,7 @@ class ObservedCluster:
     replaced: tuple[str, str, str] | None = None
 
     def workloads(self) -> list[ObservedWorkload]:
-        """Return the work of the snapshot."""
+        """Return the workloads of the snapshot."""
         if self.snapshot is None:
             return []
         return [
@@ -74,10 +74,10 @@ class ObservedCluster:
 
         Args:
             compiled: The cluster under the other policy.
-            with_ends: Whether running work ends at its deadlines.
+            with_ends: Whether running workloads end at their deadlines.
 
         Raises:
-            UnreadableError: If the engine cannot begin from the objects.
+            UnreadableError: If the engine cannot start from the objects.
             ValueError: If an object of the snapshot cannot be read.
         """
         under = self.compiled if compiled is None else compiled
@@ -97,7 +97,8 @@ class ObservedCluster:
         return [each for each in self.snapshot if _identity(each) != self.replaced]
 
     def _scenario(self, compiled: CompiledCluster) -> Scenario:
-        # Nodes of a plan come for whole requests, and when the provider has them is not known: there are no offers.
+        # Nodes of a provisioning plan are requested for whole workloads, and the provider's capacity is unknown, so
+        # none are offered.
         queued = [pool for pool in compiled.program.pools if pool.plan is not None]
         pools = [Pool(p.id, compiled.shapes[p.id], 0, 0, p.max_nodes, queued=QueuedPool()) for p in queued]
         if self.snapshot is None:

@@ -1,4 +1,4 @@
-"""The answer of a fit as a versioned JSON document; its schema is `apportion schema --for fit`."""
+"""The result of a fit as a versioned JSON document; its schema is `apportion schema --for fit`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from apportion_runtime.snapshots.quantities import time_text
 
 
 def fit_json(fit: Fit) -> str:
-    """Return the answer as JSON."""
+    """Return the result as JSON."""
     return json.dumps(fit_document(fit), indent=2, ensure_ascii=False) + "\n"
 
 
 def fit_document(fit: Fit) -> dict[str, Any]:
-    """Return the answer as a document of kind `FitReport`. GPUs are in thousandths; what is unknown is null."""
+    """Return the result as a document of kind `FitReport`. GPUs are in thousandths; unknown values are null."""
     work = fit.workload
     return {
         "apiVersion": API_VERSION,

@@ -1,6 +1,6 @@
-"""Whether a workload fits a cluster of a policy: decided by the cluster's own engine, and every proposal with it.
+"""Whether a workload fits a cluster of a policy. The cluster's engine decides this and every proposed change.
 
-Read `probe.py` next: all answers are decisions of the simulated engine on the observed cluster.
+Read `probe.py` next: all results are decisions of the simulated engine on the observed cluster.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _PENDING = "What waits in the snapshot is decided first, as if the workload were
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A workload, and the policy that it is submitted under.
+    """A workload, and the policy under which it is submitted.
 
     Attributes:
-        manifest: The workload as it is submitted.
+        manifest: The submitted workload.
         queue: Id of its queue in the policy.
         is_bound: Whether the queue was assigned to it.
         policy: The policy.
@@ -65,10 +65,10 @@ class Question:
 
 
 def fit_of(question: Question, observed: ObservedCluster) -> Fit:
-    """Return whether a workload fits, and what would let it start.
+    """Return whether a workload fits, and changes that would let it start.
 
     Raises:
-        UnreadableError: If the engine cannot begin from the objects.
+        UnreadableError: If the engine cannot start from the objects.
         ValueError: If an object of the snapshot cannot be read.
     """
     answer = _answer(question, observed)
@@ -153,7 +153,7 @@ def _notes(observed: ObservedCluster, decision: Decision) -> Iterator[str]:
 
 
 def _unaccounted(probe: Probe) -> Iterator[str]:
-    """Yield that running work with GPUs counts at no queue, as it does if a snapshot lacks the engine's own objects."""
+    """Yield a note if running GPU workloads are charged to no queue because a snapshot lacks the engine's objects."""
     state = probe.cluster.cluster_state
     found = [each for each in state.history.workloads if each.started_s is not None and each.gpus and not each.queue]
     if found:
@@ -183,7 +183,7 @@ def _smaller(question: Question, probe: Probe, size: Size | None) -> Iterator[Ch
 
 
 def _less(question: Question, probe: Probe) -> Iterator[Change]:
-    """Yield lower requests of each pod with which the workload starts, of the first resource that helps."""
+    """Yield lower requests per pod with which the workload starts, for the first resource that helps."""
     for family in (GPU, CPU, MEMORY):
         resource = resource_of(question.manifest, family)
         present = largest_request(question.manifest, resource) if resource else 0
@@ -203,7 +203,7 @@ def _less(question: Question, probe: Probe) -> Iterator[Change]:
 
 
 def _largest_request(question: Question, probe: Probe, resource: str, present: int) -> int:
-    """Return the greatest lower request with which the workload starts now; 0 if there is none."""
+    """Return the largest lower request with which the workload starts now; 0 if there is none."""
 
     def fits(most: int) -> bool:
         return probe.decide(with_request(question.manifest, resource, most)).outcome is Outcome.NOW
@@ -234,7 +234,7 @@ def _more_quota(
 
 
 def _asked(question: Question, observed: ObservedCluster) -> dict[str, int]:
-    """Return what all pods request in base units; GPUs also by the models that the workload may be placed on."""
+    """Return the requests of all pods in base units; GPUs also by the models on which the workload may be placed."""
     asked = {GPU: gpus_of_workload(question.manifest), CPU: 0, MEMORY: 0}
     selected: set[str] = set()
     for each in pod_sets(question.manifest):

@@ -1,4 +1,4 @@
-"""The largest value of a number with which a workload starts now, every smaller one verified as far as it is practical."""
+"""The largest value of a number with which a workload starts now, with verified smaller values."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _ALL_UP_TO = 32
-"""Up to this many smaller values each is decided; beyond it, the search bisects and verifies a sample."""
+"""Up to this many smaller values are decided individually; beyond it, the search bisects and verifies a sample."""
 _SAMPLE = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """The greatest value, 0 if none fits, and how many smaller ones were verified to fit."""
+    """The largest value, 0 if none fits, and the number of smaller values that were verified to fit."""
 
     value: int
     n_verified: int
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> Largest:
-    """Return the greatest value up to `most` such that it and the smaller ones that are verified fit.
+    """Return the largest value up to `most` such that it and all verified smaller values fit.
 
-    Up to 32 values are all decided in order. Otherwise the search bisects, and then verifies an even sample of the
-    smaller values; one that does not fit lowers the answer below it.
+    Up to 32 values are decided in order. Otherwise the search bisects, and then verifies an even sample of the
+    smaller values; one that does not fit lowers the result below it.
     """
     known: dict[int, bool] = {}
 

@@ -1,4 +1,4 @@
-"""What each pod of a workload requests, and the workload with less of it."""
+"""The requests of a workload's pods, and the workload with lower requests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from apportion_policy.quantity import cpu_text, memory_text
 from apportion_runtime.sim.api.pod_requests import CPU, GPUS, MEMORY, amount
 
 _UNITS = {CPU: 1000, MEMORY: 1024**3}
-"""Steps in which a lower request is looked for: a core, and a GiB."""
+"""Steps of the search for a lower request: a core, and a GiB."""
 
 
 def gpus_of_pod(template: Mapping[str, object]) -> int:
-    """Return the GPUs that a pod of a template requests, in thousandths; nothing of what cannot be read."""
+    """Return the GPUs that a pod of a template requests, in thousandths; 0 if they are invalid."""
     total = 0
     try:
         total += round(1000 * float(annotations_of(template).get(GPU_FRACTION_ANNOTATION) or 0))
@@ -34,7 +34,7 @@ def gpus_of_workload(workload: Manifest) -> int:
 
 
 def resource_of(workload: Manifest, family: str) -> str:
-    """Return the resource of a family (`gpu`, `cpu`, `memory`) as its containers name it; empty if none does."""
+    """Return the resource of a family (`gpu`, `cpu`, `memory`) by its name in containers; empty if none requests it."""
     names = GPUS if family == "gpu" else frozenset((family,))
     for each in pod_sets(workload):
         for resources in _resources(each.template):
@@ -45,7 +45,7 @@ def resource_of(workload: Manifest, family: str) -> str:
 
 
 def largest_request(workload: Manifest, resource: str) -> int:
-    """Return the most that a container requests, in whole GPUs, cores or GiB; 0 if it is less than one."""
+    """Return the largest request of a container, in whole GPUs, cores or GiB; 0 if it is less than one."""
     unit = _UNITS.get(resource, 1)
     found = [0]
     for each in pod_sets(workload):
@@ -60,7 +60,7 @@ def largest_request(workload: Manifest, resource: str) -> int:
 
 
 def with_request(workload: Manifest, resource: str, most: int) -> Manifest:
-    """Return a workload whose containers request no more than some GPUs, cores or GiB each."""
+    """Return a workload whose containers request at most some GPUs, cores or GiB each."""
     made = cast("dict[str, object]", _copied(workload))
     unit = _UNITS.get(resource, 1)
     for each in pod_sets(made):
@@ -73,7 +73,7 @@ def with_request(workload: Manifest, resource: str, most: int) -> Manifest:
 
 
 def request_text(resource: str, most: int) -> str:
-    """Return a request as a manifest writes it."""
+    """Return a request as written in a manifest."""
     if resource == CPU:
         return cpu_text(most * 1000)
     return memory_text(most * _UNITS[MEMORY]) if resource == MEMORY else str(most)

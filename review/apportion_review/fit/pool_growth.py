@@ -1,4 +1,4 @@
-"""How many more nodes of a pool let a workload start: nodes join one after another until it does."""
+"""The number of additional nodes of a pool with which a workload starts: nodes join one by one until it does."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SETTLES_S = 3600.0
 def pool_changes(
     observed: ObservedCluster, probe: Probe, workload: Manifest, n_pods: int, *, evicts: bool
 ) -> Iterator[Change]:
-    """Yield, for each pool that helps, the least number of nodes with which the workload starts without evictions.
+    """Yield, for each pool that helps, the smallest number of nodes with which the workload starts without evictions.
 
     Args:
         observed: The cluster.
-        probe: Decides on it.
+        probe: The probe of the cluster.
         workload: The workload.
-        n_pods: Its pods.
-        evicts: Whether work is evicted for it as things are, so that nodes have to join before it is submitted.
+        n_pods: Number of its pods.
+        evicts: Whether it currently evicts other work, so that nodes must join before it is submitted.
     """
     for pool in observed.compiled.program.pools:
         if pool.plan is not None:
@@ -66,7 +66,7 @@ def _nodes_before(observed: ObservedCluster, probe: Probe, pool: NodePool, workl
 
 
 def _most(cluster: Cluster, n_pods: int) -> int:
-    """Return how many nodes are tried: one for each of its pods, and of those that wait before it."""
+    """Return the maximum number of nodes to try: one for each of its pods, and for pods pending before it."""
     return min(_MOST_NODES, n_pods + cluster.cluster_state.n_pending)
 
 
@@ -94,7 +94,7 @@ def _is_of(node: Manifest, pool: NodePool) -> bool:
 
 
 def _node(observed: ObservedCluster, pool: NodePool, template: Manifest | None, number: int) -> Manifest:
-    """Return one more node: like those of the pool that are there, or as the policy declares them."""
+    """Return an additional node: like the existing ones of the pool, or as declared in the policy."""
     name = f"{pool.id}-more-{number:04}"
     if template is None:
         shape = observed.compiled.shapes[pool.id]

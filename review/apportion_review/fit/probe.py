@@ -1,6 +1,6 @@
-"""One question to an engine: what becomes of a workload that is submitted to a cluster as it stands.
+"""Probe of an engine: the decision about a workload that is submitted to the current cluster.
 
-The cluster is kept between questions, and made anew once one of them evicted or started other work.
+The cluster is reused between probes, and rebuilt after one that evicted or started other workloads.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from apportion_runtime.sim.history import EvictionFact
 from apportion_runtime.sim.scenario.format import Work
 
 _NOW_S = 60.0
-"""Within this time of its submission a workload starts now: controllers and cycles take a few seconds."""
+"""A workload that starts within this time after submission starts now: controllers and cycles take a few seconds."""
 _HORIZON_S = 3600.0
 _MAX_EVENTS = 200_000
 POOL_LABELS = (POOL_LABEL, GKE_NODE_POOL_LABEL)
 
 
 class Probe:
-    """A cluster that workloads are submitted to.
+    """A cluster to which workloads are submitted.
 
     Args:
-        build: Makes the cluster.
+        build: Builds the cluster.
     """
 
     def __init__(self, build: Callable[[], Cluster]) -> None:
@@ -37,18 +37,18 @@ class Probe:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster with every decision made that its own work leads to."""
+        """The cluster after all decisions about its own workloads."""
         if self._settled is None:
             self._settled = self._build()
             run(self._settled, _HORIZON_S)
         return self._settled
 
     def spoil(self) -> None:
-        """Make the cluster anew before the next question."""
+        """Rebuild the cluster before the next probe."""
         self._settled = None
 
     def decide(self, workload: Manifest) -> Decision:
-        """Submit a workload, return what becomes of it, and take it away."""
+        """Submit a workload, return the decision, and remove the workload."""
         cluster = self.cluster
         before = _footprint(cluster)
         submission = Submission(cluster, workload)
@@ -72,14 +72,14 @@ class Submission:
         state.events.plan(state.now, WorkloadArrives(self.number))
 
     def settle(self, seconds: float) -> None:
-        """Let things happen until all its pods have nodes, nothing more happens, or some time is over."""
+        """Run until all its pods have nodes, no events remain, or a time has passed."""
         run(self.cluster, seconds, self._is_placed)
         if self.placed_at is None and self._is_placed():
             self.placed_at = self.cluster.cluster_state.now
 
     @property
     def running(self) -> Running | None:
-        """It, while it is there."""
+        """The workload, while it exists."""
         return self.cluster.workloads.running.get(self.number)
 
     def _is_placed(self) -> bool:
@@ -87,7 +87,7 @@ class Submission:
         return running is not None and bool(running.slots) and len(_placed(self.cluster, running)) >= n_wanted(running)
 
     def decision(self) -> Decision:
-        """Return what became of it so far."""
+        """Return the decision so far."""
         state, facts = self.cluster.cluster_state, self.cluster.cluster_state.history.workloads[self.number]
         running = self.running
         if running is None:
@@ -116,7 +116,7 @@ class Submission:
         )
 
     def withdraw(self) -> bool:
-        """Take it away, with its pods at once; tell whether nothing is left of it."""
+        """Remove the workload and its pods at once; return whether no trace of it remains."""
         running = self.running
         self.cluster.workloads.leave(self.number)
         for uid in list(running.pods.values()) if running is not None else ():
@@ -125,7 +125,7 @@ class Submission:
 
 
 def run(cluster: Cluster, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-    """Let things happen until nothing more does, a condition holds, or some time is over."""
+    """Run until no events remain, a condition is satisfied, or a time has passed."""
     state = cluster.cluster_state
     end = state.now + seconds
     for _ in range(_MAX_EVENTS):
@@ -135,7 +135,7 @@ def run(cluster: Cluster, seconds: float, until: Callable[[], bool] = lambda: Fa
 
 
 def n_wanted(running: Running) -> int:
-    """Return how many pods a workload has at a time."""
+    """Return the number of concurrent pods of a workload."""
     at_once = running.expansion.at_once
     return len(running.slots) if at_once is None else min(at_once, len(running.slots))
 
@@ -188,6 +188,6 @@ def _victims(cluster: Cluster, taken: list[EvictionFact], number: int) -> Iterat
 
 
 def _footprint(cluster: Cluster) -> tuple[object, ...]:
-    """Return what a question must leave as it was: where pods are, and who waits."""
+    """Return the state that a probe must not change: the nodes of pods, and pending workloads."""
     state = cluster.cluster_state
     return (len(state.pods), state.n_pending, sum(map(len, state.pods_on.values())), len(cluster.workloads.running))

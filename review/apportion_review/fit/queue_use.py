@@ -1,4 +1,4 @@
-"""Names of an engine's queues as the policy knows them, and what the work of each queue holds."""
+"""The policy's names of an engine's queues, and the usage of each queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUEUE_LABEL = f"{GROUP}/queue"
 
 
 def queue_ids(program: Program, objects: Iterable[Manifest]) -> dict[str, str]:
-    """Return the policy's id of each name of a queue on its engine; of a namespace, where these are what is bounded."""
+    """Return the policy's id for each queue name on its engine, or for each namespace if quotas are per namespace."""
     engine = ENGINES[program.engine]
     found = {queue.id: queue.id for queue in program.queues}
     for made in objects:
@@ -36,7 +36,7 @@ def queue_ids(program: Program, objects: Iterable[Manifest]) -> dict[str, str]:
 
 
 def used_by_queue(cluster: Cluster, graph: PolicyGraph, ids: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """Return what the running pods of each queue request, in base units; inner queues with all below them."""
+    """Return the requests of each queue's running pods, in base units; inner queues include their descendants."""
     state = cluster.cluster_state
     found: dict[str, dict[str, int]] = {}
     for pod in state.pods.values():

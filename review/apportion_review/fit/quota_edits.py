@@ -1,4 +1,4 @@
-"""A policy with another amount of one queue: the edit that an author would make, at the author's line."""
+"""A policy with a different amount of one queue: the edit that an author would make, at the author's line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class QuotaEdit:
         queue: Id of the queue.
         field: `guaranteed` or `limit`.
         resource: `cpu`, `memory`, `gpu` or `gpu/<model>`.
-        amount: In base units.
+        amount: The amount in base units.
     """
 
     queue: str
@@ -32,7 +32,7 @@ class QuotaEdit:
 
 
 def edited(policy: Policy, edits: Sequence[QuotaEdit]) -> Policy:
-    """Return a policy with other amounts. Raises `ValueError` where an amount is counted in machines."""
+    """Return a policy with different amounts. Raises `ValueError` if an amount is counted in machines."""
     queues = policy.queues
     for edit in edits:
         queues = tuple(_edited(queue, edit) for queue in queues)

@@ -20,12 +20,12 @@ _GUARANTEED, _LIMIT = "guaranteed", "limit"
 _UNITS = {CPU: 1000, MEMORY: 1024**3}
 _GPU_UNIT = 1000
 _MAX_SEARCHED = 1000
-"""Workloads of a snapshot up to which the least raise is searched; beyond it, what is computed is verified alone."""
+"""Maximum number of a snapshot's workloads for a search; beyond it, only the computed raise is verified."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaSearch:
-    """What a search for a raise needs.
+    """The inputs of a search for a raise.
 
     Attributes:
         policy: The policy.
@@ -33,8 +33,8 @@ class QuotaSearch:
         scope: The cluster's scope.
         compile: Compiles the cluster under another policy.
         queue: Id of the workload's queue.
-        used: What the work of each queue holds by resource, in base units, inner queues with what is below them.
-        asked: What the workload requests, likewise.
+        used: Usage of each queue by resource, in base units, including descendants.
+        asked: Requests of the workload, likewise.
     """
 
     policy: Policy
@@ -49,9 +49,9 @@ class QuotaSearch:
 def quota_changes(
     search: QuotaSearch, observed: ObservedCluster, workload: Manifest, *, may_evict: bool
 ) -> Iterator[Change]:
-    """Yield the first of these raises that suffices: of limits, of guarantees, of both.
+    """Yield the first raise that suffices: of limits, of guarantees, of both.
 
-    One without evictions comes before one with them, which counts only if `may_evict`.
+    A raise without evictions is preferred to one with evictions, which requires `may_evict`.
     """
     limits, guarantees = list(_limits(search)), list(_guarantees(search))
     plans = [plan for plan in (limits, guarantees) if plan]
@@ -68,7 +68,7 @@ def quota_changes(
 def _change(
     search: QuotaSearch, observed: ObservedCluster, workload: Manifest, plan: Sequence[_Raise], decision: Decision
 ) -> Change:
-    """Return the least raise of a plan with the outcome that all of it has."""
+    """Return the smallest raise of a plan with the outcome of the full raise."""
     edits = [raise_.to(0) for raise_ in plan]
     if len(observed.workloads()) <= _MAX_SEARCHED:
         low, high = 0, max(raise_.n_steps for raise_ in plan)
@@ -96,7 +96,7 @@ def _change(
 
 @dataclass(frozen=True, slots=True)
 class _Raise:
-    """A raise from a present amount to one that surely suffices, in steps."""
+    """A raise from the current amount to one that certainly suffices, in steps."""
 
     queue: str
     field: str
@@ -110,13 +110,13 @@ class _Raise:
         return -(-(self.needed - self.present) // self.unit)
 
     def to(self, below: int) -> QuotaEdit:
-        """Return the edit to some steps below what surely suffices; at least one step above the present amount."""
+        """Return the edit to some steps below the sufficient amount, but at least one step above the current one."""
         amount = max(self.present + self.unit, self.needed - below * self.unit)
         return QuotaEdit(self.queue, self.field, self.resource, min(amount, max(self.needed, self.present + self.unit)))
 
 
 def _limits(search: QuotaSearch) -> Iterator[_Raise]:
-    """Yield the raises of the limits on the way to the root that the workload exceeds."""
+    """Yield the raises of the limits on the path to the root that the workload exceeds."""
     for queue in search.graph.nodes[search.queue].path:
         for resource, limit in search.scope.values[queue].limit.items():
             asked = _asked(search, resource)
@@ -126,7 +126,7 @@ def _limits(search: QuotaSearch) -> Iterator[_Raise]:
 
 
 def _guarantees(search: QuotaSearch) -> Iterator[_Raise]:
-    """Yield the raises of the guarantee, and of the ancestors' that the children's would exceed."""
+    """Yield the raises of the guarantee, and of ancestors' guarantees that the children's would exceed."""
     path = search.graph.nodes[search.queue].path
     values = search.scope.values
     for resource in _counted(search):
@@ -151,7 +151,7 @@ def _guarantees(search: QuotaSearch) -> Iterator[_Raise]:
 
 
 def _counted(search: QuotaSearch) -> list[str]:
-    """Return the resources in which the queue's guarantee is written, or its siblings' are."""
+    """Return the resources in which the guarantee of the queue or of its siblings is declared."""
     own = [name for name in search.scope.values[search.queue].declared if name in search.asked]
     return (
         own
@@ -166,7 +166,7 @@ def _asked(search: QuotaSearch, resource: str) -> int:
 def _decision(
     search: QuotaSearch, observed: ObservedCluster, workload: Manifest, edits: Sequence[QuotaEdit]
 ) -> Decision | None:
-    """Return the decision under a policy with other amounts; None if the policy does not allow them."""
+    """Return the decision under a policy with different amounts; None if the policy has errors."""
     try:
         compiled = search.compile(edited(search.policy, edits))
     except ValueError:

@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Outcome(str, Enum):
-    """What becomes of a workload that is submitted."""
+    """The outcome of a submitted workload."""
 
     NOW = "starts now"
     AFTER_EVICTIONS = "starts after evictions"
@@ -19,7 +19,7 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Pods of the workload on the nodes of one pool; `nodes` is empty for nodes that do not exist yet."""
+    """Pods of the workload on the nodes of one pool; `nodes` is empty if they do not exist yet."""
 
     pool: str
     n_pods: int
@@ -35,10 +35,10 @@ class Victim:
         namespace: Its namespace.
         name: Its name.
         queue: Its queue, by the engine's name.
-        gpus: Of the evicted pods, in thousandths.
-        n_pods: Evicted pods.
+        gpus: GPUs of the evicted pods, in thousandths.
+        n_pods: Number of evicted pods.
         rule: The engine's action and rule, such as `reclaim`.
-        message: What the engine writes to the pods.
+        message: The engine's message on the pods.
     """
 
     kind: str
@@ -53,18 +53,18 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the engine decides of a workload.
+    """The decision of the engine about a workload.
 
     Attributes:
         outcome: The outcome.
         queue: Its queue, by the engine's name.
-        n_pods: Pods that it wants at a time.
-        n_placed: Those of them that got a node.
-        placements: Where these are, by pool.
-        flavors: Resource flavors whose quota it holds; empty on engines without flavors.
+        n_pods: Number of its concurrent pods.
+        n_placed: Number of pods that are placed.
+        placements: Nodes of these, by pool.
+        flavors: Resource flavors of its quota; empty on engines without flavors.
         victims: Work that is evicted for it.
-        reason: Why it does not start, in the engine's words; empty if it does.
-        after_s: Simulated seconds from its submission until all its pods had a node; None if they never had.
+        reason: Why it does not start, in the engine's words; empty if it starts.
+        after_s: Simulated seconds from its submission until all its pods had a node; None if they never did.
     """
 
     outcome: Outcome
@@ -84,9 +84,9 @@ class Size:
 
     Attributes:
         dimension: The field that is scaled, such as `spec.parallelism`.
-        asked: Its value in the manifest.
-        largest: The greatest value with which the workload starts now without evictions; 0 if there is none.
-        n_verified: How many smaller values were decided, all of which start now.
+        asked: The value in the manifest.
+        largest: The largest value with which the workload starts now without evictions; 0 if there is none.
+        n_verified: Number of verified smaller values, all of which start now.
         gpus: GPUs of the largest, in thousandths.
     """
 
@@ -98,7 +98,7 @@ class Size:
 
 
 class ChangeKind(str, Enum):
-    """What a change changes."""
+    """The subject of a change."""
 
     SIZE = "size"
     REQUEST = "request"
@@ -108,18 +108,18 @@ class ChangeKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change with which the workload starts now, as the engine decided with it applied.
+    """A change with which the workload starts now, verified by the engine.
 
     Attributes:
-        kind: What it changes.
+        kind: The kind of change.
         subject: The field of the manifest, the queue, or the pool.
         field: Field of the policy, such as `limit`; empty otherwise.
-        resource: As the policy names it; empty where none is named.
-        before: The present value, as people write it; empty if it is unset.
-        after: The value that lets it start.
+        resource: The policy's resource name; empty if none.
+        before: The current value as text; empty if unset.
+        after: The value with which it starts.
         at: The author's `file:line`; empty for changes of the workload.
         beside: Other edits that the policy then requires, as clauses.
-        n_evicted: Running workloads that are evicted for it then.
+        n_evicted: Number of running workloads that are then evicted for it.
     """
 
     kind: ChangeKind
@@ -135,7 +135,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Running work whose end lets the workload start; `at` in seconds since the epoch, None if it is not known."""
+    """Running work whose end lets the workload start; `at` in seconds since the epoch, None if unknown."""
 
     kind: str
     namespace: str
@@ -147,11 +147,11 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """When a workload starts that waits now.
+    """The start of a pending workload.
 
     Attributes:
-        at: The latest time if nothing else is submitted, in seconds since the epoch; None if it is not known.
-        after: The work that has to end before: by its deadline if `at` is known, otherwise one set that suffices.
+        at: The latest time if nothing else is submitted, in seconds since the epoch; None if unknown.
+        after: The work that must end first: by its deadline if `at` is known, otherwise a sufficient set.
     """
 
     at: float | None
@@ -160,7 +160,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The workload in question; `gpus` are those of all its pods in thousandths, `queue` its id in the policy."""
+    """The submitted workload; `gpus` are those of all its pods in thousandths, `queue` its id in the policy."""
 
     kind: str
     namespace: str
@@ -169,7 +169,7 @@ class Workload:
     gpus: int
     n_pods: int
     is_bound: bool = False
-    """Whether it named no queue and was assigned one, as `apportion bind` does."""
+    """Whether a queue was assigned because it named none, as by `apportion bind`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +177,19 @@ class Fit:
     """Whether a workload fits one cluster of a policy.
 
     Attributes:
-        cluster: Such as `prod/gpu-1`.
+        cluster: The cluster, such as `prod/gpu-1`.
         engine: Engine that decides.
-        engine_title: Its own name.
-        snapshot: Name of the snapshot; empty if the cluster was taken to be idle.
+        engine_title: Its full name.
+        snapshot: Name of the snapshot; empty if the cluster is assumed to be idle.
         taken: Time of the snapshot in seconds since the epoch; None without one.
-        n_running: Workloads that run in it.
-        n_waiting: Workloads that wait in it.
+        n_running: Number of running workloads in it.
+        n_waiting: Number of pending workloads in it.
         decision: The decision.
-        size: The largest that starts now; None if the workload has no number to scale, or the engine is not simulated.
+        size: The largest size that starts now; None if the workload has no number to scale, or the engine is not
+            simulated.
         changes: Changes that let it start, the smallest of each kind.
         start: When it starts; None if it starts now.
-        notes: Assumptions and what is not known, one sentence each.
+        notes: Assumptions and unknowns, one sentence each.
     """
 
     cluster: str

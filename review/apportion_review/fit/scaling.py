@@ -1,4 +1,4 @@
-"""The number of pods of a workload, as its manifest writes it: which field it is, and the manifest with another value."""
+"""Scaling of a workload: the field of its manifest with the number of pods, and the manifest with another value."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _MIN_MEMBER = (
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A number of a manifest that says how many pods there are.
+    """A number of a manifest that determines the number of pods.
 
     Attributes:
-        field: Where it is, as people write it: `spec.parallelism`.
-        path: The same as keys.
+        field: Its path as text: `spec.parallelism`.
+        path: Its path as keys.
         value: Its value.
     """
 
@@ -41,7 +41,7 @@ class Dimension:
 
 
 def dimension_of(workload: Manifest) -> Dimension | None:
-    """Return what is scaled of a workload: the number of the pods that request most; None for a kind without any."""
+    """Return the scaled field of a workload: the number of the pods with the largest requests; None without one."""
     candidates = [path for path in _paths(workload) if (_value(workload, path) or 0) > 0]
     best = max(candidates, key=lambda path: _weight(workload, path), default=None)
     if best is None:
@@ -50,7 +50,7 @@ def dimension_of(workload: Manifest) -> Dimension | None:
 
 
 def scaled(workload: Manifest, dimension: Dimension, count: int) -> Manifest:
-    """Return a workload with another number of pods, and the numbers that must not exceed it lowered with it."""
+    """Return a workload with another number of pods, and with related numbers lowered so that they do not exceed it."""
     made = cast("dict[str, object]", _copied(workload))
     _set(made, dimension.path, count)
     owner = dimension.path[:-1]
@@ -70,7 +70,7 @@ def scaled(workload: Manifest, dimension: Dimension, count: int) -> Manifest:
             written = str(marks.get(key, ""))
             if written.isdecimal() and int(written) > total:
                 marks[key] = str(total)
-        # Kueue rejects a number that is not below the number of pods.
+        # Kueue requires a number below the number of pods.
         written = str(marks.get(MIN_PARALLELISM_ANNOTATION, ""))
         if written.isdecimal() and int(written) >= total:
             del marks[MIN_PARALLELISM_ANNOTATION]
@@ -113,8 +113,9 @@ def _paths(workload: Manifest) -> Iterator[Path]:
 
 
 def _weight(workload: Manifest, path: Path) -> tuple[int, int, int]:
-    """Return the GPUs and pods that one more of a number adds, and the number; one more of a number with a value of 1
-    counts less than of one that is scaled already.
+    """Return a rank: the GPUs and pods that an increment of the number adds, and the number.
+
+    An increment of a number with a value of 1 ranks lower than one of a number that is already scaled.
     """
     value = _value(workload, path) or 0
     larger = pod_sets(cast("Manifest", _with(workload, path, value + 1)))

@@ -1,4 +1,4 @@
-"""When a workload starts that waits: at the deadlines of running work, or once some of it has ended."""
+"""The start of a pending workload: at the deadlines of running work, or after some of it has ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from apportion_runtime.sim.history import WorkloadFacts
 
 _AHEAD_S = 30 * 86_400.0
 _MOST_ENDED = 64
-"""Running workloads whose end is tried."""
+"""Maximum number of running workloads to try."""
 _MOST_PRUNED = 6
 _SETTLES_S = 3600.0
 
 
 def start_of(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Start:
-    """Return when a workload starts that waits now. Raises as `ObservedCluster.build` does."""
+    """Return the start of a pending workload. Raises the same errors as `ObservedCluster.build`."""
     if any(each.ends is not None for each in observed.workloads()):
         found = _by_deadlines(observed, workload)
         if found is not None:
@@ -28,7 +28,7 @@ def start_of(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Sta
 
 
 def _by_deadlines(observed: ObservedCluster, workload: Manifest) -> Start | None:
-    """Simulate ahead until running work has reached its deadlines."""
+    """Simulate until running workloads have reached their deadlines."""
     cluster = observed.build(with_ends=True)
     submission = Submission(cluster, workload)
     submission.settle(_AHEAD_S)
@@ -42,7 +42,7 @@ def _by_deadlines(observed: ObservedCluster, workload: Manifest) -> Start | None
         and facts.number != submission.number
         and since + facts.finished_s <= submission.placed_at
     ]
-    # The workloads that ended last made the room; those before them did not suffice.
+    # The last workloads to end made room; the earlier ones did not suffice.
     last = sorted(ended, key=lambda each: -each[0])[:_MOST_PRUNED]
     return Start(
         submission.placed_at, tuple(_ending(facts, at) for at, facts in sorted(last, key=lambda each: each[0]))
@@ -50,7 +50,7 @@ def _by_deadlines(observed: ObservedCluster, workload: Manifest) -> Start | None
 
 
 def _suffice(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Iterator[Ending]:
-    """Yield running work whose end lets the workload start, as few as a greedy search finds."""
+    """Yield running workloads whose end lets the workload start, as few as a greedy search finds."""
     cluster = probe.cluster
     probe.spoil()
     order = _candidates(cluster, workload)
@@ -69,7 +69,7 @@ def _suffice(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Ite
 
 
 def _candidates(cluster: Cluster, workload: Manifest) -> list[int]:
-    """Return running workloads, those of the same namespace first, the largest of them first."""
+    """Return running workloads, those of the same namespace first, the largest ones first."""
     namespace = text(workload, "metadata", "namespace") or ""
     facts = cluster.cluster_state.history.workloads
     running = [
@@ -81,7 +81,7 @@ def _candidates(cluster: Cluster, workload: Manifest) -> list[int]:
 
 
 def _until_placed(cluster: Cluster, workload: Manifest, order: list[int]) -> list[int] | None:
-    """Let work end one after another until the workload starts without evictions; None if it never does."""
+    """Let workloads end one by one until the workload starts without evictions; None if it never does."""
     state = cluster.cluster_state
     submission = Submission(cluster, workload)
     submission.settle(_SETTLES_S)

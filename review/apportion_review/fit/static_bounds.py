@@ -1,6 +1,6 @@
-"""What the quotas of a policy alone tell of a workload, for engines whose scheduler is not simulated.
+"""Decisions from the quotas of a policy alone, for engines whose scheduler is not simulated.
 
-They can show that a workload exceeds a limit. They never show that it starts.
+They can show that a workload exceeds a limit, but not that it starts.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from apportion_review.fit.records import Decision, Outcome
 def bounded_decision(
     graph: PolicyGraph, scope: Scope, queue: str, asked: Mapping[str, int], *, n_pods: int, engine: str
 ) -> Decision:
-    """Return that a workload never starts whole, if it exceeds a limit; otherwise that nothing is decided.
+    """Return that a workload never starts completely if it exceeds a limit; otherwise return no decision.
 
     Args:
-        graph: Of the policy.
-        scope: The cluster's.
+        graph: The graph of the policy.
+        scope: The scope of the cluster.
         queue: Id of its queue.
-        asked: What all its pods request, in base units.
-        n_pods: Their number.
+        asked: Requests of all its pods, in base units.
+        n_pods: Number of pods.
         engine: Name of the engine, for the reason.
     """
     for resource, amount in sorted(asked.items()):

@@ -1,4 +1,4 @@
-"""A workload that is in the snapshot already: it waits there, or one of its name runs."""
+"""A workload that already exists in the snapshot: it is pending there, or one with its name is running."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def submitted_before(
     question: Question, observed: ObservedCluster
 ) -> tuple[Question, ObservedCluster, tuple[str, ...]]:
-    """Return the question and the cluster such that the workload is submitted once, and a note on it.
+    """Return the question and the cluster such that the workload exists once, and a note.
 
-    One that waits in the snapshot is taken out of it. One that runs stays, and the workload gets another name.
+    A pending workload is removed from the snapshot. A running one stays, and the submitted one gets another name.
     """
     made = question.manifest
     kind, namespace, name = str(made.get("kind")), text(made, "metadata", "namespace") or "default", name_of(made)

@@ -1,4 +1,4 @@
-"""The answer of a fit as text of 80 columns."""
+"""The result of a fit as text with 80 columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDEST = max(map(len, _LABELS.values()))
 
 
 def fit_text(fit: Fit) -> str:
-    """Return the answer as text, the decision in its first lines."""
+    """Return the result as text, with the decision in its first lines."""
     paragraphs = [list(_head(fit)), list(_decision(fit))]
     if fit.size is not None:
         paragraphs.append([_size(fit.size)])
@@ -40,7 +40,7 @@ def fit_text(fit: Fit) -> str:
 
 
 def _wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines broken to the width, what is carried over two deeper; paths and names are never broken."""
+    """Yield lines wrapped to the width, with continuations indented by two; paths and names are never broken."""
     for line in lines:
         hanging = " " * (len(line) - len(line.lstrip()) + 2)
         yield from textwrap.wrap(
@@ -49,7 +49,7 @@ def _wrapped(lines: Iterable[str]) -> Iterator[str]:
 
 
 def headline(fit: Fit) -> str:
-    """Return the decision in a few words: `starts now`."""
+    """Return a short form of the decision: `starts now`."""
     decision = fit.decision
     if decision.outcome is Outcome.AFTER_EVICTIONS:
         return f"starts after evicting {_count(len(decision.victims), 'workload')}"
@@ -87,7 +87,7 @@ def _decision(fit: Fit) -> Iterator[str]:
 def _placement(placed: Placement, snapshot: str) -> str:
     pods = _count(placed.n_pods, "pod")
     pool = f"pool {placed.pool}" if placed.pool else "nodes without a pool label"
-    # The nodes of an idle cluster have no names that anybody knows.
+    # The nodes of an idle cluster have no meaningful names.
     where = f" on {_some(placed.nodes)}" if snapshot else f" on {_count(len(placed.nodes), 'node')}"
     return f"{pool}: {pods}{where}"
 

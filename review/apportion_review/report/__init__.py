@@ -1,1 +1,1 @@
-"""Forms of a review: text, Markdown comment, page and JSON document."""
+"""Output formats of a review: text, Markdown comment, HTML page and JSON document."""

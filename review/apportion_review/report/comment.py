@@ -1,4 +1,4 @@
-"""The review as the comment on a pull request: what decides is on the first screen, everything else is folded."""
+"""The review as a comment on a pull request: the essentials come first, everything else is folded."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from apportion_review.review import ClusterReview, Review
 from apportion_review.unknown_clusters import clusters_text, unknown_clusters, why_unknown
 
 MARKER = "<!-- apportion:review -->"
-"""First line of the comment, by which it is found again and edited."""
+"""First line of the comment, which identifies it for later edits."""
 MAX_BYTES = 65_000
-"""GitHub refuses comments of more than 65,536 characters."""
+"""GitHub rejects comments of more than 65,536 characters."""
 
 _SIGNS = {
     Level.NONE: "🟢",
@@ -56,7 +56,7 @@ def comment(review: Review) -> str:
         held = folded(section[0], section[1])
         size = sum(len(line.encode()) + 1 for line in held)
         if size > left:
-            # A fold that does not fit is named, so that nobody takes it for empty.
+            # A fold that does not fit is mentioned, so that it does not appear to be empty.
             held = folded(section[0], ["In the JSON and HTML reports."])
             size = sum(len(line.encode()) + 1 for line in held)
             if size > left:
@@ -138,7 +138,7 @@ def _fate_row(group: FateGroup, *, several: bool) -> list[str]:
 
 
 def _rest(groups: Sequence[FateGroup]) -> Iterator[list[str]]:
-    """Yield one row for the groups beyond the largest: nothing that is harmed is left out of the first screen."""
+    """Yield one row for all groups after the largest, so that the summary covers all affected workloads."""
     rest = groups[_MAX_GROUPS:]
     if not rest:
         return
@@ -153,7 +153,7 @@ def _rest(groups: Sequence[FateGroup]) -> Iterator[list[str]]:
 
 
 def _facts(review: Review) -> Iterator[str]:
-    """Yield one line each: work at stake, what is not affected, what is unknown, gates and approvals."""
+    """Yield one line each: work at risk, unaffected and unknown work, gates and approvals."""
     yield ""
     for text in (_errors(review), _at_stake(review), _counted(review), _unknown(review)):
         if text:
@@ -196,7 +196,7 @@ def _at_stake(review: Review) -> str:
 
 
 def _counted(review: Review) -> str:
-    """Return how many workloads keep their fate; those without one that is known are counted apart."""
+    """Return the number of workloads with an unchanged fate, and separately of those with an unknown one."""
     rows = [row for cluster in review.clusters if cluster.fates is not None for row in cluster.fates.rows]
     if not rows:
         return ""

@@ -1,4 +1,4 @@
-"""The folded sections of the comment: title and complete lines of Markdown, each within a budget of its own."""
+"""The folded sections of the comment: title and complete lines of Markdown, each with a separate size budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Fold = tuple[str, list[str]]
 
 
 def folds(review: Review) -> Iterator[Fold]:
-    """Yield the sections that have content, most useful first."""
+    """Yield the non-empty sections, most useful first."""
     for fold in (_fates(review), _quotas(review), _findings(review), _rollout(review), _load(review)):
         if fold is not None:
             yield fold
@@ -86,7 +86,7 @@ def _findings(review: Review) -> Fold | None:
 
 
 def _counted(found: Sequence[Diagnostic]) -> Iterator[str]:
-    """Yield each finding once, with how many times it occurs on different clusters."""
+    """Yield each finding once, with the number of clusters on which it occurs."""
     counts = Counter(map(_finding, found))
     for line, n in counts.items():
         yield line if n == 1 else f"{line} ({n} times)"

@@ -1,4 +1,4 @@
-"""The review as a versioned JSON document: every row, with exact values; amounts in base units."""
+"""The review as a versioned JSON document: every row, with exact values in base units."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def review_json(review: Review) -> str:
 def review_document(review: Review) -> dict[str, Any]:
     """Return the review as a document of kind `PolicyReview`.
 
-    GPUs are in thousandths, CPU in millicores, memory in bytes, lost work in thousandths of a GPU times seconds. What is
-    unset or unknown is null, and an unlimited amount is the string `unlimited`.
+    GPUs are in thousandths, CPU in millicores, memory in bytes, lost work in thousandths of a GPU times seconds. Unset
+    and unknown values are null, and an unlimited amount is the string `unlimited`.
     """
     found = verdict(review)
     return {

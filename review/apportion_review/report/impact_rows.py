@@ -1,4 +1,4 @@
-"""Rows of a review's tables: running work by queue and fate, and quotas that change."""
+"""Rows of a review's tables: running work by queue and fate, and changed quotas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apportion_review.wording import amount, bare
 
 @dataclass(frozen=True, slots=True)
 class FateGroup:
-    """Running workloads of one queue and cluster that share a fate and its rule."""
+    """Running workloads of a queue and cluster with the same fate and rule."""
 
     cluster: str
     queue: str
@@ -35,7 +35,7 @@ class FateGroup:
 
 
 def fate_groups(clusters: Iterable[ClusterReview]) -> tuple[FateGroup, ...]:
-    """Return the running work whose fate is worse in the head: most severe first, then by GPUs."""
+    """Return the running workloads with a worse fate in the head: most severe first, then by GPUs."""
     found: dict[tuple[str, str, Fate, str, str], list[WorkloadFate]] = {}
     for cluster in clusters:
         for row in cluster.worse:
@@ -46,7 +46,7 @@ def fate_groups(clusters: Iterable[ClusterReview]) -> tuple[FateGroup, ...]:
 
 
 def added(workloads: Iterable[Workload | Unmanaged]) -> Mapping[str, int]:
-    """Return the GPUs of workloads together, in thousandths for each model."""
+    """Return the sum of the GPUs of workloads, in thousandths for each model."""
     total: dict[str, int] = {}
     for workload in workloads:
         for model, held in workload.gpus.items():
@@ -105,7 +105,7 @@ class QuotaRow:
 
 
 def quota_rows(clusters: Iterable[ClusterReview]) -> tuple[QuotaRow, ...]:
-    """Return the rows of GPUs that change, the largest changes first."""
+    """Return the rows of changed GPU amounts, the largest changes first."""
     found: dict[tuple[object, ...], tuple[ShareChange, bool, list[str]]] = {}
     for cluster in clusters:
         for row in cluster.shares:
@@ -143,7 +143,7 @@ def _quota_row(row: ShareChange, clusters: tuple[str, ...]) -> QuotaRow:
         (None if base is None else base.shares.get(demand), None if head is None else head.shares.get(demand))
         for demand in (Demand.EVERYONE, Demand.SNAPSHOT)
     )
-    # Without a limit a queue may use everything.
+    # Without a limit, a queue may use all resources.
     bounds = [Unlimited.UNLIMITED if end is None else end for end in limit]
     difference = _difference(*guaranteed) or _difference(*share) or _difference(*bounds) or _difference(*snapshot_share)
     effect = "gains" if difference > 0 else "loses" if difference < 0 else "changes"
@@ -180,7 +180,7 @@ def _cell(resource: str, before: int | Unlimited | None, after: int | Unlimited 
 
 
 def share_columns(rows: Sequence[QuotaRow]) -> tuple[tuple[str, Callable[[QuotaRow], str]], ...]:
-    """Return the heading and the cell of each column of shares that any of the rows has."""
+    """Return the heading and the cells of each column of shares that any row has."""
     kinds = {row.is_overlapping for row in rows if row.share != "-" or row.snapshot_share != "-"}
     title = "share" if len(kinds) > 1 else "can use" if True in kinds else "fair share"
     columns: tuple[tuple[str, Callable[[QuotaRow], str]], ...] = (
@@ -191,7 +191,7 @@ def share_columns(rows: Sequence[QuotaRow]) -> tuple[tuple[str, Callable[[QuotaR
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return names in one line: the first ones, and how many more there are."""
+    """Return names on one line: the first ones, and the number of others."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 

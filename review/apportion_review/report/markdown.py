@@ -1,4 +1,4 @@
-"""Texts of unreviewed policies and clusters in GitHub's and GitLab's Markdown: shown as they are, and never as markup."""
+"""Untrusted texts of policies and clusters in GitHub's and GitLab's Markdown, displayed literally."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from apportion_policy.evaluation.sanitized_text import plain_text
 
-# Character references show a character without letting it begin a link, a tag or other markup.
+# A character reference displays a character without starting a link, a tag or other markup.
 _REFERENCES = {ord(c): f"&#{ord(c)};" for c in "&<>@#*_[]()~|\\!`$:"}
 _IN_CODE = {ord("`"): "'", ord("|"): "¦", ord("<"): "‹", ord(">"): "›"}
-# The forges look for mentions and issue references after they have resolved character references: only a space of no width
-# keeps them from notifying people.
+# Code hosts search for mentions and issue references after resolving character references: only a zero-width space
+# prevents notifications.
 _REFERENCE_TO_SOMETHING = re.compile(r"(&#(?:33|35|64);)(?=\w)")
 _HARMLESS_COLON = re.compile(r"&#58;(?=\s|$)")
 _MENTION = re.compile(r"@[A-Za-z0-9][A-Za-z0-9-]{0,38}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99})?")
@@ -20,14 +20,14 @@ _MAX_SENTENCE = 300
 
 
 def code(text: str, limit: int = _MAX_NAME) -> str:
-    """Return a text, cut at a number of characters, as a code span that may stand in a table."""
-    # Tools that look for a marker or a tag in the raw text do not know code spans.
+    """Return a text, truncated to a number of characters, as a code span that is valid in a table."""
+    # Tools that search the raw text for a marker or a tag do not recognise code spans.
     shown = plain_text(text, limit).translate(_IN_CODE).strip()
     return f"`{shown or ' '}`"
 
 
 def prose(text: str) -> str:
-    """Return a sentence in which names between backticks become code spans, and nothing else is markup."""
+    """Return a sentence in which names in backticks become code spans, without other markup."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _plain(text)
@@ -40,12 +40,12 @@ def _plain(text: str) -> str:
 
 
 def mention(owner: str) -> str:
-    """Return an owner as a mention, or as a code span if it is not a handle of a forge."""
+    """Return an owner as a mention, or as a code span if it is not a handle of a code host."""
     return owner if _MENTION.fullmatch(owner) else code(owner)
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table whose cells are already Markdown."""
+    """Return the lines of a table whose cells are Markdown."""
     return [_row(heading), _row(["---"] * len(heading)), *map(_row, rows)]
 
 
@@ -54,17 +54,17 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def folded(title: str, lines: Sequence[str]) -> list[str]:
-    """Return a section that the reader unfolds."""
+    """Return a collapsible section."""
     return ["<details>", f"<summary>{_plain(title)}</summary>", "", *lines, "", "</details>"]
 
 
 def shortened(lines: Sequence[str], budget: int, what: str) -> list[str]:
-    """Return the first lines that fit into a budget of bytes, and how many more there are.
+    """Return the first lines that fit into a budget of bytes, and the number of others.
 
     Args:
-        lines: Each complete by itself.
-        budget: Bytes in UTF-8, line ends included.
-        what: Noun for what is left out.
+        lines: Self-contained lines.
+        budget: Bytes in UTF-8, including line ends.
+        what: Noun for the omitted lines.
     """
     kept: list[str] = []
     left = budget

@@ -1,4 +1,4 @@
-"""The review as one HTML page, which needs nothing but itself."""
+"""The review as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_WORKLOADS = 2_000
 
 
 def review_page(review: Review) -> str:
-    """Return the page. Names of the policy and of clusters are text in it, never markup."""
+    """Return the page. Names of the policy and of clusters are escaped, never markup."""
     losses = [(cluster.name, row, gpus_text(row.workload.gpus)) for cluster in review.clusters for row in cluster.worse]
     unknown = unknown_clusters(review.diff, review.clusters)
     return (
@@ -63,7 +63,7 @@ def _environment() -> Environment:
 
 @dataclass(frozen=True, slots=True)
 class _Quota:
-    """A row of the table of quotas; `before` and `after` are the bars' lengths in percent, None without a guarantee."""
+    """A row of the table of quotas; `before` and `after` are lengths of bars in percent, None without a guarantee."""
 
     queue: str
     clusters: str
@@ -95,13 +95,13 @@ def _key(row: QuotaRow) -> tuple[str, str, str]:
 
 
 def _ends(row: ShareChange) -> tuple[int, int]:
-    """Return the guarantees before and after; what is unset counts as nothing in a bar."""
+    """Return the guarantees before and after; an unset guarantee is drawn as zero."""
     return (row.base and row.base.guaranteed) or 0, (row.head and row.head.guaranteed) or 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """A row of a simulation; `before` and `after` are the bars' lengths in percent."""
+    """A row of a simulation; `before` and `after` are lengths of bars in percent."""
 
     queue: str
     p50: str
@@ -135,7 +135,7 @@ def _waits(ends: tuple[float | None, float | None]) -> str:
 
 
 def _rollouts(clusters: Sequence[ClusterReview]) -> list[tuple[list[str], Rollout]]:
-    """Return the rollouts with updates, each with the clusters that share it."""
+    """Return the rollouts with updates, each with the clusters that have it."""
     alike: dict[Rollout, list[str]] = {}
     for cluster in clusters:
         if cluster.rollout is not None and cluster.rollout.steps:

@@ -1,4 +1,4 @@
-"""Names of workloads replaced by hashes, for a report that other tenants or the public read."""
+"""Replacement of workload names by hashes, for a report for other tenants or the public."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _QUEUE_FIELDS = frozenset(("queue", "kind", "engine", "source"))
 def redacted(review: Review) -> Review:
     """Return a review in which every name of a running workload, and every namespace of one, is a hash.
 
-    The same name gets the same hash wherever it occurs, so that rows can be compared. Whoever can guess a name can
-    compute its hash. Names of the policy, such as those of queues, are kept.
+    A name has the same hash everywhere, so that rows can be compared. A hash can be computed for a guessed name. Names
+    of the policy, such as those of queues, are kept.
     """
     names: set[str] = set()
     for cluster in review.clusters:
@@ -46,11 +46,11 @@ def _hash(name: str) -> str:
 
 
 def _cluster(cluster: ClusterReview, hashes: Mapping[str, str], texts: Mapping[str, str]) -> ClusterReview:
-    # Proofs name queues alone, and are keyed by them.
+    # Proofs contain only queue names, and use them as keys.
     shown = replace(_replaced(replace(cluster, proofs=()), texts), proofs=cluster.proofs)
     if cluster.fates is None or shown.fates is None:
         return shown
-    # A workload may have the name of a queue, which is kept elsewhere.
+    # A workload may have the same name as a queue, which is not replaced elsewhere.
     rows = tuple(
         replace(
             row,
@@ -71,7 +71,7 @@ def _cluster(cluster: ClusterReview, hashes: Mapping[str, str], texts: Mapping[s
 
 
 def _replaced(value: _Record, names: Mapping[str, str]) -> _Record:
-    """Return a record with names replaced in all texts below it."""
+    """Return a record with names replaced in all nested texts."""
     return _walked(value, names)  # type: ignore[no-any-return]
 
 
@@ -90,7 +90,7 @@ def _walked(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _token(token: str, names: Mapping[str, str]) -> str:
-    """Return the hash of a name, also where it is followed by a suffix such as that of a pod."""
+    """Return the hash of a name, including names with a suffix, such as that of a pod."""
     if token in names:
         return names[token]
     for end in range(len(token) - 1, 0, -1):

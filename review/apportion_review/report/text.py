@@ -30,8 +30,8 @@ def review_text(review: Review, style: Style, width: int) -> str:
 
     Args:
         review: The review.
-        style: From a role and a text to the text as it is shown.
-        width: Columns.
+        style: Returns a text styled for a role.
+        width: Width in columns.
     """
     found = verdict(review)
     role = "added" if found.level is Level.NONE else "error"

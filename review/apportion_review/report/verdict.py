@@ -1,4 +1,4 @@
-"""The verdict on a change: one line from which a reader decides."""
+"""The verdict on a change: one line that summarizes the review."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_STATED = 2
 
 
 class Level(str, Enum):
-    """How much a change harms."""
+    """The severity of a change."""
 
     NONE = "none"
     LOSS = "loss"
@@ -38,9 +38,9 @@ class ReviewVerdict:
     """The verdict.
 
     Attributes:
-        level: How much the change harms.
-        headline: One sentence, or a few, without markup.
-        needs: Owners who must agree and have not.
+        level: The severity of the change.
+        headline: One or more sentences without markup.
+        needs: Owners whose approval is missing.
     """
 
     level: Level
@@ -106,7 +106,7 @@ def _fates(clusters: Iterable[ClusterReview]) -> Iterable[str]:
 
 
 def _deletes_queue(review: Review) -> bool:
-    """Tell whether a queue goes, not counting one that has another name."""
+    """Return whether a queue is deleted, excluding renamed queues."""
     return any(s.kind == QUEUE and s.action == "removed" for s in review.diff.statements)
 
 
@@ -167,7 +167,7 @@ def _harmless(review: Review) -> str:
 
 def _sentence(parts: Iterable[str]) -> str:
     text = "; ".join(parts)
-    if text and text.split()[0].isalpha():  # A path keeps its case.
+    if text and text.split()[0].isalpha():  # Paths are case-sensitive.
         text = f"{text[0].upper()}{text[1:]}"
     return f"{text}." if text else "No findings."
 

@@ -1,11 +1,11 @@
-"""Published JSON Schemas of the documents that `diff` and `review` write."""
+"""Published JSON Schemas of the output of `diff` and `review`."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 
 SCHEMAS = {"diff": "policy-diff.v1.json", "fit": "fit-report.v1.json", "review": "policy-review.v1.json"}
-"""Files by the name that `apportion schema --for` takes."""
+"""Files by their name in `apportion schema --for`."""
 
 
 def schema_text(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The shares of a cluster's queues under both policies and each demand, with the proofs of those that change."""
+"""The shares of a cluster's queues under both policies and each demand, with the proofs of changed ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apportion_review.shares.records import Demand, ShareChange
 
 BASE, HEAD = "base", "head"
 SharesByRow = Mapping[tuple[str, str], Mapping[Demand, int]]
-"""Shares in thousandths of a GPU by demand, of each queue and resource."""
+"""Shares of each queue and resource by demand, in thousandths of a GPU."""
 _NOT_COMPARED = "Shares are compared only if both policies compile for an engine with shares and count the same GPUs."
 _FIRST_COME_NOTE = (
     "Fair sharing is disabled in the configuration of Kueue: a share is the most that a queue can use while every other "
@@ -39,7 +39,7 @@ class ShareSide:
 
 
 def division_inputs(side: ShareSide, notes: list[str]) -> Iterator[tuple[Demand, DivisionInputs]]:
-    """Yield what is divided under each demand; why a demand cannot be evaluated is added to the notes."""
+    """Yield the inputs of the division for each demand, adding reasons for missing ones to the notes."""
     if not has_shares(side.engine):
         return
     try:
@@ -54,7 +54,7 @@ def division_inputs(side: ShareSide, notes: list[str]) -> Iterator[tuple[Demand,
 
 @dataclass(frozen=True, slots=True)
 class ClusterShares:
-    """The shares of both sides. `notes` are what is assumed or left out, one sentence each."""
+    """The shares of both sides. `notes` are assumptions and omissions, one sentence each."""
 
     base: tuple[ShareProof, ...]
     head: tuple[ShareProof, ...]
@@ -98,12 +98,12 @@ def by_row(proofs: Sequence[ShareProof]) -> SharesByRow:
 def proofs_of_changes(
     shares: ClusterShares, rows: Sequence[ShareChange], base_names: Mapping[str, str]
 ) -> tuple[ShareProof, ...]:
-    """Return the divisions that lead to the shares which change, from the cluster down.
+    """Return the divisions that lead to changed shares, from the cluster down.
 
     Args:
-        shares: Of the cluster.
+        shares: Shares of the cluster.
         rows: All rows of the cluster.
-        base_names: Ids in the base, by the id in the head, of queues that are renamed.
+        base_names: Ids of renamed queues in the base, by the id in the head.
     """
     changed: dict[tuple[str, Demand], set[str]] = {}
     for row in rows:

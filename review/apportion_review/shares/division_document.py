@@ -1,4 +1,4 @@
-"""Share proofs as JSON, and back: what a report holds is read again without loss."""
+"""Conversion of share proofs to JSON and back without loss."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _CLAIM = frozenset(("queue", "name", "share"))
 
 
 class MalformedProofError(ValueError):
-    """A proof that is not of the form which reports have; the message names the field."""
+    """A proof that does not have the format of reports; the message names the field."""
 
 
 def proof_document(proof: ShareProof) -> dict[str, Any]:
-    """Return a proof as JSON has it; amounts are GPUs, exactly as the engine counts them."""
+    """Return a proof as JSON; amounts are GPUs, exactly as the engine counts them."""
     return {
         "side": proof.side,
         "demand": proof.demand.value,
@@ -51,10 +51,10 @@ def division_of(document: object, where: str) -> Division:
 
     Args:
         document: The JSON value.
-        where: The division, as messages name it.
+        where: Name of the division in messages.
 
     Raises:
-        MalformedProofError: If anything is missing, superfluous or of another type.
+        MalformedProofError: If a field is missing, unknown or of the wrong type.
     """
     made = _object(document, where, ("parent", "total", "claims", "rounds", "steps", "left"))
     parent = made["parent"]

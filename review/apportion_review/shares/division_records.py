@@ -13,22 +13,23 @@ from apportion_review.shares.records import Demand
 Number = int | float
 """An amount in GPUs, a weight, a priority or a time."""
 Setting = Number | bool | None
-"""A number of a queue's object; None if it is unset."""
+"""A number of a queue's object; None if unset."""
 THOUSANDTHS = 1000
-"""Thousandths of a GPU in the engines' unit."""
+"""Thousandths of a GPU per unit of the engines."""
 FIRST_COME = frozenset(("ack", "volcano", "yunikorn"))
 """Engines that reserve guarantees, and leave the rest to whoever comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimInputs:
-    """A queue as its engine reads it.
+    """A queue as its engine sees it.
 
     Attributes:
-        name: Of the engine's object, by which ties are decided.
-        queue: Id that the policy uses.
+        name: Name of the engine's object, which breaks ties.
+        queue: Its id in the policy.
         parent: Name of the parent's object; None below the cluster.
-        numbers: By the engine's names, such as `deserved` and `limit` of KAI, or `min` and `max` of Koordinator.
+        numbers: Numbers by the engine's names, such as `deserved` and `limit` of KAI, or `min` and `max` of
+            Koordinator.
     """
 
     name: str
@@ -39,14 +40,14 @@ class ClaimInputs:
 
 @dataclass(frozen=True, slots=True)
 class DivisionInputs:
-    """Everything that decides the shares of one resource.
+    """All inputs of the shares of one resource.
 
     Attributes:
-        engine: Such as `kai`.
-        resource: As the policy names it: `gpu`, or `gpu/h100` where models are counted apart.
-        total: What the cluster has of it.
-        settings: Of the scheduler, such as KAI's `kValue`.
-        claims: Parents before their children.
+        engine: The engine, such as `kai`.
+        resource: The policy's resource name: `gpu`, or `gpu/h100` if models are distinguished.
+        total: The capacity of the cluster.
+        settings: Settings of the scheduler, such as KAI's `kValue`.
+        claims: Claims of queues, parents before their children.
     """
 
     engine: str
@@ -61,7 +62,7 @@ class DivisionInputs:
         return self.engine in FIRST_COME or self.settings.get("fairSharing") == 0
 
     def children(self) -> Mapping[str | None, tuple[ClaimInputs, ...]]:
-        """Return the claims below each parent."""
+        """Return the claims of each parent's children."""
         found: dict[str | None, list[ClaimInputs]] = {}
         for claim in self.claims:
             found.setdefault(claim.parent, []).append(claim)
@@ -70,7 +71,7 @@ class DivisionInputs:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A queue's claim on what its parent has, with the share that it was given."""
+    """A queue's claim on the amount of its parent, with its share."""
 
     name: str
     queue: str
@@ -80,9 +81,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round of the surplus: what there was to give, and the weights of those who took part, by name.
+    """A round of the surplus: its amount, and the weights of the participating queues, by name.
 
-    `priority` is that of the queues which take part; 0 on engines without priorities.
+    `priority` is that of the participating queues; 0 on engines without priorities.
     """
 
     priority: int
@@ -136,8 +137,8 @@ class ShareProof:
 
     Attributes:
         side: `base` or `head`.
-        demand: Who requests what.
-        inputs: What was divided; a report has its numbers in the divisions.
+        demand: The demand.
+        inputs: The inputs; a report has their numbers in the divisions.
         divisions: From the cluster down to the queues whose shares are shown.
     """
 

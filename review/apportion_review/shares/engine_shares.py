@@ -22,11 +22,11 @@ NO_SHARES: Mapping[str, str] = {
     "native": "Kubernetes divides nothing: a ResourceQuota is a limit for a namespace, and pods start in the order of "
     "their priority, so no queue has a share.",
 }
-"""Why the other engines have no shares."""
+"""Reasons why other engines have no shares."""
 
 
 def has_shares(engine: str) -> bool:
-    """Tell whether the queues of an engine have shares of GPUs."""
+    """Return whether the queues of an engine have shares of GPUs."""
     return engine in ENGINE_SHARES
 
 

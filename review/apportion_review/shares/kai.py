@@ -30,16 +30,16 @@ from apportion_runtime.core import snapshot as core_snapshot
 from apportion_runtime.core.shares import Shares
 
 _GPU = 2
-# The place of GPUs among the core's resources.
+# Index of GPUs among the core's resources.
 _PHASES = {"deserved": "guaranteed"}
 
 
 def kai_inputs(objects: Sequence[Manifest], capacities: Mapping[str, int | None]) -> Iterator[DivisionInputs]:
-    """Yield what is divided in each shard if every leaf queue requests everything.
+    """Yield the inputs of the division in each shard if every leaf queue requests all resources.
 
     Args:
-        objects: Of a cluster, as the policy compiles to.
-        capacities: Of the cluster in thousandths, by resource; a resource without one is left out.
+        objects: Compiled objects of a cluster.
+        capacities: Capacity of the cluster in thousandths, by resource; resources without one are skipped.
     """
     made = read_all(Queue, objects)
     k_value = _k_value(objects)
@@ -55,7 +55,7 @@ def _everyone(resource: str, total: float, k_value: float, queues: Sequence[Queu
     inner = {queue.parent for queue in queues}
     requests: dict[str, float] = {queue.name: 0.0 if queue.name in inner else total for queue in queues}
     for queue in reversed(queues):
-        # KAI does not bound the request of a queue by the limits of those below it.
+        # KAI does not cap the request of a queue at the limits of its descendants.
         if queue.parent is not None:
             requests[queue.parent] += requests[queue.name]
     claims = [

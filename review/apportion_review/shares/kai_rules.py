@@ -1,7 +1,7 @@
 """KAI's division of a resource among siblings, checked step by step.
 
-It is written from the engine's rule, and shares no code with the core that divides. Numbers are 64-bit floats, and sums
-are made in the order of the queues' names, so that equality is exact.
+Implemented from the engine's rule, independent of the core's division. Numbers are 64-bit floats, summed in the order
+of queue names, so that equality is exact.
 
 Source: KAI v0.17.0, pkg/scheduler/plugins/proportion/resource_division/resource_division.go.
 """
@@ -25,9 +25,9 @@ class _Queue:
     name: str
     deserved: float
     cap: float
-    """The most that it may be given of what it requests."""
+    """The maximum that the queue may be given of its request."""
     bounds: tuple[float, ...]
-    """It takes nothing more once it has one of these."""
+    """The queue gets no more once it has reached one of these."""
     weight: float
     priority: int
     created: float
@@ -72,7 +72,7 @@ def _queue(claim: Claim) -> _Queue:
 def _surplus(
     walk: StepWalk, left: float, queues: Sequence[_Queue], k_value: float
 ) -> tuple[float, list[tuple[float, float, str]]]:
-    """Check the rounds of one priority; return what is left, and the fractions that were rounded off, largest first."""
+    """Check the rounds of one priority; return the remainder, and the rounded-off fractions, largest first."""
     fractions: dict[str, tuple[float, float, str]] = {}
     number, is_over = 0, False
     while not is_over:
@@ -97,7 +97,7 @@ def _surplus(
             else:
                 amount = wants
                 fractions.pop(queue.name, None)
-                # What it does not need is divided again.
+                # Amounts that the queue does not need are divided again.
                 is_over = is_over and (wants == part or amount == 0)
             walk.gives(queue.name, "surplus", number, amount)
             left -= amount
@@ -106,7 +106,7 @@ def _surplus(
 
 
 def _weights(walk: StepWalk, queues: Sequence[_Queue], k_value: float) -> dict[str, float]:
-    """Return the weights of the queues that still take part, less what past use counts against them."""
+    """Return the weights of the participating queues, reduced by past usage."""
     total = 0.0
     for queue in queues:
         if queue.cap > walk.held[queue.name]:

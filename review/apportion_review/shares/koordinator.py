@@ -40,17 +40,17 @@ _OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
 
 
 def elastic_quotas(objects: Sequence[Manifest]) -> list[ElasticQuota]:
-    """Return the quotas that Koordinator does not make itself."""
+    """Return the quotas that Koordinator does not create itself."""
     return [quota for quota in read_all(ElasticQuota, objects) if quota.name not in _OWN]
 
 
 def quota_of(made: ElasticQuota, resource: str, requested: int) -> Quota:
-    """Return an elastic quota in one resource.
+    """Return an elastic quota for one resource.
 
     Args:
-        made: The object.
-        resource: Such as `nvidia.com/gpu`.
-        requested: By its own pods.
+        made: The quota's object.
+        resource: The resource, such as `nvidia.com/gpu`.
+        requested: Requests of its own pods.
 
     Raises:
         ValueError: If a number cannot be read.
@@ -72,12 +72,12 @@ def koordinator_inputs(
     capacities: Mapping[str, int | None],
     requested: Mapping[str, int] | None = None,
 ) -> Iterator[DivisionInputs]:
-    """Yield what is divided in each quota tree.
+    """Yield the inputs of the division in each quota tree.
 
     Args:
-        objects: Of a cluster, as the policy compiles to.
-        capacities: What is divided of each resource, in thousandths of a GPU; a resource without one is left out.
-        requested: GPUs that the pods of each quota request, by name; None if every leaf requests everything.
+        objects: Compiled objects of a cluster.
+        capacities: Capacity of each resource, in thousandths of a GPU; resources without one are skipped.
+        requested: GPUs that the pods of each quota request, by name; None if every leaf requests all resources.
     """
     quotas = elastic_quotas(objects)
     for tree in dict.fromkeys(quota.tree_id for quota in quotas):
@@ -128,7 +128,7 @@ def _inputs(
             "lends": quota.lends,
             "ownRequest": quota.own_request,
         }
-        # The root of a model's tree is made by Koordinator from its profile.
+        # Koordinator creates the root of a model's tree from its profile.
         parent = quota.parent if quota.parent in names else None
         claims.append(ClaimInputs(name, made.labels.get(QUEUE_ID_LABEL, name), parent, numbers))
     return DivisionInputs("koordinator", resource, total, {}, tuple(claims))

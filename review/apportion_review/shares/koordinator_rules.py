@@ -1,6 +1,6 @@
 """Koordinator's division of a resource among siblings, checked step by step.
 
-It is written from the engine's rule, and shares no code with the model that divides. Numbers are whole.
+Implemented from the engine's rule, independent of the model's division. Numbers are integers.
 
 Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota/core at a7a1b76b (runtime_quota_calculator.go,
 group_quota_manager.go).
@@ -25,7 +25,7 @@ class _Quota:
 
 
 def requests_of(inputs: DivisionInputs) -> Mapping[str, Mapping[str, Setting]]:
-    """Return what each quota requests of its parent: its own pods and the quotas below it, at most its max.
+    """Return the request of each quota to its parent: that of its own pods and children, at most its max.
 
     A quota that does not lend requests at least its min.
     """
@@ -75,7 +75,7 @@ def _sum(walk: StepWalk) -> int:
 
 
 def _parts(left: int, quotas: Sequence[_Quota]) -> list[tuple[str, int]]:
-    """Return whole parts by weight; the units that rounding leaves go to the largest fractions, ties by name."""
+    """Return integer parts by weight; units left by rounding go to the largest fractions, with ties broken by name."""
     weights = {quota.name: max(quota.weight, 0) for quota in quotas}
     whole = sum(weights.values())
     parts = {name: left * weight // whole for name, weight in weights.items()}

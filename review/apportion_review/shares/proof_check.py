@@ -52,10 +52,10 @@ def proof_key(proof: object) -> ProofKey:
 
 
 def proof_faults(proof: Mapping[str, object], inputs: DivisionInputs) -> Iterator[str]:
-    """Yield what is wrong with a proof: one sentence for each division, naming step, queue and field.
+    """Yield the faults of a proof: one sentence for each division, naming step, queue and field.
 
     Args:
-        proof: As a report has it in JSON.
+        proof: The proof in a report's JSON.
         inputs: The policy's queues under the demand of the proof, and the capacity.
     """
     side, demand, resource = proof_key(proof)
@@ -96,7 +96,7 @@ class _Check:
         self._numbers = {claim.name: {**claim.numbers, **derived.get(claim.name, {})} for claim in inputs.claims}
 
     def __call__(self, division: Division, totals: Mapping[str | None, Number]) -> None:
-        """Check a division against the shares above it. Raises `RefusedStepError`."""
+        """Check a division against the shares of its parent. Raises `RefusedStepError`."""
         above = "the cluster" if division.parent is None else f"queue {division.parent}"
         if division.parent not in totals:
             raise RefusedStepError(f"no share of {above} is left to divide")

@@ -1,4 +1,4 @@
-"""Records of the static impact of a change: what each queue is guaranteed and would be given."""
+"""Records of the static impact of a change: guarantees and shares of queues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_policy.quantity import Unlimited
 
 
 class Demand(str, Enum):
-    """Who asks for what while shares are divided."""
+    """The demand under which shares are divided."""
 
     EVERYONE = "every queue requests all resources"
     SNAPSHOT = "the snapshot's requests"
@@ -18,12 +18,12 @@ class Demand(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueueAmounts:
-    """What one queue has of one resource under one policy; amounts in the policy's base units.
+    """The amounts of a queue for one resource under one policy, in base units.
 
     Attributes:
-        guaranteed: In force on the cluster.
-        limit: With the ancestors' limits applied; None if nothing is declared.
-        shares: Share for each demand that was computed; empty if the engine has no division of shares.
+        guaranteed: Effective guarantee on the cluster.
+        limit: Effective limit, including those of ancestors; None if none is declared.
+        shares: Share for each computed demand; empty if the engine has no division of shares.
     """
 
     guaranteed: int | None
@@ -36,9 +36,9 @@ class ShareChange:
     """One queue and resource of a cluster, before and after. None where the queue does not exist.
 
     Attributes:
-        queue: Id in the head, or in the base where the head has none.
-        resource: As the policy names it: `h100`, `cpu`.
-        owner: Owner of the queue in force in the head (or base); empty without one.
+        queue: Id in the head, or in the base if it is not in the head.
+        resource: The policy's resource name: `h100`, `cpu`.
+        owner: Effective owner of the queue in the head (or base); empty without one.
         is_touched: Whether the author changed a field of the queue itself.
     """
 
@@ -52,17 +52,17 @@ class ShareChange:
 
 @dataclass(frozen=True, slots=True)
 class PoolHeadroom:
-    """Capacity of a resource on a cluster beside the sum of guarantees, in base units.
+    """Capacity of a resource on a cluster compared with the sum of guarantees, in base units.
 
     Attributes:
-        resource: As the policy names it.
-        capacity_before: Of the base's pools; None if it declares none.
-        capacity_after: Likewise of the head.
+        resource: The policy's resource name.
+        capacity_before: Capacity of the base's pools; None if not declared.
+        capacity_after: Likewise for the head.
         guaranteed_before: Sum of the top queues' guarantees in the base.
-        guaranteed_after: Likewise in the head.
-        one_node_down_before: Capacity of the base without the node that holds most; nodes that are queued for are not
-            counted. None if it is not declared.
-        one_node_down_after: Likewise of the head.
+        guaranteed_after: Likewise for the head.
+        one_node_down_before: Capacity of the base without its largest node and without nodes of queued provisioning;
+            None if not declared.
+        one_node_down_after: Likewise for the head.
     """
 
     resource: str

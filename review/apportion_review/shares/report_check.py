@@ -1,4 +1,4 @@
-"""The share proofs of a report, checked against the two policies and the snapshots from which it was made."""
+"""The share proofs of a report, checked against the two policies and the snapshots that it is based on."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _Shares = dict[tuple[ProofKey, str], int]
 
 @dataclass(frozen=True, slots=True)
 class ShareCheck:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
-        faults: One sentence for each proof or share that does not hold.
-        n_divisions: Divisions that were checked.
-        n_unproven: Shares of the report that are alike on both sides, for which reports have no proof.
+        faults: One sentence for each invalid proof or share.
+        n_divisions: Number of checked divisions.
+        n_unproven: Number of shares that are equal on both sides, for which reports have no proof.
     """
 
     faults: tuple[str, ...]
@@ -39,15 +39,15 @@ class ShareCheck:
 def check_shares(
     report: Mapping[str, object], base: PolicySide, head: PolicySide, snapshots: Mapping[str, ClusterSnapshot]
 ) -> ShareCheck:
-    """Check every share of a report that changes, and the steps that lead to it.
+    """Check every changed share of a report, and the steps that lead to it.
 
-    Objects and requests are read by the code that also reads them for the review.
+    Objects and requests are parsed by the same code as for the review.
 
     Args:
-        report: The JSON of a review.
+        report: The review as JSON.
         base: The former policy.
-        head: The changed one.
-        snapshots: By cluster.
+        head: The changed policy.
+        snapshots: Snapshots by cluster.
     """
     faults: list[str] = []
     n_divisions = n_unproven = 0
@@ -103,7 +103,7 @@ def _proven(proof: Mapping[str, object]) -> _Shares:
 
 
 def _check_rows(rows: Sequence[object], proven: _Shares, names: Mapping[str, str]) -> tuple[list[str], int]:
-    """Return what is wrong with the shares of rows, and how many are alike on both sides and not proven."""
+    """Return the faults of the shares of rows, and the number of shares that are equal on both sides and not proven."""
     faults: list[str] = []
     n_unproven = 0
     for each in rows:

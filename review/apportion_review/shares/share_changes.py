@@ -1,4 +1,4 @@
-"""Guarantees and limits of every queue before and after a change, and the capacity beside them."""
+"""Guarantees and limits of every queue before and after a change, and the capacity."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _GUARANTEED = "guaranteed"
 def share_changes(
     cluster: str, found: Differences, shares: tuple[SharesByRow, SharesByRow] = ({}, {})
 ) -> tuple[ShareChange, ...]:
-    """Return a row for each queue and resource of a cluster, those that change first, each part in tree order.
+    """Return a row for each queue and resource of a cluster, changed ones first, each group in tree order.
 
     Args:
-        cluster: Such as `prod/gpu-1`.
-        found: The differences between the policies; a renamed queue is one row under its name in the head.
-        shares: In the base and in the head, under the names of each.
+        cluster: The cluster, such as `prod/gpu-1`.
+        found: The differences between the policies; a renamed queue has one row with its name in the head.
+        shares: Shares in the base and in the head, by the names of each.
     """
     names = {rename.before: rename.after for rename in found.renames if rename.kind == QUEUE}
     former = {(names.get(queue, queue), resource): held for (queue, resource), held in shares[0].items()}
@@ -46,7 +46,7 @@ def share_changes(
 
 
 def _amounts(facts: Facts, cluster: str) -> dict[tuple[str, str], QueueAmounts]:
-    """Return what each queue has of each resource that any queue of the cluster has, in tree order."""
+    """Return the amounts of each queue for all resources that any queue of the cluster has, in tree order."""
     if cluster not in facts.clusters:
         return {}
     held: dict[str, dict[tuple[str, ...], int | Unlimited]] = {queue: {} for queue in facts.parents}
@@ -67,7 +67,7 @@ def _amounts(facts: Facts, cluster: str) -> dict[tuple[str, str], QueueAmounts]:
 def _with_shares(
     amounts: Mapping[tuple[str, str], QueueAmounts], facts: Facts, shares: SharesByRow
 ) -> dict[tuple[str, str], QueueAmounts]:
-    """Return amounts with shares, in tree order; a queue that declares nothing may have a share."""
+    """Return amounts with shares, in tree order; a queue without declared amounts may have a share."""
     resources = dict.fromkeys(resource for _, resource in (*amounts, *shares))
     found: dict[tuple[str, str], QueueAmounts] = {}
     for queue in facts.parents:
@@ -92,12 +92,12 @@ def _owner(queue: str, found: Differences) -> str:
 
 
 def pool_headroom(cluster: str, base: PolicyGraph | None, head: PolicyGraph | None) -> tuple[PoolHeadroom, ...]:
-    """Return the capacity of a cluster and the guarantees of its top queues, for each resource that they count.
+    """Return the capacity of a cluster and the guarantees of its top-level queues, for each of their resources.
 
     Args:
-        cluster: Such as `prod/gpu-1`.
-        base: The former policy; None if its structure is unsound.
-        head: The changed one, likewise.
+        cluster: The cluster, such as `prod/gpu-1`.
+        base: The former policy; None if its structure is invalid.
+        head: The changed policy, likewise.
     """
     before, after = (_held(graph, cluster) for graph in (base, head))
     found: list[PoolHeadroom] = []
@@ -131,7 +131,7 @@ def _rows(graph: PolicyGraph, scope: Scope) -> Iterator[tuple[str, tuple[int | N
 
 
 def _one_node_down(holding: Holding | None) -> int | None:
-    """Return what is left without the node that holds most."""
+    """Return the capacity without the largest node."""
     if holding is None or holding.largest is None:
         return None
     return holding.capacity - holding.machines[holding.largest.id]

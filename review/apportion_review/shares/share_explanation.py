@@ -1,6 +1,6 @@
-"""The share of a queue as text: what each level of the tree gives it, and why a sibling gets more or less.
+"""The share of a queue as text: the amount at each level of the tree, and why a sibling gets more or less.
 
-Nothing is divided here: every amount is one of a proof's records. Next: `engine_shares`, which divides.
+All amounts are taken from a proof's records; `engine_shares` computes the division.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class ShareExplanation:
 
 
 def explain_share(proof: ShareProof, queue: str, peer: str | None = None) -> ShareExplanation | None:
-    """Explain the share of a queue; None if the resource is not divided to it.
+    """Explain the share of a queue; None if it has no share of the resource.
 
     Args:
-        proof: With all divisions. Past usage counts for nothing in it.
+        proof: A proof with all divisions, and without past usage.
         queue: Id of the queue.
         peer: Id of a sibling to compare with; the sibling with the largest share if None.
     """
@@ -69,7 +69,7 @@ def explain_share(proof: ShareProof, queue: str, peer: str | None = None) -> Sha
 
 
 def _path(proof: ShareProof, queue: str) -> list[tuple[Division, Claim]]:
-    """Return the divisions that lead to a queue, each with the claim of the queue or of its ancestor."""
+    """Return the divisions that lead to a queue, each with the claim of the queue or its ancestor."""
     held = {claim.name: (division, claim) for division in proof.divisions for claim in division.claims}
     at = next((name for name, (_, claim) in held.items() if claim.queue == queue), None)
     found: list[tuple[Division, Claim]] = []
@@ -117,7 +117,7 @@ def _given(division: Division, name: str, phase: str, made: Round | None = None)
 
 
 def _round(proof: ShareProof, division: Division, claim: Claim, made: Round) -> str:
-    # The weights of KAI's rounds are parts of 1; those of the objects are what an author declares.
+    # The weights of KAI's rounds are fractions of 1; those of the objects are the declared ones.
     weights = {
         each.queue: float(each.numbers["weight"] or 0) for each in division.claims if made.weights.get(each.name, 0) > 0
     }

@@ -1,4 +1,4 @@
-"""The steps and rounds of a division, compared one by one with those that an engine's rule makes."""
+"""The steps and rounds of a division, compared one by one with those of the engine's rule."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class RefusedStepError(ValueError):
 
 
 class StepWalk:
-    """A division that is checked from its first step to its last.
+    """A division that is checked step by step.
 
     Attributes:
-        division: What is checked.
-        held: What each queue was given so far, by the steps.
+        division: The checked division.
+        held: The amount given to each queue so far.
     """
 
     def __init__(self, division: Division) -> None:
@@ -25,7 +25,7 @@ class StepWalk:
         self._step = self._round = 0
 
     def opens(self, priority: int, number: int, left: Number, weights: Mapping[str, Number]) -> None:
-        """Compare the next round with what the rule says of it. Raises `RefusedStepError`."""
+        """Compare the next round with that of the rule. Raises `RefusedStepError`."""
         where = f"round {self._round + 1}"
         if self._round == len(self.division.rounds):
             raise RefusedStepError(f"{where} is missing")
@@ -42,7 +42,7 @@ class StepWalk:
         self._round += 1
 
     def gives(self, name: str, phase: str, number: int, amount: Number) -> None:
-        """Compare the next step with what the rule gives; an amount of 0 is no step. Raises `RefusedStepError`."""
+        """Compare the next step with that of the rule; an amount of 0 is not a step. Raises `RefusedStepError`."""
         if amount == 0:
             return
         where = f"step {self._step + 1}"
@@ -59,7 +59,7 @@ class StepWalk:
         self._step += 1
 
     def ends(self, left: Number) -> None:
-        """Compare what is left, and the shares with the sums of the steps. Raises `RefusedStepError`."""
+        """Compare the remainder, and the shares with the sums of the steps. Raises `RefusedStepError`."""
         if self._step < len(self.division.steps):
             made = self.division.steps[self._step]
             raise RefusedStepError(f"step {self._step + 1}, queue {made.name}: nothing more is given")

@@ -231,7 +231,7 @@ class Job:
         return not self.counts.get(SUCCEEDED) and self.n_active_used > 0 and not self.is_gang_satisfied
 
     def should_pipeline(self) -> bool:
-        """Tell whether a part waits for releasing resources with fewer pods placed for good than it needs."""
+        """Return whether a part waits for releasing resources with fewer pods placed for good than it needs."""
         for pod_set in self.pod_sets.values():
             waiting = sum(task.status == PIPELINED for task in pod_set.tasks.values())
             if waiting:
@@ -241,7 +241,7 @@ class Job:
         return False
 
     def within_preemption_delay(self, now: float) -> bool:
-        """Tell whether it is within its preemption delay."""
+        """Return whether it is within its preemption delay."""
         delay = self.group.preemption_delay
         if delay is None or delay <= 0:
             return False

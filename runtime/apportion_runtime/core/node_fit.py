@@ -17,7 +17,7 @@ from apportion_runtime.core.task import MIG, REGULAR, Task
 
 
 def fits(table: NodeTable, task: Task, free: Matrix, nodes: Indices) -> Mask:
-    """Tell on which of some nodes a pod fits into the free resources given (rows as `nodes`)."""
+    """Return on which of some nodes a pod fits into the free resources given (rows as `nodes`)."""
     request = task.request
     if task.kind in (REGULAR, MIG):
         if task.claims:
@@ -49,14 +49,14 @@ def _portion_is_valid(table: NodeTable, gpu: GpuRequest, nodes: Indices) -> Mask
 
 
 def fits_idle(table: NodeTable, task: Task, i: int) -> bool:
-    """Tell whether a pod fits into what is idle on a node now."""
+    """Return whether a pod fits into what is idle on a node now."""
     if task.claims and not task.shares_gpu:
         return bool(fits(table, task, table.idle[i : i + 1], np.array([i]))[0])
     return has_room(table, task, full_request(task), table.idle[i].tolist(), i)
 
 
 def has_room(table: NodeTable, task: Task, request: Sequence[float], free: Sequence[float], i: int) -> bool:
-    """Tell whether a pod fits into free resources of one node, but for devices that its claims share with others.
+    """Return whether a pod fits into free resources of one node, but for devices that its claims share with others.
 
     `request` is what `full_request` says of the pod; `free` has its columns.
     """
@@ -88,7 +88,7 @@ def _discounted(table: NodeTable, task: Task, free: Matrix, nodes: Indices) -> M
 
 
 def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
-    """Tell which rows have room for a request in every column but one."""
+    """Return which rows have room for a request in every column but one."""
     # Column by column: to reduce each row of a few numbers takes several times as long.
     amounts = request.tolist()
     fitting: Mask = free[:, 0] >= amounts[0]

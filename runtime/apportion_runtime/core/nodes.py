@@ -124,14 +124,14 @@ class NodeTable:
         self._shared_at = 0
 
     def has_shared_room(self, gpu: GpuRequest, nodes: Indices) -> Mask:
-        """Tell on which of some nodes a shared device has room for one fraction of a request."""
+        """Return on which of some nodes a shared device has room for one fraction of a request."""
         room = self.rows(self._read_shared().room, nodes)
         if gpu.memory > 0:
             return np.asarray(room >= gpu.memory)
         return np.asarray(room >= (gpu.portion * self.rows(self.gpu_memory, nodes)).astype(np.int64))
 
     def shares_room(self, gpu: GpuRequest, i: int) -> bool:
-        """Tell whether a shared device of a node has room for one fraction of a request."""
+        """Return whether a shared device of a node has room for one fraction of a request."""
         shared = self.shared.get(i)
         return shared is not None and shared.room >= self.memory_of(gpu, i)
 
@@ -278,7 +278,7 @@ class NodeTable:
         self.add(task, i)
 
     def _change_status_in_place(self, task: Task, i: int) -> bool:
-        """Apply a change between running and releasing in place; tell whether that is all that has to be done.
+        """Apply a change between running and releasing in place; return whether nothing else has to be done.
 
         The pod holds the same resources, and whole numbers cancel out exactly: only the releasing amounts change.
         """

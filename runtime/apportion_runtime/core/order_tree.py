@@ -120,6 +120,6 @@ class SiblingHeap(NamedTuple):
     epoch: int
 
     def is_of(self, siblings: Siblings) -> bool:
-        """Tell whether the siblings are the same, each with the same jobs."""
+        """Return whether the siblings are the same, each with the same jobs."""
         own, others = self.siblings.members, siblings.members
         return own is others or (len(own) == len(others) and all(map(is_, own, others)))

@@ -78,11 +78,11 @@ class ClassOutcomes:
         self._one: _Class = None
 
     def __contains__(self, uid: object) -> bool:
-        """Tell whether the action tries a job."""
+        """Return whether the action tries a job."""
         return self._outcome(uid if uid in self._left else self._class_by_job[str(uid)]) != _PASSED_OVER
 
     def __bool__(self) -> bool:
-        """Tell whether any remaining job may succeed."""
+        """Return whether any remaining job may succeed."""
         if self._outcomes.get(self._one) == _MAY_SUCCEED:
             return True
         for class_ in list(self._left):
@@ -169,7 +169,7 @@ def class_outcomes(
 
 
 def may_be_placed(session: Session, job: Job) -> bool:
-    """Tell whether a job's next step may be placed; if not, trying it changes nothing.
+    """Return whether a job's next step may be placed; if not, trying it changes nothing.
 
     The answer holds until resources are released.
     """

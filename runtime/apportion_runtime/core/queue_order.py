@@ -33,7 +33,7 @@ def order_key(queue: QueueShare, request: Quantities, after: Sequence[float], to
 
 
 def comes_first(left: QueueShare, right: QueueShare) -> bool:
-    """Tell whether the left of two siblings with equal keys comes first: the smaller share, then age."""
+    """Return whether the left of two siblings with equal keys comes first: the smaller share, then age."""
     a, b = left.allocatable, right.allocatable
     if a != b:
         a_fits, b_fits = less_equal(a, b), less_equal(b, a)

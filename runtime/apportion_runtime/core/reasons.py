@@ -57,7 +57,7 @@ class Reasons:
             job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
 
     def is_reported(self, job: Job) -> bool:
-        """Tell whether the reasons of a job are recorded."""
+        """Return whether the reasons of a job are recorded."""
         return self.report_filter is None or self.report_filter(job)
 
     def over_capacity(self, job: Job, over: OverCapacity) -> None:

@@ -96,7 +96,7 @@ def _plain(name: str) -> str:
 
 
 def is_mig(name: str) -> bool:
-    """Tell whether a resource is an instance of a MIG profile."""
+    """Return whether a resource is an instance of a MIG profile."""
     return name.startswith(_MIG_PREFIX)
 
 
@@ -161,7 +161,7 @@ def whole_or_fraction(gpus: float, memory: int = 0) -> GpuRequest:
 
 
 def less_equal(left: Sequence[float], right: Sequence[float]) -> bool:
-    """Tell whether no resource of the left exceeds the right; -1 is unlimited on either side."""
+    """Return whether no resource of the left exceeds the right; -1 is unlimited on either side."""
     return not (exceeds(left[0], right[0]) or exceeds(left[1], right[1]) or exceeds(left[2], right[2]))
 
 

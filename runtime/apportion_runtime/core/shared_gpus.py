@@ -136,7 +136,7 @@ class SharedGpus:
         return self._rooms
 
     def fits_idle(self, group: str, memory: int) -> bool:
-        """Tell whether a device has room at once; one that nobody holds yet has none."""
+        """Return whether a device has room at once; one that nobody holds yet has none."""
         return group in self.allocated and self.memory - self.allocated[group] - memory >= 0
 
     def n_fitting(self, memory: int, at_most: int) -> int:

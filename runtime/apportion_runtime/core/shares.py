@@ -115,12 +115,12 @@ class QueueShare:
         return made
 
     def is_over_fair_share(self) -> bool:
-        """Tell whether it uses more than its fair share of every resource."""
+        """Return whether it uses more than its fair share of every resource."""
         fair, used = self.fair, self.allocated
         return fair[0] < used[0] and fair[1] < used[1] and fair[2] < used[2]
 
     def fits_deserved(self, request: Quantities) -> bool:
-        """Tell whether a request on top of what it has stays within its quota, in every resource."""
+        """Return whether a request on top of what it has stays within its quota, in every resource."""
         used, quota = self.allocated, self.deserved
         return not (
             exceeds(used[0] + request[0], quota[0])
@@ -232,7 +232,7 @@ class Shares:
             at = self.queues[at.parent] if at.parent else None
 
     def holds_jobs_of(self, name: str) -> bool:
-        """Tell whether a queue exists and is a leaf."""
+        """Return whether a queue exists and is a leaf."""
         queue = self.queues.get(name)
         return queue is not None and queue.is_leaf
 

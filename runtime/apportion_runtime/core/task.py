@@ -128,7 +128,7 @@ class Task:
         self.accepted_quantities = NO_QUANTITIES
 
     def to_allocate(self, *, real: bool) -> bool:
-        """Tell whether it is to be placed: pending, or in a simulation evicted by it."""
+        """Return whether it is to be placed: pending, or in a simulation evicted by it."""
         return self.status == PENDING or (not real and self.status == RELEASING and self.is_virtual)
 
     def __repr__(self) -> str:

@@ -231,7 +231,7 @@ class Cluster:
                 self.workloads.kubelet.stop(self.cluster_state.pods[uid], ENDED_BY_EVICTION)
 
     def _has_node(self, node: str, what: str) -> bool:
-        """Tell whether the node of an event exists; record it as missed if not."""
+        """Return whether the node of an event exists; record it as missed if not."""
         if self.cluster_state.store.get("Node", "", node) is not None:
             return True
         self._miss(f"node {node} {what}, but there is no such node at that time")

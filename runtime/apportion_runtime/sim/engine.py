@@ -96,7 +96,7 @@ class Engine(Protocol):
         ...
 
     def starts_together(self, running: Running) -> bool:
-        """Tell whether it places the minimum of each of a workload's groups at once, or nothing."""
+        """Return whether it places the minimum of each of a workload's groups at once, or nothing."""
         ...
 
     def regroup(self, running: Running, made: Manifest) -> None:

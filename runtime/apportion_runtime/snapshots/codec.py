@@ -54,7 +54,7 @@ def hints(cls: type) -> Mapping[str, Any]:
 
 
 def is_status(cls: type, name: str) -> bool:
-    """Tell whether a field holds the state of a pod, which is written by KAI's word for it."""
+    """Return whether a field holds the state of a pod, which is written by KAI's word for it."""
     return (cls, name) in _STATUSES
 
 

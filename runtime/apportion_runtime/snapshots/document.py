@@ -21,7 +21,7 @@ _DEFAULTS = Settings()
 
 
 def is_snapshot(data: object) -> bool:
-    """Tell whether a document is a snapshot by its own word."""
+    """Return whether a document is a snapshot by its own word."""
     return isinstance(data, dict) and data.get("kind") == KIND and str(data.get("apiVersion")).startswith("apportion.")
 
 

@@ -71,5 +71,5 @@ KINDS = (
 
 
 def has_errors(faults: Sequence[Fault]) -> bool:
-    """Tell whether any fault prevents a cycle."""
+    """Return whether any fault prevents a cycle."""
     return any(fault.kind in ERRORS for fault in faults)

@@ -26,12 +26,12 @@ _SUSPEND: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 
 def can_suspend(workload: Manifest) -> bool:
-    """Tell whether the kind of a workload can be suspended."""
+    """Return whether the kind of a workload can be suspended."""
     return kind_of(workload) in _SUSPEND
 
 
 def is_suspended(workload: Manifest) -> bool:
-    """Tell whether a workload is suspended."""
+    """Return whether a workload is suspended."""
     path = _SUSPEND.get(kind_of(workload))
     return path is not None and bool(nested(workload, *path))
 

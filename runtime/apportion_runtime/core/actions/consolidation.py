@@ -57,7 +57,7 @@ def _all_placed_anew(scenario: Scenario) -> bool:
 
 
 def _enough_gpus(session: Session, job: Job) -> bool:
-    """Tell whether the free GPUs of all nodes together are enough."""
+    """Return whether the free GPUs of all nodes together are enough."""
     nodes = session.nodes
     free = float(nodes.free_gpus()[nodes.ready].sum())
     free_memory = int(nodes.free_gpu_memory()[nodes.ready].sum())

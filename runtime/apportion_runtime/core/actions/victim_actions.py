@@ -93,7 +93,7 @@ def victim_order(session: Session, jobs: Iterable[Job]) -> JobOrder:
 
 
 def has_pods_here(job: Job) -> bool:
-    """Tell whether a job has a pending pod, or one on a node of the session."""
+    """Return whether a job has a pending pod, or one on a node of the session."""
     return any(
         task.status & ALIVE_STATUSES and (task.node != NO_NODE or not task.pod.node) for task in job.tasks.values()
     )

@@ -152,7 +152,7 @@ def _resources(session: Session, task: Task) -> list[tuple[str, list[int]]]:
 
 
 def _fits(session: Session, task: Task, free: np.ndarray, nodes: Indices, columns: list[int]) -> Mask:
-    """Tell on which nodes a pod would fit if all other resources were unlimited."""
+    """Return on which nodes a pod would fit if all other resources were unlimited."""
     generous = np.full_like(free, np.inf)
     generous[:, columns] = free[:, columns]
     if GPU not in columns:

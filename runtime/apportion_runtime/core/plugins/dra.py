@@ -117,7 +117,7 @@ class Claims:
         return None
 
     def allows(self, task: Task, i: int) -> bool:
-        """Tell whether a node can give what the claims of a pod still lack."""
+        """Return whether a node can give what the claims of a pod still lack."""
         if not self.is_on or (not task.pod.claims and not task.wants_devices):
             return True
         node = self._session.nodes.nodes[i]

@@ -23,7 +23,7 @@ def preempt_minimum(session: Session, victim: Job) -> float:
 
 
 def has_reclaim_minima(session: Session) -> bool:
-    """Tell whether any queue sets a reclaim minimum runtime."""
+    """Return whether any queue sets a reclaim minimum runtime."""
     default = session.settings.default_reclaim_min_runtime
     return default > 0 or any(queue.reclaim_min_runtime is not None for queue in session.shares.queues.values())
 
@@ -54,17 +54,17 @@ def _is_young(session: Session, victim: Job, minimum: float) -> bool:
 
 
 def may_be_preempted(session: Session, victim: Job) -> bool:
-    """Tell whether a job is considered; an elastic one does, for its surplus."""
+    """Return whether a job is considered; an elastic one does, for its surplus."""
     return victim.is_elastic or not _is_young(session, victim, preempt_minimum(session, victim))
 
 
 def may_be_reclaimed(session: Session, victim: Job, minimum: float) -> bool:
-    """Tell whether a job is considered that has some seconds against reclaim; an elastic one does anyway."""
+    """Return whether a job is considered that has some seconds against reclaim; an elastic one does anyway."""
     return not _is_young(session, victim, minimum) or victim.is_elastic
 
 
 def keeps_minima(session: Session, scenario: Scenario, *, reclaim: bool) -> bool:
-    """Tell whether young elastic jobs keep what they need."""
+    """Return whether young elastic jobs keep what they need."""
     for job_id, tasks in scenario.victims_by_job().items():
         job = session.jobs[job_id]
         if not job.is_elastic:

@@ -128,7 +128,7 @@ class NumaZones:
         return 0 if solved is None else max(len(solved), 1)
 
     def allows(self, task: Task, i: int) -> bool:
-        """Tell whether the kubelet of a node would admit the pod."""
+        """Return whether the kubelet of a node would admit the pod."""
         return not self._aligns(task, i, _FILTERS) or self._solve(task, i) is not None
 
     def placement(self, task: Task, i: int) -> Placement:
@@ -172,7 +172,7 @@ class NumaZones:
 
 
 def _gated(index: ResourceIndex, r: int) -> bool:
-    """Tell whether the kubelet aligns a resource for guaranteed pods only."""
+    """Return whether the kubelet aligns a resource for guaranteed pods only."""
     return index.names[r] in ("cpu", "memory") or index.names[r].startswith("hugepages-")
 
 

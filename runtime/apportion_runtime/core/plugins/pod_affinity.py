@@ -32,7 +32,7 @@ class PodNodes(Protocol):
 
 
 def has_affinity(pod: Pod) -> bool:
-    """Tell whether a pod has affinity or anti-affinity terms."""
+    """Return whether a pod has affinity or anti-affinity terms."""
     return bool(pod.affinity or pod.anti_affinity)
 
 
@@ -49,7 +49,7 @@ class AffinityState:
     is_first: bool
 
     def allows(self, node: Node) -> bool:
-        """Tell whether a node is in no excluded domain and in a matching one for every affinity term."""
+        """Return whether a node is in no excluded domain and in a matching one for every affinity term."""
         labels = node.labels
         if any(labels.get(key) == value for key, value in self.existing_anti_affinity_domains):
             return False
@@ -153,7 +153,7 @@ def preference_scores(domains: Mapping[str, Mapping[str, int]], nodes: PodNodes,
 
 
 def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
-    """Tell whether a term of a pod selects another pod."""
+    """Return whether a term of a pod selects another pod."""
     if term.selector is None:
         return False
     namespaces = term.namespaces or (() if term.namespace_selector is not None else (owner.namespace,))
@@ -164,7 +164,7 @@ def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
 
 
 def fits(expression: Expression, labels: Mapping[str, str]) -> bool:
-    """Tell whether labels match a requirement of a label selector."""
+    """Return whether labels match a requirement of a label selector."""
     value = labels.get(expression.key)
     match expression.operator:
         case "In":

@@ -189,7 +189,7 @@ class Predicates:
         return over_capacity(session.shares, job, session.nodes.quota_on(task, i))
 
     def allows(self, task: Task, i: int, state: AffinityState | None) -> bool:
-        """Tell whether a node passes the predicates that depend on its running pods."""
+        """Return whether a node passes the predicates that depend on its running pods."""
         if not self.is_on:
             return True
         session = self._session
@@ -203,7 +203,7 @@ class Predicates:
         return state is None or state.allows(nodes.nodes[i])
 
     def lacks_pods(self, task: Task, i: int) -> bool:
-        """Tell whether a node has no slot for the pod, or for the reservation pod of a newly shared device."""
+        """Return whether a node has no slot for the pod, or for the reservation pod of a newly shared device."""
         session = self._session
         nodes = session.nodes
         free_pods = nodes.idle[i, PODS] + nodes.releasing[i, PODS]
@@ -221,7 +221,7 @@ class Predicates:
         return self._by_uid.get(uid)
 
     def ports_taken(self, task: Task, i: int) -> bool:
-        """Tell whether a pod on a node has a port of the host that a pod requests."""
+        """Return whether a pod on a node has a port of the host that a pod requests."""
         if not self._any_ports or not task.pod.host_ports:
             return False
         for uid in self._session.nodes.entries[i]:
@@ -256,7 +256,7 @@ def misfit_of_kind(task: Task, i: int, session: Session) -> str | None:
 
 
 def tolerated(pod: Pod, node: Node) -> bool:
-    """Tell whether a pod passes every taint of a node that keeps pods off."""
+    """Return whether a pod passes every taint of a node that keeps pods off."""
     return all(
         taint.effect not in _HARD_EFFECTS or any(tolerates(toleration, taint) for toleration in pod.tolerations)
         for taint in node.taints
@@ -264,7 +264,7 @@ def tolerated(pod: Pod, node: Node) -> bool:
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Tell whether a toleration lets a pod pass a taint."""
+    """Return whether a toleration lets a pod pass a taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -275,7 +275,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def selected(pod: Pod, node: Node) -> bool:
-    """Tell whether a pod's node selector and affinity choose a node."""
+    """Return whether a pod's node selector and affinity choose a node."""
     labels = node.labels
     if any(labels.get(key) != value for key, value in pod.node_selector.items()):
         return False
@@ -283,7 +283,7 @@ def selected(pod: Pod, node: Node) -> bool:
 
 
 def matches_terms(terms: Sequence[NodeTerm], node: Node) -> bool:
-    """Tell whether a node fulfils one of some terms."""
+    """Return whether a node fulfils one of some terms."""
     return any(_term_fits(term, node) for term in terms)
 
 
@@ -311,7 +311,7 @@ def _ordered(value: str | None, bounds: tuple[str, ...], before: Callable[[int, 
 
 
 def matches(expression: Expression, labels: Mapping[str, str]) -> bool:
-    """Tell whether labels fulfil one requirement."""
+    """Return whether labels fulfil one requirement."""
     value = labels.get(expression.key)
     match expression.operator:
         case "In":

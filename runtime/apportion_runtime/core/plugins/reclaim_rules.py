@@ -44,7 +44,7 @@ def reclaimer_of(session: Session, job: Job) -> Reclaimer:
 
 
 def can_reclaim(session: Session, job: Job) -> bool:
-    """Tell whether a job may reclaim: within its queue's fair share, and within the quota if non-preemptible."""
+    """Return whether a job may reclaim: within its queue's fair share, and within the quota if non-preemptible."""
     queue = session.shares.queues[job.queue]
     request = job.init_request(session.min_device_memory)
     if not less_equal(plus(accounted(queue.allocated), request), accounted(queue.fair)):
@@ -53,7 +53,7 @@ def can_reclaim(session: Session, job: Job) -> bool:
 
 
 def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str, judged: dict[str, bool]) -> bool:
-    """Tell whether the reclaimer may reclaim anything from a queue.
+    """Return whether the reclaimer may reclaim anything from a queue.
 
     Decided by their ancestors at the first level where they differ; `judged` keeps the answers of one reclaimer by the
     ancestor on the other side.
@@ -95,7 +95,7 @@ def siblings(queues: Mapping[str, QueueShare], ours: str, theirs: str) -> tuple[
 
 
 def is_fair(session: Session, scenario: Scenario, frozen: Mapping[str, QueueShare]) -> bool:
-    """Tell whether a reclaim is valid, by the shares before the search.
+    """Return whether a reclaim is valid, by the shares before the search.
 
     Args:
         session: The session.
@@ -168,7 +168,7 @@ def _stays_balanced(
     involved: _Involved,
     frozen: Mapping[str, QueueShare],
 ) -> bool:
-    """Tell whether the reclaimer ends up, level by level, less saturated than the reclaimee."""
+    """Return whether the reclaimer ends up, level by level, less saturated than the reclaimee."""
     own = {r for r in (CPU, MEMORY, GPU) if reclaimer.vector[r] > 0}
     for queue in frozen[reclaimer.queue].path:
         after = list(remaining.get(queue.name, queue.allocated))

@@ -222,7 +222,7 @@ def _common_domain(
 
 
 def _alike(tasks: Sequence[Task]) -> bool:
-    """Tell whether pods request the same kinds of resources, so that the largest stands for all."""
+    """Return whether pods request the same kinds of resources, so that the largest stands for all."""
     with_gpu = sum(task.gpu.gpus > 0 for task in tasks)
     if with_gpu not in (0, len(tasks)):
         return False

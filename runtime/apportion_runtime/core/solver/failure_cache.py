@@ -21,7 +21,7 @@ class FailureCache:
         self._by_signature: dict[object, Job] = {}
 
     def is_easier(self, job: Job) -> bool:
-        """Tell whether a job is easier to schedule than the failed one with the same constraints."""
+        """Return whether a job is easier to schedule than the failed one with the same constraints."""
         failed = self._by_signature.get(signature(job))
         return failed is None or _easier(job, failed)
 

@@ -96,7 +96,7 @@ class IdleGpus:
         self._count(scenario)
 
     def passes(self, scenario: Scenario) -> bool:
-        """Tell whether the scenario passes."""
+        """Return whether the scenario passes."""
         self._count(scenario)
         return _match(self._required, self._best, self._free.__getitem__)
 
@@ -161,7 +161,7 @@ class TopologyGpus:
                     self._of_node.setdefault(i, []).append((key, value))
 
     def passes(self, scenario: Scenario) -> bool:
-        """Tell whether the scenario passes."""
+        """Return whether the scenario passes."""
         for task in scenario.victims():
             if task.node != NO_NODE and task.uid not in self._seen:
                 self._seen.add(task.uid)
@@ -183,7 +183,7 @@ class NodeAffinities:
         self._nodes = feasible.copy()
 
     def passes(self, scenario: Scenario) -> bool:
-        """Tell whether the scenario passes."""
+        """Return whether the scenario passes."""
         self._nodes[[task.node for task in scenario.victims() if task.node != NO_NODE]] = True
         for task in scenario.pending:
             if task.pod.node_affinity is not None:

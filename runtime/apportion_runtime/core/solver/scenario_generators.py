@@ -66,7 +66,7 @@ def _accumulated(search: ScenarioInput) -> Iterator[Scenario]:
 
 
 def passes(filters: Sequence[Filter], scenario: Scenario) -> bool:
-    """Tell whether every filter lets a scenario pass."""
+    """Return whether every filter lets a scenario pass."""
     return all(each.passes(scenario) for each in filters)
 
 

@@ -102,7 +102,7 @@ def evictions_alone(state: SearchState, made: Solution, victims: Sequence[Task])
 
 
 def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
-    """Tell whether a pod of the job fits on no node even before a victim comes back: then the try is bound to fail.
+    """Return whether a pod of the job fits on no node even before a victim comes back: then the try is bound to fail.
 
     Used only if a failed try restores the session exactly.
     """
@@ -119,7 +119,7 @@ def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
 
 
 def _dirties_session(session: Session, scenario: Scenario) -> bool:
-    """Tell whether the session may differ from before once the try is taken back: the same try might end otherwise.
+    """Return whether the session may differ from before once the try is taken back: the same try might end otherwise.
 
     The engine does not restore shared devices, resource claims and pods that it evicted twice exactly. Whole numbers of
     CPU, memory and devices are restored. With pod affinity it keeps which pods skip the predicate since the first call.
@@ -203,7 +203,7 @@ def _place_all(
 
 
 def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
-    """Tell whether a victim's next step may be placed again: not if all nodes together lack the resources.
+    """Return whether a victim's next step may be placed again: not if all nodes together lack the resources.
 
     A job that cannot be placed need not be reached in the order. A job with pending pods is: its request computed here is
     kept, and decides its place among pending jobs until its pods change.
@@ -223,7 +223,7 @@ def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
 
 
 def _comes_first(state: SearchState, scenario: Scenario, involved: set[str]) -> bool:
-    """Tell whether the preemptor comes before all of its evicted victims in the order of jobs."""
+    """Return whether the preemptor comes before all of its evicted victims in the order of jobs."""
     session, preemptor = state.session, scenario.preemptor
     preemptor.init_vector(session.min_device_memory)
     order = simulation_order(session, state.waiting, preemptor, involved)

@@ -112,7 +112,7 @@ class Ack(PlainEngine):
         return created if created < self.cluster_state.clock.start else self.cluster_state.now
 
     def starts_together(self, running: Running) -> bool:
-        """Tell whether ACK's KubeRay marks the pods of a workload as a gang."""
+        """Return whether ACK's KubeRay marks the pods of a workload as a gang."""
         key, scheduler = RAY_SCHEDULER_LABEL, names.RAY_GANG_SCHEDULER
         return kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler
 

@@ -35,12 +35,12 @@ _FIRST_ROLES = ("Master", "Launcher", "Chief")
 
 
 def is_known(job: Manifest) -> bool:
-    """Tell whether kube-queue supports a kind of job."""
+    """Return whether kube-queue supports a kind of job."""
     return kind_of(job) in _SUFFIXES
 
 
 def is_known_kind(kind: str) -> bool:
-    """Tell whether kube-queue knows jobs of a kind, whatever their API group."""
+    """Return whether kube-queue knows jobs of a kind, whatever their API group."""
     return any(kind == known for _, known in _SUFFIXES)
 
 
@@ -122,6 +122,6 @@ def _speaking(job: Manifest) -> Mapping[str, Any]:
 
 
 def is_preemptible(job: Manifest) -> bool:
-    """Tell whether a job may borrow quota; by default it may (`--defaultPreemptible` is true by default)."""
+    """Return whether a job may borrow quota; by default it may (`--defaultPreemptible` is true by default)."""
     said = [labels_of(job).get(key, "") for key in names.PREEMPTIBLE_LABELS]
     return "true" in said or not any(said)

@@ -28,7 +28,7 @@ _LONGEST = 58
 
 
 def is_queue(made: Manifest) -> bool:
-    """Tell whether an object is a queue that kube-queue reads."""
+    """Return whether an object is a queue that kube-queue reads."""
     return kind_of(made) == (QUEUE_GROUP, "Queue") and namespace_of(made) == QUEUE_NAMESPACE
 
 

@@ -57,7 +57,7 @@ class QuotaAccounts:
             self.n_given[each.path] = self.n_given.get(each.path, 0) + 1
 
     def is_vain(self, refused_by: str, n_given: int) -> bool:
-        """Tell whether a quota refuses again what it refused when so much had been given back."""
+        """Return whether a quota refuses again what it refused when so much had been given back."""
         return self.n_given.get(refused_by, 0) == n_given
 
     def _change(self, quota: str, demand: Amounts, n_jobs: int, *, preemptible: bool) -> None:

@@ -50,7 +50,7 @@ class Quota:
         return not any(self.minimum.values())
 
     def holds_to_min(self, amount: Amounts, used: Amounts) -> bool:
-        """Tell whether its usage plus an amount is within its guarantee.
+        """Return whether its usage plus an amount is within its guarantee.
 
         A resource without `min` and `max` does not count; one with `max` only has no guarantee.
         """

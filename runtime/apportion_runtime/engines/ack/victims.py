@@ -65,13 +65,13 @@ def over_max(tree: Tree, used: Used, quota: str | None, amount: Amounts) -> str 
 
 
 def is_within_min(tree: Tree, used: Used, wanting: PendingGang) -> bool:
-    """Tell whether a quota is within its guarantee once a gang is placed."""
+    """Return whether a quota is within its guarantee once a gang is placed."""
     assert wanting.quota is not None
     return tree.quotas[wanting.quota].holds_to_min(wanting.amount, used[wanting.quota])
 
 
 def is_over_min(tree: Tree, used: Used, quota: str) -> bool:
-    """Tell whether a quota uses more of any resource than its guarantee."""
+    """Return whether a quota uses more of any resource than its guarantee."""
     return not tree.quotas[quota].holds_to_min(used[quota], {})
 
 

@@ -156,7 +156,7 @@ class Scheduler:
                 self._explain(session, job)
 
     def _is_unexplained(self, job: Job) -> bool:
-        """Tell whether no reason for waiting is recorded yet: the first one is kept."""
+        """Return whether no reason for waiting is recorded yet: the first one is kept."""
         pod = self._cluster_state.pods.get(next(iter(job.tasks), ""))
         return pod is not None and not self._cluster_state.history.workloads[pod.workload].why_waiting
 

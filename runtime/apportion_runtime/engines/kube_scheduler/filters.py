@@ -134,7 +134,7 @@ def resources_lacking(pod: PodFacts, node: NodeState) -> FilterStatus | None:
 
 
 def ports_taken(pod: PodFacts, node: NodeState) -> bool:
-    """Tell whether a pod on a node uses a host port that a pod requests."""
+    """Return whether a pod on a node uses a host port that a pod requests."""
     for other in node.pods.values():
         for address, protocol, port in other.record.host_ports:
             for own_address, own_protocol, own_port in pod.record.host_ports:

@@ -115,7 +115,7 @@ def _victims(
 
 
 def _enough(pod: PodFacts, node: NodeState, lower: Sequence[PodFacts]) -> bool:
-    """Tell whether a node has enough resources for a pod without some other pods."""
+    """Return whether a node has enough resources for a pod without some other pods."""
     return all(
         value <= node.free(name) + sum(other.request.get(name, 0) for other in lower)
         for name, value in pod.request.items()

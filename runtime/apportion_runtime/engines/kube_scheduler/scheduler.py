@@ -72,7 +72,7 @@ class KubeScheduler:
         self.nodes = Nodes(cluster_state, facts)
 
     def is_mine(self, pod: Pod) -> bool:
-        """Tell whether a pod uses one of the profiles."""
+        """Return whether a pod uses one of the profiles."""
         return (pod.scheduler or DEFAULT) in self._profiles
 
     def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:

@@ -229,7 +229,7 @@ class FlavorAssigner:
 
 
 def _goes_on(mode: Mode, borrowing: int, fungibility: Fungibility) -> bool:
-    """Tell whether the next flavor is tried."""
+    """Return whether the next flavor is tried."""
     if mode <= Mode.NO_CANDIDATES:
         return True
     if mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.when_can_preempt == NEXT_FLAVOR:
@@ -267,7 +267,7 @@ def _tolerates(toleration: Toleration, taint: Mapping[str, Any]) -> bool:
 
 
 def _selects(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Tell whether the node selectors of pods match some labels, considering only these keys."""
+    """Return whether the node selectors of pods match some labels, considering only these keys."""
     selector = spec.get("nodeSelector") or {}
     if any(labels[key] != value for key, value in selector.items() if key in labels):
         return False

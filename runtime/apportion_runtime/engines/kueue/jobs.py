@@ -106,7 +106,7 @@ class Jobs:
         raise Denied(f"the Kueue integration of {made.get('kind')} is not simulated; simulated kinds are {kinds_known}")
 
     def _holds(self, pod: Manifest) -> bool:
-        """Tell whether a pod is gated itself, rather than its job suspended."""
+        """Return whether a pod is gated itself, rather than its job suspended."""
         if annotations_of(pod).get(SUSPENDING_PARENT_ANNOTATION):
             return True
         settings = self._configured().settings
@@ -158,7 +158,7 @@ class Jobs:
         return float(said)
 
     def manages(self, made: Manifest) -> bool:
-        """Tell whether an object is a job that Kueue suspends."""
+        """Return whether an object is a job that Kueue suspends."""
         kind = kind_of(made)
         if kind not in FRAMEWORKS.values() or kind not in self._configured().settings.kinds:
             return False

@@ -228,7 +228,7 @@ def _pods_ready(made: WaitForPodsReady) -> PodsReady:
 
 
 def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """Tell whether a label selector matches labels; None matches nothing, an empty one everything."""
+    """Return whether a label selector matches labels; None matches nothing, an empty one everything."""
     if selector is None or any(labels.get(key) != value for key, value in selector.labels.items()):
         return False
     return all(matches(Expression(each.key, each.operator, each.values), labels) for each in selector.expressions)

@@ -50,7 +50,7 @@ class PendingQueue:
         return bool(self._active)
 
     def is_waiting(self, key: str) -> bool:
-        """Tell whether a workload is active."""
+        """Return whether a workload is active."""
         return key in self._active
 
     def push(self, workload: Pending, *, now: float, not_before: float = 0.0) -> None:

@@ -54,12 +54,12 @@ def propagated(deployment: Manifest, queue: str) -> Manifest:
 
 
 def is_gated(pod: Manifest) -> bool:
-    """Tell whether Kueue gates a pod."""
+    """Return whether Kueue gates a pod."""
     return any(gate.get("name") == GATE for gate in pod["spec"].get("schedulingGates") or ())
 
 
 def is_alive(pod: Manifest) -> bool:
-    """Tell whether a pod exists and has not finished."""
+    """Return whether a pod exists and has not finished."""
     phase = (pod.get("status") or {}).get("phase")
     return phase not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
 

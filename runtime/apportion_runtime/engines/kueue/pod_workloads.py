@@ -113,7 +113,7 @@ class PodWorkloads:
         cluster_state.request_cycle()
 
     def is_held_back(self, pod: PodState) -> bool:
-        """Tell whether a pod waits for quota."""
+        """Return whether a pod waits for quota."""
         made = self._engine.cluster_state.store.get("Pod", pod.namespace, pod.name)
         return made is not None and is_gated(made)
 

@@ -80,7 +80,7 @@ def candidate_order(now: float, queue: str) -> Callable[[Holder], tuple[object, 
 
 
 def may_go(holder: Holder, asking: PreemptionRequest, policy: str) -> bool:
-    """Tell whether a policy allows preempting a workload, and the workload uses a contested resource."""
+    """Return whether a policy allows preempting a workload, and the workload uses a contested resource."""
     if asking.contested.isdisjoint(holder.usage):
         return False
     if policy == ANY:
@@ -175,7 +175,7 @@ def _variant(holder: Holder, asking: PreemptionRequest, *, has_advantage: bool) 
 
 
 def _fit_in_quota(ledger: UsageTree, name: str, amounts: Amounts) -> tuple[bool, Amounts]:
-    """Tell whether amounts fit into a node's own quota, and return the remainder for its parent."""
+    """Return whether amounts fit into a node's own quota, and return the remainder for its parent."""
     fits = not any(ledger.borrows(name, fr, amount) for fr, amount in amounts.items())
     return fits, {fr: max(0, amount - ledger.local(name, fr)) for fr, amount in amounts.items()}
 
@@ -213,7 +213,7 @@ def _is_open(ledger: UsageTree, asking: PreemptionRequest, candidate: _Candidate
 
 
 def has_room(ledger: UsageTree, asking: PreemptionRequest, *, borrowing: bool) -> bool:
-    """Tell whether a request fits, with borrowing if allowed."""
+    """Return whether a request fits, with borrowing if allowed."""
     name = asking.queue.name
     if not borrowing and any(ledger.borrows(name, fr, amount) for fr, amount in asking.usage.items()):
         return False

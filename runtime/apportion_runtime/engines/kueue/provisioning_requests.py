@@ -43,7 +43,7 @@ class _Merged:
 
 
 def is_needed(pod_sets: Sequence[PodSet], config: ProvisioningRequestConfig) -> bool:
-    """Tell whether a workload needs the check: whether any of its pods requests a managed resource."""
+    """Return whether a workload needs the check: whether any of its pods requests a managed resource."""
     return any(True for _ in _required(pod_sets, config))
 
 

@@ -126,15 +126,15 @@ class UsageTree(CohortTree):
         return max(0, self.available(queue, fr))
 
     def fits(self, queue: str, amounts: Amounts) -> bool:
-        """Tell whether a queue has room for amounts."""
+        """Return whether a queue has room for amounts."""
         return all(self.left(queue, fr) >= amount for fr, amount in amounts.items())
 
     def borrows(self, name: str, fr: FlavorResource, amount: int = 0) -> bool:
-        """Tell whether a node borrows with an additional amount."""
+        """Return whether a node borrows with an additional amount."""
         return self.quota[name].get(fr, 0) < self.usage[name].get(fr, 0) + amount
 
     def within(self, name: str, frs: Iterable[FlavorResource]) -> bool:
-        """Tell whether a node is within its nominal quota for some resources."""
+        """Return whether a node is within its nominal quota for some resources."""
         return not any(self.borrows(name, fr) for fr in frs)
 
     def height(self, cohort: str) -> int:
@@ -159,7 +159,7 @@ class UsageTree(CohortTree):
         return self.height(self.root(queue)), False
 
     def borrows_any(self, name: str, frs: Iterable[FlavorResource]) -> bool:
-        """Tell whether a node that has a parent borrows any of some resources."""
+        """Return whether a node that has a parent borrows any of some resources."""
         return self.parent(name) is not None and any(self.borrows(name, fr) for fr in frs)
 
     def share(self, name: str) -> DominantShare:

@@ -41,12 +41,12 @@ def over(used: Amounts, bound: Amounts, asked: Amounts) -> list[str]:
 
 
 def fits(asked: Amounts, free: Amounts) -> bool:
-    """Tell whether all resources suffice."""
+    """Return whether all resources suffice."""
     return all(value <= free.get(name, 0) for name, value in asked.items() if value > 0)
 
 
 def is_empty(amounts: Amounts) -> bool:
-    """Tell whether all amounts are 0."""
+    """Return whether all amounts are 0."""
     return not any(value > 0 for value in amounts.values())
 
 
@@ -56,7 +56,7 @@ def common(left: Amounts, right: Amounts) -> list[str]:
 
 
 def has_room_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool:
-    """Tell whether in any resource that is asked for no more is used than is deserved."""
+    """Return whether in any resource that is asked for no more is used than is deserved."""
     relevant = [
         name for name, value in asked.items() if value > 0 and (used.get(name, 0) > 0 or deserved.get(name, 0) > 0)
     ]
@@ -64,7 +64,7 @@ def has_room_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool
 
 
 def exceeds_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool:
-    """Tell whether more is used than is deserved of anything asked for of which something is said to be deserved."""
+    """Return whether more is used than is deserved of anything asked for of which something is said to be deserved."""
     relevant = [
         name
         for name, value in asked.items()

@@ -175,7 +175,7 @@ class Capacity:
         return [self.queues[each] for each in reversed((*self.queues[name].ancestors, name))]
 
     def is_leaf(self, name: str) -> bool:
-        """Tell whether a queue can run jobs."""
+        """Return whether a queue can run jobs."""
         return not self.hierarchy or not self.queues[name].children
 
     def update_shares(self) -> None:

@@ -89,7 +89,7 @@ _PASSIVE = frozenset(
 
 
 def is_decided_by(made: SchedulerConfiguration, plugin: str, function: str) -> bool:
-    """Tell whether no pod is evicted that a plugin does not let go, whatever the other plugins say.
+    """Return whether no pod is evicted that a plugin does not let go, whatever the other plugins say.
 
     A tier whose plugins let nobody go leaves the choice to the next one, so there must be a single tier that selects.
     Upstream takes an empty intersection for none yet, so that the plugin after it decides anew

@@ -95,7 +95,7 @@ class Volcano(PlainEngine):
         return record
 
     def starts_together(self, running: Running) -> bool:
-        """Tell whether Volcano places a workload as a gang defined by its operator."""
+        """Return whether Volcano places a workload as a gang defined by its operator."""
         return all(
             slot.comes_last
             or (

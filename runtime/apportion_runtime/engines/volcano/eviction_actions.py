@@ -66,7 +66,7 @@ def _least_priorities(session: Session) -> dict[str, int]:
 
 
 def _may_evict(session: Session, priority: int, least: int | None) -> bool:
-    """Tell whether there is anybody who might leave: if the plugin priority decides, somebody less important."""
+    """Return whether there is anybody who might leave: if the plugin priority decides, somebody less important."""
     if not is_decided_by(session.configuration, "priority", "Preemptable"):
         return True
     return least is not None and priority > least
@@ -94,7 +94,7 @@ def _starving(session: Session) -> dict[str, list[Job]]:
 def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool, evicts: bool) -> bool:
     """Find a node with room for a pod, or where pods leave for it, of its own job or of others in its queue.
 
-    Tell whether there is one.
+    Return whether there is one.
     """
     if not task.pod.may_preempt or not _is_eligible(session, task):
         return False
@@ -151,7 +151,7 @@ def _search(session: Session, statement: Statement, task: Task, *what: object) -
 
 
 def _is_eligible(session: Session, task: Task) -> bool:
-    """Tell whether a pod may look for another node than the one that it was promised.
+    """Return whether a pod may look for another node than the one that it was promised.
 
     Source: actions/preempt/preempt.go (taskEligibleToPreempt). A pod that fits its node is not eligible. Of a pod
     that no

@@ -93,7 +93,7 @@ class Task:
         return not any(self.pod.request.values())
 
     def is_before(self, other: Task) -> bool:
-        """Tell whether it goes first: by priority, the number in its name if both have one, age, and id.
+        """Return whether it goes first: by priority, the number in its name if both have one, age, and id.
 
         Source: pkg/scheduler/plugins/priority (TaskOrderFn), pkg/controllers/job/helpers (CompareTask).
         """
@@ -215,7 +215,7 @@ class Job:
         return n_alive + self.group.n_succeeded >= self.least
 
     def is_starving(self, by: str) -> bool:
-        """Tell whether it is starving, by a plugin's definition."""
+        """Return whether it is starving, by a plugin's definition."""
         n_has = self.n_waiting + self.n_ready
         return n_has < (self.least if by == "gang" else len(self.tasks) + self.group.n_succeeded)
 

@@ -32,7 +32,7 @@ class GroupAffinity:
         return not (self.required or self.preferred or self.anti_required or self.anti_preferred)
 
     def allows(self, group: str) -> bool:
-        """Tell whether work may run on the nodes of a group."""
+        """Return whether work may run on the nodes of a group."""
         if group in self.anti_preferred:
             return True
         return group in (*self.required, *self.preferred) and group not in self.anti_required

@@ -196,6 +196,6 @@ def _priority(cluster_state: ClusterState, name: str, made: Manifest) -> int:
 
 
 def is_preemptable(made: Manifest) -> bool:
-    """Tell whether a pod is preemptable: by default, or if its annotation is invalid."""
+    """Return whether a pod is preemptable: by default, or if its annotation is invalid."""
     said = annotations_of(made).get(PREEMPTABLE, labels_of(made).get(PREEMPTABLE))
     return said is None or str(said).lower() in ("1", "t", "true")

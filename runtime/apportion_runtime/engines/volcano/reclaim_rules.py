@@ -37,7 +37,7 @@ class Victim(Protocol):
 
 
 def may_reclaim(capacity: Capacity, name: str, request: Amounts) -> bool:
-    """Tell whether a queue may take back from others for a pod, by what it deserves or one of those above it does."""
+    """Return whether a queue may take back from others for a pod, by what it deserves or one of those above it does."""
     queue = capacity.queues[name]
     if capacity.fault or not queue.spec.is_open:
         return False
@@ -79,12 +79,12 @@ def reclaimable(capacity: Capacity, reclaimer: str, request: Amounts, candidates
 
 
 def _gives(queue: Queue, allocated: Amounts, request: Amounts) -> bool:
-    """Tell whether a queue holds more than it deserves, or deserves nothing of what a pod holds."""
+    """Return whether a queue holds more than it deserves, or deserves nothing of what a pod holds."""
     return not common(request, queue.deserved) or exceeds_somewhere(allocated, queue.deserved, request)
 
 
 def is_spared(capacity: Capacity, taker: Queue, giver: Queue, request: Amounts, held: Amounts) -> bool:
-    """Tell whether neither leaf deserves anything of what is at stake, below one queue that reclaim asks for both."""
+    """Return whether neither leaf deserves anything of what is at stake, below one queue that reclaim asks for both."""
     if common(held, giver.deserved) or common(request, taker.deserved):
         return False
     own = {above.name for above in levels_above(capacity, taker)} - {ROOT}

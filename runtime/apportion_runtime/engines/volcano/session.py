@@ -142,7 +142,7 @@ class Session:
         return tuple(-job.group.priority if plugin == "priority" else job.is_ready for plugin in self._orders)
 
     def is_starving(self, job: Job) -> bool:
-        """Tell whether a job is starving, by the first tier that decides."""
+        """Return whether a job is starving, by the first tier that decides."""
         for tier in self.configuration.tiers:
             asked = [p.name for p in tier.plugins if p.name in ("priority", "gang") and p.does("JobStarving")]
             if asked:
@@ -150,7 +150,7 @@ class Session:
         return False
 
     def is_schedulable(self, job: Job) -> bool:
-        """Tell whether a job is enqueued and has its gang minimum of pods."""
+        """Return whether a job is enqueued and has its gang minimum of pods."""
         return job.group.phase is not Phase.PENDING and job.is_valid and job.queue in self.capacity.queues
 
     def future_idle(self, node: NodeState) -> dict[str, int]:
@@ -160,7 +160,7 @@ class Session:
         return idle
 
     def changes(self, node: NodeState) -> bool:
-        """Tell whether a node has releasing or pipelined pods."""
+        """Return whether a node has releasing or pipelined pods."""
         return node.name in self._coming
 
     def lacking_later(self, task: Task, node: NodeState) -> Iterator[str]:
@@ -333,7 +333,7 @@ class Session:
         return found | {uid: node for uid, node in self._attempts.items() if node is not None}
 
     def fits_later(self, task: Task, node: NodeState) -> bool:
-        """Tell whether a pod fits into a node's future idle resources."""
+        """Return whether a pod fits into a node's future idle resources."""
         coming = self._coming.get(node.name)
         if coming is None:
             return fits_on(task.request, node)
@@ -344,7 +344,7 @@ class Session:
 
 
 def fits_on(request: Mapping[str, int], node: NodeState) -> bool:
-    """Tell whether a pod fits into a node's idle resources."""
+    """Return whether a pod fits into a node's idle resources."""
     allocatable, requested = node.allocatable, node.requested
     for name, value in request.items():
         # Pods of other schedulers may hold resources that the node no longer has.

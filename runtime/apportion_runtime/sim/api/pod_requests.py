@@ -31,7 +31,7 @@ def amounts(written: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def is_scalar(name: str) -> bool:
-    """Tell whether scores ignore a resource that a pod does not request."""
+    """Return whether scores ignore a resource that a pod does not request."""
     return "/" in name or name.startswith("hugepages-")
 
 

@@ -59,7 +59,7 @@ class CronJobs:
         self._workloads.arrive(job)
 
     def _has_way(self, number: int, cron_job: Manifest) -> bool:
-        """Tell whether a Job may be created now under the concurrency policy; `Replace` deletes the running one."""
+        """Return whether a Job may be created now under the concurrency policy; `Replace` deletes the running one."""
         policy = cron_job["spec"].get("concurrencyPolicy")
         active = [job for job in self._made.get(number, ()) if job in self._workloads.running]
         if active and policy == _FORBID:

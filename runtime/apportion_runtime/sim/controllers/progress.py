@@ -53,7 +53,7 @@ class Progress:
 
 
 def is_satisfied(part: SubGroup, counts: Mapping[str, int]) -> bool:
-    """Tell whether a sub-group has its minimum, given the number of pods of each pod set."""
+    """Return whether a sub-group has its minimum, given the number of pods of each pod set."""
     if not part.children:
         return counts.get(part.name, 0) >= (part.min_members or 0)
     satisfied = sum(is_satisfied(child, counts) for child in part.children)

@@ -117,7 +117,7 @@ def replicas_by_value(value: float, target: float, n_ready: int, current: int, b
 
 
 def is_within(ratio: float, behavior: Behavior) -> bool:
-    """Tell whether a ratio is within the tolerance."""
+    """Return whether a ratio is within the tolerance."""
     return 1.0 - behavior.down.tolerance <= ratio <= 1.0 + behavior.up.tolerance
 
 

@@ -67,7 +67,7 @@ class Running:
         return self.was_submitted or not self.expansion.submitted
 
     def is_worker(self, slot: str) -> bool:
-        """Tell whether a slot's pod contributes to the work rate; a removed slot was a worker's."""
+        """Return whether a slot's pod contributes to the work rate; a removed slot was a worker's."""
         made = self.slots.get(slot)
         return made is None or made.is_worker
 

@@ -127,7 +127,7 @@ class _Nodes:
         self._models = np.array([node.gpu_model for node in nodes])
 
     def has_room(self, job: TraceJob) -> npt.NDArray[np.bool_]:
-        """Tell on which nodes a job has room."""
+        """Return on which nodes a job has room."""
         room: npt.NDArray[np.bool_] = (self.cpu >= job.cpu_milli) & (self.memory >= job.memory_mib)
         if job.gpus:
             room &= (self.devices >= job.gpu_milli).sum(axis=1) >= job.gpus

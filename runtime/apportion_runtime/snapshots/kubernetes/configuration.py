@@ -52,7 +52,7 @@ class Engine:
     is_full_hierarchy: bool = True
 
     def is_of_pool(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object is one of the scheduler's own part of the cluster."""
+        """Return whether an object is one of the scheduler's own part of the cluster."""
         if not self.node_pool_key:
             return True
         return labels.get(self.node_pool_key) == self.node_pool if self.node_pool else self.node_pool_key not in labels

@@ -74,7 +74,7 @@ class PodGroupReader:
         return tuple(made.values())
 
     def _backs_off(self, group: Object) -> bool:
-        """Tell whether an unschedulable group waits for a change of its object."""
+        """Return whether an unschedulable group waits for a change of its object."""
         read = group.read_as(objects.PodGroup)
         if read.backoff in (None, _NO_BACKOFF) or not read.conditions:
             return False

@@ -84,7 +84,7 @@ def _selector(expression: str) -> _Selector:
 
 
 def fulfilling(expression: str, devices: Sequence[Mapping[str, Value]]) -> list[bool]:
-    """Tell of each device whether it fulfils an expression; one that has no outcome for a device is not fulfilled.
+    """Return, for each device, whether it satisfies an expression; without a result, it does not.
 
     Args:
         expression: The selector.

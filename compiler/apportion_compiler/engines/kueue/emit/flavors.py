@@ -63,7 +63,7 @@ class Flavor:
         return self.plan is not None, any(pool.spot for pool in self.pools)
 
     def is_usable_by(self, queue: Queue) -> bool:
-        """Tell whether a queue may use its machines."""
+        """Return whether a queue may use its machines."""
         return not self.pools or any(pool.id in queue.pools for pool in self.pools)
 
 
