@@ -11,7 +11,7 @@ def place_text(clusters: Collection[str], every: Sequence[str]) -> str:
 
     Args:
         clusters: Names such as `prod/gpu-1`.
-        every: All clusters of the policy.
+        every: All clusters of the policy; others have been removed from it.
     """
     if not any(clusters) or set(clusters) >= set(every):
         return ""
@@ -25,4 +25,7 @@ def place_text(clusters: Collection[str], every: Sequence[str]) -> str:
             names.append(f"on {here[0]}")
         elif here:
             names.append(f"on {len(here)} of {len(all_here)} clusters in {environment}")
+    gone = [name for name in clusters if name and name not in every]
+    if gone:
+        names.append(f"on {gone[0]}" if len(gone) == 1 else f"on {len(gone)} removed clusters")
     return f" {', '.join(names)}"
