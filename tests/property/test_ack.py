@@ -34,14 +34,14 @@ def _programs(policy: Policy) -> Iterator[Program]:
 
 @given(policies())
 @settings(max_examples=35)
-def test_what_is_written_is_taken(policy: Policy) -> None:
+def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
     for program in _programs(policy):
         assert list(RULES.check(ack.emit(program).manifests, ())) == []
 
 
 @given(policies())
 @settings(max_examples=35)
-def test_read_back_it_is_the_policy(policy: Policy) -> None:
+def test_import_of_emitted_objects_is_lossless(policy: Policy) -> None:
     for program in _programs(policy):
         record = READER.read(ack.emit(program).manifests)
         assert [(q.id, q.parent, q.namespaces) for q in record.queues] == [

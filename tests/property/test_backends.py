@@ -40,24 +40,24 @@ def _files(policy: Policy) -> dict[str, Mapping[str, bytes]]:
 
 
 @given(drawn())
-def test_compiling_twice_gives_the_same_bytes(parts: Drawn) -> None:
+def test_compilation_is_deterministic(parts: Drawn) -> None:
     assert _files(parts.policy()) == _files(parts.policy())
 
 
 @given(drawn(), st.data())
-def test_order_of_declaration_changes_nothing(parts: Drawn, data: st.DataObject) -> None:
+def test_declaration_order_does_not_affect_output(parts: Drawn, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(parts.queues))))
     assert _files(parts.permuted(order, data.draw(st.integers(0, 3)))) == _files(parts.policy())
 
 
 @given(drawn())
-def test_nesting_or_naming_the_parent_is_the_same(parts: Drawn) -> None:
+def test_nested_and_referenced_parents_are_equivalent(parts: Drawn) -> None:
     assert _files(parts.nested()) == _files(parts.policy())
 
 
 @given(drawn(max_queues=4))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_neither_network_nor_cluster_is_asked(monkeypatch: pytest.MonkeyPatch, parts: Drawn) -> None:
+def test_compilation_opens_no_socket(monkeypatch: pytest.MonkeyPatch, parts: Drawn) -> None:
     usual = _files(parts.policy())
 
     def refuse(*args: object, **kwargs: object) -> None:
@@ -79,14 +79,14 @@ def test_checks_never_raise(policy: Policy) -> None:
 
 
 @given(policies())
-def test_no_two_objects_are_the_same_one(policy: Policy) -> None:
+def test_object_keys_are_unique(policy: Policy) -> None:
     for target, output in _outputs(policy):
         keys = [object_key(manifest) for manifest in output.manifests]
         assert len(set(keys)) == len(keys), target
 
 
 @given(policies())
-def test_parents_stand_before_their_children(policy: Policy) -> None:
+def test_parent_queues_precede_their_children(policy: Policy) -> None:
     for _, output in _outputs(policy):
         seen: set[str] = set()
         for manifest in _of_kind(output, "Queue"):
@@ -96,7 +96,7 @@ def test_parents_stand_before_their_children(policy: Policy) -> None:
 
 
 @given(policies())
-def test_every_object_says_where_it_comes_from(policy: Policy) -> None:
+def test_every_object_has_provenance_metadata(policy: Policy) -> None:
     for _, output in _outputs(policy):
         for manifest in output.manifests:
             metadata = manifest["metadata"]

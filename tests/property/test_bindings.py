@@ -43,7 +43,7 @@ def _drawn(policy: Policy, data: st.DataObject) -> tuple[Program, Queue]:
 
 @given(policies(), st.data(), st.sampled_from(sorted(KINDS)), _OPTIONS)
 @settings(max_examples=30)
-def test_what_is_bound_fits_its_queue(policy: Policy, data: st.DataObject, kind: str, options: Options) -> None:
+def test_bound_workloads_satisfy_admission(policy: Policy, data: st.DataObject, kind: str, options: Options) -> None:
     program, queue = _drawn(policy, data)
     try:
         made = bind(program, queue.id, kind, options)
@@ -63,7 +63,7 @@ def test_what_is_bound_fits_its_queue(policy: Policy, data: st.DataObject, kind:
 
 @given(policies(), st.data(), st.sampled_from(("Job", "RayJob", "Deployment", "JobSet", "PyTorchJob")))
 @settings(max_examples=15)
-def test_binding_twice_changes_nothing(policy: Policy, data: st.DataObject, kind: str) -> None:
+def test_binding_is_idempotent(policy: Policy, data: st.DataObject, kind: str) -> None:
     program, queue = _drawn(policy, data)
     try:
         made = bind(program, queue.id, kind, Options())
@@ -89,5 +89,5 @@ def _named_queues(node: object) -> set[str]:
     return own | {name for item in node.values() for name in _named_queues(item)}
 
 
-def test_every_engine_of_a_policy_can_be_bound() -> None:
+def test_every_engine_supports_bind() -> None:
     assert set(ENGINES) == {"kai", "kueue", "volcano", "ack", "koordinator", "yunikorn", "native"}

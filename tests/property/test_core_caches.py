@@ -214,13 +214,13 @@ def _check(cluster: Cluster, *names: str) -> None:
 
 @_FEW
 @given(cluster=clusters(), n=st.integers(0, 3))
-def test_without_any_cache_the_same_is_decided(cluster: Cluster, n: int) -> None:
+def test_decisions_do_not_depend_on_caches(cluster: Cluster, n: int) -> None:
     _check(with_twins(cluster, n), *OFF)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OFF)
-def test_without_a_cache_the_same_is_decided_in_many_clusters(name: str) -> None:
+def test_decisions_do_not_depend_on_caches_in_many_clusters(name: str) -> None:
     _Reads.n = 0
 
     @settings(settings.get_profile("thorough"), max_examples=40)
@@ -249,12 +249,12 @@ def _check_kept_sessions(cluster: Cluster) -> None:
 
 @_FEW
 @given(cluster=clusters(), n=st.integers(0, 2))
-def test_a_kept_session_decides_as_one_that_is_opened_anew(cluster: Cluster, n: int) -> None:
+def test_incremental_session_decides_as_a_new_session(cluster: Cluster, n: int) -> None:
     _check_kept_sessions(with_twins(cluster, n))
 
 
 @pytest.mark.slow
 @settings(settings.get_profile("thorough"), max_examples=300)
 @given(cluster=clusters(), n=st.integers(0, 2))
-def test_a_kept_session_decides_as_one_that_is_opened_anew_in_many_clusters(cluster: Cluster, n: int) -> None:
+def test_incremental_session_decides_as_a_new_session_in_many_clusters(cluster: Cluster, n: int) -> None:
     _check_kept_sessions(with_twins(cluster, n))

@@ -45,12 +45,12 @@ def _wrong(cluster: Cluster) -> list[str]:
 
 
 @given(cluster=clusters())
-def test_every_invariant_holds_after_a_cycle(cluster: Cluster) -> None:
+def test_invariants_hold_after_a_cycle(cluster: Cluster) -> None:
     assert _wrong(cluster) == []
 
 
 @pytest.mark.slow
 @settings(settings.get_profile("thorough"))
 @given(cluster=clusters())
-def test_every_invariant_holds_after_a_cycle_in_many_clusters(cluster: Cluster) -> None:
+def test_invariants_hold_after_a_cycle_in_many_clusters(cluster: Cluster) -> None:
     assert _wrong(cluster) == []

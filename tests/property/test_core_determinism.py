@@ -67,7 +67,7 @@ def _numbers(session: Session) -> tuple[object, ...]:
 
 
 @given(cluster=clusters())
-def test_the_same_cluster_gives_the_same_decisions(cluster: Cluster) -> None:
+def test_cycle_is_deterministic(cluster: Cluster) -> None:
     once, again = cycle(*cluster), cycle(*cluster)
     assert _decisions(once) == _decisions(again)
     assert _numbers(once) == _numbers(again)
@@ -89,7 +89,7 @@ def _shuffled(draw: st.DrawFn) -> tuple[Cluster, Snapshot]:
 
 
 @given(both=_shuffled())
-def test_the_order_of_objects_changes_nothing(both: tuple[Cluster, Snapshot]) -> None:
+def test_object_order_does_not_affect_decisions(both: tuple[Cluster, Snapshot]) -> None:
     """Every pod ends up at the same place, and the same pods are evicted; the order of both is not compared."""
     (snapshot, how), shuffled = both
     assert _outcome(cycle(snapshot, how)) == _outcome(cycle(shuffled, how))
@@ -98,6 +98,6 @@ def test_the_order_of_objects_changes_nothing(both: tuple[Cluster, Snapshot]) ->
 @pytest.mark.slow
 @settings(settings.get_profile("thorough"))
 @given(both=_shuffled())
-def test_the_order_of_objects_changes_nothing_in_many_clusters(both: tuple[Cluster, Snapshot]) -> None:
+def test_object_order_does_not_affect_decisions_in_many_clusters(both: tuple[Cluster, Snapshot]) -> None:
     (snapshot, how), shuffled = both
     assert _outcome(cycle(snapshot, how)) == _outcome(cycle(shuffled, how))

@@ -102,12 +102,12 @@ def _compare(n_trees: int, seed: int) -> None:
         assert core_shares(total, queues, k, resource) == fair_shares(total, queues, k), (seed, number)
 
 
-def test_ten_thousand_trees(fixed_seed: int) -> None:
+def test_fair_shares_equal_the_reference_implementation(fixed_seed: int) -> None:
     _compare(N_TREES, fixed_seed)
 
 
 @pytest.mark.slow
-def test_many_more_trees(fixed_seed: int) -> None:
+def test_fair_shares_equal_the_reference_implementation_in_many_trees(fixed_seed: int) -> None:
     _compare(N_TREES_SLOW, fixed_seed + N_TREES)
 
 
@@ -119,7 +119,7 @@ def _claims(rng: random.Random) -> tuple[float, list[Claim]]:
     ]
 
 
-def test_where_the_guarantees_fit_the_shares_fit(fixed_seed: int) -> None:
+def test_shares_fit_if_guarantees_fit(fixed_seed: int) -> None:
     """An unlimited quota is one of everything there is: where one asks, the others' must be nothing."""
     n_fitting = 0
     for number in range(4_000):
@@ -145,7 +145,7 @@ def test_where_the_guarantees_fit_the_shares_fit(fixed_seed: int) -> None:
     assert n_fitting > 1_000
 
 
-def test_the_order_of_queues_changes_nothing(fixed_seed: int) -> None:
+def test_queue_order_does_not_affect_shares(fixed_seed: int) -> None:
     """The engine's shares depend on the order of a map where sums of weights are rounded; the core's on nothing."""
     for number in range(2_000):
         rng = random.Random(fixed_seed + number)

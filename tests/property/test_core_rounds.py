@@ -48,7 +48,7 @@ def _comes_to_rest(case: Case) -> None:
 
 
 @given(case=cases())
-def test_a_cluster_comes_to_rest_within_five_cycles(case: Case) -> None:
+def test_cluster_is_stable_within_five_cycles(case: Case) -> None:
     """Between two cycles, what was bound runs, and what was evicted waits anew, as in the engine's own tests."""
     _comes_to_rest(case)
 
@@ -56,12 +56,12 @@ def test_a_cluster_comes_to_rest_within_five_cycles(case: Case) -> None:
 @pytest.mark.slow
 @settings(settings.get_profile("thorough"))
 @given(case=cases())
-def test_many_clusters_come_to_rest_within_five_cycles(case: Case) -> None:
+def test_many_clusters_are_stable_within_five_cycles(case: Case) -> None:
     _comes_to_rest(case)
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop["action"])
-def test_recorded_loops_are_the_engines(loop: dict[str, Any]) -> None:
+def test_eviction_loops_match_recorded_runs_of_kai(loop: dict[str, Any]) -> None:
     rounds = []
     for session, _ in islice(run_rounds(loop["case"]), len(loop["rounds"])):
         tasks = [task for job in session.jobs.values() for task in job.tasks.values()]

@@ -120,7 +120,7 @@ def _decided(session: Session) -> dict[str, Any]:
 
 @pytest.mark.parametrize("is_brief", [False, True], ids=["all reasons", "no reasons"])
 @pytest.mark.parametrize("seed", range(5))
-def test_opened_again_is_opened_anew(seed: int, is_brief: bool) -> None:
+def test_reopened_session_equals_a_new_session(seed: int, is_brief: bool) -> None:
     """No decision, share or reason depends on what the last cycles left behind."""
     world = _World(seed)
     things = [world.arrive] * 6 + [world.leave, world.other, world.toggle_node]

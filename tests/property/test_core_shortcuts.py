@@ -61,7 +61,7 @@ def _gangs() -> Cluster:
     return Snapshot(nodes, queues, tuple(groups), tuple(pods), now=100.0), Settings()
 
 
-def test_a_gang_whose_first_pod_found_room_is_tried_as_a_whole() -> None:
+def test_gang_is_tried_once_its_first_pod_fits() -> None:
     """One try for the first pod, and one for all eight."""
     with patch.object(victim_search, "simulate", wraps=victim_search.simulate) as tried:
         session = cycle(*_gangs())
@@ -71,14 +71,14 @@ def test_a_gang_whose_first_pod_found_room_is_tried_as_a_whole() -> None:
 
 
 @given(cluster=clusters())
-def test_shortcuts_change_nothing(cluster: Cluster) -> None:
+def test_shortcuts_do_not_affect_decisions(cluster: Cluster) -> None:
     assert outcome(cycle(*cluster)) == outcome(_without_shortcuts(cluster))
 
 
 @pytest.mark.slow
 @settings(settings.get_profile("thorough"))
 @given(cluster=clusters())
-def test_shortcuts_change_nothing_in_many_clusters(cluster: Cluster) -> None:
+def test_shortcuts_do_not_affect_decisions_in_many_clusters(cluster: Cluster) -> None:
     assert outcome(cycle(*cluster)) == outcome(_without_shortcuts(cluster))
 
 
@@ -104,12 +104,12 @@ def _check_ending_early(cluster: Cluster) -> None:
 
 
 @given(cluster=clusters(), n=st.integers(0, 4))
-def test_ending_early_changes_nothing(cluster: Cluster, n: int) -> None:
+def test_early_exit_does_not_affect_decisions(cluster: Cluster, n: int) -> None:
     _check_ending_early(with_twins(cluster, n))
 
 
 @pytest.mark.slow
 @settings(settings.get_profile("thorough"))
 @given(cluster=clusters(), n=st.integers(0, 4))
-def test_ending_early_changes_nothing_in_many_clusters(cluster: Cluster, n: int) -> None:
+def test_early_exit_does_not_affect_decisions_in_many_clusters(cluster: Cluster, n: int) -> None:
     _check_ending_early(with_twins(cluster, n))

@@ -30,12 +30,12 @@ def _told(found: tuple[Diagnostic, ...]) -> list[tuple[object, ...]]:
 
 @settings(max_examples=15)
 @given(policies())
-def test_validate_finds_what_compile_finds(policy: Policy) -> None:
+def test_validate_and_compile_report_the_same_findings(policy: Policy) -> None:
     _same_findings(policy)
 
 
 @pytest.mark.slow
 @given(policies())
 @settings(max_examples=150)
-def test_validate_finds_what_compile_finds_in_many_policies(policy: Policy) -> None:
+def test_validate_and_compile_report_the_same_findings_in_many_policies(policy: Policy) -> None:
     _same_findings(policy)

@@ -27,7 +27,9 @@ def _nodes(held: list[Made], n_more: int) -> list[Made]:
 @pytest.mark.parametrize("engine", SIMULATED)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(running=st.lists(_JOBS, max_size=5), asked=_JOBS)
-def test_what_is_proposed_holds(engine: str, running: list[tuple[str, int, int]], asked: tuple[str, int, int]) -> None:
+def test_proposed_changes_let_the_workload_start(
+    engine: str, running: list[tuple[str, int, int]], asked: tuple[str, int, int]
+) -> None:
     policy = policy_for(engine)
     cluster = compiled(policy)
     held = snapshot(cluster, [bound(cluster, job(f"w{n}", *each)) for n, each in enumerate(running)])

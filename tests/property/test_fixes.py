@@ -84,25 +84,25 @@ def _no_new_errors(policy: Policy) -> None:
 
 @given(policies())
 @settings(max_examples=5, deadline=None)
-def test_fix_changes_nobodys_grants(policy: Policy) -> None:
+def test_safe_fixes_preserve_quotas(policy: Policy) -> None:
     _grants_stay(policy)
 
 
 @given(policies())
 @settings(max_examples=5, deadline=None)
-def test_unsafe_fixes_leave_no_error_that_was_not_there(policy: Policy) -> None:
+def test_unsafe_fixes_introduce_no_error(policy: Policy) -> None:
     _no_new_errors(policy)
 
 
 @pytest.mark.slow
 @given(policies())
 @settings(max_examples=60, deadline=None)
-def test_fix_changes_nobodys_grants_in_many_policies(policy: Policy) -> None:
+def test_safe_fixes_preserve_quotas_in_many_policies(policy: Policy) -> None:
     _grants_stay(policy)
 
 
 @pytest.mark.slow
 @given(policies())
 @settings(max_examples=60, deadline=None)
-def test_unsafe_fixes_leave_no_new_error_in_many_policies(policy: Policy) -> None:
+def test_unsafe_fixes_introduce_no_error_in_many_policies(policy: Policy) -> None:
     _no_new_errors(policy)

@@ -93,7 +93,7 @@ def _by_key(manifests: tuple[Manifest, ...]) -> dict[Any, Manifest]:
 @pytest.mark.parametrize("engine", ENGINES)
 @UNSHRUNK
 @given(data=st.data())
-def test_import_then_compile_changes_nothing(engine: str, data: st.DataObject) -> None:
+def test_import_and_compile_round_trip(engine: str, data: st.DataObject) -> None:
     policy = data.draw(policies(5, names, engine))
     if engine in ANYTHING or _is_sound(policy):
         for program in _programs(policy):
@@ -101,21 +101,21 @@ def test_import_then_compile_changes_nothing(engine: str, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_import_then_compile_changes_nothing_of_acme(engine: str) -> None:
+def test_import_and_compile_round_trip_of_acme(engine: str) -> None:
     for program in _programs(_acme(engine)):
         _assert_nothing_changes(program)
 
 
 @UNSHRUNK
 @given(policies(5, names, "kueue"))
-def test_from_kueue_to_volcano_is_lost_what_the_report_says(policy: Policy) -> None:
+def test_kueue_to_volcano_loses_only_what_the_report_lists(policy: Policy) -> None:
     if "volcano" in ENGINES and _is_sound(policy):
         for program in _programs(policy):
             _assert_only_reported_losses(program, "volcano")
 
 
 @pytest.mark.parametrize("other", ENGINES)
-def test_from_kueue_to_another_engine_is_lost_what_the_report_says(other: str) -> None:
+def test_kueue_to_other_engines_loses_only_what_the_report_lists(other: str) -> None:
     for program in _programs(_acme("kueue")):
         _assert_only_reported_losses(program, other)
 

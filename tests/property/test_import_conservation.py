@@ -88,7 +88,7 @@ def objects(draw: st.DrawFn, engine: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=3, suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
-def test_what_is_declared_comes_out_again_or_is_noted(engine: str, data: st.DataObject) -> None:
+def test_every_field_survives_import_or_is_reported(engine: str, data: st.DataObject) -> None:
     """Conservation: a leaf of an object is in the compiled objects with the same value, or a note says it.
 
     For every object of a kind that the engine reads, and every path in it to a value (metadata that the API server or
@@ -103,7 +103,7 @@ def test_what_is_declared_comes_out_again_or_is_noted(engine: str, data: st.Data
 @pytest.mark.parametrize("engine", [*ENGINES, "native"])
 @settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
-def test_of_many_trees_too(engine: str, data: st.DataObject) -> None:
+def test_every_field_of_many_trees_survives_import_or_is_reported(engine: str, data: st.DataObject) -> None:
     _assert_conserved(engine, data.draw(objects(engine)))
 
 

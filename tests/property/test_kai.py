@@ -42,7 +42,7 @@ def _programs(policy: Policy) -> Iterator[tuple[Program, tuple[Manifest, ...]]]:
 
 
 @given(policies())
-def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
+def test_import_of_emitted_objects_is_lossless(policy: Policy) -> None:
     for program, manifests in _programs(policy):
         record = {queue.id: queue for queue in READER.read(manifests).queues}
         for queue in program.queues:
@@ -111,7 +111,7 @@ _OF_THE_NUMBERS = ("quota", "limit")
 
 
 @given(policies())
-def test_kai_takes_what_the_backend_writes(policy: Policy) -> None:
+def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
     """Sums that do not fit are the policy's own, and AP2xx says so; everything else would be the backend's fault."""
     for _, manifests in _programs(policy):
         found = [v for v in RULES.check(manifests, ()) if not v.field.endswith(_OF_THE_NUMBERS)]

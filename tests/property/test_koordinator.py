@@ -47,7 +47,7 @@ def _unforced(manifest: Manifest) -> Manifest:
 
 @given(policies(engine="koordinator"))
 @settings(max_examples=30)
-def test_what_is_written_is_taken(policy: Policy) -> None:
+def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
     for program in _programs(policy):
         written = [_unforced(manifest) for manifest in koordinator.emit(program).manifests]
         largest = max((n for tree in trees_of(program) for n in tree.numbers.total.values()), default=0)
@@ -57,7 +57,7 @@ def test_what_is_written_is_taken(policy: Policy) -> None:
 
 @given(policies(6, names, "koordinator"))
 @settings(max_examples=30)
-def test_read_back_it_is_the_policy(policy: Policy) -> None:
+def test_import_of_emitted_objects_is_lossless(policy: Policy) -> None:
     for program in _programs(policy):
         trees = trees_of(program)
         record = READER.read(koordinator.emit(program).manifests)

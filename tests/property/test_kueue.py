@@ -42,7 +42,7 @@ def _programs(policy: Policy) -> Iterator[tuple[Program, tuple[Manifest, ...]]]:
 
 
 @given(policies())
-def test_kueue_takes_what_the_backend_writes(policy: Policy) -> None:
+def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
     for program, manifests in _programs(policy):
         homeless = {object_name(q.id) for q in program.queues if q.is_leaf and not q.namespaces}
         for verdict in RULES.check(manifests, ()):
@@ -52,7 +52,7 @@ def test_kueue_takes_what_the_backend_writes(policy: Policy) -> None:
 
 
 @given(policies())
-def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
+def test_import_of_emitted_objects_is_lossless(policy: Policy) -> None:
     for program, manifests in _programs(policy):
         # An id that no policy may have comes back as another; the object keeps its name.
         record = {queue.object.partition(" ")[2]: queue for queue in READER.read(manifests).queues}

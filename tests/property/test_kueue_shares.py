@@ -82,7 +82,7 @@ def _admitted(inputs: DivisionInputs) -> dict[str, int]:
 
 @settings(max_examples=300)
 @given(data=st.data())
-def test_shares_are_what_fair_sharing_admits(data: st.DataObject) -> None:
+def test_shares_match_fair_sharing_admission(data: st.DataObject) -> None:
     drawn = data.draw(division_inputs("kueue", 8))
     inner = {claim.parent for claim in drawn.claims}
     claims = tuple(

@@ -101,12 +101,12 @@ def _folder() -> Iterator[Path]:
 
 @settings(max_examples=60, deadline=None)
 @given(moves, bodies)
-def test_no_declaration_is_lost_by_a_move(moved: dict[str, tuple[str, str]], body: dict[str, str]) -> None:
+def test_moved_file_is_collected_or_reported(moved: dict[str, tuple[str, str]], body: dict[str, str]) -> None:
     _law(moved, body)
 
 
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(moves, bodies)
-def test_no_declaration_is_lost_by_many_moves(moved: dict[str, tuple[str, str]], body: dict[str, str]) -> None:
+def test_many_moved_files_are_collected_or_reported(moved: dict[str, tuple[str, str]], body: dict[str, str]) -> None:
     _law(moved, body)

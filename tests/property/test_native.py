@@ -24,7 +24,7 @@ pytestmark = pytest.mark.property
 
 @given(policies(max_queues=5))
 @settings(max_examples=25)
-def test_kubernetes_takes_what_it_is_given(policy: Policy) -> None:
+def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
     graph = build_graph(declare(_on_kubernetes(policy)), AS_OF)
     for scope in graph.scopes:
         if scope.cluster is None:

@@ -147,7 +147,7 @@ def _graphs(draw: st.DrawFn) -> PolicyGraph:
 
 @given(_graphs())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-def test_pools_are_written_whole(graph: PolicyGraph) -> None:
+def test_every_pool_is_emitted_completely(graph: PolicyGraph) -> None:
     program = lower(graph, next(scope for scope in graph.scopes if scope.cluster is not None))
     output = emit(program)
     assert render_target(output, {}) == render_target(emit(program), {})
@@ -166,7 +166,7 @@ def test_pools_are_written_whole(graph: PolicyGraph) -> None:
 
 @given(_graphs())
 @settings(max_examples=25)
-def test_every_node_can_be_told_from_those_of_other_pools(graph: PolicyGraph) -> None:
+def test_node_labels_distinguish_pools(graph: PolicyGraph) -> None:
     program = lower(graph, next(scope for scope in graph.scopes if scope.cluster is not None))
     made = [pool for pool in program.pools if not getattr(pool.settings, "node_auto_provisioning", False)]
     carried = [node_labels(program, pool)["apportion.dev/node-pool"] for pool in made]

@@ -114,7 +114,7 @@ def _holds(case: tuple[str, int, int, Options, dict[str, Any]]) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(cases())
-def test_what_never_starts_never_runs_and_what_is_bound_starts(
+def test_validate_agrees_with_simulation(
     case: tuple[str, int, int, Options, dict[str, Any]],
 ) -> None:
     _holds(case)
@@ -123,5 +123,5 @@ def test_what_never_starts_never_runs_and_what_is_bound_starts(
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(cases())
-def test_it_holds_of_many(case: tuple[str, int, int, Options, dict[str, Any]]) -> None:
+def test_validate_agrees_with_many_simulations(case: tuple[str, int, int, Options, dict[str, Any]]) -> None:
     _holds(case)

@@ -52,7 +52,7 @@ def _obeyed(text: str) -> list[str]:
 
 @given(HOSTILE)
 @example("\t\x85::error::x")
-def test_text_is_shown_and_not_obeyed(text: str) -> None:
+def test_text_cannot_inject_commands(text: str) -> None:
     shown = escaped_text(text)
     assert not _raw(shown)
     assert not _obeyed(shown)
@@ -60,7 +60,7 @@ def test_text_is_shown_and_not_obeyed(text: str) -> None:
 
 
 @given(st.recursive(HOSTILE, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(HOSTILE, inner, max_size=3)))
-def test_json_keeps_its_meaning(value: object) -> None:
+def test_escaping_preserves_json_values(value: object) -> None:
     shown = escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert not _raw(shown)
     assert not _obeyed(shown)
@@ -68,14 +68,14 @@ def test_json_keeps_its_meaning(value: object) -> None:
 
 
 @given(HOSTILE)
-def test_annotations_are_the_only_commands(text: str) -> None:
+def test_only_annotations_are_workflow_commands(text: str) -> None:
     shown = escaped_commands(f"::error file=a::{text}\n")
     assert not _raw(shown)
     assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in _obeyed(shown))
 
 
 @given(HOSTILE)
-def test_a_fence_holds_what_is_in_it(text: str) -> None:
+def test_text_cannot_close_a_code_fence(text: str) -> None:
     lines = fenced(text).split("\n")
     fence = lines[0]
     assert set(fence) == {"`"}
@@ -84,7 +84,7 @@ def test_a_fence_holds_what_is_in_it(text: str) -> None:
 
 
 @given(st.lists(HOSTILE, max_size=4))
-def test_a_comment_stays_one(notes: list[str]) -> None:
+def test_text_cannot_end_a_shell_comment(notes: list[str]) -> None:
     text = comment_lines(notes)
     assert not _raw(text)
     assert text.count("\n") == len(notes)
@@ -137,7 +137,7 @@ def _variants(value: Any, payload: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
-def test_no_text_of_a_policy_has_characters_that_do_not_print(payload: str) -> None:
+def test_policy_text_must_be_printable(payload: str) -> None:
     Policy.model_validate(RICH)
     passed = []
     for document in _variants(RICH, payload):
@@ -171,7 +171,7 @@ VERBS = (
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-def test_what_a_policy_says_and_is_called_is_shown_and_not_obeyed(
+def test_policy_output_and_name_cannot_inject_commands(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -192,7 +192,7 @@ def test_what_a_policy_says_and_is_called_is_shown_and_not_obeyed(
     ],
     ids=lambda arguments: arguments[0][:8].strip(),
 )  # fmt: skip
-def test_arguments_are_shown_and_not_obeyed(
+def test_arguments_cannot_inject_commands(
     arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -202,7 +202,7 @@ def test_arguments_are_shown_and_not_obeyed(
     assert text
 
 
-def test_manifests_are_shown_and_not_obeyed(
+def test_manifests_cannot_inject_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -218,7 +218,7 @@ def test_manifests_are_shown_and_not_obeyed(
         assert not _obeyed(text)
 
 
-def test_colours_are_only_ours(
+def test_policy_output_cannot_set_colours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -228,7 +228,7 @@ def test_colours_are_only_ours(
     assert "\x1b[31m\x1b[1merror[AP002]" in text
 
 
-def test_a_report_in_a_file_is_escaped_too(
+def test_report_files_are_escaped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

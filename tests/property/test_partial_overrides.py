@@ -89,12 +89,12 @@ def _law(base: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(written, st.lists(written, min_size=2, max_size=2))
-def test_what_an_override_does_not_mention_stays(base: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> None:
+def test_override_preserves_unmentioned_fields(base: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> None:
     _law(base, changes)
 
 
 @pytest.mark.slow
 @settings(max_examples=1_000, deadline=None)
 @given(written, st.lists(written, min_size=2, max_size=2))
-def test_what_many_overrides_do_not_mention_stays(base: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> None:
+def test_many_overrides_preserve_unmentioned_fields(base: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> None:
     _law(base, changes)

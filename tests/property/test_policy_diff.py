@@ -114,7 +114,7 @@ def _without_difference_objects_are_equal(pair: tuple[Policy, Policy]) -> None:
 
 @given(edits())
 @settings(max_examples=20)
-def test_differences_are_complete_and_stated_once(pair: tuple[Policy, Policy]) -> None:
+def test_diff_is_complete_and_without_repetition(pair: tuple[Policy, Policy]) -> None:
     """Conservation of a comparison.
 
     * The changes applied to the base give the values in force of the head, as the compiler resolves them.
@@ -129,7 +129,7 @@ def test_differences_are_complete_and_stated_once(pair: tuple[Policy, Policy]) -
 @pytest.mark.slow
 @given(edits())
 @settings(max_examples=400)
-def test_many_differences_are_complete_and_stated_once(pair: tuple[Policy, Policy]) -> None:
+def test_many_diffs_are_complete_and_without_repetition(pair: tuple[Policy, Policy]) -> None:
     """As above, more often."""
     _base_with_differences_is_head(pair)
     _every_change_is_in_one_statement(pair)
@@ -138,7 +138,7 @@ def test_many_differences_are_complete_and_stated_once(pair: tuple[Policy, Polic
 
 @settings(max_examples=15)
 @given(drawn(max_queues=4), st.data())
-def test_order_and_nesting_are_no_difference(whole: Drawn, data: st.DataObject) -> None:
+def test_order_and_nesting_do_not_differ(whole: Drawn, data: st.DataObject) -> None:
     """The same declarations in another order, or nested in their parents, do not differ."""
     order = data.draw(st.permutations(range(len(whole.queues))))
     facts = facts_of(graph_of(whole.policy()))
@@ -148,7 +148,7 @@ def test_order_and_nesting_are_no_difference(whole: Drawn, data: st.DataObject) 
 
 @given(drawn(max_queues=4).filter(lambda whole: not _names_queues(whole)), st.data())
 @settings(max_examples=15)
-def test_renamed_queue_is_one_rename(whole: Drawn, data: st.DataObject) -> None:
+def test_renamed_queue_is_reported_as_one_rename(whole: Drawn, data: st.DataObject) -> None:
     """A queue that has namespaces and gets another id is renamed, and nothing else changes."""
     named = [i for i, queue in enumerate(whole.queues) if queue["namespaces"]]
     if not named:

@@ -127,14 +127,12 @@ _LISTS = st.lists(st.tuples(_NAMES, _EDITS), max_size=3)
 
 
 @given(_LISTS)
-def test_a_check_is_empty_exactly_when_nothing_differs(
-    pristine: Path, edits: list[tuple[str, Callable[[Path], None]]]
-) -> None:
+def test_check_passes_only_without_differences(pristine: Path, edits: list[tuple[str, Callable[[Path], None]]]) -> None:
     _check(pristine, pristine.with_name("edited"), edits)
 
 
 @pytest.mark.slow
 @settings(max_examples=1_500)
 @given(_LISTS)
-def test_thousands_of_edits(pristine: Path, edits: list[tuple[str, Callable[[Path], None]]]) -> None:
+def test_check_detects_thousands_of_edits(pristine: Path, edits: list[tuple[str, Callable[[Path], None]]]) -> None:
     _check(pristine, pristine.with_name("edited"), edits)

@@ -91,7 +91,7 @@ def _run(draw: st.DrawFn, engine: str, stored: Held, update: Update, last: Updat
 
 
 @given(st.data(), PAIRS)
-def test_every_order_of_every_update_is_taken(data: st.DataObject, pair: tuple[str, Tree, Tree]) -> None:
+def test_every_update_is_valid_in_any_order(data: st.DataObject, pair: tuple[str, Tree, Tree]) -> None:
     engine, former, wanted = pair
     stored: Held = {}
     (update,) = plan_target(engine, (), former)
@@ -104,7 +104,7 @@ def test_every_order_of_every_update_is_taken(data: st.DataObject, pair: tuple[s
 
 
 @given(PAIRS)
-def test_planning_anew_after_each_update_arrives(pair: tuple[str, Tree, Tree]) -> None:
+def test_rollout_converges_if_planned_again(pair: tuple[str, Tree, Tree]) -> None:
     """Whoever applies the first update and asks again arrives too, which is what heals an interrupted run."""
     engine, former, wanted = pair
     held: Sequence[Mapping[str, Any]] = former
@@ -118,9 +118,7 @@ def test_planning_anew_after_each_update_arrives(pair: tuple[str, Tree, Tree]) -
 
 
 @given(st.data(), PAIRS)
-def test_renamed_queue_is_there_before_the_former_one_is_deleted(
-    data: st.DataObject, pair: tuple[str, Tree, Tree]
-) -> None:
+def test_renamed_queue_is_created_before_deletion(data: st.DataObject, pair: tuple[str, Tree, Tree]) -> None:
     """Work of the queue can be submitted at any time: what is wanted exists wherever something is deleted."""
     engine, former, _ = pair
     if not former:
@@ -146,7 +144,7 @@ def _renamed(tree: Tree, old: str, new: str) -> Tree:
 
 
 @given(PAIRS)
-def test_nothing_changes_in_one_settled_update(pair: tuple[str, Tree, Tree]) -> None:
+def test_unchanged_target_needs_one_settled_update(pair: tuple[str, Tree, Tree]) -> None:
     engine, tree, _ = pair
     (update,) = plan_target(engine, tree, tree)
     assert update.is_settled

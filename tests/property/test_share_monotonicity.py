@@ -46,9 +46,7 @@ _QUEUES = st.lists(_QUEUE, min_size=2, max_size=6)
 @pytest.mark.parametrize("engine", DIVIDING)
 @settings(max_examples=300)
 @given(queues=_QUEUES, total=st.integers(0, 30))
-def test_shares_fit_where_the_guarantees_do_and_are_at_least_those(
-    engine: str, queues: list[tuple[int, int, int]], total: int
-) -> None:
+def test_shares_cover_guarantees_and_fit(engine: str, queues: list[tuple[int, int, int]], total: int) -> None:
     inputs = _siblings(engine, total, *queues)
     shares = _shares(inputs)
     promised = {name: min(g, request) for name, (g, _, request) in zip("abcdef", queues, strict=False)}
@@ -61,9 +59,7 @@ def test_shares_fit_where_the_guarantees_do_and_are_at_least_those(
 @pytest.mark.parametrize("engine", DIVIDING)
 @settings(max_examples=300)
 @given(queues=_QUEUES, parts=st.integers(1, 4))
-def test_where_nothing_is_rounded_capacity_and_weight_lower_no_share(
-    engine: str, queues: list[tuple[int, int, int]], parts: int
-) -> None:
+def test_unrounded_shares_are_monotonic(engine: str, queues: list[tuple[int, int, int]], parts: int) -> None:
     """Nobody is satisfied by the surplus, and it is a multiple of the weights: each part is whole."""
     queues = [(g, weight, 1000) for g, weight, _ in queues]
     weights = sum(weight for _, weight, _ in queues)
@@ -85,7 +81,7 @@ def test_where_nothing_is_rounded_capacity_and_weight_lower_no_share(
         ("koordinator", ((0, 1, 5), (1, 4, 8), (0, 4, 3)), 4, (1, 2, 1), (0, 3, 2)),
     ],
 )
-def test_one_more_gpu_may_lower_a_share(
+def test_rounding_may_lower_a_share_when_capacity_grows(
     engine: str, queues: tuple[tuple[int, int, int], ...], total: int, before: tuple[int, ...], after: tuple[int, ...]
 ) -> None:
     inputs = _siblings(engine, total, *queues)
@@ -100,7 +96,7 @@ def test_one_more_gpu_may_lower_a_share(
         ("koordinator", ((0, 4, 8), (1, 4, 2), (1, 1, 4)), 8, 0, (5, 2, 1), (4, 2, 2)),
     ],
 )
-def test_a_larger_weight_may_lower_the_share(
+def test_rounding_may_lower_a_share_when_its_weight_grows(
     engine: str,
     queues: tuple[tuple[int, int, int], ...],
     total: int,
@@ -116,7 +112,7 @@ def test_a_larger_weight_may_lower_the_share(
 @pytest.mark.parametrize("engine", RESERVING)
 @settings(max_examples=200)
 @given(data=st.data())
-def test_where_guarantees_are_reserved_nobody_uses_what_another_can_take_back(engine: str, data: st.DataObject) -> None:
+def test_reserved_guarantees_are_not_shared(engine: str, data: st.DataObject) -> None:
     """A share holds what is assured, and fits beside what is assured to the siblings, within request and bound."""
     inputs = data.draw(division_inputs(engine))
     for division in proof_of("head", Demand.EVERYONE, inputs).divisions:
@@ -132,7 +128,7 @@ def test_where_guarantees_are_reserved_nobody_uses_what_another_can_take_back(en
 @pytest.mark.parametrize("engine", RESERVING)
 @settings(max_examples=200)
 @given(data=st.data())
-def test_where_guarantees_are_reserved_capacity_lowers_no_share(engine: str, data: st.DataObject) -> None:
+def test_shares_are_monotonic_with_reserved_guarantees(engine: str, data: st.DataObject) -> None:
     inputs = data.draw(division_inputs(engine))
     before, after = _shares(inputs), _shares(replace(inputs, total=inputs.total + 1))
     assert all(after[name] >= share for name, share in before.items())

@@ -30,7 +30,7 @@ def _document(inputs: DivisionInputs) -> dict[str, Any]:
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=300)
 @given(data=st.data())
-def test_every_division_passes(engine: str, data: st.DataObject) -> None:
+def test_generated_proofs_are_accepted(engine: str, data: st.DataObject) -> None:
     inputs = data.draw(division_inputs(engine, 12))
     assert list(proof_faults(_document(inputs), inputs)) == []
 
@@ -38,7 +38,7 @@ def test_every_division_passes(engine: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=40)
 @given(data=st.data())
-def test_no_altered_number_passes(engine: str, data: st.DataObject) -> None:
+def test_any_altered_number_is_refused(engine: str, data: st.DataObject) -> None:
     inputs = data.draw(division_inputs(engine, 6))
     document = _document(inputs)
     for path, former, value in altered(document):
@@ -73,7 +73,7 @@ TWO = DivisionInputs(
 )
 
 
-def test_refusal_names_step_queue_and_field() -> None:
+def test_refusal_names_the_step_queue_and_field() -> None:
     document = _document(TWO)
     document["divisions"][0]["steps"][1]["amount"] = 4.0
     (fault,) = proof_faults(document, TWO)
@@ -83,7 +83,7 @@ def test_refusal_names_step_queue_and_field() -> None:
     )
 
 
-def test_total_of_a_level_is_the_share_above() -> None:
+def test_total_of_a_level_must_equal_the_share_above() -> None:
     below = replace(TWO, claims=(*TWO.claims, ClaimInputs("ocr", "ocr", "vision", _kai(1.0, 5.0))))
     document = _document(below)
     document["divisions"][1]["total"] = 7.0
@@ -92,7 +92,7 @@ def test_total_of_a_level_is_the_share_above() -> None:
     ]
 
 
-def test_division_without_the_one_above_is_refused() -> None:
+def test_division_without_its_parent_is_refused() -> None:
     below = replace(TWO, claims=(*TWO.claims, ClaimInputs("ocr", "ocr", "vision", _kai(1.0, 5.0))))
     document = _document(below)
     del document["divisions"][0]

@@ -102,7 +102,7 @@ def _cases(engine: str, number: int) -> Iterator[Made]:
 
 
 @pytest.mark.parametrize("engine", POLICIES)
-def test_nothing_that_is_kept_is_evicted_by_any_demand(engine: str) -> None:
+def test_safe_work_survives_any_demand(engine: str) -> None:
     fates: Counter[Fate] = Counter()
     n_evicted = 0
     for case in _cases(engine, 40):
@@ -118,7 +118,7 @@ def test_nothing_that_is_kept_is_evicted_by_any_demand(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", POLICIES)
-def test_pending_work_makes_a_fate_worse_only_by_a_rule_that_names_it(engine: str) -> None:
+def test_pending_work_changes_fates_only_by_a_named_rule(engine: str) -> None:
     n_worse = 0
     for case in _cases(engine, 40):
         idle = {**case, "pods": {name: pod for name, pod in case["pods"].items() if not pod.get("pending")}}

@@ -107,7 +107,7 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
 @example(seed=4_294_967_295, jump_s=4000.0)
 @given(seed=st.integers(0, 2**32 - 1), jump_s=st.sampled_from((1.0, 45.0, 400.0, 4000.0)))
 @settings(max_examples=6)
-def test_invariants_hold_where_the_clock_jumps(seed: int, jump_s: float) -> None:
+def test_invariants_hold_after_clock_jumps(seed: int, jump_s: float) -> None:
     """Everything that was due in between happens late, at one moment."""
     _run_checked(seed, jump_s=jump_s)
 
@@ -117,7 +117,7 @@ def test_invariants_hold_where_the_clock_jumps(seed: int, jump_s: float) -> None
 @example(seed=30027)
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=6)
-def test_actions_that_end_early_show_nowhere(seed: int) -> None:
+def test_early_exit_does_not_affect_events(seed: int) -> None:
     """What is told is the same where every job is tried in every cycle."""
     with (
         patch.object(allocate, "class_outcomes", lambda *_: EveryJob()),
@@ -144,7 +144,7 @@ def _run_checked(seed: int, *, jump_s: float = 0.0) -> tuple[int, History]:
     return n_events, cluster.finish()
 
 
-def test_the_same_seed_gives_the_same_bytes() -> None:
+def test_simulation_is_deterministic() -> None:
     """Nothing depends on anything but the scenario."""
     facts = [json.dumps([fact.document() for fact in _cluster(3).run().facts]) for _ in range(2)]
     assert facts[0] == facts[1]

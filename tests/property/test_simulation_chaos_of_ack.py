@@ -181,7 +181,7 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
         )
 
 
-def test_the_same_seed_gives_the_same_bytes() -> None:
+def test_simulation_is_deterministic() -> None:
     """Nothing depends on anything but the scenario."""
     facts = [json.dumps([fact.document() for fact in _cluster(2).run().facts]) for _ in range(2)]
     assert facts[0] == facts[1]

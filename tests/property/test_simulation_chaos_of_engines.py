@@ -168,7 +168,7 @@ def test_invariants_hold_after_every_event(model: Model, seed: int) -> None:
 
 
 @pytest.mark.parametrize("model", [NATIVE, VOLCANO], ids=lambda model: model.name)
-def test_the_same_seed_gives_the_same_bytes(model: Model) -> None:
+def test_simulation_is_deterministic(model: Model) -> None:
     """Nothing depends on anything but the scenario."""
     facts = [json.dumps([fact.document() for fact in _cluster(model, 3).run().facts]) for _ in range(2)]
     assert facts[0] == facts[1]

@@ -69,7 +69,7 @@ def records(cls: Any) -> st.SearchStrategy[Any]:
 
 @settings(max_examples=60)
 @given(records(Snapshot), records(Settings))
-def test_round_trip_is_the_identity(snapshot: Snapshot, configured: Settings) -> None:
+def test_snapshot_round_trip_is_lossless(snapshot: Snapshot, configured: Settings) -> None:
     document = snapshot_document(snapshot, configured)
     assert read_document(json.loads(to_json(document))) == (snapshot, configured)
     assert read_document(yaml.load(to_yaml(document), Loader=Loader)) == (snapshot, configured)
@@ -77,7 +77,7 @@ def test_round_trip_is_the_identity(snapshot: Snapshot, configured: Settings) ->
 
 @settings(max_examples=20)
 @given(records(Snapshot), records(Settings))
-def test_the_schema_takes_what_is_written(snapshot: Snapshot, configured: Settings) -> None:
+def test_written_snapshots_satisfy_the_schema(snapshot: Snapshot, configured: Settings) -> None:
     document = json.loads(to_json(snapshot_document(snapshot, configured)))
     jsonschema.Draft202012Validator(snapshot_schema()).validate(document)
 
@@ -99,7 +99,7 @@ SHAPES = st.recursive(
 
 @settings(max_examples=300)
 @given(st.lists(SHAPES, max_size=3), st.sampled_from([None, "Pod", "Node", "Queue", "PodGroup", "Snapshot", "List"]))
-def test_whatever_is_given_comes_to_findings(documents: list[Any], kind: str | None) -> None:
+def test_arbitrary_documents_yield_findings_not_exceptions(documents: list[Any], kind: str | None) -> None:
     versions = {
         "Queue": "scheduling.run.ai/v2",
         "PodGroup": "scheduling.run.ai/v2alpha2",

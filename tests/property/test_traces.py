@@ -55,14 +55,14 @@ def _without_time(trace: Trace) -> list[TraceJob]:
 
 
 @given(traces())
-def test_scenario_has_every_node_and_job(trace: Trace) -> None:
+def test_scenario_contains_every_node_and_job(trace: Trace) -> None:
     scenario = scenario_of(trace)
     assert [made["metadata"]["name"] for made in scenario.objects] == [node.name for node in trace.nodes]
     assert [work.manifest["metadata"]["name"] for work in scenario.works] == [job.name for job in trace.jobs]
 
 
 @given(traces(), st.floats(0.01, 1.0), st.integers(0, 5))
-def test_compressed_on_nodes_loses_no_job_and_keeps_the_mix_of_nodes(trace: Trace, share: float, seed: int) -> None:
+def test_node_compression_preserves_jobs_and_node_mix(trace: Trace, share: float, seed: int) -> None:
     made = compressed_on_nodes(trace, share, seed=seed)
     assert made.jobs == trace.jobs
     assert set(made.nodes) <= set(trace.nodes)
@@ -74,7 +74,7 @@ def test_compressed_on_nodes_loses_no_job_and_keeps_the_mix_of_nodes(trace: Trac
 
 
 @given(traces(), st.floats(1e-3, 1e3))
-def test_faster_loses_no_job_and_keeps_their_order(trace: Trace, factor: float) -> None:
+def test_faster_arrivals_preserve_jobs_and_order(trace: Trace, factor: float) -> None:
     made = faster(trace, factor)
     assert _without_time(made) == _without_time(trace)
     assert list(made.jobs) == list(in_order(list(made.jobs)))
@@ -82,7 +82,7 @@ def test_faster_loses_no_job_and_keeps_their_order(trace: Trace, factor: float) 
 
 
 @given(traces(), st.floats(0.05, 1.1))
-def test_compressed_in_time_has_the_load_that_is_wanted_or_says_that_it_cannot(trace: Trace, load: float) -> None:
+def test_time_compression_reaches_the_load_or_is_refused(trace: Trace, load: float) -> None:
     try:
         made = compressed_in_time(trace, load)
     except ValueError as refused:
@@ -94,9 +94,7 @@ def test_compressed_in_time_has_the_load_that_is_wanted_or_says_that_it_cannot(t
 
 
 @given(traces(), st.floats(0.1, 2.0), st.none() | st.integers(0, 5))
-def test_inflated_takes_every_job_in_its_turn_until_there_is_enough(
-    trace: Trace, load: float, seed: int | None
-) -> None:
+def test_inflation_repeats_jobs_until_the_load_is_reached(trace: Trace, load: float, seed: int | None) -> None:
     assume(trace.gpu_milli and any(job.gpus for job in trace.jobs))
     made = inflated(trace, load=load, seed=seed)
     assert sum(job.all_gpu_milli for job in made.jobs) >= load * trace.gpu_milli
@@ -114,7 +112,7 @@ _FIELD = st.sampled_from(["", "0", "1", "7", "-1", "G2", "LS", "BE", "Running", 
 
 
 @given(st.lists(st.lists(_FIELD, min_size=11, max_size=12), max_size=12))
-def test_every_row_of_a_pod_list_is_a_job_or_is_reported(rows: list[list[str]]) -> None:
+def test_every_pod_row_is_read_or_reported(rows: list[list[str]]) -> None:
     text = "\n".join([",".join(POD_COLUMNS), *(",".join(row).replace('"', "") for row in rows)])
     trace = read_openb(Source("n", ",".join(NODE_COLUMNS)), Source("p", text))
     lines = [job.line for job in trace.jobs] + [skip.line for skip in trace.skips]
@@ -129,7 +127,7 @@ _SLURM = st.sampled_from(
 
 
 @given(st.lists(st.lists(_SLURM, min_size=12, max_size=13), max_size=12))
-def test_every_row_of_a_listing_is_jobs_or_is_reported(rows: list[list[str]]) -> None:
+def test_every_sacct_row_is_read_or_reported(rows: list[list[str]]) -> None:
     trace = read_sacct(Source("s", "\n".join([FORMAT.replace(",", "|"), *("|".join(row) for row in rows)])))
     lines = [*{job.line for job in trace.jobs}, *(skip.line for skip in trace.skips)]
     assert sorted(lines) == list(range(2, len(rows) + 2))

@@ -90,14 +90,14 @@ def _manifests(program: Program) -> tuple[Manifest, ...]:
 
 @given(policies())
 @settings(max_examples=12)
-def test_rules_take_what_is_written(policy: Policy) -> None:
+def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
     for program in _programs(policy):
         assert list(RULES.check(BACKENDS["volcano"].emit(program).manifests, [])) == []
 
 
 @given(policies(max_queues=6))
 @settings(max_examples=12)
-def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
+def test_import_of_emitted_objects_is_lossless(policy: Policy) -> None:
     for program in map(_sound, _programs(policy)):
         record = {queue.id: queue for queue in READER.read(_manifests(program)).queues}
         for queue in program.queues:

@@ -71,7 +71,7 @@ def _writes(former: Tree, wanted: Tree) -> Iterator[tuple[dict[str, Any], bool]]
 @given(trees(), trees())
 @example(*SWAPPED)
 @example(*MOVED_WITHOUT_ROOM)
-def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
+def test_every_update_is_valid(former: Tree, wanted: Tree) -> None:
     assert _rejected(former, []) == _rejected(wanted, []) == []
     state = {queue["metadata"]["name"]: queue for queue in former}
     promised = {name: counts(queue["spec"]["deserved"]) for name, queue in state.items()}
@@ -91,11 +91,11 @@ def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
 
 
 @given(trees())
-def test_nothing_changes_nothing(tree: Tree) -> None:
+def test_unchanged_queues_need_no_update(tree: Tree) -> None:
     assert waves(tree, tree, MODEL) == ()
 
 
-def test_a_simple_change_is_one_step_a_queue() -> None:
+def test_simple_change_needs_one_update_for_each_queue() -> None:
     former = [_queue("g", gpu=10), _queue("a", "g", 6), _queue("b", "g", 4)]
     wanted = [_queue("g", gpu=12), _queue("a", "g", 4), _queue("b", "g", 8)]
     names = [queue["metadata"]["name"] for queue, _ in _writes(former, wanted)]
@@ -103,7 +103,7 @@ def test_a_simple_change_is_one_step_a_queue() -> None:
     assert names.index("g") < names.index("b")
 
 
-def test_volcanos_own_queues_are_left_alone() -> None:
+def test_queues_of_volcano_itself_are_not_changed() -> None:
     own = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {}}
     former = [{**own, "metadata": {"name": "root"}}, {**own, "metadata": {"name": "default"}}, _queue("a", gpu=1)]
     assert [(queue["metadata"], is_deleted) for queue, is_deleted in _writes(former, [])] == [({"name": "a"}, True)]

@@ -54,7 +54,7 @@ def _pairs(program: Program) -> Iterator[tuple[Queue, QueueRecord]]:
 
 
 @given(sound_policies())
-def test_yunikorn_takes_what_the_backend_writes(policy: Policy) -> None:
+def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
     assert not has_errors(check_policy(policy, AS_OF).diagnostics)
     program = _program(policy)
     assert list(BACKENDS["yunikorn"].refusals(program)) == []
@@ -62,7 +62,7 @@ def test_yunikorn_takes_what_the_backend_writes(policy: Policy) -> None:
 
 
 @given(policies(engine="yunikorn"))
-def test_no_policy_brings_the_rules_to_a_halt(policy: Policy) -> None:
+def test_rules_never_raise(policy: Policy) -> None:
     program = _program(policy)
     found = list(RULES.check(_objects(program), ()))
     if not has_errors(check_policy(policy, AS_OF).diagnostics):
@@ -70,7 +70,7 @@ def test_no_policy_brings_the_rules_to_a_halt(policy: Policy) -> None:
 
 
 @given(sound_policies())
-def test_reader_gives_back_amounts_and_namespaces(policy: Policy) -> None:
+def test_import_preserves_amounts_and_namespaces(policy: Policy) -> None:
     program = _program(policy)
     bounds: dict[str | None, Mapping[str, Amount]] = {None: {}}
     lifted_bounds: dict[str | None, Mapping[str, Amount]] = {None: {}}
@@ -89,7 +89,7 @@ def test_reader_gives_back_amounts_and_namespaces(policy: Policy) -> None:
 
 
 @given(sound_policies())
-def test_priorities_of_queues_keep_their_order_and_lose_their_numbers(policy: Policy) -> None:
+def test_import_preserves_the_order_of_queue_priorities(policy: Policy) -> None:
     program = _program(policy)
     siblings: dict[str | None, list[tuple[int, int]]] = {}
     for queue, record in _pairs(program):
@@ -103,7 +103,7 @@ def test_priorities_of_queues_keep_their_order_and_lose_their_numbers(policy: Po
 
 
 @given(sound_policies())
-def test_no_queue_is_kept_from_having_its_guarantee_back(policy: Policy) -> None:
+def test_every_queue_can_reclaim_its_guarantee(policy: Policy) -> None:
     """YuniKorn passes over queues whose offset is above that of the parent they share with the waiting pod."""
 
     def check(queue: Mapping[str, Any], above: int) -> None:
@@ -118,7 +118,7 @@ def test_no_queue_is_kept_from_having_its_guarantee_back(policy: Policy) -> None
 
 
 @given(sound_policies())
-def test_limits_of_people_come_back(policy: Policy) -> None:
+def test_import_preserves_user_limits(policy: Policy) -> None:
     program = _program(policy)
     pairs = list(_pairs(program))
     bounds: dict[str | None, Mapping[str, Amount]] = {None: {}}
@@ -133,7 +133,7 @@ def test_limits_of_people_come_back(policy: Policy) -> None:
 
 
 @given(sound_policies())
-def test_jobs_of_people_are_counted_as_applications(policy: Policy) -> None:
+def test_user_job_limits_become_application_limits(policy: Policy) -> None:
     program = _program(policy)
     written = dict(_written(program))
     for queue in program.queues:
@@ -145,7 +145,7 @@ def test_jobs_of_people_are_counted_as_applications(policy: Policy) -> None:
 
 
 @given(sound_policies())
-def test_work_that_is_not_preemptible_is_last_in_mixed_leaves_and_safe_in_others(policy: Policy) -> None:
+def test_non_preemptible_work_is_evicted_last_or_never(policy: Policy) -> None:
     program = _program(policy)
     classes = {cls.name: cls.preemptible for cls in program.priority_classes}
     record = READER.read(_objects(program))
@@ -158,7 +158,7 @@ def test_work_that_is_not_preemptible_is_last_in_mixed_leaves_and_safe_in_others
 
 
 @given(sound_policies(), st.sampled_from((1, 7, 10**9)))
-def test_nothing_of_a_queue_says_what_its_classes_are_worth(policy: Policy, value: int) -> None:
+def test_queues_do_not_depend_on_class_values(policy: Policy, value: int) -> None:
     """No priority of work is compared within a queue when work is evicted: other values change no queue."""
     program = _program(policy)
     others = tuple(replace(cls, value=value) for cls in program.priority_classes)
@@ -166,7 +166,7 @@ def test_nothing_of_a_queue_says_what_its_classes_are_worth(policy: Policy, valu
 
 
 @given(sound_policies())
-def test_gpus_of_other_models_make_no_difference(policy: Policy) -> None:
+def test_only_the_sum_of_gpu_models_is_emitted(policy: Policy) -> None:
     """Of GPUs by model the sum is kept alone."""
     program = _program(policy)
     told = tuple(
