@@ -106,10 +106,11 @@ def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> dict[st
 def _cluster_role() -> Manifest:
     rules = [
         _rule("", ["nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims"], _WATCH),
-        # Pods are labelled with their pod group, and deleted on eviction.
-        _rule("", ["pods"], [*_WATCH, "patch", "delete"]),
-        _rule("", ["pods/binding"], ["create"]),
+        # Pods are labelled with their pod group, and read again if the outcome of a bind is uncertain.
+        _rule("", ["pods"], ["get", *_WATCH, "patch"]),
+        _rule("", ["pods/binding", "pods/eviction"], ["create"]),
         _rule("", ["pods/status"], ["patch"]),
+        _rule("", ["events"], ["create"]),
         _rule(SCHEDULING_GROUP, ["priorityclasses"], _WATCH),
         _rule(GROUP, ["queues"], _WATCH),
         _rule(GROUP, ["podgroups"], [*_WATCH, "create", "patch"]),

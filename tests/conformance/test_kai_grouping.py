@@ -74,7 +74,11 @@ def grouped(case: Mapping[str, Any]) -> dict[str, Any]:
         pod = cluster.held["v1", "Pod", name]
         fails = False
         try:
-            PodGrouper(cluster, "kai-scheduler").assign(pod)  # type: ignore[arg-type]
+            grouper = PodGrouper(cluster, "kai-scheduler")  # type: ignore[arg-type]
+            grouping = grouper.grouping_of(pod)
+            if grouping is not None:
+                grouper.put(grouping)
+                grouper.mark(pod, grouping)
         except GroupingError:
             fails = True
         metadata = cluster.held["v1", "Pod", name]["metadata"]

@@ -164,7 +164,8 @@ def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
         assert "vision-2" not in _bound(cluster)
     said = log.read_text()
     assert "forbidden" not in said
-    assert "evicted scheduled/nlp-" in said
+    assert "evicted 1 pod for scheduled/pg-vision-1-" in said
+    assert "more than its quota of 2 GPUs): scheduled/nlp-" in said
     lease = cluster.get("lease", "apportion-scheduler", f"--namespace={PACKAGED.namespace}")
     assert lease["spec"]["holderIdentity"] == ""
 
@@ -217,6 +218,8 @@ def test_the_packaged_account_may_do_nothing_else(kubectl: Kubectl, access: Path
         ("get", "secrets"),
         ("get", "configmaps"),
         ("create", "pods"),
+        ("delete", "pods"),
+        ("update", "pods"),
         ("delete", "nodes"),
         ("patch", "queues.scheduling.run.ai"),
         ("create", "clusterrolebindings"),

@@ -5,7 +5,7 @@ Actions visit only the active jobs of a session: no cycle looks at every job.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -76,12 +76,14 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
 class QueueJobs:
     """All jobs of a queue."""
 
-    __slots__ = ("_active_jobs", "_plugins", "_running", "_waiting", "jobs", "pending", "queue")
+    __slots__ = ("_active_jobs", "_plugins", "_running", "_waiting", "jobs", "pending", "protected", "queue")
 
     def __init__(self, queue: str, plugins: frozenset[str], active_jobs: ActiveJobs) -> None:
         self.queue = queue
         self.jobs: dict[str, Job] = {}
         self.pending: dict[str, Job] = {}
+        # Jobs that are no victims in this cycle, whatever their priority.
+        self.protected: Collection[str] = ()
         self._plugins = plugins
         self._active_jobs = active_jobs
         self._waiting: JobList | None = None
@@ -125,9 +127,13 @@ class QueueJobs:
         return self._waiting
 
     def running(self) -> JobList:
-        """Return the preemptible jobs with placed pods; alike if their allocations are the same."""
+        """Return the preemptible, unprotected jobs with placed pods; alike if their allocations are the same."""
         if self._running is None:
-            jobs = [job for job in self.jobs.values() if job.n_active_allocated and job.preemptible]
+            jobs = [
+                job
+                for job in self.jobs.values()
+                if job.n_active_allocated and job.preemptible and job.uid not in self.protected
+            ]
             self._running = _job_list(self.queue, jobs, [job.allocated_quantities for job in jobs])
             self._running.ordered.sort(key=self._key)
         return self._running

@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/session.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -113,6 +113,11 @@ class Session:
         """Move the session to another moment and other records."""
         self.now, self._snapshot = now, snapshot
         self.predicates.begin_cycle()
+
+    def protect(self, jobs: Collection[str]) -> None:
+        """Exclude jobs from the victims of this cycle: their eviction was refused."""
+        for queue_jobs in self.queue_jobs.values():
+            queue_jobs.protected = jobs
 
     def jobs_without_queue(self) -> Iterator[Job]:
         """Yield the jobs whose queue does not exist."""

@@ -32,12 +32,16 @@ class SingleScheduler:
 
 
 class ApiWriter:
-    """Sends writes; safe for use by several threads."""
+    """Sends writes; safe for use by several threads.
+
+    A delay that the server asks for holds back all of them.
+    """
 
     def __init__(self, connection: Connection, fence: Fence, sleep: Callable[[float], None] = time.sleep) -> None:
         self._connection = connection
         self._fence = fence
         self._sleep = sleep
+        self._resumes_s = 0.0
 
     def write(
         self, method: str, path: str, body: object = None, *, content_type: str = "application/json"
@@ -51,6 +55,8 @@ class ApiWriter:
         """
         delay_s = _FIRST_DELAY_S
         for attempt in range(1, _ATTEMPTS + 1):
+            if (held_s := self._resumes_s - time.monotonic()) > 0:
+                self._sleep(held_s)
             allowed_s = self._fence.write_time_s
             if allowed_s <= 0:
                 raise NotLeader("this scheduler does not hold the lease")
@@ -61,12 +67,15 @@ class ApiWriter:
             except Refused as refused:
                 if refused.rejection is not Rejection.TEMPORARY or attempt == _ATTEMPTS:
                     raise
-                wait_s = delay_s if refused.retry_after_s is None else refused.retry_after_s
+                wait_s = delay_s
+                if refused.retry_after_s is not None:
+                    wait_s = min(refused.retry_after_s, _LONGEST_DELAY_S)
+                    self._resumes_s = max(self._resumes_s, time.monotonic() + wait_s)
             except Unreachable:
                 if attempt == _ATTEMPTS:
                     raise
                 wait_s = delay_s
             # Jitter, so that parallel writes do not repeat at the same moment.
-            self._sleep(min(wait_s, _LONGEST_DELAY_S) * (1 + random.random() / 2))  # noqa: S311
-            delay_s *= 2
+            self._sleep(wait_s * (1 + random.random() / 2))  # noqa: S311
+            delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
         raise AssertionError("unreachable")

@@ -9,7 +9,11 @@ Manifest = Mapping[str, Any]
 
 
 class Cluster(Protocol):
-    """Reads and writes of objects. A rejected write raises `errors.Refused`."""
+    """Reads and writes of objects, for several threads.
+
+    A rejected write raises `errors.Refused`, one without a response `errors.Unreachable`, and one without the lease
+    `errors.NotLeader`.
+    """
 
     def objects(self) -> Sequence[Manifest]:
         """Return all objects of a snapshot."""
@@ -32,8 +36,14 @@ class Cluster(Protocol):
     def bind(self, pod: Manifest, node: str) -> None:
         """Bind a pod to a node."""
 
-    def evict(self, pod: Manifest, why: str) -> None:
-        """Evict a pod, and record the reason."""
+    def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
+        """Evict a pod within its disruption budgets and grace period, or ask whether this is allowed."""
+
+    def explain_eviction(self, pod: Manifest, why: str) -> None:
+        """Set the condition of an evicted pod."""
 
     def wait(self, pod: Manifest, why: str) -> None:
         """Set the condition of a pod that is unschedulable."""
+
+    def record(self, about: Manifest, reason: str, message: str, *, is_warning: bool = False) -> None:
+        """Record an event about an object."""

@@ -25,8 +25,10 @@ _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TIMEOUT_S = 30.0
 _GRACE_S = 15.0
 """The grace period after the requested end of a watch, in seconds."""
-_WRITERS = 4
-"""The number of connections in addition to those of the watches."""
+N_WRITERS = 16
+"""The maximum number of concurrent writes."""
+_OTHERS = 4
+"""The number of connections in addition to those of watches and writes."""
 
 
 def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
@@ -60,7 +62,7 @@ class Connection:
     def __init__(self, configuration: Configuration) -> None:
         # Callers retry and report failures themselves.
         configuration.retries = False
-        configuration.connection_pool_maxsize = len(WATCHED) + _WRITERS
+        configuration.connection_pool_maxsize = len(WATCHED) + N_WRITERS + _OTHERS
         client = ApiClient(configuration)
         client.user_agent = "apportion-scheduler"
         self._server = configuration.host

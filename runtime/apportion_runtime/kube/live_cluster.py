@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from apportion_runtime.kube.api_writer import ApiWriter
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, WATCHED
 
 _MERGE = "application/merge-patch+json"
+_COMPONENT = "apportion-scheduler"
+_NAME_LENGTH = 200
+_MESSAGE_LENGTH = 1024
+"""What the API server accepts in an event."""
 _STRATEGIC = "application/strategic-merge-patch+json"
 
 
@@ -55,15 +61,37 @@ class LiveCluster:
             "metadata": {"name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        self._writer.write("POST", f"{_path(pod)}/binding", binding)
+        try:
+            self._writer.write("POST", f"{_path(pod)}/binding", binding)
+        except Refused as refused:
+            # An attempt without a response may have been the one that bound it.
+            if refused.rejection is not Rejection.CONFLICT or self._cache.node_of(pod) != node:
+                raise
+        except Unreachable:
+            self._cache.assume_bound(pod, node, is_certain=False)
+            raise
         # The next cycle must not allocate the resources again before the watch delivers the change.
         self._cache.assume_bound(pod, node)
 
-    def evict(self, pod: Manifest, why: str) -> None:
-        self._condition(pod, {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}, why)
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod["metadata"]["uid"]}}
-        self._writer.write("DELETE", _path(pod), options)
-        self._cache.assume_deleted(pod)
+    def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
+        metadata = pod["metadata"]
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+            "deleteOptions": {
+                "preconditions": {"uid": metadata["uid"]},
+                **({"dryRun": ["All"]} if dry_run else {}),
+            },
+        }
+        self._writer.write("POST", f"{_path(pod)}/eviction", eviction)
+        if not dry_run:
+            self._cache.assume_deleted(pod)
+
+    def explain_eviction(self, pod: Manifest, why: str) -> None:
+        # The eviction sets the condition with its own reason; a pod without a grace period is gone.
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+        self._condition(pod, condition, why)
 
     def wait(self, pod: Manifest, why: str) -> None:
         known = next((c for c in pod.get("status", {}).get("conditions") or () if c["type"] == "PodScheduled"), None)
@@ -73,7 +101,36 @@ class LiveCluster:
     def _condition(self, pod: Manifest, condition: Mapping[str, str], message: str) -> None:
         told = {**condition, "message": message, "lastTransitionTime": _now()}
         patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [told]}}
-        self._writer.write("PATCH", f"{_path(pod)}/status", patch, content_type=_STRATEGIC)
+        try:
+            self._writer.write("PATCH", f"{_path(pod)}/status", patch, content_type=_STRATEGIC)
+        except Refused as refused:
+            # The pod is gone, or another one has its name.
+            if refused.rejection not in (Rejection.GONE, Rejection.CONFLICT):
+                raise
+
+    def record(self, about: Manifest, reason: str, message: str, *, is_warning: bool = False) -> None:
+        metadata, at = about["metadata"], _now()
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{metadata['name'][:_NAME_LENGTH]}.{uuid.uuid4().hex[:16]}",
+                "namespace": metadata["namespace"],
+            },
+            "involvedObject": {
+                "apiVersion": about["apiVersion"],
+                "kind": about["kind"],
+                **{key: metadata[key] for key in ("namespace", "name", "uid") if key in metadata},
+            },
+            "type": "Warning" if is_warning else "Normal",
+            "reason": reason,
+            "message": message[:_MESSAGE_LENGTH],
+            "source": {"component": _COMPONENT},
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+        }
+        self._writer.write("POST", f"/api/v1/namespaces/{metadata['namespace']}/events", event)
 
 
 def _path(pod: Manifest) -> str:

@@ -148,6 +148,16 @@ class ObjectCache:
                     self._held[POD][key] = found
             self.changed.set()
 
+    def node_of(self, pod: Manifest) -> str | None:
+        """Return the node to which a pod is bound on the API server; None if it is not bound or another pod."""
+        metadata = pod["metadata"]
+        try:
+            found = self._connection.request("GET", WATCHED[POD].path(metadata["namespace"], metadata["name"]))
+        except Refused:
+            return None
+        node: str | None = found["spec"].get("nodeName")
+        return node if found["metadata"]["uid"] == metadata["uid"] else None
+
     def _assume(
         self,
         pod: Manifest,

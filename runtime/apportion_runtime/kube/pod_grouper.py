@@ -40,17 +40,17 @@ class PodGrouper:
         has_owners = bool(nested(pod, "metadata", "ownerReferences"))
         return has_owners and self._cluster.get(POD_GROUP, namespace_of(pod), name) is None
 
-    def assign(self, pod: Manifest) -> bool:
-        """Assign a pod to its group, which is created or updated; return False for a pod that is not to be grouped.
+    def grouping_of(self, pod: Manifest) -> Grouping | None:
+        """Return the group of a pod; None for a pod that is not to be grouped.
 
         Raises:
             GroupingError: If no group can be created.
-            Refused: If the API server rejects a write.
+            Refused: If the API server rejects the read of an owner.
         """
-        grouping = group(pod, self, scheduler=self._scheduler)
-        if grouping is None:
-            return False
-        self._put(grouping)
+        return group(pod, self, scheduler=self._scheduler)
+
+    def mark(self, pod: Manifest, grouping: Grouping) -> None:
+        """Mark a pod as one of a group. Raises `Refused` if the API server rejects it."""
         metadata: dict[str, Any] = {}
         if annotations_of(pod).get(POD_GROUP_ANNOTATION) != grouping.name:
             metadata["annotations"] = {POD_GROUP_ANNOTATION: grouping.name}
@@ -58,9 +58,9 @@ class PodGrouper:
             metadata["labels"] = {SUB_GROUP_LABEL: grouping.sub_group}
         if metadata:
             self._cluster.merge(POD, namespace_of(pod), pod["metadata"]["name"], {"metadata": metadata})
-        return True
 
-    def _put(self, grouping: Grouping) -> None:
+    def put(self, grouping: Grouping) -> None:
+        """Create or update the PodGroup of a group. Raises `Refused` if the API server rejects it."""
         before = self._cluster.get(POD_GROUP, grouping.namespace, grouping.name)
         made = pod_group(grouping, before)
         if before is None:

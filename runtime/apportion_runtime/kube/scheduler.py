@@ -2,150 +2,190 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from apportion_api.kai.names import (
     DEFAULT_SCHEDULER,
     LAST_START_ANNOTATION,
     STALE_SINCE_ANNOTATION,
 )
-from apportion_runtime.admission.objects import GroupingError
-from apportion_runtime.core.cycle import cycle
-from apportion_runtime.core.explain.evictions import evictions
+from apportion_runtime.core.cycle import run_actions
 from apportion_runtime.core.explain.pending import pending_jobs
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
+from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
-from apportion_runtime.kube.errors import Refused
-from apportion_runtime.kube.pod_grouper import PodGrouper
+from apportion_runtime.kube.cycle_result import CycleResult, name_of
+from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
+from apportion_runtime.kube.pod_grouping import group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
 from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
-from apportion_runtime.kube.unsupported_pods import unsupported_pods
+from apportion_runtime.kube.unsupported_pods import PodName, unsupported_pods
+from apportion_runtime.kube.victim_evictions import evict_victims
+from apportion_runtime.kube.write_pool import Priority, WritePool, results
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.quantities import time_text
 
-
-@dataclass(slots=True)
-class CycleResult:
-    """What one cycle did, each as `namespace/name`; `refused` are writes that the API server rejected."""
-
-    bound: list[str] = field(default_factory=list)
-    evicted: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    grouped: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    faults: tuple[Fault, ...] = ()
+_FIRST_DELAY_S = 10.0
+_LONGEST_DELAY_S = 300.0
 
 
-def run_cycle(
-    cluster: Cluster, now: float, *, scheduler: str = DEFAULT_SCHEDULER, shard: str | None = None
-) -> CycleResult:
+def _backoffs() -> Backoffs[PodName]:
+    return Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S)
+
+
+def _job_backoffs() -> Backoffs[str]:
+    return Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejections:
+    """What is kept from cycle to cycle.
+
+    Attributes:
+        gangs: Pod groups that are not bound for a while, since a bind was rejected.
+        victims: Jobs that are not evicted for a while, since an eviction was refused.
+    """
+
+    gangs: Backoffs[PodName] = field(default_factory=_backoffs)
+    victims: Backoffs[str] = field(default_factory=_job_backoffs)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """Where and what a scheduler schedules.
+
+    Attributes:
+        cluster: The cluster.
+        pool: The threads that write.
+        scheduler: The `schedulerName` of its pods.
+        shard: The SchedulingShard to schedule, if there is more than one.
+        rejections: What was rejected in earlier cycles.
+    """
+
+    cluster: Cluster
+    pool: WritePool
+    scheduler: str = DEFAULT_SCHEDULER
+    shard: str | None = None
+    rejections: Rejections = field(default_factory=Rejections)
+
+
+def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
     """Run one cycle on the current cluster, and carry out its decisions.
 
     Args:
-        cluster: The cluster.
+        scheduling: Where and what is scheduled.
         now: The current time, in seconds since 1970.
-        scheduler: The `schedulerName` of its pods.
-        shard: The SchedulingShard to schedule, if there is more than one.
 
     Raises:
         KeyError: If the shard does not exist.
+        NotLeader: If this scheduler lost its lease; the remaining writes are not sent.
     """
     result = CycleResult()
-    _group(cluster, scheduler, result)
+    ungrouped = group_pods(scheduling.cluster, scheduling.pool, scheduling.scheduler, result)
     faults: list[Fault] = []
-    found = [
-        LocatedObject(dict(manifest), ObjectLocation(0, number))
-        for number, manifest in enumerate(_supported(cluster, scheduler, result))
-    ]
-    read = read_cluster(found, faults, now=now, shard=shard)
-    session = cycle(read.snapshot, read.settings)
+    supported = _supported(scheduling, ungrouped, result)
+    found = [LocatedObject(dict(one), ObjectLocation(0, number)) for number, one in enumerate(supported)]
+    read = read_cluster(found, faults, now=now, shard=scheduling.shard)
+    session = Session(read.snapshot, read.settings)
+    session.protect(scheduling.rejections.victims.active())
+    run_actions(session)
     result.faults = tuple(faults)
-    _evict(cluster, session, result)
-    _bind(cluster, session, result)
-    _note(cluster, session, result)
+    _bind(scheduling, session, result)
+    evict_victims(scheduling.cluster, scheduling.pool, session, scheduling.rejections.victims, result)
+    _note(scheduling, session, result)
     return result
 
 
-def _group(cluster: Cluster, scheduler: str, result: CycleResult) -> None:
-    """Assign every pod of the scheduler to a pod group."""
-    grouper = PodGrouper(cluster, scheduler)
-    for pod in [one for one in cluster.objects() if one["kind"] == POD]:
-        if _is_over(pod) or not grouper.is_due(pod):
-            continue
-        try:
-            if grouper.assign(pod):
-                result.grouped.append(_name(pod))
-        except GroupingError as wrong:
-            _wait(cluster, pod, str(wrong), result)
-        except Refused as refused:
-            result.refused.append(f"{_name(pod)}: {refused}")
-
-
-def _supported(cluster: Cluster, scheduler: str, result: CycleResult) -> Iterator[Manifest]:
+def _supported(scheduling: Scheduling, ungrouped: Mapping[str, str], result: CycleResult) -> Iterator[Manifest]:
     """Yield the objects of the cycle, without the pods that cannot be bound."""
-    objects = cluster.objects()
+    objects = scheduling.cluster.objects()
     volumes = PodVolumes(objects)
-    unsupported = unsupported_pods(objects, volumes, scheduler)
+    unsupported = unsupported_pods(objects, volumes, scheduling.scheduler, scheduling.rejections.gangs.active())
     for one in objects:
         if one["kind"] in (VOLUME, VOLUME_CLAIM):
             continue
         if one["kind"] != POD:
             yield one
-        elif (why := unsupported.get((one["metadata"]["namespace"], one["metadata"]["name"]))) is not None:
-            _wait(cluster, one, why, result)
+            continue
+        metadata = one["metadata"]
+        why = ungrouped.get(metadata.get("uid", "")) or unsupported.get((metadata["namespace"], metadata["name"]))
+        if why is not None:
+            _wait(scheduling, one, why, result)
         else:
             yield volumes.with_affinity(one)
 
 
-def _evict(cluster: Cluster, session: Session, result: CycleResult) -> None:
-    done: set[str] = set()
-    for told in evictions(session):
-        namespace, _, name = told.name.rpartition("/")
-        pod = cluster.get(POD, namespace, name)
-        if told.pod in done or pod is None or pod["metadata"].get("deletionTimestamp"):
-            continue
-        done.add(told.pod)
-        try:
-            cluster.evict(pod, told.message)
-            result.evicted.append(told.name)
-        except Refused as refused:
-            result.refused.append(f"{told.name}: {refused}")
-
-
-def _bind(cluster: Cluster, session: Session, result: CycleResult) -> None:
-    """Bind whole gangs; a pod whose binding the API server rejects is retried in the next cycle."""
+def _bind(scheduling: Scheduling, session: Session, result: CycleResult) -> None:
+    cluster = scheduling.cluster
+    gangs: dict[str, list[Placement]] = {}
     for task in session.decided.binds:
-        # A later action may have taken the pod for a victim: where it stands by then is promised for later, at best.
+        # A later action may have taken the pod as a victim: it is then pipelined at best.
         if task.status != BINDING:
             continue
         pod = cluster.get(POD, task.pod.namespace, task.pod.name)
-        if pod is None or pod["metadata"]["uid"] != task.uid:
-            continue
-        try:
-            cluster.bind(pod, session.nodes.names[task.node])
-            result.bound.append(_name(pod))
-        except Refused as refused:
-            result.refused.append(f"{_name(pod)}: {refused}")
+        if pod is not None and pod["metadata"]["uid"] == task.uid:
+            gangs.setdefault(task.job, []).append(Placement(task, pod, session.nodes.names[task.node]))
+    for gang in bind_gangs(cluster, scheduling.pool, gangs, session.jobs):
+        _conclude(scheduling, gang, result)
 
 
-def _note(cluster: Cluster, session: Session, result: CycleResult) -> None:
+def _conclude(scheduling: Scheduling, gang: GangBinding, result: CycleResult) -> None:
+    """Report the binds of a gang, and take it back if it is incomplete."""
+    bound = [name_of(one.pod) for one in gang.bound]
+    result.bound += bound
+    namespace, group_name = _group_of(gang.job)
+    name = f"{namespace}/{group_name}"
+    if bound:
+        nodes = sorted({one.node for one in gang.bound})
+        more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
+        result.decisions.append(f"bound {len(bound)} of {name} to {', '.join(nodes[:3])}{more}")
+    result.refused += [f"{name}: {failure}" for failure in gang.failures]
+    if gang.rejected is None:
+        return
+    cluster, pool = scheduling.cluster, scheduling.pool
+    pod, refused = gang.rejected
+    why = f"the API server rejected the binding of pod {pod}: {refused}"
+    delay_s = scheduling.rejections.gangs.reject((namespace, group_name), why)
+    taken = [cluster.get(POD, task.pod.namespace, task.pod.name) for task in gang.taken_back]
+    back = [one for one in taken if one is not None]
+    results([pool.submit(Priority.BIND, partial(_take_back, cluster, one, result)) for one in back])
+    line = f"{name}: {why}; {len(back)} bound pods of its gang evicted, next attempt in {delay_s:g} s"
+    result.decisions.append(line)
+    for one in back:
+        pool.note(("evicted", one["metadata"]["uid"]), partial(cluster.explain_eviction, one, why))
+    group = cluster.get(POD_GROUP, namespace, group_name)
+    if group is not None:
+        pool.note(("bind", name), lambda: cluster.record(group, "BindingRejected", line, is_warning=True))
+
+
+def _take_back(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:
+    try:
+        cluster.evict(pod)
+        result.evicted.append(name_of(pod))
+    except (Refused, Unreachable) as failed:
+        result.refused.append(f"{name_of(pod)}: {failed}")
+
+
+def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None:
     """Write the engine's annotations to pod groups, and the pending reasons to pods."""
     for job in session.jobs_of_cycle():
-        _keep_times(cluster, job, result)
+        _keep_times(scheduling, job)
     for pending in pending_jobs(session):
         why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
         for task in session.jobs[pending.job].tasks.values():
-            pod = cluster.get(POD, task.pod.namespace, task.pod.name)
+            pod = scheduling.cluster.get(POD, task.pod.namespace, task.pod.name)
             if why and pod is not None and not pod["spec"].get("nodeName"):
-                _wait(cluster, pod, why, result)
+                _wait(scheduling, pod, why, result)
 
 
-def _keep_times(cluster: Cluster, job: Job, result: CycleResult) -> None:
+def _keep_times(scheduling: Scheduling, job: Job) -> None:
     group = job.group
     wanted = {
         LAST_START_ANNOTATION: (group.last_start, job.last_start),
@@ -154,24 +194,16 @@ def _keep_times(cluster: Cluster, job: Job, result: CycleResult) -> None:
     changed = {key: at if at is None else time_text(at) for key, (was, at) in wanted.items() if was != at}
     if not changed:
         return
+    patch = {"metadata": {"annotations": changed}}
+    # The next cycle reads them: they decide about minimum runtimes and stale gangs.
+    scheduling.pool.note(("times", job.uid), partial(scheduling.cluster.merge, POD_GROUP, *_group_of(job), patch))
+
+
+def _group_of(job: Job) -> PodName:
     namespace, _, name = job.name.rpartition("/")
-    try:
-        cluster.merge(POD_GROUP, namespace or group.namespace, name, {"metadata": {"annotations": changed}})
-    except Refused as refused:
-        result.refused.append(f"PodGroup {job.name}: {refused}")
+    return namespace or job.group.namespace, name
 
 
-def _wait(cluster: Cluster, pod: Manifest, why: str, result: CycleResult) -> None:
-    result.waiting.append(_name(pod))
-    try:
-        cluster.wait(pod, why)
-    except Refused as refused:
-        result.refused.append(f"{_name(pod)}: {refused}")
-
-
-def _is_over(pod: Manifest) -> bool:
-    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
-
-
-def _name(pod: Manifest) -> str:
-    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+def _wait(scheduling: Scheduling, pod: Manifest, why: str, result: CycleResult) -> None:
+    result.waiting.append(name_of(pod))
+    scheduling.pool.note(("wait", pod["metadata"]["uid"]), partial(scheduling.cluster.wait, pod, why))

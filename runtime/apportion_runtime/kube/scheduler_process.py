@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Event
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
-from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.connection import N_WRITERS, Connection
 from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
 from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.http_server import Counters
@@ -16,7 +16,8 @@ from apportion_runtime.kube.leader_election import LeaderElection
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, POD_GROUP
-from apportion_runtime.kube.scheduler import run_cycle
+from apportion_runtime.kube.scheduler import Scheduling, run_cycle
+from apportion_runtime.kube.write_pool import WritePool
 
 _LISTED_S = 60.0
 _POLL_S = 0.05
@@ -69,13 +70,17 @@ def run(
     say("initial list of the cluster complete")
     fence = SingleScheduler() if election is None else election
     cluster = LiveCluster(cache, ApiWriter(connection, fence))
+    pool = WritePool(N_WRITERS, lambda failed: say(f"write rejected: {failed}"))
+    scheduling = Scheduling(cluster, pool, options.scheduler, options.shard)
     if election is not None:
         election.start()
     try:
         with collected_between_cycles() as collect:
-            _Loop(cache, cluster, options, election, counters, say, ended, collect).run()
+            _Loop(cache, scheduling, options, election, counters, say, ended, collect).run()
     finally:
         cache.stop()
+        pool.drop_notes()
+        pool.stop()
         # The lease is released when no write can follow.
         if election is not None:
             election.stop()
@@ -84,7 +89,7 @@ def run(
 @dataclass(slots=True)
 class _Loop:
     cache: ObjectCache
-    cluster: LiveCluster
+    scheduling: Scheduling
     options: Options
     election: LeaderElection | None
     counters: Counters
@@ -108,7 +113,8 @@ class _Loop:
             try:
                 self._cycle()
             except NotLeader:
-                # The cache no longer matters: the next leader decides anew.
+                # The next leader decides anew.
+                self.scheduling.pool.drop_notes()
                 self._lead()
             except (Refused, Unreachable) as failed:
                 self.say(f"cycle failed: {failed}")
@@ -120,7 +126,7 @@ class _Loop:
     def _cycle(self) -> None:
         began_s = time.monotonic()
         self.cache.verify()
-        result = run_cycle(self.cluster, time.time(), scheduler=self.options.scheduler, shard=self.options.shard)
+        result = run_cycle(self.scheduling, time.time())
         counters = self.counters
         counters.cycles += 1
         counters.bound += len(result.bound)
@@ -128,9 +134,8 @@ class _Loop:
         counters.refused += len(result.refused)
         counters.waiting = len(set(result.waiting))
         counters.seconds += time.monotonic() - began_s
-        for word, done in (("bound", result.bound), ("evicted", result.evicted), ("write rejected:", result.refused)):
-            if done:
-                self.say(f"{word} {', '.join(done)}")
+        for line in (*result.decisions, *(f"write rejected: {each}" for each in result.refused)):
+            self.say(line)
 
     def _lead(self) -> None:
         was = self.counters.is_leader

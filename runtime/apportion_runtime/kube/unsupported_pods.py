@@ -18,30 +18,32 @@ PodName = tuple[str, str]
 """Namespace and name."""
 
 
-def unsupported_pods(objects: Sequence[Manifest], volumes: PodVolumes, scheduler: str) -> Mapping[PodName, str]:
+def unsupported_pods(
+    objects: Sequence[Manifest], volumes: PodVolumes, scheduler: str, rejected: Mapping[PodName, str]
+) -> Mapping[PodName, str]:
     """Return the pending pods that cannot be bound or whose gang has such a pod, each with the reason as a clause.
 
     Args:
         objects: The objects of the cluster.
         volumes: Its volumes.
         scheduler: The `schedulerName` of the pods.
+        rejected: Pod groups whose binding was rejected and that wait for another attempt, with the reason.
     """
     pending = [one for one in objects if one["kind"] == POD and _is_pending(one, scheduler)]
     found = {_name(pod): why for pod in pending if (why := _unsupported(pod, volumes)) is not None}
-    if not found:
+    if not found and not rejected:
         return found
-    groups: dict[PodName, tuple[str, str]] = {}
+    groups = {group: f"{why}; its gang is tried again after a delay" for group, why in rejected.items()}
     for pod in pending:
         if (why := found.get(_name(pod))) is not None and (group := _group(pod)) is not None:
-            groups.setdefault(group, (pod["metadata"]["name"], why))
+            groups.setdefault(group, f"pod {pod['metadata']['name']} of its gang cannot be bound: {why}")
     made: dict[PodName, str] = {}
     for pod in pending:
         name = _name(pod)
         if name in found:
             made[name] = f"the pod cannot be bound: {found[name]}"
         elif (group := _group(pod)) in groups and group is not None:
-            other, why = groups[group]
-            made[name] = f"pod {other} of its gang cannot be bound: {why}"
+            made[name] = groups[group]
     return made
 
 

@@ -158,7 +158,8 @@ class ApiServer:
         if uid not in (None, pod["metadata"]["uid"]):
             return 409, {}, {"message": "the uid of the pod is another"}
         if action == "eviction":
-            self.remove(path)
+            if "dryRun" not in body["deleteOptions"]:
+                self.remove(path)
         elif pod["spec"].get("nodeName"):
             return 409, {}, {"message": "the pod is already assigned to a node"}
         else:

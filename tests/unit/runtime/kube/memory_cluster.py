@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apportion_runtime.admission.objects import Unreadable
+from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.scheduler import Rejections, Scheduling
+from apportion_runtime.kube.scheduler import run_cycle as run_cycle_of
+from apportion_runtime.kube.write_pool import WritePool
 
 from .api_server import merged
 
@@ -17,10 +22,15 @@ class Memory:
 
     def __init__(self, *manifests: dict[str, Any]) -> None:
         self.held = {self._key(m): m for m in manifests}
-        self.evicted: dict[str, str] = {}
+        self.evicted: list[str] = []
         self.told: dict[str, str] = {}
-        self.refuses: set[str] = set()
+        self.events: list[tuple[str, str, str]] = []
         self.unreadable: set[str] = set()
+        self.refuses: dict[str, Refused] = {}
+        self.keeps: dict[str, Refused] = {}
+        self.failures: list[str] = []
+        self.clock_s = 0.0
+        self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), Backoffs(10, 300, lambda: self.clock_s))
 
     def objects(self) -> Sequence[Manifest]:
         return list(self.held.values())
@@ -52,14 +62,25 @@ class Memory:
     def bind(self, pod: Manifest, node: str) -> None:
         name = pod["metadata"]["name"]
         if name in self.refuses:
-            raise Refused(409, "the pod was changed")
+            raise self.refuses[name]
         self.held["Pod", "team", name] = {**pod, "spec": {**pod["spec"], "nodeName": node}}
 
-    def evict(self, pod: Manifest, why: str) -> None:
-        self.evicted[pod["metadata"]["name"]] = why
+    def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
+        name = pod["metadata"]["name"]
+        if name in self.keeps:
+            raise self.keeps[name]
+        if not dry_run:
+            self.evicted.append(name)
+            del self.held["Pod", "team", name]
+
+    def explain_eviction(self, pod: Manifest, why: str) -> None:
+        self.told[pod["metadata"]["name"]] = why
 
     def wait(self, pod: Manifest, why: str) -> None:
         self.told[pod["metadata"]["name"]] = why
+
+    def record(self, about: Manifest, reason: str, message: str, *, is_warning: bool = False) -> None:
+        self.events.append((about["metadata"]["name"], reason, message))
 
     def node_of(self, name: str) -> str | None:
         node: str | None = self.held["Pod", "team", name]["spec"].get("nodeName")
@@ -68,3 +89,12 @@ class Memory:
     @staticmethod
     def _key(manifest: Manifest) -> tuple[str, str, str]:
         return manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
+
+
+def run_cycle(cluster: Memory, now: float, *, shard: str | None = None) -> CycleResult:
+    """Run a cycle, and return its result when everything is written."""
+    pool = WritePool(4, cluster.failures.append)
+    try:
+        return run_cycle_of(Scheduling(cluster, pool, shard=shard, rejections=cluster.rejections), now)
+    finally:
+        pool.stop()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_runtime.kube.scheduler import run_cycle
+from apportion_runtime.kube.errors import Refused
 
-from .memory_cluster import Memory
+from .memory_cluster import Memory, run_cycle
 from .objects import NOW, TRAIN, TREE, node, pod
 
 
@@ -34,6 +34,10 @@ def test_what_a_queue_is_promised_is_taken_back() -> None:
     result = run_cycle(cluster, NOW + 1)
     assert len(result.evicted) == 1
     assert set(cluster.evicted) < {"b1", "b2"}
+    ((name, reason, message),) = cluster.events
+    assert (name, reason) == (cluster.evicted[0], "Reclaimed")
+    assert "team/pg-mine" in message
+    assert "queue nlp uses 4 GPUs, more than its quota of 2 GPUs" in cluster.told[name]
     assert cluster.node_of("mine") is None
 
 
@@ -47,9 +51,10 @@ def test_pods_of_another_scheduler_are_left_alone() -> None:
 
 def test_a_write_that_is_refused_is_told_and_tried_again() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2))
-    cluster.refuses = {"a"}
-    assert run_cycle(cluster, NOW).refused == ["team/a: the pod was changed"]
-    cluster.refuses = set()
+    cluster.refuses = {"a": Refused(409, "the pod was changed")}
+    (refused,) = run_cycle(cluster, NOW).refused
+    assert refused.endswith("pod a to node n1: the pod was changed")
+    cluster.refuses = {}
     assert run_cycle(cluster, NOW + 1).bound == ["team/a"]
 
 

@@ -87,15 +87,15 @@ def _until(reached: Callable[[], bool]) -> None:
 
 
 def test_an_evicted_pod_leaves_before_the_watch_tells(cache: ObjectCache, cluster: LiveCluster) -> None:
-    cluster.evict(_held(cache), "its place is taken back")
+    cluster.evict(_held(cache))
     assert "deletionTimestamp" in _held(cache)["metadata"]
 
 
 def test_an_evicted_pod_that_was_gone_at_once_stays_gone(
     cache: ObjectCache, cluster: LiveCluster, server: Server
 ) -> None:
-    server.during = lambda method: _tell(cache, server, "DELETED", server.pod) if method == "DELETE" else None
-    cluster.evict(_held(cache), "its place is taken back")
+    server.during = lambda method: _tell(cache, server, "DELETED", server.pod) if method == "POST" else None
+    cluster.evict(_held(cache))
     assert _held(cache) is None
 
 

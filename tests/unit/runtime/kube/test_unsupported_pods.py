@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.kube.scheduler import run_cycle
-
-from .memory_cluster import Memory
+from .memory_cluster import Memory, run_cycle
 from .objects import INFERENCE, NOW, TRAIN, node, pod, pod_group, queue
 
 TEAM = queue("team", None, 8)

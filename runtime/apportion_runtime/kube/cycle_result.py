@@ -1,0 +1,36 @@
+"""The result of a cycle: what was written, and the lines of its decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.snapshots.faults import Fault
+
+
+@dataclass(slots=True)
+class CycleResult:
+    """What one cycle did.
+
+    Attributes:
+        bound: Pods that were bound, as `namespace/name`.
+        evicted: Pods that were evicted.
+        waiting: Pods that are pending.
+        grouped: Pods that were assigned to a pod group.
+        refused: Writes that the API server rejected, each with the object and the message.
+        decisions: One line for each decision, for the log.
+        faults: Objects that were read only in part.
+    """
+
+    bound: list[str] = field(default_factory=list)
+    evicted: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    grouped: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    decisions: list[str] = field(default_factory=list)
+    faults: tuple[Fault, ...] = ()
+
+
+def name_of(manifest: Manifest) -> str:
+    """Return the name of an object with its namespace."""
+    return f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"

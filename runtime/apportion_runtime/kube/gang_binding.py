@@ -1,0 +1,110 @@
+"""Bindings of a cycle: all pods of a gang, or none.
+
+Binds are sent in parallel. After a permanent rejection, the remaining binds of that gang are not sent; if the gang lacks
+pods that it requires, those of its pods that have not started are evicted, and their owners recreate them.
+
+Source: KAI's binder (pkg/binder/controllers/bindrequest_controller.go) repeats each bind up to a limit and leaves the
+others of the gang bound, until the stale gang action evicts them after the grace period.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.status import BINDING, BOUND
+from apportion_runtime.core.task import Task
+from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.write_pool import Priority, WritePool, results
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A pod and its node."""
+
+    task: Task
+    pod: Manifest
+    node: str
+
+
+@dataclass(slots=True)
+class GangBinding:
+    """What became of the binds of one gang.
+
+    Attributes:
+        job: The gang.
+        bound: Pods that are bound.
+        unbound: Pods whose bind was rejected, or not sent after the rejection.
+        failures: The failures, each as a sentence with the pod.
+        rejected: The permanent rejection, with the name of its pod.
+        taken_back: Pods that must be evicted because the gang is incomplete.
+    """
+
+    job: Job
+    bound: list[Placement] = field(default_factory=list)
+    unbound: list[Placement] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    rejected: tuple[str, Refused] | None = None
+    taken_back: tuple[Task, ...] = ()
+
+
+def bind_gangs(
+    cluster: Cluster, pool: WritePool, gangs: Mapping[str, Sequence[Placement]], jobs: Mapping[str, Job]
+) -> list[GangBinding]:
+    """Bind pods, and return the result of each gang.
+
+    Args:
+        cluster: The cluster.
+        pool: The threads that write.
+        gangs: The placements of each job.
+        jobs: The jobs of the session.
+
+    Raises:
+        NotLeader: If this scheduler lost its lease; binds that were already sent are completed.
+    """
+    made = [GangBinding(jobs[job]) for job in gangs]
+    writes = [
+        pool.submit(Priority.BIND, partial(_bind, cluster, gang, placement))
+        for gang, placements in zip(made, gangs.values(), strict=True)
+        for placement in placements
+    ]
+    results(writes)
+    for gang in made:
+        if gang.rejected is not None and not _is_satisfied(gang):
+            gang.taken_back = tuple(_not_started(gang))
+    return made
+
+
+def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
+    name = placement.pod["metadata"]["name"]
+    if gang.rejected is not None:
+        gang.unbound.append(placement)
+        return
+    try:
+        cluster.bind(placement.pod, placement.node)
+    except Refused as refused:
+        gang.unbound.append(placement)
+        gang.failures.append(f"pod {name} to node {placement.node}: {refused}")
+        if refused.rejection is Rejection.PERMANENT and gang.rejected is None:
+            gang.rejected = (name, refused)
+    except Unreachable as unreachable:
+        # It may be bound: the cache takes it as bound until the next cycle has verified it.
+        gang.failures.append(f"pod {name} to node {placement.node}: {unreachable}")
+    else:
+        gang.bound.append(placement)
+
+
+def _is_satisfied(gang: GangBinding) -> bool:
+    unbound = Counter(placement.task.pod_set for placement in gang.unbound)
+    return all(part.n_used - unbound[name] >= part.min_available for name, part in gang.job.pod_sets.items())
+
+
+def _not_started(gang: GangBinding) -> Iterator[Task]:
+    unbound = {placement.task.uid for placement in gang.unbound}
+    for task in gang.job.tasks.values():
+        if task.status in (BINDING, BOUND) and task.uid not in unbound:
+            yield task

@@ -1,0 +1,145 @@
+"""Evictions of a cycle: all victims of a beneficiary, or none.
+
+The victims of one beneficiary free the resources together. If a disruption budget protects one of several, which a dry
+run shows, none is evicted. Its job is not a victim in the following cycles, so that another one is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from apportion_runtime.core.explain.evictions import Eviction, evictions
+from apportion_runtime.core.session import Session
+from apportion_runtime.kube.backoffs import Backoffs
+from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.cycle_result import CycleResult, name_of
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.resources import POD, POD_GROUP
+from apportion_runtime.kube.write_pool import Priority, WritePool, results
+
+_REASONS = {
+    "preempt": "Preempted",
+    "reclaim": "Reclaimed",
+    "consolidation": "Consolidated",
+    "stalegangeviction": "StaleGang",
+}
+"""The reason of an event, by action."""
+
+
+@dataclass(slots=True)
+class _VictimSet:
+    """The victims of one beneficiary, or of one stale gang."""
+
+    beneficiary: str | None
+    victims: list[tuple[Eviction, str, Manifest]] = field(default_factory=list)
+    """Each with its job and its pod."""
+    refusals: list[tuple[str, str, Refused]] = field(default_factory=list)
+    """The job, the pod's name, and the refusal."""
+
+
+def evict_victims(
+    cluster: Cluster, pool: WritePool, session: Session, protected: Backoffs[str], result: CycleResult
+) -> None:
+    """Evict the victims of a cycle.
+
+    Args:
+        cluster: The cluster.
+        pool: The threads that write.
+        session: The cycle.
+        protected: Takes the jobs whose eviction is refused.
+        result: Takes what was done.
+
+    Raises:
+        NotLeader: If this scheduler lost its lease.
+    """
+    sets = list(_victim_sets(cluster, session, protected))
+    asked = [(one, victim) for one in sets if len(one.victims) > 1 for victim in one.victims]
+    results([pool.submit(Priority.EVICT, partial(_evict, cluster, *each, result, dry_run=True)) for each in asked])
+    allowed = [(one, victim) for one in sets if not one.refusals for victim in one.victims]
+    results([pool.submit(Priority.EVICT, partial(_evict, cluster, *each, result)) for each in allowed])
+    for told, _, pod in (victim for one in sets for victim in one.victims):
+        if told.name in result.evicted:
+            _explain(cluster, pool, told, pod)
+    for one in sets:
+        _conclude(cluster, pool, one, protected, result)
+
+
+def _victim_sets(cluster: Cluster, session: Session, protected: Backoffs[str]) -> Iterator[_VictimSet]:
+    jobs = {task.uid: task.job for task, _, _ in session.decided.evictions}
+    refused = protected.active()
+    sets: dict[str, _VictimSet] = {}
+    for told in evictions(session):
+        namespace, _, name = told.name.rpartition("/")
+        pod = cluster.get(POD, namespace, name)
+        job = jobs[told.pod]
+        is_gone = pod is None or pod["metadata"]["uid"] != told.pod or "deletionTimestamp" in pod["metadata"]
+        if pod is None or is_gone or job in refused:
+            continue
+        one = sets.setdefault(told.for_job or f"stale {job}", _VictimSet(told.for_job))
+        one.victims.append((told, job, pod))
+    yield from sets.values()
+
+
+def _evict(
+    cluster: Cluster,
+    victims: _VictimSet,
+    victim: tuple[Eviction, str, Manifest],
+    result: CycleResult,
+    *,
+    dry_run: bool = False,
+) -> None:
+    told, job, pod = victim
+    try:
+        cluster.evict(pod, dry_run=dry_run)
+    except Refused as refused:
+        if refused.rejection in (Rejection.BUDGET, Rejection.PERMANENT):
+            victims.refusals.append((job, told.name, refused))
+        elif not dry_run and refused.rejection is not Rejection.GONE:
+            result.refused.append(f"{told.name}: {refused}")
+    except Unreachable as unreachable:
+        if not dry_run:
+            result.refused.append(f"{told.name}: {unreachable}")
+    else:
+        if not dry_run:
+            result.evicted.append(told.name)
+
+
+def _explain(cluster: Cluster, pool: WritePool, told: Eviction, pod: Manifest) -> None:
+    why = f"{told.message.splitlines()[0]} ({told.because})"
+    pool.note(("evicted", told.pod), lambda: cluster.explain_eviction(pod, why))
+    reason = _REASONS.get(told.action, "Evicted")
+    pool.note(("event", told.pod), lambda: cluster.record(pod, reason, f"{told.message}\n{told.because}"))
+
+
+def _conclude(
+    cluster: Cluster, pool: WritePool, victims: _VictimSet, protected: Backoffs[str], result: CycleResult
+) -> None:
+    done = [told for told, _, _ in victims.victims if told.name in result.evicted]
+    for_whom = f" for {victims.beneficiary}" if victims.beneficiary else ""
+    if done:
+        names = _listed(sorted(told.name for told in done))
+        result.decisions.append(f"evicted {len(done)} {_pods(len(done))}{for_whom} ({done[0].because}): {names}")
+    if not victims.refusals:
+        return
+    _, name, refused = victims.refusals[0]
+    for job in sorted({job for job, _, _ in victims.refusals}):
+        protected.reject(job, str(refused))
+    kept = len(victims.victims) - len(done)
+    line = f"eviction of {name}{for_whom} was refused, and {kept} {_pods(kept)} not evicted: {refused}"
+    result.decisions.append(line)
+    namespace, _, group = (victims.beneficiary or "").rpartition("/")
+    beneficiary = cluster.get(POD_GROUP, namespace, group)
+    if beneficiary is not None:
+        key = ("eviction refused", name_of(beneficiary))
+        pool.note(key, lambda: cluster.record(beneficiary, "EvictionRefused", line, is_warning=True))
+
+
+def _pods(count: int) -> str:
+    return "pod" if count == 1 else "pods"
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

@@ -1,0 +1,124 @@
+"""Parallel writes: a fixed number of threads, binds before evictions, and both before notes.
+
+Notes (conditions and events) are not waited for; a later note of the same key replaces one that is still queued, so the
+backlog is bounded by the number of objects.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from enum import IntEnum
+from typing import TypeVar
+
+from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
+
+T = TypeVar("T")
+_END = 9
+
+
+class Priority(IntEnum):
+    """The order of writes; the lowest first."""
+
+    BIND = 0
+    EVICT = 1
+    GROUP = 2
+    NOTE = 3
+
+
+class WritePool:
+    """Threads that write.
+
+    Args:
+        n_threads: The maximum number of concurrent writes.
+        on_failure: Receives the error of a note.
+    """
+
+    def __init__(self, n_threads: int, on_failure: Callable[[str], None]) -> None:
+        self._on_failure = on_failure
+        self._queue: queue.PriorityQueue[tuple[int, int, Callable[[], None]]] = queue.PriorityQueue()
+        self._order = itertools.count()
+        self._notes: dict[Hashable, Callable[[], object]] = {}
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=self._work, name="writer", daemon=True) for _ in range(n_threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, priority: Priority, write: Callable[[], T]) -> Future[T]:
+        """Queue a write."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(write())
+            except BaseException as failed:  # noqa: BLE001 - raised again by whoever waits.
+                future.set_exception(failed)
+
+        self._put(priority, work)
+        return future
+
+    def note(self, key: Hashable, write: Callable[[], object]) -> None:
+        """Queue a note, in place of a queued one with the same key."""
+        with self._lock:
+            is_queued = key in self._notes
+            self._notes[key] = write
+        if not is_queued:
+            self._put(Priority.NOTE, lambda: self._write_note(key))
+
+    def drop_notes(self) -> None:
+        """Drop the queued notes: another scheduler leads."""
+        with self._lock:
+            self._notes.clear()
+
+    def drain(self) -> None:
+        """Wait until all queued writes are done."""
+        self._queue.join()
+
+    def stop(self) -> None:
+        """End the threads after the queued writes."""
+        for _ in self._threads:
+            self._put(_END, _nothing)
+        for thread in self._threads:
+            thread.join()
+
+    def _put(self, priority: int, work: Callable[[], None]) -> None:
+        self._queue.put((priority, next(self._order), work))
+
+    def _write_note(self, key: Hashable) -> None:
+        with self._lock:
+            write = self._notes.pop(key, None)
+        if write is None:
+            return
+        try:
+            write()
+        except NotLeader:
+            self.drop_notes()
+        except (Refused, Unreachable) as failed:
+            self._on_failure(str(failed))
+
+    def _work(self) -> None:
+        while True:
+            priority, _, work = self._queue.get()
+            try:
+                work()
+            finally:
+                # An idle thread must not keep the session of the last cycle.
+                del work
+                self._queue.task_done()
+            if priority == _END:
+                return
+
+
+def _nothing() -> None:
+    """End a thread."""
+
+
+def results(futures: list[Future[T]]) -> list[T]:
+    """Return the results of writes once all of them are done; the first error is raised only then."""
+    errors: list[BaseException] = [error for future in futures if (error := future.exception()) is not None]
+    if errors:
+        raise errors[0]
+    return [future.result() for future in futures]

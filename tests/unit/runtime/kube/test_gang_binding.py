@@ -1,0 +1,99 @@
+"""A gang is bound whole or taken back, whichever of its binds the API server rejects."""
+
+from __future__ import annotations
+
+import pytest
+
+from apportion_runtime.kube.errors import Refused
+
+from .memory_cluster import Memory, run_cycle
+from .objects import NOW, TRAIN, node, pod, pod_group, queue
+
+DENIED = Refused(403, 'admission webhook "guard" denied the request')
+TEAM = queue("team", None, 8)
+
+
+def _cluster(size: int, members: int) -> Memory:
+    gang = [pod(f"gang-{n}", "team", 1, **{"pod-group-name": "gang"}) for n in range(size)]
+    return Memory(node("n1", 8), TRAIN, TEAM, pod_group("gang", "team", members), *gang)
+
+
+def _left(cluster: Memory) -> set[str]:
+    """Return the pods that are bound and not evicted."""
+    return {m["metadata"]["name"] for m in cluster.held.values() if m["kind"] == "Pod" and m["spec"].get("nodeName")}
+
+
+@pytest.mark.parametrize("refused", ["gang-0", "gang-3"])
+def test_a_gang_of_which_one_bind_is_rejected_for_good_is_taken_back(refused: str) -> None:
+    cluster = _cluster(4, 4)
+    cluster.refuses = {refused: DENIED}
+    result = run_cycle(cluster, NOW)
+    assert _left(cluster) == set()
+    assert sorted(result.evicted) == sorted(result.bound)
+    (event,) = cluster.events
+    assert event[:2] == ("gang", "BindingRejected")
+    assert f"rejected the binding of pod {refused}: admission webhook" in event[2]
+
+
+def test_a_rejected_gang_is_left_out_for_a_growing_delay_and_its_pods_say_why() -> None:
+    cluster = _cluster(2, 2)
+    cluster.refuses = {"gang-0": DENIED, "gang-1": DENIED}
+    run_cycle(cluster, NOW)
+    cluster.clock_s = 9.9
+    assert run_cycle(cluster, NOW + 9.9).refused == []
+    assert "denied the request; its gang is tried again" in cluster.told["gang-1"]
+    cluster.clock_s = 10.0
+    assert len(run_cycle(cluster, NOW + 10).refused) >= 1
+    cluster.clock_s = 29.9
+    assert run_cycle(cluster, NOW + 29.9).refused == []
+    cluster.clock_s = 30.0
+    cluster.refuses = {}
+    assert sorted(run_cycle(cluster, NOW + 30).bound) == ["team/gang-0", "team/gang-1"]
+
+
+def test_the_others_of_a_rejected_gang_use_its_devices_meanwhile() -> None:
+    cluster = _cluster(8, 8)
+    cluster.refuses = {"gang-0": DENIED}
+    run_cycle(cluster, NOW)
+    cluster.create(pod("other", "team", 8))
+    assert run_cycle(cluster, NOW + 1).bound == ["team/other"]
+
+
+def test_a_gang_keeps_the_pods_that_suffice() -> None:
+    cluster = _cluster(4, 2)
+    cluster.refuses = {"gang-3": DENIED}
+    result = run_cycle(cluster, NOW)
+    assert result.evicted == []
+    assert len(_left(cluster)) >= 2
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [Refused(409, "the object has been modified"), Refused(404, "pods not found"), Refused(503, "overloaded")],
+    ids=["conflict", "gone", "temporary"],
+)
+def test_a_gang_is_completed_in_the_next_cycle_if_the_rejection_is_not_permanent(refused: Refused) -> None:
+    cluster = _cluster(4, 4)
+    cluster.refuses = {"gang-2": refused}
+    assert run_cycle(cluster, NOW).evicted == []
+    cluster.refuses = {}
+    assert run_cycle(cluster, NOW + 1).bound == ["team/gang-2"]
+    assert len(_left(cluster)) == 4
+
+
+def test_pods_bound_in_an_earlier_cycle_are_taken_back_with_their_gang() -> None:
+    cluster = _cluster(4, 4)
+    cluster.refuses = {"gang-2": Refused(503, "overloaded")}
+    run_cycle(cluster, NOW)
+    assert len(_left(cluster)) == 3
+    cluster.refuses = {"gang-2": DENIED}
+    run_cycle(cluster, NOW + 1)
+    assert _left(cluster) == set()
+
+
+def test_other_gangs_of_the_cycle_are_not_affected() -> None:
+    cluster = _cluster(4, 4)
+    cluster.create(pod("single", "team", 1))
+    cluster.refuses = {"gang-1": DENIED}
+    run_cycle(cluster, NOW)
+    assert _left(cluster) == {"single"}

@@ -1,0 +1,154 @@
+"""Writes to an API server that is overloaded, loses responses, or protects pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
+from apportion_runtime.kube.errors import Refused, Rejection
+from apportion_runtime.kube.live_cluster import LiveCluster
+from apportion_runtime.kube.object_cache import ObjectCache
+from apportion_runtime.kube.resources import POD
+
+from .api_server import ApiServer, Sent, running
+from .api_server import Rejection as Response
+from .objects import pod
+
+BUDGET = '{"reason": "DisruptionBudget", "message": "The disruption budget web needs 3 healthy pods and has 3"}'
+
+
+@dataclass
+class Live:
+    server: ApiServer
+    cluster: LiveCluster
+    cache: ObjectCache
+    pauses: list[float] = field(default_factory=list)
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    server = ApiServer()
+    server.add(pod("a", "team", 1))
+    pauses: list[float] = []
+    with running(server) as connection:
+        cache = ObjectCache(connection)
+        cache.start(10)
+        writer = ApiWriter(connection, SingleScheduler(), pauses.append)
+        yield Live(server, LiveCluster(cache, writer), cache, pauses)
+        cache.stop()
+
+
+def _pod(live: Live) -> dict[str, object]:
+    found = live.cluster.get(POD, "team", "a")
+    assert found is not None
+    return dict(found)
+
+
+def _once(live: Live, response: Response, ending: str) -> None:
+    """Let the first request with an ending have a response of the test's."""
+    responses = [response]
+    live.server.answer = lambda sent: responses.pop() if responses and sent.path.endswith(ending) else None
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_an_overloaded_server_is_asked_again(live: Live, status: int) -> None:
+    _once(live, Response(status, "overloaded"), "/binding")
+    live.cluster.bind(_pod(live), "n1")
+    assert live.server.pod("a")["spec"]["nodeName"] == "n1"
+    (pause,) = live.pauses
+    assert 0.1 <= pause <= 0.15
+
+
+def test_the_delay_that_the_server_asks_for_holds_back_all_writes(live: Live) -> None:
+    _once(live, Response(429, "too many requests", {"Retry-After": "3"}), "/binding")
+    live.cluster.bind(_pod(live), "n1")
+    assert live.pauses[0] >= 3
+    live.cluster.record(_pod(live), "Bound", "to n1")
+    assert 2 < live.pauses[-1] <= 3
+
+
+def test_a_server_that_stays_overloaded_is_not_asked_for_ever(live: Live) -> None:
+    live.server.answer = lambda sent: Response(503, "overloaded") if sent.path.endswith("/binding") else None
+    with pytest.raises(Refused, match="overloaded") as refused:
+        live.cluster.bind(_pod(live), "n1")
+    assert refused.value.rejection is Rejection.TEMPORARY
+    assert len(live.server.written("POST", "/binding")) == 5
+
+
+@pytest.mark.parametrize(
+    ("status", "rejection"), [(403, Rejection.PERMANENT), (422, Rejection.PERMANENT), (404, Rejection.GONE)]
+)
+def test_other_rejections_are_not_repeated(live: Live, status: int, rejection: Rejection) -> None:
+    live.server.answer = lambda sent: Response(status, "no") if sent.path.endswith("/binding") else None
+    with pytest.raises(Refused, match="no") as refused:
+        live.cluster.bind(_pod(live), "n1")
+    assert refused.value.rejection is rejection
+    assert len(live.server.written("POST", "/binding")) == 1
+
+
+def test_a_bind_whose_response_was_lost_is_found_to_have_succeeded(live: Live) -> None:
+    def lose(sent: Sent) -> Response | None:
+        if not sent.path.endswith("/binding") or len(live.server.written("POST", "/binding")) > 1:
+            return None
+        path = sent.path.removesuffix("/binding")
+        made = live.server.held[path]
+        live.server.put(path, {**made, "spec": {**made["spec"], "nodeName": "n1"}}, "MODIFIED")
+        return Response(504, "timeout")
+
+    live.server.answer = lose
+    live.cluster.bind(_pod(live), "n1")
+    assert len(live.server.written("POST", "/binding")) == 2
+
+
+def test_a_pod_that_another_scheduler_bound_is_a_conflict(live: Live) -> None:
+    stale = _pod(live)
+    path = "/api/v1/namespaces/team/pods/a"
+    live.server.put(path, {**stale, "spec": {"nodeName": "n9"}, "metadata": stale["metadata"]}, "MODIFIED")
+    with pytest.raises(Refused, match="already assigned") as refused:
+        live.cluster.bind(stale, "n1")
+    assert refused.value.rejection is Rejection.CONFLICT
+
+
+def test_a_pod_is_evicted_by_the_eviction_api_with_its_own_grace_period(live: Live) -> None:
+    live.cluster.evict(_pod(live), dry_run=True)
+    live.cluster.evict(_pod(live))
+    asked, done = live.server.written("POST", "/pods/a/eviction")
+    assert asked.body["deleteOptions"] == {"preconditions": {"uid": "uid-a"}, "dryRun": ["All"]}
+    assert done.body["deleteOptions"] == {"preconditions": {"uid": "uid-a"}}
+    assert done.body["apiVersion"] == "policy/v1"
+    found = live.cluster.get(POD, "team", "a")
+    assert found is None or "deletionTimestamp" in found["metadata"]
+
+
+def test_an_eviction_that_a_budget_refuses_is_not_repeated(live: Live) -> None:
+    live.server.answer = lambda sent: Response(429, BUDGET) if sent.path.endswith("/eviction") else None
+    with pytest.raises(Refused, match="disruption budget web") as refused:
+        live.cluster.evict(_pod(live))
+    assert refused.value.rejection is Rejection.BUDGET
+    assert live.pauses == []
+
+
+def test_a_terminating_pod_says_why_and_one_that_is_gone_is_no_error(live: Live) -> None:
+    gone = _pod(live)
+    live.cluster.explain_eviction(gone, "preempted by team/new")
+    (condition,) = live.server.pod("a")["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "PreemptionByScheduler")
+    assert condition["message"] == "preempted by team/new"
+    live.server.remove("/api/v1/namespaces/team/pods/a")
+    live.cluster.explain_eviction(gone, "preempted by team/new")
+
+
+def test_an_event_names_its_object_and_fits_the_server(live: Live) -> None:
+    live.cluster.record(_pod(live), "Preempted", "x" * 2000, is_warning=True)
+    (sent,) = live.server.written("POST", "/events")
+    assert sent.body["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "team",
+        "name": "a",
+        "uid": "uid-a",
+    }
+    assert (sent.body["type"], sent.body["reason"], len(sent.body["message"])) == ("Warning", "Preempted", 1024)

@@ -1,0 +1,84 @@
+"""Evictions within disruption budgets: none in vain, another victim if one is protected."""
+
+from __future__ import annotations
+
+from apportion_runtime.kube.errors import Refused
+
+from .memory_cluster import Memory, run_cycle
+from .objects import INFERENCE, NOW, TRAIN, node, pod, pod_group, queue
+
+TEAM = queue("team", None, 4)
+BUDGET = Refused(429, "Cannot evict pod as it would violate the pod's disruption budget.", is_budget=True)
+
+
+def _cluster() -> Memory:
+    training = [pod(f"train-{n}", "team", 1) for n in range(4)]
+    cluster = Memory(node("n1", 4), TRAIN, INFERENCE, TEAM, *training)
+    run_cycle(cluster, NOW)
+    return cluster
+
+
+def test_another_victim_is_evicted_if_a_budget_protects_the_first() -> None:
+    unprotected = _cluster()
+    unprotected.create(pod("new", "team", 1, priority="inference"))
+    run_cycle(unprotected, NOW + 1)
+    (first,) = unprotected.evicted
+
+    cluster = _cluster()
+    cluster.create(pod("new", "team", 1, priority="inference"))
+    cluster.keeps = {first: BUDGET}
+    result = run_cycle(cluster, NOW + 1)
+    assert cluster.evicted == []
+    assert any("was refused" in line and "disruption budget" in line for line in result.decisions)
+    assert [event[1] for event in cluster.events] == ["EvictionRefused"]
+    run_cycle(cluster, NOW + 2)
+    assert len(cluster.evicted) == 1
+    assert cluster.evicted != [first]
+
+
+def test_no_victim_of_a_beneficiary_is_evicted_if_one_of_them_is_protected() -> None:
+    cluster = _cluster()
+    cluster.create(pod("new", "team", 4, priority="inference"))
+    cluster.keeps = {"train-2": BUDGET}
+    result = run_cycle(cluster, NOW + 1)
+    assert (cluster.evicted, result.evicted) == ([], [])
+    # All four are needed, so nothing can be done while the budget holds.
+    assert run_cycle(cluster, NOW + 2).evicted == []
+    cluster.keeps = {}
+    cluster.clock_s = 10.0
+    assert len(run_cycle(cluster, NOW + 12).evicted) == 4
+
+
+def test_a_budget_that_forbids_every_eviction_evicts_nothing_and_is_asked_less_and_less() -> None:
+    cluster = _cluster()
+    cluster.create(pod("new", "team", 1, priority="inference"))
+    cluster.keeps = {f"train-{n}": BUDGET for n in range(4)}
+    refusals = 0
+    for second in range(60):
+        cluster.clock_s = float(second)
+        refusals += sum("was refused" in line for line in run_cycle(cluster, NOW + second).decisions)
+    assert cluster.evicted == []
+    assert 4 <= refusals <= 16
+
+
+def test_a_stale_gang_that_a_budget_protects_is_not_asked_in_every_cycle() -> None:
+    gang = {"pod-group-name": "gang"}
+    running = pod("running", "team", 1, on="n1", **gang)
+    group = pod_group("gang", "team", 2)
+    group["metadata"]["annotations"] = {"kai.scheduler/stale-podgroup-timestamp": "2025-11-21T07:00:00Z"}
+    cluster = Memory(node("n1", 4), TRAIN, TEAM, group, running)
+    cluster.keeps = {"running": BUDGET}
+    assert len(run_cycle(cluster, NOW).decisions) == 1
+    assert run_cycle(cluster, NOW + 1).decisions == []
+    cluster.keeps = {}
+    cluster.clock_s = 10.0
+    assert run_cycle(cluster, NOW + 10).evicted == ["team/running"]
+
+
+def test_the_decision_names_the_beneficiary_and_the_rule_in_one_line() -> None:
+    cluster = _cluster()
+    cluster.create(pod("new", "team", 2, priority="inference"))
+    (line,) = run_cycle(cluster, NOW + 1).decisions
+    assert line.startswith(
+        "evicted 2 pods for team/pg-new-uid-new (priority 50 is lower than 125 in the same queue): team/train-"
+    )

@@ -1,0 +1,88 @@
+"""The order and number of parallel writes."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from apportion_runtime.kube.errors import NotLeader, Refused
+from apportion_runtime.kube.write_pool import Priority, WritePool, results
+
+
+def _blocked(pool: WritePool) -> threading.Event:
+    """Occupy the only thread until the event is set."""
+    started, release = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        started.set()
+        release.wait(10)
+
+    pool.submit(Priority.BIND, wait)
+    started.wait(10)
+    return release
+
+
+def test_binds_are_written_before_notes_and_the_last_note_of_an_object_alone() -> None:
+    written: list[str] = []
+    pool = WritePool(1, written.append)
+    release = _blocked(pool)
+    pool.note("a", lambda: written.append("first note of a"))
+    pool.note("b", lambda: written.append("note of b"))
+    pool.note("a", lambda: written.append("last note of a"))
+    pool.submit(Priority.EVICT, lambda: written.append("eviction"))
+    pool.submit(Priority.BIND, lambda: written.append("bind"))
+    release.set()
+    pool.stop()
+    assert written == ["bind", "eviction", "last note of a", "note of b"]
+
+
+def test_no_more_writes_run_at_once_than_there_are_threads() -> None:
+    lock, running, most = threading.Lock(), 0, 0
+    pool = WritePool(4, lambda _: None)
+
+    def write() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        threading.Event().wait(0.005)
+        with lock:
+            running -= 1
+
+    results([pool.submit(Priority.BIND, write) for _ in range(40)])
+    pool.stop()
+    assert most == 4
+
+
+def test_an_error_is_raised_when_all_writes_are_done() -> None:
+    done: list[int] = []
+    pool = WritePool(2, lambda _: None)
+
+    def refuse() -> None:
+        raise NotLeader("lost")
+
+    futures = [pool.submit(Priority.BIND, refuse), *(pool.submit(Priority.BIND, lambda: done.append(1)) for _ in "abc")]
+    with pytest.raises(NotLeader):
+        results(futures)
+    pool.stop()
+    assert done == [1, 1, 1]
+
+
+def test_a_note_that_fails_is_reported_and_those_of_a_former_leader_are_dropped() -> None:
+    failed: list[str] = []
+    pool = WritePool(1, failed.append)
+    release = _blocked(pool)
+
+    def refuse() -> None:
+        raise Refused(422, "invalid message")
+
+    def lose() -> None:
+        raise NotLeader("lost")
+
+    pool.note("a", refuse)
+    pool.note("b", lose)
+    pool.note("c", lambda: failed.append("written"))
+    release.set()
+    pool.stop()
+    assert failed == ["invalid message"]
