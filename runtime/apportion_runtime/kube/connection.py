@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -16,7 +17,7 @@ from kubernetes.config import ConfigException, load_incluster_config, load_kube_
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError
 from kubernetes.watch.watch import iter_resp_lines
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, InsecureRequestWarning
 
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.resources import WATCHED
@@ -57,11 +58,19 @@ def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
 
 
 class Connection:
-    """A connection to one API server; safe for use by several threads."""
+    """A connection to one API server; safe for use by several threads.
+
+    Attributes:
+        is_verified: Whether the certificate of the API server is verified.
+    """
 
     def __init__(self, configuration: Configuration) -> None:
         # Callers retry and report failures themselves.
         configuration.retries = False
+        self.is_verified = bool(configuration.verify_ssl) or not configuration.host.startswith("https:")
+        if not self.is_verified:
+            # Otherwise each connection prints a warning; the caller warns once.
+            warnings.simplefilter("ignore", InsecureRequestWarning)
         configuration.connection_pool_maxsize = len(WATCHED) + N_WRITERS + _OTHERS
         client = ApiClient(configuration)
         client.user_agent = "apportion-scheduler"

@@ -24,9 +24,15 @@ _ASSUMED_S = 30.0
 
 
 class ObjectCache:
-    """The objects of the watched kinds. `changed` is set whenever one changes."""
+    """The objects of the watched kinds. `changed` is set whenever one changes.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        connection: The API server.
+        on_fault: Receives the reason when a kind cannot be watched.
+    """
+
+    def __init__(self, connection: Connection, *, on_fault: Callable[[str], None] = lambda fault: None) -> None:
+        self._on_fault = on_fault
         self._connection = connection
         self._owners = OwnerReader(connection)
         self._held: dict[str, dict[Key, Manifest]] = {kind: {} for kind in WATCHED}
@@ -187,8 +193,14 @@ class ObjectCache:
                 if isinstance(failed, Refused) and failed.status == HTTPStatus.NOT_FOUND and not resource.is_needed:
                     self._listed[resource.kind].set()
                 else:
-                    self.faults[resource.kind] = f"{resource.plural}: {failed}"
+                    self._failed(resource, failed)
                 self._ended.wait(_AGAIN_S)
+
+    def _failed(self, resource: Resource, failed: Refused | Unreachable) -> None:
+        self.faults[resource.kind] = f"{resource.plural}: {failed}"
+        # A watch whose version has expired lists again: that is its normal end.
+        if not (isinstance(failed, Refused) and failed.status == HTTPStatus.GONE):
+            self._on_fault(self.faults[resource.kind])
 
     def _list(self, resource: Resource, generation: int) -> str:
         found: dict[Key, Manifest] = {}

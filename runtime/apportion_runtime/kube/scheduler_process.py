@@ -14,6 +14,7 @@ from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.leader_election import LeaderElection
 from apportion_runtime.kube.live_cluster import LiveCluster
+from apportion_runtime.kube.log import Log
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.scheduler import Scheduling, run_cycle
@@ -64,19 +65,22 @@ def run(
     Raises:
         Unreachable: If the API server does not respond at startup.
     """
-    cache = ObjectCache(connection)
+    log = Log(say)
+    if not connection.is_verified:
+        log.warning("the kubeconfig disables verification of the API server's certificate (insecure-skip-tls-verify)")
+    cache = ObjectCache(connection, on_fault=lambda fault: log.warning(f"cannot watch {fault}"))
     cache.start(_LISTED_S)
     counters.is_ready = True
-    say("initial list of the cluster complete")
+    log.decision("initial list of the cluster complete")
     fence = SingleScheduler() if election is None else election
     cluster = LiveCluster(cache, ApiWriter(connection, fence))
-    pool = WritePool(N_WRITERS, lambda failed: say(f"write rejected: {failed}"))
+    pool = WritePool(N_WRITERS, lambda failed: log.warning(f"write rejected: {failed}"))
     scheduling = Scheduling(cluster, pool, options.scheduler, options.shard)
     if election is not None:
         election.start()
     try:
         with collected_between_cycles() as collect:
-            _Loop(cache, scheduling, options, election, counters, say, ended, collect).run()
+            _Loop(cache, scheduling, options, election, counters, log, ended, collect).run()
     finally:
         cache.stop()
         pool.drop_notes()
@@ -93,11 +97,10 @@ class _Loop:
     options: Options
     election: LeaderElection | None
     counters: Counters
-    say: Callable[[str], None]
+    log: Log
     ended: Event
     collect: Callable[[], None]
     last_cycle_s: float = 0.0
-    told_fault: str | None = None
 
     def run(self) -> None:
         while not self.ended.is_set():
@@ -117,7 +120,7 @@ class _Loop:
                 self.scheduling.pool.drop_notes()
                 self._lead()
             except (Refused, Unreachable) as failed:
-                self.say(f"cycle failed: {failed}")
+                self.log.warning(f"cycle failed: {failed}")
                 # The change that was not handled is still there.
                 self.cache.changed.set()
             finally:
@@ -134,8 +137,12 @@ class _Loop:
         counters.refused += len(result.refused)
         counters.waiting = len(set(result.waiting))
         counters.seconds += time.monotonic() - began_s
-        for line in (*result.decisions, *(f"write rejected: {each}" for each in result.refused)):
-            self.say(line)
+        for line in result.decisions:
+            self.log.decision(line)
+        for refused in result.refused:
+            self.log.warning(f"write rejected: {refused}")
+        for fault in result.faults:
+            self.log.warning(f"{fault.address}: {fault.message}")
 
     def _lead(self) -> None:
         was = self.counters.is_leader
@@ -145,13 +152,11 @@ class _Loop:
                 # The former leader may have written what the watches have not delivered yet.
                 self.cache.resync(_WRITTEN, _LISTED_S)
             except Unreachable as failed:
-                self.say(f"cannot lead: {failed}")
+                self.log.warning(f"cannot lead: {failed}")
                 return
         self.counters.is_leader = is_leader
         if is_leader != was:
-            self.say("became the leader" if is_leader else "lost leadership")
+            self.log.decision("became the leader" if is_leader else "lost leadership")
         fault = None if self.election is None else self.election.fault
-        if fault != self.told_fault:
-            self.told_fault = fault
-            if fault is not None:
-                self.say(f"cannot acquire or renew the lease: {fault}")
+        if fault is not None:
+            self.log.warning(f"cannot acquire or renew the lease: {fault}")

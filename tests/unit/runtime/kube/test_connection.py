@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+import warnings
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from urllib3.exceptions import InsecureRequestWarning
 
 from apportion_runtime.kube.connection import Connection, connect
 from apportion_runtime.kube.errors import Refused, Unreachable
@@ -64,6 +66,22 @@ def test_what_the_api_server_says_is_what_one_reads(connection: Connection) -> N
 def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match=r"cannot reach http://127.0.0.1:1: "):
         connect(_kubeconfig(tmp_path, "http://127.0.0.1:1")).request("GET", "/")
+
+
+def test_a_kubeconfig_that_disables_verification_is_marked_and_warns_of_no_single_request(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    _kubeconfig(tmp_path, "https://127.0.0.1:1", token="secret")
+    verified = connect(str(file))
+    document = json.loads(file.read_text())
+    document["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+    file.write_text(json.dumps(document))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        unverified = connect(str(file))
+        # As urllib3 does for each connection.
+        warnings.warn("unverified HTTPS request", InsecureRequestWarning, stacklevel=1)
+    assert (verified.is_verified, unverified.is_verified) == (True, False)
+    assert warned == []
 
 
 def _kubeconfig(folder: Path, server: str, **user: object) -> str:

@@ -1,0 +1,49 @@
+"""The log: decisions always, warnings once for each cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apportion_runtime.kube.log import Log
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_warning_is_written_once_and_again_after_ten_minutes_with_its_count() -> None:
+    lines: list[str] = []
+    clock = Clock()
+    log = Log(lines.append, clock)
+    for second in range(600):
+        clock.now = second
+        log.warning("cannot reach the API server")
+    assert lines == ["warning: cannot reach the API server"]
+    clock.now = 600
+    log.warning("cannot reach the API server")
+    assert lines[1:] == ["warning: cannot reach the API server (599 times since the last warning)"]
+
+
+def test_each_cause_has_its_own_warning_and_decisions_are_not_suppressed() -> None:
+    lines: list[str] = []
+    log = Log(lines.append, Clock())
+    log.warning("a")
+    log.warning("b")
+    log.warning("a")
+    log.decision("bound 8 of team/gang to n1")
+    log.decision("bound 8 of team/gang to n1")
+    assert lines == ["warning: a", "warning: b", *["bound 8 of team/gang to n1"] * 2]
+
+
+def test_the_number_of_remembered_causes_is_bounded() -> None:
+    lines: list[str] = []
+    log = Log(lines.append, Clock())
+    for number in range(1500):
+        log.warning(f"pod {number} was rejected")
+    log.warning("pod 1499 was rejected")
+    log.warning("pod 0 was rejected")
+    assert len(lines) == 1501
