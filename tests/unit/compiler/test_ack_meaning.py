@@ -32,13 +32,13 @@ def _refused(program: Program) -> list[tuple[str, str]]:
     return [(refusal.code, refusal.address) for refusal in ack.refusals(program)]
 
 
-def test_the_root_is_the_clusters_size_and_what_has_no_bound_has_its_parents() -> None:
+def test_root_is_the_cluster_and_unset_limits_are_inherited() -> None:
     root = _root(_program(Queue(id="a", guaranteed=Resources(gpu=4, cpu=2)), pools=(H100,)))
     assert root["min"] == root["max"] == {"cpu": "20", "nvidia.com/gpu": "16"}
     assert root["children"][0]["max"] == root["max"]
 
 
-def test_without_pools_no_bound_is_more_than_kube_queue_counts() -> None:
+def test_unlimited_amounts_are_capped_for_kube_queue() -> None:
     root = _root(_program(Queue(id="a", guaranteed=Resources(cpu=2, memory="1Gi", gpu=1))))
     assert root["max"] == {"cpu": "10000000", "memory": "16Pi", "nvidia.com/gpu": "10000000000"}
 
@@ -46,20 +46,20 @@ def test_without_pools_no_bound_is_more_than_kube_queue_counts() -> None:
 @pytest.mark.parametrize(
     ("sharing", "devices"), [(Mig(profile="1g.10gb", instances=7), "112"), (TimeSlicing(clients=4), "64")]
 )
-def test_a_gpu_counts_as_often_as_it_is_announced(sharing: Mig | TimeSlicing, devices: str) -> None:
+def test_shared_gpus_are_counted_by_replica(sharing: Mig | TimeSlicing, devices: str) -> None:
     pool = H100.model_copy(update={"sharing": sharing})
     assert (
         _root(_program(Queue(id="a", guaranteed=Resources(gpu=4)), pools=(pool,)))["max"]["nvidia.com/gpu"] == devices
     )
 
 
-def test_a_limit_beyond_the_cluster_is_kept() -> None:
+def test_limit_above_cluster_size_is_kept() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu=4), limit=Resources(gpu=100))
     root = _root(_program(queue, pools=(H100,)))
     assert (root["max"], root["children"][0]["max"]) == ({"nvidia.com/gpu": "100"}, {"nvidia.com/gpu": "100"})
 
 
-def test_a_promise_of_everything_is_what_the_others_leave() -> None:
+def test_unlimited_guarantee_is_the_remainder() -> None:
     whole = Queue(id="b", guaranteed=Resources(gpu=UNLIMITED))
     program = _program(Queue(id="a", guaranteed=Resources(gpu=4)), whole, pools=(H100,))
     a, b = _root(program)["children"]
@@ -70,7 +70,7 @@ def test_a_promise_of_everything_is_what_the_others_leave() -> None:
     assert _refused(twice) == [("AP519", "queue b")]
 
 
-def test_models_are_one_sum_and_a_bound_on_one_of_them_alone_is_refused() -> None:
+def test_gpu_models_are_summed_and_single_model_limits_refused() -> None:
     pools = (H100, gpu_pool("l4"))
     program = _program(Queue(id="a", guaranteed=Resources(gpu={"h100": 4, "l4": 2})), pools=pools)
     assert _root(program)["children"][0]["min"] == {"nvidia.com/gpu": "6"}
@@ -79,7 +79,7 @@ def test_models_are_one_sum_and_a_bound_on_one_of_them_alone_is_refused() -> Non
     assert _refused(_program(Queue(id="a", limit=Resources(gpu={"h100": 4})), pools=pools)) == [("AP514", "queue a")]
 
 
-def test_a_lending_limit_names_every_resource_because_what_is_left_out_is_not_lent() -> None:
+def test_lending_limit_lists_every_resource() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu=4, cpu=8), lending_limit=Resources(gpu=1))
     program = _program(queue, pools=(H100,))
     attributes = _root(program)["children"][0]["attributes"]
@@ -87,7 +87,7 @@ def test_a_lending_limit_names_every_resource_because_what_is_left_out_is_not_le
     assert READER.read(ack.emit(program).manifests).queues[0].lending_limit == {"gpu": 1000}
 
 
-def test_a_priority_is_written_in_a_queue_of_kube_queue_and_nowhere_else() -> None:
+def test_priority_is_emitted_only_on_kube_queue_queues() -> None:
     queue = Queue(id="a", priority=7)
     assert _refused(_program(queue)) == [("AP508", "queue a")]
     program = _program(queue, ack=AckSettings(queue_policy="Priority"))
@@ -98,7 +98,7 @@ def test_a_priority_is_written_in_a_queue_of_kube_queue_and_nowhere_else() -> No
     assert (record.queues[0].priority, record.cluster.ack) == (7, AckSettings(queue_policy="Priority"))
 
 
-def test_queues_have_policies_of_their_own() -> None:
+def test_queue_policy_is_set_per_queue() -> None:
     queues = (
         Queue(id="a", ack=AckQueue(queue_policy="Block")),
         Queue(id="a1", parent="a"),
@@ -117,14 +117,14 @@ def test_queues_have_policies_of_their_own() -> None:
     assert record.cluster.ack is None
 
 
-def test_a_queues_policy_goes_before_the_clusters() -> None:
+def test_queue_policy_overrides_cluster_policy() -> None:
     queue = Queue(id="a", ack=AckQueue(queue_policy="Block"))
     program = _program(queue, Queue(id="b"), ack=AckSettings(queue_policy="Round"))
     policies = [m["spec"]["queuePolicy"] for m in ack.emit(program).manifests if m["kind"] == "Queue"]  # type: ignore[index]
     assert policies == ["Block", "Round"]
 
 
-def test_parts_of_gpus_are_cut_off_and_refused_where_they_are_promised() -> None:
+def test_fractional_gpus_are_truncated_or_refused() -> None:
     program = _program(Queue(id="a", guaranteed=Resources(gpu="1.5"), limit=Resources(gpu="2.5")))
     node = _root(program)["children"][0]
     assert (node["min"], node["max"]) == ({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "2"})
@@ -135,7 +135,7 @@ def test_sums_beyond_64_bits_are_refused() -> None:
     assert _refused(_program(Queue(id="a", guaranteed=Resources(memory="2Ei"))))[0][0] == "AP519"
 
 
-def test_a_tree_beyond_one_object_is_said_and_not_refused() -> None:
+def test_oversized_tree_is_a_warning() -> None:
     """An operator can raise etcd's bound, so it is a warning although the rule is an error elsewhere."""
     amounts = Resources(cpu=8, memory="64Gi", gpu=1)
     many = [Queue(id=f"team-{i:05d}", namespaces=(f"team-{i:05d}",), guaranteed=amounts) for i in range(10_000)]
@@ -146,13 +146,13 @@ def test_a_tree_beyond_one_object_is_said_and_not_refused() -> None:
     assert not any(d.code == "AP518" for d in fidelity_findings(_program(*many[:2_000]), ack.BACKEND))
 
 
-def test_weights_and_min_runtimes_leave_no_trace() -> None:
+def test_weights_and_min_runtimes_are_not_emitted() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu=4), over_quota_weight=Weight(gpu=3), reclaim_min_runtime="1h")
     (record,) = READER.read(ack.emit(_program(queue)).manifests).queues
     assert (record.weight, record.reclaim_min_runtime) == ({}, None)
 
 
-def test_the_only_queue_on_top_called_root_is_the_root_itself() -> None:
+def test_single_top_queue_named_root_becomes_the_root() -> None:
     size = Resources(cpu=40, gpu=8)
     own = _program(Queue(id="root", guaranteed=size, limit=size), Queue(id="a", parent="root"), pools=(H100,))
     root = _root(own)
@@ -188,7 +188,7 @@ FIELD: dict[str, Any] = {
 }
 
 
-def test_a_tree_from_the_field_is_read_with_its_root() -> None:
+def test_existing_tree_is_imported_with_its_root() -> None:
     record = READER.read([FIELD])
     root, video = record.queues
     assert root.guaranteed == root.limit == {"cpu": 40_000, "memory": 40 * 2**30}
@@ -200,7 +200,7 @@ def test_a_tree_from_the_field_is_read_with_its_root() -> None:
 
 
 @pytest.mark.parametrize("value", ["many", -1, None])
-def test_what_is_no_amount_is_named(value: object) -> None:
+def test_invalid_amount_is_reported(value: object) -> None:
     tree = json.loads(json.dumps(FIELD))
     tree["spec"]["root"]["children"][0]["min"]["cpu"] = value
     with pytest.raises(ValueError, match=r"root/video: min\.cpu"):

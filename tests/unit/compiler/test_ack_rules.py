@@ -82,12 +82,12 @@ FAULTS: dict[str, tuple[Change, Effect, str, str]] = {
 }  # fmt: skip
 
 
-def test_a_sound_tree_and_its_queue_are_taken() -> None:
+def test_valid_tree_and_queue_pass() -> None:
     assert list(RULES.check([TREE, QUEUE], ())) == []
 
 
 @pytest.mark.parametrize(("change", "effect", "field", "message"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_of_a_node_is_found(change: Change, effect: Effect, field: str, message: str) -> None:
+def test_invalid_node_is_reported(change: Change, effect: Effect, field: str, message: str) -> None:
     tree = deepcopy(TREE)
     root = tree["spec"]["root"]
     algorithm = root["children"][0]
@@ -96,7 +96,7 @@ def test_a_fault_of_a_node_is_found(change: Change, effect: Effect, field: str, 
     assert any(v.effect is effect and v.field.endswith(field) and message in v.message for v in found), found
 
 
-def test_a_second_tree_is_not_read() -> None:
+def test_second_tree_is_ignored() -> None:
     other = {**TREE, "metadata": {"name": "other", "namespace": "kube-system"}}
     elsewhere = {**TREE, "metadata": {"name": "third", "namespace": "default"}}
     found = [(v.index, v.effect, v.kind) for v in RULES.check([TREE, other, elsewhere], ())]
@@ -117,7 +117,7 @@ def test_a_second_tree_is_not_read() -> None:
         ),
     ],
 )
-def test_a_queue_that_kube_queue_passes_over_is_found(change: Callable[[Any], object], message: str) -> None:
+def test_queue_ignored_by_kube_queue_is_reported(change: Callable[[Any], object], message: str) -> None:
     queue = deepcopy(QUEUE)
     change(queue)
     found = list(RULES.check([TREE, queue], ()))

@@ -42,7 +42,7 @@ def _compiled(engine: str, queue: Queue, *, share: str = "1", **environment: str
 @pytest.mark.parametrize(
     ("admission", "actions"), [("deny", ["Deny"]), ("warn", ["Warn", "Audit"]), ("audit", ["Audit"])]
 )
-def test_bindings_do_what_the_environment_says(engine: str, admission: str, actions: list[str]) -> None:
+def test_bindings_follow_the_environment_setting(engine: str, admission: str, actions: list[str]) -> None:
     limit = Resources(cpu=8, memory="8Gi", gpu=8)
     compilation = _compiled(engine, Queue(id="vision", namespaces=("vision",), limit=limit), admission=admission)
     (output,) = compilation.outputs.values()
@@ -57,7 +57,7 @@ def test_bindings_do_what_the_environment_says(engine: str, admission: str, acti
 
 
 @pytest.mark.parametrize("engine", ["kai", "kueue"])
-def test_half_of_an_odd_number_of_each_model_compiles(engine: str) -> None:
+def test_share_of_odd_gpu_counts_compiles(engine: str) -> None:
     queue = Queue(
         id="research",
         guaranteed=Resources(gpu=10),
@@ -68,7 +68,7 @@ def test_half_of_an_odd_number_of_each_model_compiles(engine: str) -> None:
     assert compilation.outputs
 
 
-def test_a_default_queue_of_kueue_is_a_local_queue_named_default() -> None:
+def test_default_kueue_queue_is_a_local_queue_named_default() -> None:
     queue = Queue(id="vision", namespaces=("vision",), default=True, limit=Resources(gpu=8))
     compilation = _compiled("kueue", queue)
     (output,), (program,) = compilation.outputs.values(), compilation.programs.values()

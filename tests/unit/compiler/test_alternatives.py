@@ -17,5 +17,5 @@ from apportion_compiler.alternatives import alternatives
         ([f"n{n}" for n in range(10)], "choose one of n0, n1, n2, n3, n4, n5, n6, n7 or 2 more"),
     ],
 )
-def test_names_are_listed_as_a_person_lists_them(known: list[str], said: str) -> None:
+def test_names_are_joined_with_commas_and_or(known: list[str], said: str) -> None:
     assert alternatives(known) == said

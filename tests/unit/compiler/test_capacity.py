@@ -61,7 +61,7 @@ def _over(graph: PolicyGraph) -> Diagnostic:
     return found
 
 
-def test_total_of_gpus_is_compared_where_no_model_is_named() -> None:
+def test_total_gpus_are_compared_without_models() -> None:
     pools = (_pool("h100", "h100", 2), _pool("a100", "a100", 1))
     graph = _graph((Queue(id="a", guaranteed=Resources(gpu=25)),), pools, _cluster("c", *pools))
     assert _found(graph) == [
@@ -78,7 +78,7 @@ def test_total_is_not_repeated_beside_a_model() -> None:
     ]
 
 
-def test_same_numbers_on_several_clusters_are_said_once() -> None:
+def test_equal_findings_of_clusters_are_merged() -> None:
     pool = _pool("h100", "h100", 1)
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 16}))
     graph = _graph((queue,), (pool,), _cluster("c", pool), _cluster("d", pool), _cluster("e", pool, share="3/4"))
@@ -90,7 +90,7 @@ def test_same_numbers_on_several_clusters_are_said_once() -> None:
     assert [related.message for related in first.related][-1] == "prod/d has the same shortage"
 
 
-def test_overcommit_raises_what_may_be_promised_and_lowers_the_remedy() -> None:
+def test_overcommit_raises_capacity_and_lowers_the_fix() -> None:
     pool = _pool("h100", "h100", 4)
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 64}))
     found = _over(_graph((queue,), (pool,), _cluster("c", pool), overcommit="1.5"))
@@ -102,7 +102,7 @@ def test_overcommit_raises_what_may_be_promised_and_lowers_the_remedy() -> None:
     assert _found(_graph((queue,), (pool,), _cluster("c", pool), overcommit="3")) == []
 
 
-def test_racks_do_not_grow_so_the_queue_is_lowered() -> None:
+def test_fixed_pools_suggest_a_lower_guarantee() -> None:
     rack = _pool("rack", "a100", 2, Fixed())
     found = _over(_graph((Queue(id="a", guaranteed=Resources(gpu={"a100": 20})),), (rack,), _cluster("c", rack)))
     assert found.hint == "lower `a` by 4 A100, or add machines to `rack`"
@@ -111,13 +111,13 @@ def test_racks_do_not_grow_so_the_queue_is_lowered() -> None:
 
 
 @pytest.mark.parametrize("share", ["1/2", "3/4"])
-def test_a_share_leaves_no_single_value_to_lower(share: str) -> None:
+def test_cluster_share_has_no_single_value_to_lower(share: str) -> None:
     rack = _pool("rack", "a100", 1, Fixed())
     queue = Queue(id="a", guaranteed=Resources(gpu={"a100": 20}))
     assert _over(_graph((queue,), (rack,), _cluster("c", rack, share=share))).fix is None
 
 
-def test_guarantees_without_bound_and_unknown_capacity_are_passed_over() -> None:
+def test_unlimited_guarantees_and_unknown_capacity_are_skipped() -> None:
     pool = _pool("h100", "h100", 4)
     queues = (
         Queue(id="a", guaranteed=Resources(gpu={"h100": 8}, cpu=10_000, memory="1Pi")),
@@ -133,13 +133,13 @@ def test_cpu_is_found_on_pools_without_gpus() -> None:
     assert _over(graph).hint == "raise max_nodes of `ordinary` to 5, or lower `a` by 9 cpu"
 
 
-def test_a_cluster_without_gpus_cannot_keep_a_promise_of_gpus() -> None:
+def test_gpu_guarantee_on_a_cluster_without_gpus_is_an_error() -> None:
     pool = NodePool(id="ordinary", provider=Gke(), max_nodes=2)
     found = _over(_graph((Queue(id="a", guaranteed=Resources(gpu=2)),), (pool,), _cluster("c", pool)))
     assert found.message == "guarantees add up to 2 GPUs, but prod/c has 0 GPUs"
 
 
-def test_a_pool_of_no_nodes_is_said_once_and_by_its_own_rule() -> None:
+def test_empty_pool_is_reported_once_by_its_own_rule() -> None:
     pool = _pool("h100", "h100", 0)
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 16}))
     assert _found(_graph((queue,), (pool,), _cluster("c", pool))) == [

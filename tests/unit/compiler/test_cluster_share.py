@@ -21,7 +21,7 @@ resources = st.sampled_from([("gpu", 1000), ("gpu/h100", 1000), ("cpu", 1), ("me
 
 
 @given(shares, resources, st.integers(0, 400))
-def test_the_smallest_guarantee_to_write_suffices(share: Fraction, resource: tuple[str, int], amount: int) -> None:
+def test_smallest_suggested_guarantee_suffices(share: Fraction, resource: tuple[str, int], amount: int) -> None:
     name, unit = resource
     written = guarantee_at_least(amount * unit, share, name)
     there = share_of(written, share, name, round_up=False)
@@ -30,9 +30,7 @@ def test_the_smallest_guarantee_to_write_suffices(share: Fraction, resource: tup
 
 
 @given(shares, resources, st.integers(0, 400))
-def test_the_largest_guarantee_to_write_is_not_too_much(
-    share: Fraction, resource: tuple[str, int], amount: int
-) -> None:
+def test_largest_suggested_guarantee_fits(share: Fraction, resource: tuple[str, int], amount: int) -> None:
     name, unit = resource
     written = guarantee_at_most(amount * unit, share, name)
     there = share_of(written, share, name, round_up=False)
@@ -62,9 +60,7 @@ def _codes(parent: int, children: list[int], shares_of: list[str]) -> tuple[list
 
 @pytest.mark.parametrize("shares_of", [["3/4", "1/4"], ["1/2"], ["1/3", "2/3"], ["1"]])
 @pytest.mark.parametrize(("parent", "children"), [(16, [9, 8, 4]), (3, [2, 2, 2]), (1, [4])])
-def test_the_hint_of_an_oversubscribed_queue_mends_it_on_every_cluster(
-    parent: int, children: list[int], shares_of: list[str]
-) -> None:
+def test_oversubscription_hint_fixes_every_cluster(parent: int, children: list[int], shares_of: list[str]) -> None:
     _, hint = _codes(parent, children, shares_of)
     assert hint is not None
     raised = re.match(r"raise the guarantee of `top` to (\d+) H100", hint)

@@ -6,5 +6,5 @@ from apportion_compiler.checks.declaration_left_out import FIELDS
 from apportion_policy.unused_declarations import DECLARATION_KINDS
 
 
-def test_every_kind_has_its_place() -> None:
+def test_every_declaration_kind_has_a_field() -> None:
     assert set(FIELDS) == DECLARATION_KINDS

@@ -33,11 +33,11 @@ def _there(**metadata: Any) -> dict[str, Any]:
     return found
 
 
-def test_what_the_api_server_and_controllers_add_is_no_drift() -> None:
+def test_server_and_controller_fields_are_not_drift() -> None:
     assert drift([QUEUE], [_there()]) == ()
 
 
-def test_a_field_changed_by_hand_is_drift() -> None:
+def test_manual_change_is_drift() -> None:
     there = _there()
     there["spec"]["resources"]["gpu"]["quota"] = 12
     there["spec"]["tags"] = ["a"]
@@ -48,7 +48,7 @@ def test_a_field_changed_by_hand_is_drift() -> None:
     )
 
 
-def test_a_field_taken_away_and_an_object_that_is_gone_are_drift() -> None:
+def test_removed_fields_and_objects_are_drift() -> None:
     there = _there()
     del there["metadata"]["labels"]["apportion.dev/queue-id"]
     (found,) = drift([QUEUE], [there])
@@ -56,7 +56,7 @@ def test_a_field_taken_away_and_an_object_that_is_gone_are_drift() -> None:
     assert drift([QUEUE], []) == (DriftedObject("missing", identity_of(QUEUE)),)
 
 
-def test_a_field_that_a_person_added_is_drift_and_one_of_a_controller_is_none() -> None:
+def test_added_field_is_drift_unless_a_controller_owns_it() -> None:
     added = {"f:spec": {"f:resources": {"f:gpu": {"f:overQuotaWeight": {}, "f:quota": {}}}}}
     for manager, fields in (("kubectl-edit", (("spec.resources.gpu.overQuotaWeight", None, 3),)), ("operator", ())):
         there = _there(managedFields=[{"manager": manager, "operation": "Update", "fieldsV1": added}])
@@ -65,14 +65,14 @@ def test_a_field_that_a_person_added_is_drift_and_one_of_a_controller_is_none() 
         assert tuple(field for one in found for field in one.fields) == fields
 
 
-def test_what_was_written_once_and_is_no_longer_is_left_over() -> None:
+def test_formerly_managed_object_is_reported_as_left_over() -> None:
     other = _there()
     other["metadata"]["name"] = "old"
     somebodys = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
     assert drift([QUEUE], [_there(), other, somebodys]) == (DriftedObject("left", identity_of(other)),)
 
 
-def test_a_change_is_told_field_by_field() -> None:
+def test_changes_are_reported_by_field() -> None:
     wanted = copy.deepcopy(QUEUE)
     wanted["spec"]["resources"]["gpu"] = {"quota": 9}
     (change,) = differences([QUEUE], [wanted])
@@ -96,13 +96,13 @@ def _queue(name: str, parent: str | None = None) -> dict[str, Any]:
     return {**QUEUE, "metadata": {"name": name, "labels": labels}, "spec": {"parentQueue": parent}}
 
 
-def test_a_class_whose_value_changes_is_hurtful() -> None:
+def test_changed_class_value_is_a_hazard() -> None:
     (found,) = hazards(differences([_class(50)], [_class(60)]))
     assert (found.kind, "from 50 to 60" in found.text) == (CLASS_VALUE, True)
     assert list(hazards(differences([_class(50)], [{**_class(50), "description": "tier"}]))) == []
 
 
-def test_a_queue_deleted_with_its_children_is_hurtful_and_one_alone_is_not() -> None:
+def test_deleting_a_parent_queue_is_a_hazard() -> None:
     former = [_queue("research"), _queue("vision", "research"), _queue("nlp", "research")]
     changes = differences(former, [])
     (found,) = hazards(changes)
@@ -127,7 +127,7 @@ def rendered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[Path, 
     return policy, found
 
 
-def test_drift_of_an_export_is_told_with_exit_code_ten(
+def test_drift_of_an_export_exits_with_10(
     rendered: tuple[Path, list[dict[str, Any]]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy, objects = rendered
@@ -145,16 +145,14 @@ def test_drift_of_an_export_is_told_with_exit_code_ten(
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "plain words", '{"kind": "List", "items": 3}'])
-def test_an_export_of_something_else_is_refused_in_words(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_export_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = Path(__file__).parents[2] / "e2e" / "policies" / "two-teams"
     (tmp_path / "export.json").write_text(text)
     assert main(["drift", "queued", "-p", str(policy), "--export", str(tmp_path / "export.json")]) == 3
     assert "apportion: error: " in capsys.readouterr().err
 
 
-def test_an_export_of_kueue_s_former_version_is_no_drift_by_itself() -> None:
+def test_older_kueue_api_version_is_not_drift() -> None:
     written: dict[str, Any] = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "ClusterQueue",
@@ -176,7 +174,7 @@ def test_an_export_of_kueue_s_former_version_is_no_drift_by_itself() -> None:
         ([{"name": "a", "min": {"cpu": 1}}, {"name": "c", "min": {"cpu": 2}}], [("spec.root.children[1].name", "b", "c")]),
     ],
 )  # fmt: skip
-def test_the_order_of_queues_below_one_and_the_spelling_of_amounts_are_no_drift(
+def test_queue_order_and_quantity_notation_are_not_drift(
     stored: list[dict[str, Any]], drifted: list[tuple[str, object, object]]
 ) -> None:
     def tree(children: list[dict[str, Any]]) -> dict[str, Any]:

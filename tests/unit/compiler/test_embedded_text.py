@@ -16,18 +16,18 @@ DEEP = "[" * 200_000
 
 
 @pytest.mark.parametrize("written", [DEEP, "{a: [}", "a: 2001-13-45", "\x00", "!!python/object:os.system {}", "*a"])
-def test_yaml_that_is_none(written: str) -> None:
+def test_invalid_yaml_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         yaml_value(written)
 
 
 @pytest.mark.parametrize("written", [DEEP, "", "{'a': 1}", "9" * 5000])
-def test_json_that_is_none(written: str) -> None:
+def test_invalid_json_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         json_value(written)
 
 
-def test_what_is_as_deep_as_is_read() -> None:
+def test_documents_up_to_the_depth_limit_are_read() -> None:
     assert yaml_value("a: {b: [1]}") == {"a": {"b": [1]}}
     deepest = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert yaml_value(deepest) == json_value(deepest)
@@ -35,7 +35,7 @@ def test_what_is_as_deep_as_is_read() -> None:
         yaml_value(f"[{deepest}]")
 
 
-def test_a_file_of_manifests_is_refused_at_its_line() -> None:
+def test_too_deep_manifest_is_refused_with_its_line() -> None:
     read = read_manifests(f"apiVersion: v1\nkind: ConfigMap\ndata: {DEEP}", "mine.yaml")
     assert [(fault.at.line, fault.message) for fault in read.faults] == [
         (3, "the document is nested deeper than 200 levels")
@@ -51,7 +51,7 @@ def test_a_file_of_manifests_is_refused_at_its_line() -> None:
     ],
 )
 @pytest.mark.parametrize("inner", [DEEP, "a: 2001-13-45"])
-def test_a_configuration_that_an_engine_cannot_read(engine: str, key: str, inner: str) -> None:
+def test_unreadable_engine_configuration_is_reported(engine: str, key: str, inner: str) -> None:
     names = {"yunikorn": "yunikorn-configs", "koordinator": key, "volcano": "volcano-scheduler-configmap"}
     text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {names[engine]}, namespace: x}}\ndata:\n  {key}: |\n    {inner}\n"
     (placed,) = read_manifests(text, "mine.yaml").objects

@@ -18,28 +18,28 @@ from apportion_policy.engine import Engine
 FOLDER = Path(next(iter(apportion_compiler.engines.__path__)))
 
 
-def test_each_engine_has_a_folder_and_each_folder_an_engine() -> None:
+def test_engines_and_folders_correspond() -> None:
     folders = {path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists()}
     assert folders == set(ENGINES) == {engine.value for engine in Engine}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_engine_can_be_compiled_for(engine: str) -> None:
+def test_every_engine_has_a_backend(engine: str) -> None:
     assert BACKENDS[engine].name == engine
     assert TRAITS[engine].versions.product
 
 
-def test_a_part_is_optional() -> None:
+def test_engine_parts_are_optional() -> None:
     assert set(MODELS) == {"kai", "koordinator", "volcano"}
     assert engine_parts("no_such_part", "PART") == {}
 
 
-def test_a_part_below_a_missing_one_is_optional() -> None:
+def test_nested_engine_parts_are_optional() -> None:
     assert engine_parts("no_such_part.pending", "RULES") == {}
     assert engine_parts("traits.pending", "RULES") == {}
 
 
-def test_parts_have_the_types_that_the_table_names() -> None:
+def test_engine_parts_have_the_documented_types() -> None:
     documented = re.findall(
         r"^\| `([\w.]+)` \| `(\w+)` \| (\S+|tuple of `Rule`) \|", str(registry.__doc__), re.MULTILINE
     )
@@ -57,7 +57,7 @@ def test_parts_have_the_types_that_the_table_names() -> None:
                 assert isinstance(value, expected), (engine, part)
 
 
-def test_a_part_is_loaded_when_it_is_asked_for() -> None:
+def test_engine_parts_are_loaded_lazily() -> None:
     parts: EngineParts[object] = EngineParts(
         {"here": "apportion_compiler.engines.registry:ENGINES", "absent": "no.such:MODULE"}
     )

@@ -52,7 +52,7 @@ def _cluster(name: str, pools: tuple[NodePool, ...]) -> Cluster:
     return Cluster(name=name, engine=Engine.KAI, engine_version="0.17.0", pools=pools)
 
 
-def test_queued_nodes_back_no_promise() -> None:
+def test_queued_nodes_do_not_back_guarantees() -> None:
     queued = _pool("h100-dws", "h100", provisioning=PLAN, provider=Gke())
     vision = Queue(id="vision", namespaces=("vision",), guaranteed=Resources(gpu={"h100": 40}))
     more = Queue(id="vision", namespaces=("vision",), guaranteed=Resources(gpu={"h100": 80}))
@@ -71,7 +71,7 @@ def test_queued_nodes_back_no_promise() -> None:
     assert "raise max_nodes" not in str(alone.hint)
 
 
-def test_what_the_cluster_has_no_machines_for_is_not_the_share_s_fault() -> None:
+def test_missing_models_are_not_attributed_to_the_share() -> None:
     vision = Queue(id="vision", namespaces=("vision",), guaranteed=Resources(cpu=8, memory="8Gi", gpu={"h100": 8}))
     serving = PriorityClass(name="serving", value=200, preemptible=False)
     h100, l4 = _pool("h100", "h100"), _pool("l4", "l4")
@@ -87,7 +87,7 @@ def test_what_the_cluster_has_no_machines_for_is_not_the_share_s_fault() -> None
     assert "share" not in found[0].message + str(found[0].hint)
 
 
-def test_serving_that_an_override_pins_at_nothing_is_found() -> None:
+def test_override_to_zero_is_reported() -> None:
     assistant = Queue(id="assistant", namespaces=("a",), guaranteed=Resources(gpu=8, cpu=40, memory="100Gi"))
     pools = (_pool("h100", "h100"),)
     policy = Policy(
@@ -111,7 +111,7 @@ def test_serving_that_an_override_pins_at_nothing_is_found() -> None:
 
 
 @pytest.mark.parametrize(("name", "near"), [("cpus", "cpu"), ("h10", "h100"), ("h1000", "h100"), ("l40", None)])
-def test_a_pool_with_a_character_more_or_less_is_named(name: str, near: str | None) -> None:
+def test_misspelt_pool_gets_a_suggestion(name: str, near: str | None) -> None:
     pools = (_pool("cpu", "a100"), _pool("h100", "h100"))
     (found,) = _found("AP109", queues=(Queue(id="v", pools=(name,)),), pools=pools)
     expected = f"use `{near}` if you mean that pool; otherwise add `{name}` to `node_pools` of the policy"
@@ -119,7 +119,7 @@ def test_a_pool_with_a_character_more_or_less_is_named(name: str, near: str | No
     assert (found.fix and found.fix.value) == near
 
 
-def test_a_pool_left_out_of_the_policy_is_not_mistaken_for_another() -> None:
+def test_missing_pool_gets_no_unrelated_suggestion() -> None:
     left_out, other = _pool("h100-eu", "h100"), _pool("h100-us", "h100")
     vision = Queue(id="vision", namespaces=("vision",))
     (found,) = _found("AP109", queues=(vision,), pools=(left_out,), declared=(other,))

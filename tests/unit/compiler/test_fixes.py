@@ -113,13 +113,13 @@ def test_edit_of_python(before: str, path: tuple[str, ...], value: object, after
         ('Queue(id="a", limit=Resources(gpu={MODEL: 1}))', ("limit", "gpu", "h100")),
     ],
 )
-def test_no_edit_of_a_value_that_is_not_written_there(queue: str, path: tuple[str, ...], tmp_path: Path) -> None:
+def test_computed_value_is_not_edited(queue: str, path: tuple[str, ...], tmp_path: Path) -> None:
     text = _python(queue).replace("policy = ", 'MODEL = "h" "100"\nSMALL = Resources(gpu=1)\npolicy = ')
     found = _fixed(text, ValueEdit(_queue(text, tmp_path).source, path, 7))
     assert found is None or path[-1] == "h100", found
 
 
-def test_what_several_declarations_share_is_not_edited(tmp_path: Path) -> None:
+def test_shared_value_is_not_edited(tmp_path: Path) -> None:
     text = HEAD + (
         "small = Resources(gpu=1)\n"
         'loop = tuple(Queue(id=f"q{i}", priority=5) for i in range(3))\n'
@@ -140,7 +140,7 @@ def test_what_several_declarations_share_is_not_edited(tmp_path: Path) -> None:
     assert not edited(by_id["a"].limit.source, ("gpu",))
 
 
-def test_method_call_over_several_lines_is_found(tmp_path: Path) -> None:
+def test_multi_line_method_call_is_edited(tmp_path: Path) -> None:
     text = (
         "import apportion_policy\nfrom apportion_policy import Organisation, Policy\n"
         "queue = (apportion_policy\n    .Queue(id='a',\n    priority=5))\n"
@@ -197,7 +197,7 @@ def test_edit_of_json(tmp_path: Path) -> None:
     assert _fixed(text, ValueEdit(queue.source, ("parent",), None)) == text.replace(',\n      "parent": "b"', "")
 
 
-def test_what_an_alias_repeats_is_not_edited(tmp_path: Path) -> None:
+def test_yaml_alias_is_not_edited(tmp_path: Path) -> None:
     text = (
         DOCUMENT
         + "- id: a\n  priority: &p 5\n- id: b\n  priority: *p\n- id: c\n  limit: &l {gpu: 1}\n- id: d\n  limit: *l\n"
@@ -207,12 +207,12 @@ def test_what_an_alias_repeats_is_not_edited(tmp_path: Path) -> None:
         assert _fixed(text, ValueEdit(policy.queues[queue].source, path, 7)) is None
 
 
-def test_line_ends_of_the_file_are_kept() -> None:
+def test_line_endings_are_preserved() -> None:
     edit = TextEdit("f.py", Span(1, 1, 1, 1), "\nx")
     assert apply_edits("a\r\nb\r\n", [edit]) == "a\r\nx\r\nb\r\n"
 
 
-def test_edits_that_touch_are_left_for_later() -> None:
+def test_overlapping_edits_are_postponed() -> None:
     first, second = TextEdit("f.py", Span(1, 0, 1, 3), "x"), TextEdit("f.py", Span(1, 2, 1, 4), "y")
     after, elsewhere = TextEdit("f.py", Span(1, 3, 1, 4), "z"), TextEdit("g.py", Span(1, 0, 1, 3), "x")
     assert compatible([first, second, after, elsewhere]) == (first, after, elsewhere)
@@ -220,7 +220,7 @@ def test_edits_that_touch_are_left_for_later() -> None:
         apply_edits("abcdef", [first, second])
 
 
-def test_diff_shows_what_changed() -> None:
+def test_diff_shows_changed_lines() -> None:
     assert unified_diff("p.py", "a\nb\n", "a\nc\n") == "--- p.py\n+++ p.py (fixed)\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
 
 
@@ -230,7 +230,7 @@ titles = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "C
 
 
 @given(drawn=st.lists(st.tuples(titles, models), min_size=1, max_size=4), data=st.data())
-def test_edited_file_evaluates_with_just_that_value_changed(
+def test_edit_changes_only_that_value(
     drawn: list[tuple[str, dict[str, object]]], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("property")

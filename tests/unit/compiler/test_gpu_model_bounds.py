@@ -26,7 +26,7 @@ BOTH = (gpu_pool("h100"), gpu_pool("l4"))
         ({"h100": 4}, (), None),
     ],
 )
-def test_a_bound_that_no_sum_holds_is_refused(
+def test_unenforceable_model_limit_is_refused(
     engine: Engine, limit: dict[str, int], pools: tuple[NodePool, ...], lost: str | None
 ) -> None:
     queue = Queue(id="a", namespaces=("a",), limit=Resources(gpu=limit))
@@ -37,7 +37,7 @@ def test_a_bound_that_no_sum_holds_is_refused(
     assert refused == ([("AP514", "queue a", f"a limit on {lost}")] if lost else [])
 
 
-def test_a_bound_on_one_model_is_kueues_borrowing_limit() -> None:
+def test_single_model_limit_becomes_a_borrowing_limit() -> None:
     """Nobody speaks of GPUs but of that one model's, and still they are not everybody's without a bound."""
     queue = Queue(id="a", namespaces=("a",), limit=Resources(gpu={"h100": 4}))
     program = program_of(Engine.KUEUE, queue, pools=BOTH)

@@ -55,7 +55,7 @@ def _states(engine: str, export: list[dict[str, Any]], program: Program | None =
         ),
     ],
 )
-def test_a_served_api_and_another_version_are_told_apart(engine: str, image: str, kind: str) -> None:
+def test_served_and_other_api_versions_are_distinguished(engine: str, image: str, kind: str) -> None:
     program = _program(engine)
     export = _export(engine, image)
     assert _states(engine, export, program)[kind] == "ok"
@@ -66,14 +66,14 @@ def test_a_served_api_and_another_version_are_told_apart(engine: str, image: str
     assert _states(engine, unserved, program)[kind] == "bad"
 
 
-def test_an_engine_of_another_version_is_bad() -> None:
+def test_other_engine_version_is_an_error() -> None:
     program = _program("kueue")
     for tag, state in ((f"v{program.engine_version}.1", "ok"), ("v0.1.0", "bad")):
         assert _states("kueue", _export("kueue", f"kueue/kueue:{tag}"), program)["kueue version"] == state
     assert _states("kueue", [], program)["kueue version"] == "missing"
 
 
-def test_the_configuration_of_kueue_must_hold_what_the_weights_need() -> None:
+def test_kueue_configuration_must_enable_weights() -> None:
     program = _program("kueue")
     (wanted,) = (a for a in BACKENDS["kueue"].emit(program).artifacts if a.name == "controller_manager_config.yaml")
     metadata = {"name": "kueue-manager-config", "namespace": "kueue-system"}
@@ -92,7 +92,7 @@ def test_the_configuration_of_kueue_must_hold_what_the_weights_need() -> None:
     assert state({key: value for key, value in needed.items() if key != "fairSharing"}) == "bad"
 
 
-def test_kuberay_must_know_the_engine() -> None:
+def test_kuberay_must_be_configured_for_the_engine() -> None:
     for arguments, state in (
         (("--batch-scheduler=kai-scheduler",), "ok"),
         (("--batch-scheduler=volcano",), "bad"),
@@ -102,5 +102,5 @@ def test_kuberay_must_know_the_engine() -> None:
     assert _states("kai", [])["KubeRay"] == "missing"
 
 
-def test_chart_values_are_named_and_not_judged() -> None:
+def test_chart_values_are_listed_without_verdict() -> None:
     assert _states("kai", [])["values.yaml"] == "missing"

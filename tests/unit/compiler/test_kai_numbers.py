@@ -31,7 +31,7 @@ from apportion_policy.quantity import UNLIMITED, Amount, parse_cpu, parse_gpu, p
         ("gpu", parse_gpu("2.125"), "2.125"),
     ],
 )
-def test_amount_is_written_in_kais_unit(resource: str, amount: Amount, written: str) -> None:
+def test_amount_is_converted_to_the_unit_of_kai(resource: str, amount: Amount, written: str) -> None:
     assert json.dumps(kai_number(resource, amount)) == written
 
 
@@ -40,7 +40,7 @@ def test_weight_is_a_number() -> None:
 
 
 @given(st.integers(0, 10**15 - 1), st.sampled_from((1000, 1_000_000)))
-def test_number_survives_json_and_yaml(amount: int, unit: int) -> None:
+def test_number_round_trips_through_json_and_yaml(amount: int, unit: int) -> None:
     number = exact_number(amount, unit)
     exact = Decimal(amount) / unit
     assert Decimal(json.dumps(number)) == exact
@@ -48,6 +48,6 @@ def test_number_survives_json_and_yaml(amount: int, unit: int) -> None:
 
 
 @given(st.integers(10**15, 2**63 - 1))
-def test_huge_number_is_exact_or_loses_less_than_a_unit(amount: int) -> None:
+def test_huge_number_is_exact_to_one_unit(amount: int) -> None:
     written = Decimal(json.dumps(exact_number(amount, 1_000_000)))
     assert 0 <= Decimal(amount) / 1_000_000 - written < 1

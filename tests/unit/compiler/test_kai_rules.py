@@ -107,29 +107,29 @@ def _changed(index: int, path: str, value: object) -> list[dict[str, Any]]:
     return manifests
 
 
-def test_sound_objects_are_left_alone() -> None:
+def test_valid_objects_pass() -> None:
     assert list(RULES.check(SOUND, [])) == []
 
 
 @pytest.mark.parametrize(("index", "path", "value", "effect", "field"), CASES)
-def test_one_fault_is_one_verdict(index: int, path: str, value: object, effect: Effect, field: str) -> None:
+def test_each_fault_yields_one_verdict(index: int, path: str, value: object, effect: Effect, field: str) -> None:
     found = {(v.effect, v.index, v.field) for v in RULES.check(_changed(index, path, value), [])}
     assert (effect, index, field) in found, found
     assert all(v.message and v.cure and v.kind for v in RULES.check(_changed(index, path, value), []))
 
 
-def test_a_missing_parent_takes_everything_below_along() -> None:
+def test_missing_parent_affects_all_descendants() -> None:
     manifests = _changed(RESEARCH, "spec.parentQueue", "acme")
     (found,) = RULES.check(manifests, [])
     assert found.message == "queue `acme` does not exist, so KAI drops the queue and the 1 below it"
     assert list(RULES.check(manifests, [{**SOUND[RESEARCH], "metadata": {"name": "acme"}}])) == []
 
 
-def test_levels_of_a_topology_that_is_there_are_fixed() -> None:
+def test_topology_levels_are_immutable() -> None:
     manifests = _changed(TOPOLOGY, "spec.levels", [{"nodeLabel": "example.com/zone"}])
     (found,) = RULES.check(manifests, SOUND)
     assert (found.effect, found.field) == (Effect.REJECTED, "spec.levels")
 
 
-def test_the_queues_of_the_chart_need_not_be_declared() -> None:
+def test_queues_of_the_chart_are_known() -> None:
     assert list(RULES.check(_changed(RESEARCH, "spec.parentQueue", "default-parent-queue"), [])) == []

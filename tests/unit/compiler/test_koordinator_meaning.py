@@ -38,13 +38,13 @@ def _read(program: Program) -> Any:
     return READER.read(koordinator.emit(program).manifests)
 
 
-def test_every_weight_is_written_because_the_default_is_the_maximum() -> None:
+def test_every_weight_is_emitted() -> None:
     program = _program(Queue(id="a", guaranteed=Resources(cpu=4, gpu=4)), Queue(id="b", over_quota_weight=3))
     assert _weights(program, "a") == {"cpu": "1", "nvidia.com/gpu": "1"}
     assert _weights(program, "b") == {"cpu": "3", "nvidia.com/gpu": "3"}
 
 
-def test_a_finer_weight_makes_all_of_them_thousandths() -> None:
+def test_fractional_weight_scales_all_weights() -> None:
     program = _program(
         Queue(id="a", guaranteed=Resources(cpu=4, gpu=4)), Queue(id="b", over_quota_weight=Weight(gpu="0.5"))
     )
@@ -53,7 +53,7 @@ def test_a_finer_weight_makes_all_of_them_thousandths() -> None:
     assert [queue.weight for queue in _read(program).queues] == [{"cpu": 1000, "gpu": 1000}, {"cpu": 1000, "gpu": 500}]
 
 
-def test_no_weight_at_all_is_the_smallest_and_refused() -> None:
+def test_zero_weight_is_refused() -> None:
     program = _program(Queue(id="a", guaranteed=Resources(gpu=4)), Queue(id="b", over_quota_weight=0))
     assert (_weights(program, "a"), _weights(program, "b")) == ({"nvidia.com/gpu": "1000"}, {"nvidia.com/gpu": "1"})
     assert _refused(program) == [("AP507", "queue b")]
@@ -69,14 +69,14 @@ def test_no_weight_at_all_is_the_smallest_and_refused() -> None:
         (Resources(cpu=2), "true", [("AP501", "queue a")]),
     ],
 )
-def test_all_is_lent_or_nothing(lent: Resources | None, label: str, refused: list[tuple[str, str]]) -> None:
+def test_lending_is_all_or_nothing(lent: Resources | None, label: str, refused: list[tuple[str, str]]) -> None:
     program = _program(Queue(id="a", guaranteed=Resources(cpu=4, gpu=4), lending_limit=lent))
     assert _quotas(program)["a"]["metadata"]["labels"][f"{PREFIX}/allow-lent-resource"] == label
     assert _refused(program) == refused
     assert _read(program).queues[0].lending_limit == ({} if label == "true" else {"cpu": 0, "gpu": 0})
 
 
-def test_each_model_has_a_tree_of_its_own() -> None:
+def test_each_gpu_model_has_its_own_tree() -> None:
     pools = (gpu_pool("h100"), gpu_pool("l4"))
     program = _program(
         Queue(id="a", guaranteed=Resources(cpu=4, gpu={"h100": 4, "l4": 2}), namespaces=("x",)),
@@ -93,7 +93,7 @@ def test_each_model_has_a_tree_of_its_own() -> None:
     assert (b.limit["gpu/h100"], a.namespaces) == (8000, ("x",))
 
 
-def test_no_quota_outside_of_the_models_trees_gives_out_their_gpus() -> None:
+def test_gpus_are_only_in_the_trees_of_their_models() -> None:
     """Whoever bounds one model alone speaks of no GPUs without a model, and still none are to be had there."""
     bounded = Queue(id="a", guaranteed=Resources(cpu=4), limit=Resources(gpu={"h100": 4}))
     quotas = _quotas(_program(bounded, pools=(gpu_pool("h100"), gpu_pool("l4"))))
@@ -102,7 +102,7 @@ def test_no_quota_outside_of_the_models_trees_gives_out_their_gpus() -> None:
     assert quotas["a-l4"]["spec"]["max"] == {"nvidia.com/gpu": "16"}
 
 
-def test_one_model_needs_no_tree() -> None:
+def test_single_gpu_model_needs_no_tree() -> None:
     program = _program(Queue(id="a", guaranteed=Resources(gpu={"h100": 4})), pools=(gpu_pool("h100"),))
     assert list(_quotas(program)) == ["a"]
 
@@ -110,12 +110,12 @@ def test_one_model_needs_no_tree() -> None:
 @pytest.mark.parametrize(
     ("value", "refused"), [(4999, False), (5000, True), (7999, True), (8000, False), (9500, False)]
 )
-def test_a_priority_that_means_reclaimed_resources_is_refused(value: int, refused: bool) -> None:
+def test_priority_in_the_batch_range_is_refused(value: int, refused: bool) -> None:
     program = _program(Queue(id="a"), priority_classes=(PriorityClass(name="x", value=value, preemptible=True),))
     assert _refused(program) == ([("AP519", "priority class x")] if refused else [])
 
 
-def test_a_class_that_the_chart_installs_is_not_written_again() -> None:
+def test_classes_of_the_chart_are_not_emitted() -> None:
     classes = (PriorityClass(name="koord-prod", value=9000, preemptible=False),)
     manifests = koordinator.emit(_program(Queue(id="a"), priority_classes=classes)).manifests
     assert not [m for m in manifests if m["kind"] == "PriorityClass"]
@@ -123,7 +123,7 @@ def test_a_class_that_the_chart_installs_is_not_written_again() -> None:
     assert _refused(_program(Queue(id="a"), priority_classes=other)) == [("AP519", "priority class koord-prod")]
 
 
-def test_a_topology_is_a_chain_of_layers_down_to_the_nodes() -> None:
+def test_topology_is_a_chain_of_layers() -> None:
     levels = ("example.com/spine", "example.com/rack", "kubernetes.io/hostname")
     topologies = (Topology(name="fabric", levels=levels), Topology(name="other", levels=levels))
     program = _program(Queue(id="a"), topologies=topologies)
@@ -143,7 +143,7 @@ def test_a_topology_is_a_chain_of_layers_down_to_the_nodes() -> None:
     assert _refused(program) == [("AP511", "topology other")]
 
 
-def test_the_scheduler_is_told_to_check_parents_and_to_take_back() -> None:
+def test_scheduler_checks_parents_and_revokes() -> None:
     artifacts = {artifact.name: artifact.content for artifact in koordinator.emit(_program(Queue(id="a"))).artifacts}
     config = yaml.safe_load(yaml.safe_load(artifacts["koord-scheduler-config.yaml"])["data"]["koord-scheduler-config"])
     arguments = {plugin["name"]: plugin["args"] for plugin in config["profiles"][0]["pluginConfig"]}
@@ -151,7 +151,7 @@ def test_the_scheduler_is_told_to_check_parents_and_to_take_back() -> None:
     assert arguments["ElasticQuota"]["monitorAllQuotas"] is True
 
 
-def test_quotas_from_the_field_are_read() -> None:
+def test_existing_quotas_are_imported() -> None:
     def quota(name: str, labels: dict[str, str], annotations: dict[str, str], **spec: Any) -> dict[str, Any]:
         metadata = {
             "name": name,

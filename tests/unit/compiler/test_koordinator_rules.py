@@ -105,7 +105,7 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
 }  # fmt: skip
 
 
-def test_a_sound_tree_is_taken() -> None:
+def test_valid_tree_passes() -> None:
     half = {"cpu": "5", "nvidia.com/gpu": 2}
     weight = {"shared-weight": '{"cpu":"1","nvidia.com/gpu":"3"}', "namespaces": '["x"]'}
     assert (
@@ -114,14 +114,14 @@ def test_a_sound_tree_is_taken() -> None:
 
 
 @pytest.mark.parametrize(("manifests", "existing", "effect", "message"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_found(
+def test_each_fault_is_reported(
     manifests: list[dict[str, Any]], existing: list[dict[str, Any]], effect: Effect, message: str
 ) -> None:
     found = list(RULES.check(manifests, existing))
     assert any(verdict.effect is effect and message in verdict.message for verdict in found), found
 
 
-def test_the_root_of_a_profile_is_a_parent() -> None:
+def test_profile_root_is_a_valid_parent() -> None:
     profile = {
         "apiVersion": "quota.koordinator.sh/v1alpha1",
         "kind": "ElasticQuotaProfile",
@@ -149,7 +149,7 @@ def _configuration(**arguments: object) -> dict[str, Any]:
     }
 
 
-def test_a_scheduler_without_the_arguments_is_found() -> None:
+def test_missing_scheduler_arguments_are_reported() -> None:
     found = [verdict.message for verdict in RULES.check([_configuration()], ())]
     assert [message.split(",")[0] for message in found] == [
         "ElasticQuotaArgs does not set enableCheckParentQuota",
@@ -157,13 +157,13 @@ def test_a_scheduler_without_the_arguments_is_found() -> None:
     ]
 
 
-def test_a_scheduler_that_checks_parents_makes_their_bound_hold() -> None:
+def test_parent_limits_hold_if_the_scheduler_checks_parents() -> None:
     above = quota("a", "top", most={"cpu": 11, "nvidia.com/gpu": 4})
     configured = _configuration(enableCheckParentQuota=True, monitorAllQuotas=True)
     assert list(RULES.check([TOP, above, configured], ())) == []
 
 
-def test_a_class_of_reclaimed_resources_is_found() -> None:
+def test_batch_priority_class_is_reported() -> None:
     cls = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "x"}, "value": 5500}
     (verdict,) = RULES.check([cls], ())
     assert (verdict.effect, verdict.field) == (Effect.IGNORED, "value")

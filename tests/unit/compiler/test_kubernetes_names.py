@@ -16,7 +16,7 @@ LONG = "a-research-group-with-a-name-longer-than-the-sixty-three-characters-of-a
 
 
 @given(st.text(min_size=1, max_size=253))
-def test_object_name_is_a_kubernetes_name(identity: str) -> None:
+def test_object_name_is_valid(identity: str) -> None:
     name = object_name(identity)
     assert len(name) <= 63
     assert SUBDOMAIN.fullmatch(name)
@@ -24,18 +24,18 @@ def test_object_name_is_a_kubernetes_name(identity: str) -> None:
 
 
 @given(st.text(max_size=253))
-def test_label_value_is_one(text: str) -> None:
+def test_label_value_is_valid(text: str) -> None:
     assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?", label_value(text))
 
 
 @given(st.text(min_size=1, max_size=253))
-def test_suggestion_is_a_label(identity: str) -> None:
+def test_suggested_name_is_a_valid_label(identity: str) -> None:
     meant = suggested_name(identity)
     assert meant is None or LABEL.fullmatch(meant)
 
 
 @pytest.mark.parametrize("identity", ["vision", "4d-imaging", "batch.low", "x" * 63])
-def test_valid_identity_is_its_name(identity: str) -> None:
+def test_valid_id_is_unchanged(identity: str) -> None:
     assert object_name(identity) == identity
 
 
@@ -48,11 +48,11 @@ def test_valid_identity_is_its_name(identity: str) -> None:
         ("🤖", "x-"),
     ],
 )
-def test_other_identity_keeps_a_readable_part(identity: str, name: str) -> None:
+def test_invalid_id_keeps_a_readable_prefix(identity: str, name: str) -> None:
     assert object_name(identity).startswith(name)
 
 
-def test_identities_that_differ_in_their_tail_stay_apart() -> None:
+def test_long_ids_with_equal_prefixes_stay_distinct() -> None:
     assert len({object_name(f"{LONG}-{n}") for n in range(100)}) == 100
 
 

@@ -165,31 +165,31 @@ TREE = (
         ("ads", 58),  # all 64 but what `speech` keeps for itself
     ],
 )
-def test_a_queue_alone_gets_what_its_limits_and_the_machines_allow(queue: str, most: int) -> None:
+def test_single_queue_is_bounded_by_limits_and_capacity(queue: str, most: int) -> None:
     nodes = tree(program(TREE, H100, ORDINARY), "h100", GPU)
     assert available(nodes[queue], nodes) == most
 
 
-def test_quotas_add_up_to_the_machines() -> None:
+def test_nominal_quotas_sum_to_capacity() -> None:
     nodes = tree(program(TREE, H100, ORDINARY), "h100", GPU)
     assert sum(node.nominal for node in nodes.values()) == 64
     assert [nodes[name].nominal for name in ("main", "research", "vision", "speech", "ads")] == [16, 8, 24, 8, 8]
 
 
-def test_a_subtree_is_held_to_its_limit_whoever_uses_it() -> None:
+def test_subtree_limit_covers_all_descendants() -> None:
     nodes = tree(program(TREE, H100, ORDINARY), "h100", GPU)
     nodes["speech"].usage = 20
     assert available(nodes["vision"], nodes) == 28
 
 
-def test_what_is_not_lent_is_kept() -> None:
+def test_lending_limit_reserves_quota() -> None:
     nodes = tree(program(TREE, H100, ORDINARY), "h100", GPU)
     nodes["ads"].usage = 58
     assert available(nodes["speech"], nodes) == 6
     assert available(nodes["vision"], nodes) == 0
 
 
-def test_departments_share_what_is_idle() -> None:
+def test_departments_share_idle_quota() -> None:
     queues = (
         Queue(id="one", namespaces=("a",), guaranteed=Resources(gpu=8)),
         Queue(id="two", namespaces=("b",), guaranteed=Resources(gpu=8)),
@@ -211,7 +211,7 @@ MODELS = (
 A100 = pool("a100", "a100", 4)
 
 
-def test_a_promise_without_a_model_is_laid_where_there_is_room() -> None:
+def test_guarantee_without_model_is_assigned_to_free_flavors() -> None:
     """Read back it is the promise in all; what is lost is that work of another model has to borrow."""
     made = program(MODELS, pool("h100", "h100", 3), A100, ORDINARY)
     assert tree(made, "a100", GPU)["ads"].nominal == 12
@@ -219,7 +219,7 @@ def test_a_promise_without_a_model_is_laid_where_there_is_room() -> None:
     assert _record(made)["ads"].guaranteed["gpu"] == 12_000
 
 
-def test_a_limit_without_a_model_is_counted_over_all_flavors() -> None:
+def test_limit_without_model_covers_all_flavors() -> None:
     """Read back it is the limit; what is lost without the manager's configuration is that only each model holds it."""
     made = program(MODELS, H100, A100, ORDINARY)
     total = tree(made, ANY, TOTAL)
@@ -249,13 +249,13 @@ def _queued(**guaranteed: Any) -> Program:
     )
 
 
-def test_a_promise_lies_on_machines_that_are_there() -> None:
+def test_guarantee_is_assigned_to_existing_capacity() -> None:
     made = _queued(gpu=12)
     assert tree(made, "reserved", GPU)["vision"].nominal == 12
     assert tree(made, "queued", GPU)["main"].nominal == 160
 
 
-def test_a_promise_that_fits_nowhere_whole_is_split_and_sums_up() -> None:
+def test_guarantee_is_split_across_flavors() -> None:
     """Read back it is whole; what is lost is that the pods of one kind use one part of it."""
     made = program(
         (Queue(id="vision", namespaces=("v",), guaranteed=Resources(gpu=170)),),
@@ -268,7 +268,7 @@ def test_a_promise_that_fits_nowhere_whole_is_split_and_sums_up() -> None:
     assert _record(made)["vision"].guaranteed["gpu"] == 170_000
 
 
-def test_a_limit_by_model_is_divided_where_a_model_has_two_flavors() -> None:
+def test_model_limit_is_split_across_its_flavors() -> None:
     """Read back it is whole; what is lost is that neither part can be used for the other."""
     made = program(
         (
@@ -289,14 +289,14 @@ def test_a_limit_by_model_is_divided_where_a_model_has_two_flavors() -> None:
     assert _record(made)["vision"].limit["gpu/h100"] == 40_000
 
 
-def test_checks_are_on_the_flavors_that_are_asked_for() -> None:
+def test_admission_checks_apply_to_queued_flavors() -> None:
     (queue,) = [m for m in BACKEND.emit(_queued(gpu=12)).manifests if m["kind"] == "ClusterQueue"][1:]
     spec = queue["spec"]
     assert isinstance(spec, dict)
     assert spec["admissionChecksStrategy"] == {"admissionChecks": [{"name": "dws", "onFlavors": ["queued"]}]}
 
 
-def test_a_queue_may_use_the_flavors_of_its_pools() -> None:
+def test_queue_uses_the_flavors_of_its_pools() -> None:
     """What is lost: any-node is every node, so that pools without GPUs are everybody's."""
     made = program(
         (
@@ -319,7 +319,7 @@ PLACED = (
 )
 
 
-def test_with_a_topology_cpu_lies_beside_the_gpus_and_sums_up() -> None:
+def test_topology_puts_cpu_and_gpus_in_one_group() -> None:
     made = program(PLACED, pool("h100", "h100", 8, topology="racks"), ORDINARY, topologies=(RACKS,))
     groups = [m["spec"]["resourceGroups"] for m in BACKEND.emit(made).manifests if m["kind"] == "ClusterQueue"]
     assert [len(group) for group in groups] == [1]
@@ -329,7 +329,7 @@ def test_with_a_topology_cpu_lies_beside_the_gpus_and_sums_up() -> None:
     assert all("topologyName" in flavor["spec"] for flavor in flavors)
 
 
-def test_a_pool_that_scales_by_itself_keeps_topologies_off_the_flavors() -> None:
+def test_autoscaled_pool_disables_topologies() -> None:
     pools = (pool("h100", "h100", 8, topology="racks"), pool("growing", None, 4, provider=Gke()))
     made = program(PLACED, *pools, topologies=(RACKS,))
     manifests = BACKEND.emit(made).manifests
@@ -338,7 +338,7 @@ def test_a_pool_that_scales_by_itself_keeps_topologies_off_the_flavors() -> None
     assert [refusal.code for refusal in BACKEND.refusals(made)] == ["AP511"]
 
 
-def test_other_levels_are_another_topology_and_another_flavor() -> None:
+def test_changed_levels_rename_topology_and_flavor() -> None:
     def names(levels: tuple[str, ...]) -> set[str]:
         topology = Topology(name="racks", levels=levels)
         made = program(PLACED, pool("h100", "h100", 8, topology="racks"), topologies=(topology,))
@@ -348,7 +348,7 @@ def test_other_levels_are_another_topology_and_another_flavor() -> None:
     assert names(RACKS.levels).isdisjoint(names(("example.com/block", *RACKS.levels)))
 
 
-def test_more_than_a_parent_has_is_refused() -> None:
+def test_guarantee_above_parent_is_refused() -> None:
     queues = (
         Queue(
             id="research",
@@ -360,7 +360,7 @@ def test_more_than_a_parent_has_is_refused() -> None:
     assert (refusal.code, refusal.address) == ("AP506", "queue research")
 
 
-def test_half_a_gpu_is_refused() -> None:
+def test_fractional_gpu_is_refused() -> None:
     queues = (Queue(id="vision", namespaces=("v",), guaranteed=Resources(gpu="2.5")),)
     assert [refusal.code for refusal in BACKEND.refusals(program(queues, H100))] == ["AP519"]
 

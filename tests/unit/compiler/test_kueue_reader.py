@@ -76,24 +76,24 @@ def flavor(name: str, **labels: str) -> dict[str, Any]:
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
 
 
-def test_a_queue_of_an_older_version_is_read() -> None:
+def test_older_api_version_is_read() -> None:
     (queue,) = read_cluster(DWS).queues
     assert (queue.id, queue.parent, queue.namespaces) == ("dws-cluster-queue", None, ("default",))
     assert queue.guaranteed == {"cpu": 10_000_000, "memory": 10_000 * 2**30, "gpu": 10_000_000}
 
 
-def test_without_a_cohort_the_quota_is_the_limit() -> None:
+def test_quota_without_cohort_is_the_limit() -> None:
     (queue,) = read_cluster(DWS).queues
     assert queue.limit == queue.guaranteed
 
 
-def test_a_provisioning_check_is_said_to_be_a_plan() -> None:
+def test_provisioning_check_suggests_a_plan() -> None:
     assert ("AdmissionCheck dws-prov", "declare a provisioning plan") in {
         (note.object, note.text.partition(",")[0]) for note in read_cluster(DWS).notes
     }
 
 
-def test_a_check_with_its_configuration_is_a_plan_of_the_flavors_pools() -> None:
+def test_provisioning_check_becomes_a_plan_of_its_pools() -> None:
     api = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
     check = {
         **api,
@@ -155,7 +155,7 @@ def test_a_cohort_adds_to_its_members() -> None:
     assert queues["a"].limit == {}
 
 
-def test_a_cohort_of_v1beta1_that_nobody_wrote_is_an_inner_queue() -> None:
+def test_implicit_v1beta1_cohort_is_an_inner_queue() -> None:
     record = READER.read(
         [
             cluster_queue("a", flavors("cpu", default=quota("cpu", 1)), cohort="one"),
@@ -167,7 +167,7 @@ def test_a_cohort_of_v1beta1_that_nobody_wrote_is_an_inner_queue() -> None:
     assert all(queue.kueue is not None and queue.kueue.without_object for queue in record.queues if not queue.parent)
 
 
-def test_a_cohort_with_a_queues_name_gets_another() -> None:
+def test_cohort_with_the_name_of_a_queue_is_renamed() -> None:
     record = READER.read(
         [
             cohort("team", flavors("cpu", default=quota("cpu", 3))),
@@ -195,7 +195,7 @@ def test_a_cohort_with_a_queues_name_gets_another() -> None:
         ({"spot": {"instance": "spot"}, "on_demand": {}}, {"gpu/on-demand", "gpu/spot"}),
     ],
 )
-def test_gpus_of_several_models_are_told_apart(labels: dict[str, dict[str, str]], models: set[str]) -> None:
+def test_gpu_models_are_distinguished(labels: dict[str, dict[str, str]], models: set[str]) -> None:
     names = [name.replace("_", "-") for name in labels]
     objects = [flavor(name, **held) for name, held in zip(names, labels.values(), strict=True)]
     queue = cluster_queue(
@@ -208,7 +208,7 @@ def test_gpus_of_several_models_are_told_apart(labels: dict[str, dict[str, str]]
     assert (record.guaranteed["gpu"], record.limit["gpu"]) == (8000, 12000)
 
 
-def test_flavors_of_one_model_are_added_up() -> None:
+def test_flavors_of_one_model_are_summed() -> None:
     label = {"nvidia__com/gpu.product": "H100"}
     held = flavors("nvidia.com/gpu", spot=quota("nvidia.com/gpu", 4), reserved=quota("nvidia.com/gpu", 8))
     record = READER.read([flavor("spot", **label), flavor("reserved", **label), cluster_queue("a", held)])
@@ -216,24 +216,24 @@ def test_flavors_of_one_model_are_added_up() -> None:
     assert {pool.gpu_model for pool in record.pools} == {"h100"}
 
 
-def test_what_stands_for_no_bound_is_none() -> None:
+def test_unlimited_placeholder_is_read_as_unlimited() -> None:
     queue = cluster_queue("a", flavors("nvidia.com/gpu", default=quota("nvidia.com/gpu", "1G", borrowingLimit=4)))
     assert READER.read([queue]).queues[0].guaranteed == {"gpu": UNLIMITED}
 
 
-def test_a_cycle_is_left_out() -> None:
+def test_cohort_cycle_is_skipped() -> None:
     record = READER.read([cohort("a", parentName="b"), cohort("b", parentName="a"), cluster_queue("c", cohortName="a")])
     assert record.queues == ()
     assert any("its own ancestor" in note.text for note in record.notes)
 
 
-def test_an_amount_that_is_none_is_named() -> None:
+def test_invalid_amount_is_reported() -> None:
     queue = cluster_queue("a", flavors("cpu", default=quota("cpu", "a lot")))
     with pytest.raises(ValueError, match=r"ClusterQueue a: spec\.resourceGroups\[0\]\.flavors\[0\].*`a lot` is not"):
         READER.read([queue])
 
 
-def test_settings_of_the_manager_are_lifted() -> None:
+def test_manager_settings_are_imported() -> None:
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",

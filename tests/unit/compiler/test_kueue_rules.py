@@ -38,7 +38,7 @@ def said(*manifests: dict[str, Any], stored: Sequence[dict[str, Any]] = ()) -> l
     return [(v.effect, v.field, v.kind) for v in RULES.check(manifests, stored)]
 
 
-def test_a_sound_queue_passes() -> None:
+def test_valid_queue_passes() -> None:
     assert said(DEFAULT, queue()) == []
 
 
@@ -76,7 +76,7 @@ def test_fields_of_a_queue(spec: dict[str, Any], expected: tuple[Effect, str, st
     assert said(DEFAULT, {**queue(), "spec": {**queue()["spec"], **spec}}) == [expected]
 
 
-def test_a_queue_that_selects_no_namespace_admits_nothing() -> None:
+def test_queue_without_namespace_selector_admits_nothing() -> None:
     one = made("ClusterQueue", resourceGroups=[BOTH])
     assert said(DEFAULT, one) == [(IGNORED, "spec.namespaceSelector", "Required")]
 
@@ -85,7 +85,7 @@ def test_a_missing_flavor_leaves_the_queue_inactive() -> None:
     assert said(queue()) == [(PENDING, "spec.resourceGroups[0].flavors[0].name", "NotFound")]
 
 
-def test_what_no_group_covers_keeps_work_waiting() -> None:
+def test_uncovered_resource_keeps_work_pending() -> None:
     (verdict,) = RULES.check((DEFAULT, queue(group("nvidia.com/gpu"))), ())
     assert (verdict.effect, verdict.message) == (
         PENDING,
@@ -93,7 +93,7 @@ def test_what_no_group_covers_keeps_work_waiting() -> None:
     )
 
 
-def test_quotas_and_their_words() -> None:
+def test_invalid_quotas_are_reported() -> None:
     found = said(DEFAULT, queue(group("cpu", "memory", nominalQuota="many")))
     assert found == [
         (REJECTED, f"spec.resourceGroups[0].flavors[0].resources[{n}].nominalQuota", "Invalid") for n in range(2)
@@ -112,7 +112,7 @@ def test_too_many_flavors_are_refused() -> None:
 
 
 @pytest.mark.parametrize("above", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "c", "c": "b"}])
-def test_nothing_is_admitted_below_a_cycle(above: dict[str, str]) -> None:
+def test_queues_below_a_cohort_cycle_admit_nothing(above: dict[str, str]) -> None:
     cohorts = [made("Cohort", name, parentName=parent) for name, parent in above.items()]
     below = {**queue(cohortName="a", preemption={"reclaimWithinCohort": "Any"})}
     found = said(DEFAULT, *cohorts, below)
@@ -120,11 +120,11 @@ def test_nothing_is_admitted_below_a_cycle(above: dict[str, str]) -> None:
     assert len([one for one in found if one[1] == "spec.parentName"]) == len(above)
 
 
-def test_a_cohort_above_that_is_not_there_bounds_nothing() -> None:
+def test_missing_parent_cohort_is_ignored() -> None:
     assert said(made("Cohort", parentName="gone")) == [(IGNORED, "spec.parentName", "NotFound")]
 
 
-def test_a_cohort_may_lend_more_than_it_adds() -> None:
+def test_lending_limit_may_exceed_nominal_quota() -> None:
     lending = made("Cohort", parentName="above", resourceGroups=[group("cpu", lendingLimit=5)])
     assert said(DEFAULT, made("Cohort", "above"), lending) == []
 
@@ -172,7 +172,7 @@ def _changed(kind: str, before: dict[str, Any], after: dict[str, Any]) -> list[V
         ("Topology", {"levels": [{"nodeLabel": "a"}]}, {"levels": [{"nodeLabel": "b"}]}, "spec.levels"),
     ],
 )
-def test_what_cannot_be_changed(kind: str, before: dict[str, Any], after: dict[str, Any], field: str) -> None:
+def test_immutable_fields_are_reported(kind: str, before: dict[str, Any], after: dict[str, Any], field: str) -> None:
     assert [verdict.field for verdict in _changed(kind, before, after)] == [field]
     assert _changed(kind, before, before) == []
 
@@ -182,7 +182,7 @@ def test_levels_of_a_topology() -> None:
     assert said(made("Topology", levels=levels)) == [(REJECTED, "spec.levels", "Invalid")] * 2
 
 
-def test_a_check_without_its_configuration_is_never_active() -> None:
+def test_check_without_configuration_is_inactive() -> None:
     parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "dws"}
     check = made("AdmissionCheck", controllerName="kueue.x-k8s.io/provisioning-request", parameters=parameters)
     assert said(check) == [(PENDING, "spec.parameters.name", "NotFound")]
@@ -204,7 +204,7 @@ def test_fields_of_a_provisioning_configuration(spec: dict[str, Any], field: str
     assert [one[1] for one in said(made("ProvisioningRequestConfig", **whole))] == [field]
 
 
-def test_a_local_queue_needs_its_queue_and_its_namespace() -> None:
+def test_local_queue_requires_queue_and_namespace() -> None:
     local = made("LocalQueue", namespace="vision", clusterQueue="queue")
     assert said(local) == [(PENDING, "spec.clusterQueue", "NotFound")]
     by_name = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["ads"]}]}
@@ -216,7 +216,7 @@ def test_a_local_queue_needs_its_queue_and_its_namespace() -> None:
     assert said(DEFAULT, by_label, local) == []
 
 
-def test_multikueue_bears_no_other_check() -> None:
+def test_multikueue_check_must_be_the_only_one() -> None:
     remote = made(
         "AdmissionCheck", "remote", controllerName="kueue.x-k8s.io/multikueue", parameters={"kind": "MultiKueueConfig"}
     )
@@ -254,7 +254,7 @@ def test_fields_of_a_workload(spec: dict[str, Any], field: str) -> None:
     assert [one[1] for one in said(_workload(**spec))] == [field]
 
 
-def test_a_workload_with_quota_stays_as_it_is() -> None:
+def test_admitted_workload_is_immutable() -> None:
     reserved = {**_workload(queueName="a"), "status": {"conditions": [{"type": "QuotaReserved", "status": "True"}]}}
     assert said(_workload(queueName="b"), stored=[reserved]) == [(REJECTED, "spec.queueName", "Invalid")]
     assert said(_workload(queueName="b"), stored=[_workload(queueName="a")]) == []

@@ -58,7 +58,7 @@ def _limit_ranges(program: Program) -> dict[tuple[str, str], Any]:
 
 
 @pytest.mark.parametrize("engine", ["native", "kai"])
-def test_declared_numbers_are_written_for_the_queue_and_those_below_it(engine: str) -> None:
+def test_limit_ranges_apply_to_descendants(engine: str) -> None:
     top = Queue(id="top", limit=Resources(cpu=64), limit_ranges=(NUMBERS,))
     own = Queue(id="own", parent="top", namespaces=("own",), limit_ranges=(LimitRange(min=Resources(cpu="100m")),))
     program = _program(top, own, Queue(id="a", parent="top", namespaces=("a1", "a2")), engine=engine)
@@ -74,14 +74,14 @@ def test_declared_numbers_are_written_for_the_queue_and_those_below_it(engine: s
     }
 
 
-def test_without_numbers_a_counted_namespace_gets_those_of_apportion() -> None:
+def test_counted_namespace_gets_a_default_limit_range() -> None:
     program = _program(Queue(id="a", namespaces=("a",), limit=Resources(cpu=8)))
     assert _limit_ranges(program) == {("a", "apportion"): [{"type": "Container", "defaultRequest": {"cpu": "100m"}}]}
     (queue,) = READERS["native"].read(EMITTERS["native"].emit(program).manifests).queues
     assert queue.limit_ranges == ()
 
 
-def test_a_guides_limit_range_is_kept_by_an_import() -> None:
+def test_import_preserves_limit_ranges() -> None:
     (queue,) = READERS["native"].read(list(yaml.safe_load_all(GUIDE))).queues
     (kept,) = queue.limit_ranges
     program = _program(Queue(id="ai", namespaces=("ai",), limit=Resources(cpu=32), limit_ranges=(kept,)))
@@ -89,7 +89,7 @@ def test_a_guides_limit_range_is_kept_by_an_import() -> None:
     assert _limit_ranges(program) == {("ai", "ai-limits"): written}
 
 
-def test_those_of_apportion_are_read_back_on_every_engine() -> None:
+def test_limit_ranges_are_imported_on_every_engine() -> None:
     program = _program(Queue(id="a", namespaces=("a",), limit_ranges=(NUMBERS,)), engine="kai")
     manifests = [m for name in ("kai", "native") for m in EMITTERS[name].emit(program).manifests]
     (queue,) = (queue for queue in READERS["kai"].read(manifests).queues if queue.id == "a")
@@ -109,16 +109,16 @@ def test_those_of_apportion_are_read_back_on_every_engine() -> None:
         ),
     ],
 )
-def test_numbers_that_no_cluster_takes_are_refused(fields: dict[str, Any], said: str) -> None:
+def test_invalid_limit_range_is_refused(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         LimitRange(**fields)
 
 
-def test_two_objects_of_one_name_are_refused() -> None:
+def test_duplicate_limit_range_is_refused() -> None:
     with pytest.raises(ValidationError, match="two objects named numbers"):
         Queue(id="a", limit_ranges=(NUMBERS, NUMBERS))
 
 
-def test_bounds_that_contradict_each_other_are_left_to_the_api_server() -> None:
+def test_contradictory_bounds_are_left_to_the_api_server() -> None:
     (queue,) = READERS["native"].read(list(yaml.safe_load_all(GUIDE.replace('{cpu: "4"', '{cpu: "1"')))).queues
     assert queue.limit_ranges == ()

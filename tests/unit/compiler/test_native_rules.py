@@ -99,7 +99,7 @@ def _configured(name: str, args: Manifest) -> Manifest:
     return _scheduler({"schedulerName": "a", "pluginConfig": [{"name": name, "args": args}]})
 
 
-def test_the_guide_s_forms_that_do_not_work_are_reported() -> None:
+def test_ineffective_manifests_of_the_seed_are_reported() -> None:
     found = _verdicts(*yaml.safe_load_all(GUIDE))
     assert [(v.index, v.effect, v.field) for v in found] == [
         (0, Effect.IGNORED, "spec.hard[limits.nvidia.com/gpu]"),
@@ -110,7 +110,7 @@ def test_the_guide_s_forms_that_do_not_work_are_reported() -> None:
     assert all(verdict.message and verdict.cure for verdict in found)
 
 
-def test_a_quota_that_kubernetes_counts_is_left_alone() -> None:
+def test_effective_quota_passes() -> None:
     hard = {
         "requests.nvidia.com/gpu": "8",
         "requests.cpu": "500m",
@@ -135,11 +135,11 @@ def test_a_quota_that_kubernetes_counts_is_left_alone() -> None:
         ({"nvidia.com/gpu": 1}, ("ignored", "spec.hard[nvidia.com/gpu]", "Uncounted")),
     ],
 )
-def test_a_quota_that_kubernetes_does_not_count(hard: Manifest, said: tuple[str, str, str]) -> None:
+def test_ineffective_quota_is_reported(hard: Manifest, said: tuple[str, str, str]) -> None:
     assert _said(_quota(hard)) == [said]
 
 
-def test_scopes_of_a_quota() -> None:
+def test_invalid_quota_scopes_are_rejected() -> None:
     assert _said(_quota({"pods": 1, "services": 1}, scopes=["BestEffort"])) == [("rejected", "spec.scopes", "Invalid")]
     assert _said(_quota({"pods": 1}, scopes=["Terminating", "NotTerminating"])) == [
         ("rejected", "spec.scopes", "Invalid")
@@ -156,7 +156,7 @@ def test_scopes_of_a_quota() -> None:
         assert _said(_quota({"pods": 1}, scopeSelector=selector)) == [("rejected", field, kind)]
 
 
-def test_scopes_of_a_quota_cannot_be_changed() -> None:
+def test_quota_scopes_are_immutable() -> None:
     before = _quota({"pods": 1}, scopes=["BestEffort"])
     assert _said(_quota({"pods": 1}), existing=(before,)) == [("rejected", "spec.scopes", "Invalid")]
     assert _said(_quota({"pods": 2}, scopes=["BestEffort"]), existing=(before,)) == []
@@ -174,11 +174,11 @@ def test_scopes_of_a_quota_cannot_be_changed() -> None:
         ({"max": {"cpu": "many"}}, "max[cpu]"),
     ],
 )
-def test_bounds_of_a_limit_range(limit: Manifest, field: str) -> None:
+def test_invalid_limit_range_is_rejected(limit: Manifest, field: str) -> None:
     assert _said(_limits(**limit)) == [("rejected", f"spec.limits[0].{field}", "Invalid")]
 
 
-def test_types_of_limits() -> None:
+def test_defaults_require_container_limits() -> None:
     assert _said(_limits(type="Pod", default={"cpu": 1})) == [("rejected", "spec.limits[0].default", "Forbidden")]
     assert _said(_limits(type="Node")) == [("rejected", "spec.limits[0].type", "Invalid")]
     assert _said(_limits(type="PersistentVolumeClaim")) == [("rejected", "spec.limits[0].limits", "Required")]
@@ -187,7 +187,7 @@ def test_types_of_limits() -> None:
     assert _said(twice) == [("rejected", "spec.limits[1].type", "Duplicate")]
 
 
-def test_a_default_of_gpus() -> None:
+def test_gpu_default_is_ignored() -> None:
     gpu = {"nvidia.com/gpu": 1}
     assert _said(_limits(default=gpu)) == [("ignored", "spec.limits[0].default[nvidia.com/gpu]", "DefaultForAll")]
     assert _said(_limits(defaultRequest=gpu)) == [
@@ -207,15 +207,15 @@ def test_a_default_of_gpus() -> None:
         (_class("a", preemptionPolicy="Sometimes"), ("rejected", "preemptionPolicy", "NotSupported")),
     ],
 )
-def test_a_priority_class_that_is_refused(manifest: Manifest, said: tuple[str, str, str]) -> None:
+def test_invalid_priority_class_is_rejected(manifest: Manifest, said: tuple[str, str, str]) -> None:
     assert _said(manifest) == [said]
 
 
-def test_priority_classes_that_are_taken() -> None:
+def test_valid_priority_classes_pass() -> None:
     assert _said(_class("system-node-critical", 2_000_001_000), _class("a", -5), _class("b", 10**9)) == []
 
 
-def test_a_priority_class_cannot_be_changed() -> None:
+def test_priority_class_value_is_immutable() -> None:
     before = _class("a", 1)
     assert _said(_class("a", 2), existing=(before,)) == [("rejected", "value", "Forbidden")]
     assert _said(_class("a", 1, preemptionPolicy="PreemptLowerPriority"), existing=(before,)) == []
@@ -224,7 +224,7 @@ def test_a_priority_class_cannot_be_changed() -> None:
     ]
 
 
-def test_one_class_is_the_default() -> None:
+def test_second_default_class_is_reported() -> None:
     default = {"globalDefault": True}
     assert [v.index for v in _verdicts(_class("a", **default), _class("b"), _class("c", **default))] == [2]
     assert _said(_class("b", **default), existing=(_class("a", **default),)) == [
@@ -262,11 +262,11 @@ POD_METRIC = {
         ),
     ],
 )
-def test_metrics_that_are_refused(metric: Manifest, field: str, kind: str) -> None:
+def test_invalid_autoscaler_metrics_are_rejected(metric: Manifest, field: str, kind: str) -> None:
     assert _said(_autoscaler(metric)) == [("rejected", f"spec.metrics[0].{field}", kind)]
 
 
-def test_replicas_of_an_autoscaler() -> None:
+def test_invalid_autoscaler_replicas_are_rejected() -> None:
     assert _said(_autoscaler(POD_METRIC)) == []
     assert _said(_autoscaler(POD_METRIC, maxReplicas=0)) == [
         ("rejected", "spec.maxReplicas", "Required"),
@@ -301,11 +301,11 @@ def test_replicas_of_an_autoscaler() -> None:
         ("InterPodAffinity", {"hardPodAffinityWeight": 101}, "hardPodAffinityWeight"),
     ],
 )
-def test_arguments_of_plugins(name: str, args: Manifest, field: str) -> None:
+def test_invalid_plugin_arguments_are_reported(name: str, args: Manifest, field: str) -> None:
     assert [v.field for v in _verdicts(_configured(name, args))] == [f"profiles[0].pluginConfig[0].args.{field}"]
 
 
-def test_profiles_of_a_scheduler() -> None:
+def test_invalid_scheduler_profiles_are_rejected() -> None:
     assert _said(_scheduler({})) == []
     assert _said(_scheduler({"schedulerName": "a"}, {"schedulerName": "a"})) == [
         ("rejected", "profiles[1].schedulerName", "Duplicate")
@@ -316,7 +316,7 @@ def test_profiles_of_a_scheduler() -> None:
     assert _said(older) == [("rejected", "apiVersion", "Invalid")]
 
 
-def test_a_job_with_more_pods_than_completions() -> None:
+def test_job_parallelism_above_completions_is_reported() -> None:
     spec = {"parallelism": 2, "completions": 1}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
     assert _said(job) == [("ignored", "spec.parallelism", "MoreThanCompletions")]
@@ -325,5 +325,5 @@ def test_a_job_with_more_pods_than_completions() -> None:
     assert _said({**job, "spec": {"parallelism": 2}}, {**cron, "spec": {}}) == []
 
 
-def test_other_kinds_are_passed_over() -> None:
+def test_other_kinds_are_ignored() -> None:
     assert _said({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}, {}) == []

@@ -69,7 +69,7 @@ WHERE = ["--cluster=main", "--location=europe-west4", "--project=acme"]
 GCLOUD = {"LOCATION": "europe-west4", "PROJECT": "acme"}
 
 
-def test_a_queued_pool_is_created_with_the_flags_that_gke_asks_for(run: Any) -> None:
+def test_queued_gke_pool_has_the_required_flags(run: Any) -> None:
     described, created = run(program_of(DWS_POOL), "gke/apply.sh", exists=False, **GCLOUD)
     assert described == ["container", "node-pools", "describe", "dws", *WHERE]
     assert created == [
@@ -90,7 +90,7 @@ def test_a_queued_pool_is_created_with_the_flags_that_gke_asks_for(run: Any) -> 
     ]
 
 
-def test_an_existing_pool_is_updated_one_group_of_settings_at_a_time(run: Any) -> None:
+def test_existing_pool_is_updated_one_group_at_a_time(run: Any) -> None:
     calls = run(program_of(DWS_POOL), "gke/apply.sh", exists=True, **GCLOUD)
     update = ["container", "node-pools", "update", "dws", *WHERE]
     assert [call[len(update) :] for call in calls if call[: len(update)] == update] == [
@@ -103,7 +103,7 @@ def test_an_existing_pool_is_updated_one_group_of_settings_at_a_time(run: Any) -
     assert not any("create" in call for call in calls)
 
 
-def test_an_update_of_taints_keeps_the_one_that_gke_added(run: Any) -> None:
+def test_taint_update_keeps_the_taint_of_gke(run: Any) -> None:
     tainted = NodePool(
         id="l4",
         provider=Gke(),
@@ -120,7 +120,7 @@ def test_an_update_of_taints_keeps_the_one_that_gke_added(run: Any) -> None:
     assert [w for call in alone for w in call if w.startswith("--node-taints")] == ["--node-taints=team=a:NoSchedule"]
 
 
-def test_no_value_escapes_its_quotes(run: Any) -> None:
+def test_values_are_quoted(run: Any) -> None:
     pool = NodePool(
         id="l4",
         provider=Gke(reservation_affinity="specific"),
@@ -136,7 +136,7 @@ def test_no_value_escapes_its_quotes(run: Any) -> None:
     assert f"--accelerator=type={HOSTILE},count=1,gpu-driver-version=default" in created
 
 
-def test_a_coordinate_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_variable_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "apply.sh"
     script.write_text(next(a.content for a in emit(program_of(DWS_POOL)).artifacts if a.name.endswith(".sh")))
     finished = subprocess.run(["sh", str(script)], env={}, capture_output=True, text=True, check=False)
@@ -144,7 +144,7 @@ def test_a_coordinate_that_is_missing_is_named(tmp_path: Path) -> None:
     assert "LOCATION: set it to the region or zone of the cluster" in finished.stderr
 
 
-def test_groups_of_eks_are_made_and_updated(run: Any) -> None:
+def test_eks_node_groups_are_created_and_updated(run: Any) -> None:
     pool = NodePool(
         id="g6",
         provider=Eks(subnets=("subnet-1",), node_role="arn:role"),
@@ -173,7 +173,7 @@ def test_groups_of_eks_are_made_and_updated(run: Any) -> None:
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="the script of ACK needs jq")
-def test_pools_of_ack_are_made(run: Any) -> None:
+def test_ack_node_pools_are_created(run: Any) -> None:
     pool = NodePool(
         id="l20", provider=Ack(), machine_type=HOSTILE, accelerator=L4, max_nodes=3, taints=(GPU_TAINT,), spot=True
     )

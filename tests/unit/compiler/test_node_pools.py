@@ -34,7 +34,7 @@ from .pool_programs import DWS, DWS_POOL, H100, L4, QUEUED, policy_of, program_o
 FIELDS: Mapping[str, Any] = json.loads((Path(__file__).parent / "pulumi_fields.json").read_text(encoding="utf-8"))
 
 
-def test_a_group_that_the_autoscaler_scales_says_what_its_nodes_would_be() -> None:
+def test_self_managed_group_has_autoscaler_hints() -> None:
     pool = NodePool(
         id="self",
         provider=Eks(managed=False),
@@ -66,19 +66,19 @@ EVERY = (
 
 
 @pytest.mark.parametrize("document", list(documents(program_of(*EVERY))), ids=lambda d: f"{d.folder}/{d.name}")
-def test_every_argument_is_one_that_pulumi_knows(document: Document) -> None:
+def test_arguments_are_in_the_pulumi_schema(document: Document) -> None:
     assert _unknown(document.args, FIELDS[document.type]) == []
     top = FIELDS[document.type]
     assert {name for name in document.supply if name not in top} == set()
     assert not set(document.supply) & set(document.args)
 
 
-def test_an_argument_that_pulumi_does_not_know_is_found() -> None:
+def test_unknown_pulumi_argument_is_detected() -> None:
     fields = FIELDS["gcp:container/nodePool:NodePool"]
     assert _unknown({"node_config": {"machine_typ": "x"}}, fields) == ["node_config.machine_typ"]
 
 
-def test_a_flavor_selects_nodes_that_the_pool_makes() -> None:
+def test_flavor_labels_match_pool_labels() -> None:
     pools = (
         DWS_POOL,
         NodePool(
@@ -126,7 +126,7 @@ def test_a_flavor_selects_nodes_that_the_pool_makes() -> None:
         (Gke(), {"machine_type": "no label"}, {"gke-nodepool": "l4"}),
     ],
 )
-def test_labels_of_the_provider_are_those_that_every_node_has(
+def test_provider_labels_are_on_every_node(
     provider: Gke | Eks | Karpenter | Ack | Fixed, fields: Mapping[str, Any], expected: Mapping[str, str]
 ) -> None:
     pool = NodePool(**{"id": "l4", "provider": provider, "accelerator": L4, "max_nodes": 2, **fields})
@@ -137,7 +137,7 @@ def test_labels_of_the_provider_are_those_that_every_node_has(
     assert not set(found) & set(set_labels(program, program.pools[0]))
 
 
-def test_a_flavor_has_what_users_of_the_provider_select_by() -> None:
+def test_flavor_has_the_usual_provider_labels() -> None:
     h100 = NodePool(id="h100", provider=Gke(), machine_type="a3-highgpu-8g", accelerator=H100, max_nodes=4)
     small = NodePool(id="l4", provider=Gke(), machine_type="g2-standard-4", accelerator=L4, max_nodes=2)
     large = small.model_copy(update={"id": "l4-large", "machine_type": "g2-standard-8"})
@@ -152,7 +152,7 @@ def test_a_flavor_has_what_users_of_the_provider_select_by() -> None:
     assert flavors["l4"] == {"apportion.dev/gpu-model": "l4", accelerator: "nvidia-l4"}
 
 
-def test_shards_of_kai_are_those_that_node_labels_name() -> None:
+def test_kai_shards_match_node_labels() -> None:
     h100 = NodePool(id="h100", provider=Gke(), machine_type="a3-highgpu-8g", accelerator=H100, max_nodes=4)
     l4 = NodePool(id="l4", provider=Gke(), machine_type="g2-standard-4", accelerator=L4, max_nodes=2)
     program = program_of(h100, l4)
@@ -175,7 +175,7 @@ def test_labels_of_the_provider_are_not_set_again() -> None:
     assert config["labels"] == {"tier": "gold", "apportion.dev/node-pool": "l4", "apportion.dev/gpu-model": "l4"}
 
 
-def test_machines_that_nobody_makes_have_their_labels_listed() -> None:
+def test_labels_of_unmanaged_nodes_are_listed() -> None:
     rack = NodePool(id="rack", accelerator=L4, max_nodes=2, taints=(GPU_TAINT,))
     program = program_of(rack)
     (listed,) = node_label_list(program)
@@ -184,7 +184,7 @@ def test_machines_that_nobody_makes_have_their_labels_listed() -> None:
     assert list(node_label_list(program_of(DWS_POOL))) == []
 
 
-def test_the_target_is_there_where_a_pool_has_a_provider() -> None:
+def test_node_pool_target_requires_a_provider() -> None:
     rack = NodePool(id="rack", max_nodes=2)
     assert [t.backend for t in targets_of(policy_of(rack))] == ["kai", "native"]
     assert [t.backend for t in targets_of(policy_of(rack, DWS_POOL))] == ["kai", "native", "node-pools"]
@@ -194,7 +194,7 @@ def test_the_target_is_there_where_a_pool_has_a_provider() -> None:
 @pytest.mark.parametrize(
     "id_", ["h100", "a" * 40, "a" * 41, "8-gpus", "x-", "l4-shared-by-the-notebooks-of-every-department"]
 )
-def test_names_that_gke_takes(id_: str) -> None:
+def test_gke_name_is_valid(id_: str) -> None:
     name = gke_name(id_)
     assert len(name) <= 40
     assert name[0].isalpha()
@@ -202,11 +202,11 @@ def test_names_that_gke_takes(id_: str) -> None:
     assert (name == id_) == (len(id_) <= 40 and id_[0].isalpha() and id_[-1].isalnum())
 
 
-def test_two_long_names_do_not_meet() -> None:
+def test_long_gke_names_stay_distinct() -> None:
     assert gke_name("a" * 60) != gke_name("a" * 61)
 
 
-def test_a_karpenter_pool_that_is_static_has_no_limit_but_nodes() -> None:
+def test_static_karpenter_pool_is_limited_by_nodes() -> None:
     static = NodePool(id="s", provider=Karpenter(static_nodes=True), accelerator=H100, min_nodes=2, max_nodes=2)
     dynamic = replace(program_of(static), pools=())
     assert emit(dynamic).manifests == ()

@@ -36,14 +36,14 @@ def _override(begin: int, end: int) -> Override:
         ([(1, 3), (4, 5), (6, 6)], []),
     ],
 )  # fmt: skip
-def test_every_two_that_overlap_are_said(spans: list[tuple[int, int]], shared: list[str]) -> None:
+def test_each_overlapping_pair_is_reported(spans: list[tuple[int, int]], shared: list[str]) -> None:
     queue = Queue(id="vision", overrides=tuple(_override(*span) for span in spans))
     policy = Policy(organisation=Organisation(name="acme", owner="@acme/platform"), queues=(queue,))
     found = [d.message for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP112"]
     assert [message.partition(" from ")[2] for message in found] == shared
 
 
-def test_of_many_on_one_day_the_findings_do_not_multiply() -> None:
+def test_number_of_findings_is_linear() -> None:
     many = tuple(_override(1, 10) for _ in range(1_000))
     policy = Policy(
         organisation=Organisation(name="acme", owner="@acme/platform"), queues=(Queue(id="vision", overrides=many),)
@@ -69,7 +69,7 @@ def _found(
     return [d.message for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP112"]
 
 
-def test_two_overrides_of_one_value_in_an_environment_overlap() -> None:
+def test_overrides_of_one_value_in_an_environment_overlap() -> None:
     h100, more, l4 = Resources(gpu={"h100": 4}), Resources(gpu={"h100": 6}), Resources(gpu={"l4": 4})
     assert _found(h100, more) == ["two overrides of `vision` in prod both set limit gpu/h100"]
     assert _found(h100, l4) == []
@@ -77,7 +77,7 @@ def test_two_overrides_of_one_value_in_an_environment_overlap() -> None:
     assert _found(h100, l4, replace=("limit",)) == ["two overrides of `vision` in prod both set limit"]
 
 
-def test_overrides_of_one_value_overlap_where_they_hold_on_one_cluster() -> None:
+def test_overrides_of_one_value_on_a_cluster_overlap() -> None:
     both = (Resources(gpu={"h100": 4}), Resources(gpu={"h100": 6}))
     assert _found(*both, clusters=(("c",), ("d",))) == []
     assert _found(*both, clusters=(None, ("d",))) == []

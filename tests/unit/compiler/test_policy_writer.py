@@ -40,7 +40,7 @@ def _texts(*queues: QueueRecord, **others: object) -> dict[str, str]:
     return dict(policy_files(ImportRecord(queues, **others), IDENTITY)[0])
 
 
-def test_one_file_a_team_and_quantities_as_people_write_them() -> None:
+def test_each_team_has_a_file_with_readable_amounts() -> None:
     research = QueueRecord("research", "Queue research", guaranteed={"cpu": 64_000, "gpu": 8000}, weight={"cpu": 2000})
     vision = QueueRecord(
         "vision",
@@ -79,7 +79,7 @@ def test_one_file_a_team_and_quantities_as_people_write_them() -> None:
     assert files["teams/product.py"].endswith('PRODUCT = Queue(id="product", guaranteed=Resources(memory="3Gi"))\n')
 
 
-def test_what_all_hang_below_is_the_platforms() -> None:
+def test_common_ancestors_are_in_the_platform_file() -> None:
     files = _texts(
         QueueRecord("acme", "Queue acme", guaranteed={"gpu": 8000}),
         QueueRecord("a", "Queue a", "acme"),
@@ -89,7 +89,7 @@ def test_what_all_hang_below_is_the_platforms() -> None:
     assert 'queues=(ACME, *collect("teams", Queue)),' in files["policy.py"]
 
 
-def test_the_only_pool_sizes_are_guesses_that_hold_the_guarantees() -> None:
+def test_guessed_pools_cover_the_guarantees() -> None:
     files, notes = policy_files(
         ImportRecord(
             (QueueRecord("a", "Queue a", guaranteed={"gpu/h100": 17_000}),), pools=(PoolRecord("h100", "h100"),)
@@ -102,7 +102,7 @@ def test_the_only_pool_sizes_are_guesses_that_hold_the_guarantees() -> None:
     assert any("placeholders" in note.text for note in notes)
 
 
-def test_notes_stand_in_the_file_that_they_concern() -> None:
+def test_notes_are_in_the_file_of_their_queue() -> None:
     files = _texts(
         QueueRecord("a", "Queue a"), QueueRecord("b", "Queue b"), notes=(Note("Queue b", "x" * 100), Note("Shard", "y"))
     )
@@ -112,7 +112,7 @@ def test_notes_stand_in_the_file_that_they_concern() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_text_becomes_code(text: str) -> None:
+def test_text_cannot_become_code(text: str) -> None:
     assert ast.literal_eval(text_literal(text)) == text
     files = _texts(
         QueueRecord(text, f"Queue {text}", title=text, labels={text: text}, guaranteed={text: 1}),
@@ -135,7 +135,7 @@ def test_no_text_becomes_code(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", UNPRINTABLE)
-def test_titles_and_descriptions_are_put_on_one_line_and_names_are_refused(text: str) -> None:
+def test_multi_line_titles_are_joined_and_names_refused(text: str) -> None:
     assert ast.literal_eval(text_literal(text)) == text
     record = ImportRecord(
         (QueueRecord("a", "Queue a", title=text),),
@@ -148,7 +148,7 @@ def test_titles_and_descriptions_are_put_on_one_line_and_names_are_refused(text:
         policy_files(ImportRecord((QueueRecord(text, "Queue"),)), IDENTITY)
 
 
-def test_names_of_python_are_free_of_each_other() -> None:
+def test_python_identifiers_are_unique() -> None:
     assert constants({n: n for n in ("queue", "Queue", "class", "a-b", "a.b", "_", "7", "équipe", "日本", "train")}) == {
         "queue": "QUEUE", "Queue": "QUEUE_2", "class": "CLASS", "a-b": "A_B", "a.b": "A_B_2", "_": "QUEUE_3",
         "7": "Q_7", "équipe": "EQUIPE", "日本": "QUEUE_4", "train": "TRAIN_2",
@@ -158,7 +158,7 @@ def test_names_of_python_are_free_of_each_other() -> None:
     }  # fmt: skip
 
 
-def test_what_no_policy_can_hold_is_one_sentence() -> None:
+def test_unwritable_record_is_one_sentence() -> None:
     with pytest.raises(UnwritableError, match=r"^duplicate queue id `a`$"):
         _texts(QueueRecord("a", "Queue a"), QueueRecord("a", "Cohort a"))
     with pytest.raises(UnwritableError, match=r"^Accelerator model: "):
@@ -167,7 +167,7 @@ def test_what_no_policy_can_hold_is_one_sentence() -> None:
 
 # Linters are there in the slow tier only.
 @pytest.mark.slow
-def test_ruff_would_change_nothing(tmp_path: Path) -> None:
+def test_generated_code_is_formatted_as_by_ruff(tmp_path: Path) -> None:
     files = _texts(
         QueueRecord("a", "Queue a", guaranteed={"gpu/h100": 8000, "rdma/hca": 4}, limit={"gpu/h100": 8000}, labels={"k": "v"}),
         QueueRecord("b" * 60, "Queue b", "a", title='say "hi"', namespaces=tuple(f"namespace-{n}" for n in range(9))),

@@ -19,7 +19,7 @@ def _found(named: str, *known: str) -> Diagnostic:
     return found
 
 
-def test_the_pool_with_another_digit_is_proposed_and_its_line_marked() -> None:
+def test_similar_pool_name_is_suggested() -> None:
     found = _found("h100-pool1", "h100-pool2", "l4-pool")
     assert (
         found.hint == "use `h100-pool2` if you mean that pool; otherwise add `h100-pool1` to `node_pools` of the policy"
@@ -28,6 +28,6 @@ def test_the_pool_with_another_digit_is_proposed_and_its_line_marked() -> None:
     assert (found.fix.path, found.fix.value) == (("pools", "0"), "h100-pool2")
 
 
-def test_of_several_that_are_as_near_none_is_proposed() -> None:
+def test_ambiguous_pool_name_has_no_suggestion() -> None:
     found = _found("h100-pool3", "h100-pool1", "h100-pool2")
     assert (found.hint, found.fix) == ("add it to `node_pools` of the policy, or remove the reference", None)

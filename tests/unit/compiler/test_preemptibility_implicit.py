@@ -61,7 +61,7 @@ def test_message_names_the_engines_of_the_policy(
     assert (message, fix) == (start + consequence, has_fix)
 
 
-def test_plain_kubernetes_makes_nothing_of_it_without_a_higher_class() -> None:
+def test_plain_kubernetes_requires_a_higher_class() -> None:
     assert findings((Engine.NATIVE,), URGENT) == []
     higher = PriorityClass(name="top", value=2000, preemptible=False)
     ((message, hint, _),) = findings((Engine.NATIVE,), URGENT, higher)

@@ -17,16 +17,16 @@ def _found(*classes: PriorityClass) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
-def test_a_class_of_kubernetes_is_nobodys_to_declare(name: str) -> None:
+def test_kubernetes_classes_cannot_be_declared(name: str) -> None:
     (message,) = _found(PriorityClass(name=name, value=2_000_000_000, preemptible=False, installed_by_engine=True))
     assert message == f"`{name}` begins with `system-`, which Kubernetes reserves for its own classes"
 
 
-def test_a_class_that_no_engine_installs_is_not_declared_as_installed() -> None:
+def test_installed_class_must_exist_in_a_chart() -> None:
     (message,) = _found(PriorityClass(name="teams", value=60, preemptible=True, installed_by_engine=True))
     assert "no engine installs a class of that name" in message
 
 
-def test_what_the_charts_of_engines_bring_may_be_declared() -> None:
+def test_classes_of_charts_can_be_declared() -> None:
     koordinator = PriorityClass(name="koord-prod", value=9_000, preemptible=False, installed_by_engine=True)
     assert _found(*DEFAULT_PRIORITY_CLASSES, koordinator) == []

@@ -65,7 +65,7 @@ def test_many_children_are_listed_by_size_and_summed_beyond_eight() -> None:
     assert finding.hint == "raise the guarantee of `research` to 78 GPUs"
 
 
-def test_overcommit_is_named_and_counted_in_what_is_needed() -> None:
+def test_overcommit_is_included_in_the_needed_amount() -> None:
     policy = organisation(
         Queue(id="research", guaranteed=Resources(gpu=8)),
         Queue(id="llm", parent="research", guaranteed=Resources(gpu=14)),
@@ -76,7 +76,7 @@ def test_overcommit_is_named_and_counted_in_what_is_needed() -> None:
     assert finding.hint == "raise the guarantee of `research` to 10 GPUs, or lower `llm` by 2 GPUs"
 
 
-def test_what_one_environment_overrides_is_said_of_its_cluster() -> None:
+def test_environment_override_is_reported_for_its_cluster() -> None:
     policy = organisation(
         Queue(id="vision", guaranteed=Resources(gpu=4), limit=Resources(gpu=8)),
         environments=(
@@ -89,7 +89,7 @@ def test_what_one_environment_overrides_is_said_of_its_cluster() -> None:
     assert finding.message == "`vision` is guaranteed 4 GPUs, but its limit is 2 GPUs"
 
 
-def test_a_limit_above_is_said_once_at_the_queue_that_breaks_it() -> None:
+def test_limit_above_parent_is_reported_once() -> None:
     policy = organisation(
         Queue(id="research", limit=Resources(gpu=4)),
         Queue(id="vision", parent="research", guaranteed=Resources(gpu=6)),
@@ -97,7 +97,7 @@ def test_a_limit_above_is_said_once_at_the_queue_that_breaks_it() -> None:
     assert said(policy, "AP202") == [("queue research", None, "error")]
 
 
-def test_overcommitted_child_above_a_limit_further_up() -> None:
+def test_overcommitted_child_above_an_ancestor_limit() -> None:
     policy = organisation(
         Queue(id="research", guaranteed=Resources(gpu=4), limit=Resources(gpu=4)),
         Queue(id="vision", parent="research", guaranteed=Resources(gpu=6)),
@@ -118,7 +118,7 @@ def test_overcommitted_child_above_a_limit_further_up() -> None:
         (Engine.NATIVE, "warning", "native quotas enforce only the limit of the namespace"),
     ],
 )
-def test_engine_decides_what_a_limit_over_its_parent_is(engine: Engine, severity: str, effect: str) -> None:
+def test_severity_of_limit_above_parent_depends_on_engine(engine: Engine, severity: str, effect: str) -> None:
     policy = organisation(
         Queue(id="research", limit=Resources(gpu=8)),
         Queue(id="vision", parent="research", limit=Resources(gpu=16)),
@@ -129,7 +129,7 @@ def test_engine_decides_what_a_limit_over_its_parent_is(engine: Engine, severity
     assert finding.message.endswith(effect)
 
 
-def test_override_that_lifts_a_limit_is_said_once_for_each_engine() -> None:
+def test_override_above_limit_is_reported_once_for_each_engine() -> None:
     clusters = (cluster("a"), cluster("b"), cluster("c", Engine.YUNIKORN))
     policy = organisation(
         Queue(id="research", limit=Resources(gpu=8)),
@@ -151,7 +151,7 @@ def test_unlimited_model_below_a_total_and_beside_other_models() -> None:
     assert finding.message == "`llm` is guaranteed unlimited H100, but `research` is guaranteed 64 GPUs"
 
 
-def test_unlimited_gpus_are_bounded_by_machines_and_cpu_is_not() -> None:
+def test_unlimited_gpus_are_bounded_by_capacity() -> None:
     pool = NodePool(id="gpu", cpu=96, memory="1Ti", accelerator=Accelerator(model="h100", count=8), max_nodes=2)
     everything = Resources(cpu=UNLIMITED, memory=UNLIMITED, gpu=UNLIMITED)
     policy = organisation(
@@ -178,7 +178,7 @@ def test_queue_closed_by_an_override_is_a_warning_at_the_override() -> None:
     assert finding.at.line == freeze.source.line
 
 
-def test_pools_that_one_environment_lacks_are_a_warning_there() -> None:
+def test_missing_pools_of_an_environment_are_a_warning() -> None:
     pools = (NodePool(id="h100", max_nodes=2), NodePool(id="l4", max_nodes=2))
     policy = organisation(
         Queue(id="research", pools=("h100",), children=(Queue(id="vision"), Queue(id="llm", pools=("l4", "h100")))),
@@ -191,7 +191,7 @@ def test_pools_that_one_environment_lacks_are_a_warning_there() -> None:
     assert said(policy, "AP205") == [("queue research", "dev/d", "warning")]
 
 
-def test_non_preemptible_work_is_kept_to_the_guarantee_by_some_engines_only() -> None:
+def test_engines_differ_in_bounding_non_preemptible_work() -> None:
     def on(*engines: Engine) -> list[tuple[str, str | None, str]]:
         policy = organisation(
             Queue(id="vision", guaranteed=Resources(cpu=8, gpu=8)),
@@ -205,7 +205,7 @@ def test_non_preemptible_work_is_kept_to_the_guarantee_by_some_engines_only() ->
     assert on(Engine.KAI, Engine.KAI) == [("queue serving", None, "error")]
 
 
-def test_default_reclaim_minimum_of_a_cluster_counts_where_no_queue_has_one() -> None:
+def test_cluster_default_reclaim_min_runtime_applies() -> None:
     queues = (
         Queue(id="production"),
         Queue(id="research"),
@@ -220,7 +220,7 @@ def test_default_reclaim_minimum_of_a_cluster_counts_where_no_queue_has_one() ->
     assert said(both, "AP208") == [("queue vision", "prod/bare", "warning")]
 
 
-def test_reclaim_minimum_is_raised_by_one_value_only_where_one_suffices() -> None:
+def test_reclaim_min_runtime_fix_is_a_single_value() -> None:
     def fix(root: str | None, department: str | None) -> tuple[int, object] | None:
         policy = organisation(
             Queue(
@@ -245,7 +245,7 @@ def test_reclaim_minimum_is_raised_by_one_value_only_where_one_suffices() -> Non
     assert fix("5m", "10m") is None
 
 
-def test_lending_over_guarantee_is_refused_by_kueue_for_leaves() -> None:
+def test_kueue_refuses_lending_above_the_guarantee_of_leaves() -> None:
     policy = organisation(
         Queue(id="research", lending_limit=Resources(gpu=32)),
         Queue(id="vision", parent="research", guaranteed=Resources(gpu=8), lending_limit=Resources(gpu=16)),
@@ -254,7 +254,7 @@ def test_lending_over_guarantee_is_refused_by_kueue_for_leaves() -> None:
     assert said(policy, "AP209") == [("queue research", None, "warning"), ("queue vision", None, "error")]
 
 
-def test_equal_priority_moves_to_a_value_that_keeps_its_meaning() -> None:
+def test_equal_priority_fix_preserves_order() -> None:
     def moved(*values: int) -> object:
         classes = tuple(PriorityClass(name=f"c{i}", value=value) for i, value in enumerate(values))
         fix = found(organisation(priority_classes=classes), "AP404")[0].fix

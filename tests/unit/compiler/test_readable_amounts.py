@@ -46,12 +46,12 @@ from apportion_policy.resources import amount_text
         ("gpu/h100", 1_500, "1.5 H100"),
     ],
 )
-def test_amount_is_shown_as_people_write_it(resource: str, amount: Amount, text: str) -> None:
+def test_amount_is_readable(resource: str, amount: Amount, text: str) -> None:
     assert amount_text(resource, amount) == text
 
 
 @given(st.integers(0, 2**62))
-def test_no_exactness_is_lost(amount: int) -> None:
+def test_readable_amounts_are_exact(amount: int) -> None:
     assert parse_cpu(amount_text("cpu", amount).removesuffix(" cpu")) == amount
     nearest, exact = readable_memory(amount)
     assert parse_memory((exact or nearest).removesuffix(" bytes")) == amount
@@ -72,7 +72,7 @@ CLUSTER = Cluster(name="gpu-1", engine=Engine.KAI, engine_version="0.17.0", pool
         (Resources(gpu=56), "gpu/h100", 56_000),
     ],
 )
-def test_limits_of_models_and_of_all_gpus_bound_each_other(limit: Resources, resource: str, amount: int) -> None:
+def test_model_and_total_gpu_limits_bound_each_other(limit: Resources, resource: str, amount: int) -> None:
     policy = Policy(
         organisation=Organisation(name="acme"),
         queues=(
@@ -86,7 +86,7 @@ def test_limits_of_models_and_of_all_gpus_bound_each_other(limit: Resources, res
     assert effective_limits(graph, graph.scope("prod", "gpu-1"), resource)["vision"] == amount
 
 
-def test_machines_are_described_in_the_units_of_people() -> None:
+def test_machine_descriptions_use_readable_units() -> None:
     pool = NodePool(
         id="l4",
         provider=Gke(),

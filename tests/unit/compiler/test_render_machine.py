@@ -131,7 +131,7 @@ def test_sarif_follows_the_official_schema(report: Report, read: Read) -> None:
         validator(schema).validate(_sarif(some, read))
 
 
-def test_sarif_points_at_the_authors_place(report: Report, read: Read) -> None:
+def test_sarif_locations_are_in_the_policy_source(report: Report, read: Read) -> None:
     (run,) = _sarif(report, read, lambda name: f"quotas/ä {name}")["runs"]
     result = run["results"][0]
     assert result["ruleId"] == "AP201"
@@ -159,7 +159,7 @@ def test_sarif_keeps_waived_results_as_suppressed(report: Report, read: Read) ->
     assert suppression["location"]["physicalLocation"]["region"]["startLine"] == 3
 
 
-def test_sarif_of_a_file_that_is_not_there() -> None:
+def test_sarif_of_a_missing_file() -> None:
     found = Diagnostic(RULE, "policy", "there is no policy", SourceLocation("/elsewhere/policy.py", 0))
     (result,) = _sarif(_report(found), lambda _: None)["runs"][0]["results"]
     physical = result["locations"][0]["physicalLocation"]
@@ -196,11 +196,11 @@ def test_junit_has_a_case_for_each_rule_and_object(report: Report) -> None:
 
 
 @pytest.mark.parametrize(("fail_on", "failures"), [("error", "1"), ("warning", "2"), ("never", "0")])
-def test_junit_fails_at_the_severity_asked_for(report: Report, fail_on: str, failures: str) -> None:
+def test_junit_failures_follow_fail_on(report: Report, fail_on: str, failures: str) -> None:
     assert _junit(report, fail_on).get("failures") == failures
 
 
-def test_junit_gathers_the_findings_of_one_rule_and_object() -> None:
+def test_junit_groups_findings_by_rule_and_object() -> None:
     at = SourceLocation("policy.py", 1)
     two = [Diagnostic(RULE, "queue a", f"children are guaranteed {n} GPUs", at) for n in (8, 9)]
     root = _junit(_report(*two))
@@ -208,7 +208,7 @@ def test_junit_gathers_the_findings_of_one_rule_and_object() -> None:
     assert next(root.iter("failure")).get("message") == "children are guaranteed 8 GPUs; children are guaranteed 9 GPUs"
 
 
-def test_junit_is_well_formed_whatever_a_policy_holds() -> None:
+def test_junit_escapes_arbitrary_text() -> None:
     hostile = "\x00\x1b<![CDATA[ ]]> \ud800 & \uffff"
     found = Diagnostic(RULE, f"queue {hostile}", hostile, SourceLocation(f"{hostile}.py", 1))
     assert _junit(_report(found)).get("failures") == "1"
@@ -217,7 +217,7 @@ def test_junit_is_well_formed_whatever_a_policy_holds() -> None:
 # GitHub
 
 
-def test_github_escapes_what_a_command_would_end_with() -> None:
+def test_github_commands_are_escaped() -> None:
     found = Diagnostic(
         RULE,
         "queue a,b",
@@ -240,7 +240,7 @@ def test_github_levels(report: Report, read: Read) -> None:
     assert "col=" not in text.splitlines()[1], "it spans lines"
 
 
-def test_github_puts_the_rest_into_the_summary() -> None:
+def test_github_overflow_goes_to_the_summary() -> None:
     waiver = Suppression("r", "@o", "2026-12-01", SourceLocation("policy.py", 1))
     many = [
         Diagnostic(RULE, f"queue q{i}", f"promised {i} | <b> GPUs", SourceLocation("policy.py", i + 1))

@@ -32,7 +32,7 @@ def _plain(role: str, text: str) -> str:
     return text
 
 
-def test_each_level_with_its_lines(report: Report, read: object) -> None:
+def test_each_severity_is_rendered_with_excerpts(report: Report, read: object) -> None:
     assert _text(report, read) == (
         """\
 acme/policy.py:3: error[AP201] children are guaranteed 80 H100, but `research` has 64
@@ -63,14 +63,14 @@ acme/policy.py:3: waived[AP201] children are guaranteed 4Ti memory, but `researc
     )
 
 
-def test_brief_is_a_line_for_each_finding_that_counts(report: Report, read: object) -> None:
+def test_brief_prints_one_line_for_each_finding(report: Report, read: object) -> None:
     assert _text(report, read, brief=True).splitlines() == [
         "acme/policy.py:3: error[AP201] children are guaranteed 80 H100, but `research` has 64",
         "acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing",
     ]
 
 
-def test_a_finding_that_clusters_share_is_shown_once() -> None:
+def test_finding_shared_by_clusters_is_shown_once() -> None:
     one = Diagnostic(RULE, "queue a", "it has too much", SourceLocation("policy.py", 1), scope="prod/x")
     other = replace(one, message="it has less")
     shared = [replace(one, scope=scope) for scope in ("prod/x", "prod/y", "dev/z")]
@@ -102,14 +102,14 @@ def test_summary_counts_by_level(report: Report) -> None:
     )
 
 
-def test_a_fault_of_a_whole_file_quotes_no_line() -> None:
+def test_file_level_finding_has_no_excerpt() -> None:
     fault = Diagnostic(RULE, "file policy.py", "it does not exist", SourceLocation("policy.py", 0))
     assert _text(_one(fault), SOURCE.get) == (
         "policy.py: error[AP201] it does not exist\n  docs: apportion explain AP201\n"
     )
 
 
-def test_text_of_a_policy_cannot_drive_the_terminal_or_the_ci_log() -> None:
+def test_policy_text_cannot_control_the_terminal_or_ci_log() -> None:
     hostile = Diagnostic(
         RULE, "queue a\n::error::x", "\x1b[31mred\r\nnext", SourceLocation("policy.py", 1), hint="\x07##[add-mask]"
     )
@@ -119,7 +119,7 @@ def test_text_of_a_policy_cannot_drive_the_terminal_or_the_ci_log() -> None:
     assert "##[" not in text
 
 
-def test_colours_are_added_to_the_same_text(report: Report, read: object) -> None:
+def test_styles_do_not_change_the_text(report: Report, read: object) -> None:
     styled = _text(report, read, style=lambda role, text: f"<{role}>{text}</{role}>")
     assert re.sub(r"</?[a-z]+>", "", styled) == _text(report, read)
     assert "<error>error[AP201]</error>" in styled
@@ -144,7 +144,7 @@ def test_colours_are_added_to_the_same_text(report: Report, read: object) -> Non
         ("c" * 200, (1, 0, 1, 200), 40, ["    1 | " + "c" * 31 + "…", "      | " + "^" * 31]),
     ],
 )
-def test_carets_stand_below_what_is_meant(
+def test_carets_mark_the_span(
     line: str, span: tuple[int, int, int, int], width: int | None, expected: list[str]
 ) -> None:
     assert excerpt([line], Span(*span), _plain, width) == expected

@@ -35,30 +35,30 @@ def _waits(update: Update, name: str) -> set[str]:
 A4_B4 = [_queue("g", gpu=8), _queue("a", "g", 4), _queue("b", "g", 4)]
 
 
-def test_quota_that_moves_from_one_sibling_to_another_is_one_update_that_waits() -> None:
+def test_quota_moved_between_siblings_is_one_waiting_update() -> None:
     (update,) = plan_target("volcano", A4_B4, [_queue("g", gpu=8), _queue("a", "g", 2), _queue("b", "g", 6)])
     assert "a" in _waits(update, "b")
 
 
-def test_siblings_that_only_grow_do_not_wait_for_each_other() -> None:
+def test_growing_siblings_do_not_wait() -> None:
     (update,) = plan_target("volcano", A4_B4, [_queue("g", gpu=12), _queue("a", "g", 6), _queue("b", "g", 6)])
     assert _waits(update, "a") == _waits(update, "b") == {"g"}
 
 
-def test_a_parent_that_shrinks_waits_for_its_children_and_leaves_the_stack_unsettled() -> None:
+def test_shrinking_parent_waits_for_its_children() -> None:
     (update,) = plan_target("volcano", A4_B4, [_queue("g", gpu=4), _queue("a", "g", 2), _queue("b", "g", 2)])
     assert _waits(update, "g") == {"a", "b"}
     assert not update.is_settled
 
 
-def test_a_child_that_goes_so_that_its_parent_shrinks_needs_two_updates() -> None:
+def test_removing_a_child_of_a_shrinking_parent_needs_two_updates() -> None:
     first, second = plan_target("volcano", A4_B4, [_queue("g", gpu=4), _queue("b", "g", 4)])
     assert _names(first) == ["g", "b"]
     assert first.objects[0] == _queue("g", gpu=8)
     assert second.objects[0] == _queue("g", gpu=4)
 
 
-def test_renamed_queue_is_created_before_the_former_one_is_deleted_and_gets_its_amounts_after() -> None:
+def test_renamed_queue_is_created_before_deletion() -> None:
     wanted = [_queue("g", gpu=8), _queue("c", "g", 4), _queue("b", "g", 4)]
     first, second = plan_target("volcano", A4_B4, wanted)
     assert _names(first) == ["g", "b", "c"]
@@ -66,7 +66,7 @@ def test_renamed_queue_is_created_before_the_former_one_is_deleted_and_gets_its_
     assert list(second.objects) == wanted
 
 
-def test_deletions_below_each_other_are_settled_first_where_the_last_update_turned_the_order_round() -> None:
+def test_nested_deletions_are_settled_before_reordering() -> None:
     wanted: list[Object] = []
     assert len(plan_target("volcano", A4_B4, wanted)) == 1
     settling, deleting = plan_target("volcano", A4_B4, wanted, was_settled=False)
@@ -75,7 +75,7 @@ def test_deletions_below_each_other_are_settled_first_where_the_last_update_turn
     assert _names(deleting) == []
 
 
-def test_what_comes_before_the_queues_goes_with_the_first_update_and_the_rest_with_the_last() -> None:
+def test_other_objects_go_with_the_first_or_last_update() -> None:
     former = [_named("Namespace", "old"), *A4_B4, _named("Tail", "tail", version="1")]
     wanted = [
         _named("Namespace", "new"),
@@ -89,13 +89,13 @@ def test_what_comes_before_the_queues_goes_with_the_first_update_and_the_rest_wi
     assert list(second.objects) == wanted
 
 
-def test_an_engine_without_an_order_among_queues_needs_one_update_for_anything() -> None:
+def test_engines_without_queue_order_need_one_update() -> None:
     former = [_named("ResourceQuota", "a"), _named("ResourceQuota", "b")]
     (update,) = plan_target("native", former, [_named("ResourceQuota", "c")])
     assert _names(update) == ["c"]
 
 
-def test_a_queue_of_kai_is_written_in_one_update_even_where_promises_change_places() -> None:
+def test_kai_queues_are_swapped_in_one_update() -> None:
     def queue(name: str, gpu: int, parent: str | None = None) -> Object:
         spec: Object = {"resources": {"gpu": {"quota": gpu, "limit": -1, "overQuotaWeight": 1}}}
         if parent is not None:
@@ -108,7 +108,7 @@ def test_a_queue_of_kai_is_written_in_one_update_even_where_promises_change_plac
     assert "b" in _waits(update, "a")
 
 
-def test_an_object_waits_for_what_it_names_earlier_in_the_order() -> None:
+def test_objects_wait_for_earlier_references() -> None:
     flavor, queue = _named("ResourceFlavor", "h100"), _named("ClusterQueue", "team", flavor="h100")
     space = _named("Namespace", "team-ns")
     local = {**_named("LocalQueue", "team", clusterQueue="team"), "metadata": {"name": "team", "namespace": "team-ns"}}

@@ -118,7 +118,7 @@ def _declared(rng: random.Random) -> tuple[Gpus, list[Gpus]]:
         ("AP601 AP602", Engine.KAI, "1"),
     ],
 )
-def test_what_a_hint_says_to_write_clears_the_finding(share: str, code: str, engine: Engine, overcommit: str) -> None:
+def test_following_a_hint_clears_the_finding(share: str, code: str, engine: Engine, overcommit: str) -> None:
     rng = random.Random(share)
     n_cured = 0
     for _ in range(4):

@@ -109,18 +109,18 @@ def found(policy: Policy) -> list[Diagnostic]:
 
 @pytest.mark.property
 @given(POLICIES)
-def test_any_declarations_give_findings_and_no_exception(policy: Policy) -> None:
+def test_checks_never_raise(policy: Policy) -> None:
     first = found(policy)
     assert first == found(policy)
     assert all(d.message and not d.message.endswith(".") for d in first)
 
 
-def test_ten_thousand_misspelt_names_take_bounded_time() -> None:
+def test_suggestions_for_10000_names_take_bounded_time() -> None:
     suggest = suggester([f"team-{n}" for n in range(10_000)])
     assert [suggest(f"taem-{n}") is not None for n in range(1_000)].count(True) == 2
 
 
-def test_suggestion_is_the_nearest_name() -> None:
+def test_nearest_name_is_suggested() -> None:
     suggest = suggester(["research", "production"])
     assert (suggest("reaserch"), suggest("zzz")) == ("research", None)
 

@@ -26,7 +26,7 @@ _GROUPS = {
 
 
 @pytest.mark.parametrize("engine", ["kai", "kueue"])
-def test_a_team_sees_its_engines_objects_alone(engine: str) -> None:
+def test_team_role_covers_only_its_engine(engine: str) -> None:
     roles = {
         cast(Any, role)["metadata"]["name"]: cast(Any, role)["rules"]
         for role in cluster_roles(program_of(Engine(engine), Queue(id="a")))

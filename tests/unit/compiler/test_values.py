@@ -48,13 +48,13 @@ def _graph(
     return build_graph(declare(policy), TODAY)
 
 
-def test_an_unset_guarantee_is_the_sum_of_the_children() -> None:
+def test_unset_guarantee_is_the_sum_of_the_children() -> None:
     values = _graph(Queue(id="p"), *(Queue(id=i, parent="p", guaranteed=Resources(gpu=4)) for i in "ab")).base.values
     assert values["p"].guaranteed == {"gpu": 8000}
     assert "gpu" not in values["p"].declared
 
 
-def test_an_unset_guarantee_of_a_leaf_is_nothing() -> None:
+def test_unset_guarantee_of_a_leaf_is_zero() -> None:
     values = _graph(Queue(id="a", guaranteed=Resources(cpu=1)), Queue(id="b")).base.values
     assert values["b"].guaranteed == {"cpu": 0}
 
@@ -71,7 +71,7 @@ def test_models_add_up_to_the_total() -> None:
     assert values["a"].guaranteed == {"gpu/h100": 8000, "gpu/a100": 4000, "gpu": 12000}
 
 
-def test_a_queue_that_counts_by_model_promises_nothing_of_the_others() -> None:
+def test_queue_with_models_guarantees_no_other_model() -> None:
     values = _graph(
         Queue(id="p", guaranteed=Resources(gpu={"h100": 8})),
         Queue(id="a", parent="p", guaranteed=Resources(gpu={"a100": 8})),
@@ -83,19 +83,17 @@ def test_a_queue_that_counts_by_model_promises_nothing_of_the_others() -> None:
     ("pools", "limit"),
     [((H100, A100), {"gpu/h100": 8000}), ((H100,), {"gpu/h100": 8000, "gpu": 8000}), ((A100,), {})],
 )
-def test_a_limit_by_model_bounds_the_total_only_where_it_names_every_model(
-    pools: tuple[NodePool, ...], limit: dict[str, int]
-) -> None:
+def test_model_limits_bound_the_total_if_complete(pools: tuple[NodePool, ...], limit: dict[str, int]) -> None:
     [scope] = _graph(Queue(id="a", limit=Resources(gpu={"h100": 8})), pools=pools).scopes
     assert scope.values["a"].limit == limit
 
 
-def test_machines_count_as_what_they_hold() -> None:
+def test_machines_are_converted_to_resources() -> None:
     values = _graph(Queue(id="a", guaranteed=Resources(machines={"h": 2}))).base.values
     assert values["a"].guaranteed == {"cpu": 192_000, "memory": 2 * 2**40, "gpu": 16_000, "gpu/h100": 16_000}
 
 
-def test_a_share_rounds_guarantees_down_and_limits_up_to_whole_gpus() -> None:
+def test_share_rounds_guarantees_down_and_limits_up() -> None:
     [scope] = _graph(
         Queue(id="a", guaranteed=Resources(gpu=5, cpu="1001m"), limit=Resources(gpu=5)), share="1/2"
     ).scopes
@@ -103,17 +101,17 @@ def test_a_share_rounds_guarantees_down_and_limits_up_to_whole_gpus() -> None:
     assert scope.values["a"].limit == {"gpu": 3000}
 
 
-def test_fractions_of_a_gpu_stay_fractions() -> None:
+def test_fractional_gpus_stay_fractional() -> None:
     [scope] = _graph(Queue(id="a", guaranteed=Resources(gpu="0.5")), share="50%").scopes
     assert scope.values["a"].guaranteed == {"gpu": 250}
 
 
-def test_a_model_counts_only_where_the_cluster_has_it() -> None:
+def test_models_missing_from_a_cluster_are_ignored() -> None:
     [scope] = _graph(Queue(id="a", guaranteed=Resources(gpu={"h100": 8, "a100": 4})), pools=[A100]).scopes
     assert scope.values["a"].guaranteed == {"gpu/a100": 4000, "gpu": 4000}
 
 
-def test_an_environment_overrides_and_a_timed_override_comes_last() -> None:
+def test_timed_override_precedes_environment_override() -> None:
     timed = Override(begin="2026-11-21", end="2026-11-21", reason="r", owner="@o", limit=Resources(gpu=7), priority=9)
     graph = _graph(
         Queue(id="a", limit=Resources(gpu=4, cpu=8), overrides=(timed,)),
@@ -127,7 +125,7 @@ def test_an_environment_overrides_and_a_timed_override_comes_last() -> None:
 
 
 @pytest.mark.parametrize(("begin", "end", "holds"), [("2026-11-21", "2026-12-01", True), ("2026-11-01", "2026-11-21", True), ("2026-11-22", "2026-12-01", False), ("2026-11-01", "2026-11-20", False)])  # fmt: skip
-def test_both_days_of_an_override_are_included(begin: str, end: str, *, holds: bool) -> None:
+def test_override_dates_are_inclusive(begin: str, end: str, *, holds: bool) -> None:
     override = Override(begin=begin, end=end, reason="r", owner="@o", guaranteed=Resources(gpu=8))
     values = _graph(Queue(id="a", guaranteed=Resources(gpu=4), overrides=(override,))).base.values
     assert values["a"].guaranteed == {"gpu": 8000 if holds else 4000}
@@ -149,7 +147,7 @@ def test_weights_may_differ_by_resource() -> None:
 @given(
     amounts=st.lists(st.integers(0, 100), min_size=1, max_size=6), share=st.sampled_from(["1/3", "1/7", "0.3", "99%"])
 )
-def test_a_share_never_breaks_what_fitted(amounts: list[int], share: str) -> None:
+def test_share_preserves_fit_of_children(amounts: list[int], share: str) -> None:
     """Children that fit their parent as written fit it on every cluster."""
     children = tuple(
         Queue(id=f"c{i}", guaranteed=Resources(gpu=n), limit=Resources(gpu=n)) for i, n in enumerate(amounts)
@@ -175,7 +173,7 @@ def _timed(**changed: Any) -> Override:
         ({"limit": Resources(gpu={"l4": 40}), "replace": ("limit",)}, {"gpu/l4": 40000}),
     ],
 )
-def test_an_override_changes_what_it_mentions(changed: dict[str, Any], held: dict[str, int]) -> None:
+def test_override_changes_only_mentioned_models(changed: dict[str, Any], held: dict[str, int]) -> None:
     limit = Resources(gpu={"h100": 8, "l4": 24}, cpu=64)
     pools = tuple(NodePool(id=m, max_nodes=1, accelerator=Accelerator(model=m, count=8)) for m in ("h100", "l4"))
     policy = Policy(
@@ -186,7 +184,7 @@ def test_an_override_changes_what_it_mentions(changed: dict[str, Any], held: dic
     assert build_graph(declare(policy), TODAY).base.values["q"].limit == held
 
 
-def test_a_promise_of_a_model_that_an_override_does_not_mention_stays() -> None:
+def test_override_keeps_guarantees_of_other_models() -> None:
     queue = Queue(
         id="q",
         guaranteed=Resources(gpu={"h100": 8, "a100": 4}),
@@ -195,24 +193,24 @@ def test_a_promise_of_a_model_that_an_override_does_not_mention_stays() -> None:
     assert _graph(queue).base.values["q"].guaranteed == {"gpu/h100": 8000, "gpu/a100": 12000, "gpu": 20000}
 
 
-def test_an_override_of_one_weight_leaves_the_others() -> None:
+def test_override_of_one_weight_keeps_the_others() -> None:
     queue = Queue(id="q", over_quota_weight=Weight(cpu=3), overrides=(_timed(over_quota_weight=Weight(gpu=2)),))
     assert _graph(queue).base.values["q"].weight == {"cpu": 3000, "memory": 1000, "gpu": 2000}
 
 
-def test_an_override_replaces_only_what_it_sets() -> None:
+def test_replace_requires_a_set_field() -> None:
     with pytest.raises(ValueError, match="`replace` lists `limit`, which the override does not set"):
         QueueOverride(queue="q", replace=("limit",))
 
 
-def test_a_share_rounds_each_model_and_makes_no_remainder() -> None:
+def test_share_rounds_each_model_without_remainder() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 5, "a100": 5}), limit=Resources(gpu={"h100": 5, "a100": 5}))
     [scope] = _graph(queue, share="1/2").scopes
     assert scope.values["a"].guaranteed == {"gpu/h100": 2000, "gpu/a100": 2000, "gpu": 4000}
     assert scope.values["a"].limit == {"gpu/h100": 3000, "gpu/a100": 3000, "gpu": 5000}
 
 
-def test_a_total_above_queues_by_model_is_scaled_with_their_models() -> None:
+def test_parent_total_is_scaled_with_models_of_children() -> None:
     child = Queue(id="c", guaranteed=Resources(gpu={"h100": 5, "a100": 5}))
     parents = {total: Queue(id="p", guaranteed=Resources(gpu=total), children=(child,)) for total in (10, 13)}
     held = {total: _graph(parent, share="1/2").scopes[0].values["p"].guaranteed for total, parent in parents.items()}
@@ -228,7 +226,7 @@ def test_a_total_above_queues_by_model_is_scaled_with_their_models() -> None:
     total=st.booleans(),
     share=st.sampled_from(["1/2", "1/3", "2/7", "0.3", "99%", "1"]),
 )
-def test_a_share_promises_no_gpu_of_no_model(
+def test_share_adds_no_guarantee_without_model(
     children: list[dict[str, int]], spare: int, total: bool, share: str
 ) -> None:
     """Conservation: no queue's guarantee names fewer models than as written, and what names none is `spare` scaled."""
@@ -252,7 +250,7 @@ def _exact(share: str) -> Fraction:
     return Fraction(share[:-1]) / 100 if share.endswith("%") else Fraction(share)
 
 
-def test_an_override_for_a_cluster_holds_there_alone_and_goes_before_its_environment_s() -> None:
+def test_cluster_override_precedes_environment_override() -> None:
     clusters = tuple(
         Cluster(name=name, engine=Engine.KAI, engine_version="0.17.0", pools=(H100,), share=share)
         for name, share in (("hall", "1"), ("cloud", "1/2"))
@@ -277,7 +275,7 @@ def test_an_override_for_a_cluster_holds_there_alone_and_goes_before_its_environ
     assert told["guaranteed cpu"] == "override for the cluster, times the cluster's share 1/2"
 
 
-def test_a_parent_that_is_promised_what_its_children_are_stays_their_sum_after_rounding() -> None:
+def test_rounded_parent_guarantee_equals_sum_of_children() -> None:
     """A remainder of a byte or a millicore would be a quota of its own on engines whose quotas add up."""
     child = Queue(id="a", guaranteed=Resources(cpu=32, memory="100Gi"))
     parent = Queue(

@@ -97,14 +97,14 @@ TEAMS = (
 )
 
 
-def test_what_is_not_lent_is_kept_idle_below_a_limit() -> None:
+def test_lending_limit_reserves_quota_below_a_limit() -> None:
     queues = _queues(_program(Queue(id="research", limit=Resources(gpu=16), children=TEAMS)))
     assert guarantee(queues["vision"]) == {GPU: 6000}
     assert guarantee(queues["research"]) == {GPU: 6000}
     assert usable(queues, GPU)["speech"] == 10_000
 
 
-def test_what_is_not_lent_at_the_top_is_not_kept_idle() -> None:
+def test_lending_limit_of_top_queues_is_approximated() -> None:
     """The approximation of lending limits: the value is written and read back, and nobody keeps it idle."""
     program = _program(*TEAMS)
     queues = _queues(program)
@@ -113,7 +113,7 @@ def test_what_is_not_lent_at_the_top_is_not_kept_idle() -> None:
     assert (vision.guaranteed["gpu"], vision.lending_limit["gpu"]) == (8000, 2000)
 
 
-def test_an_inner_queue_keeps_back_no_more_than_its_children_unless_it_says_so() -> None:
+def test_inner_queue_reserves_the_sum_of_its_children() -> None:
     read = {q.id: q for q in READER.read(emit(_program(Queue(id="research", children=TEAMS))).manifests).queues}
     assert read["research"].lending_limit == {}
     said = Queue(id="research", lending_limit=Resources(gpu=1), children=TEAMS)
@@ -123,7 +123,7 @@ def test_an_inner_queue_keeps_back_no_more_than_its_children_unless_it_says_so()
     assert read["research"].lending_limit == {"gpu": 1000}
 
 
-def test_a_weight_is_written_and_divides_nothing() -> None:
+def test_weight_is_emitted_without_effect() -> None:
     """The approximation of weights: the whole number is read back, and the order of queues does not know it."""
     heavy, light = (replace_weight(TEAMS[1], weight) for weight in ("3.5", "0"))
     programs = [_program(queue) for queue in (heavy, light)]
@@ -137,18 +137,18 @@ def replace_weight(queue: Queue, weight: str) -> Queue:
     return queue.model_copy(update={"over_quota_weight": weight})
 
 
-def test_an_inner_queues_priority_is_on_it_alone() -> None:
+def test_priority_of_inner_queue_is_not_inherited() -> None:
     """The approximation of priorities: each is read back, and a leaf does not take its parent's."""
     queues = _queues(_program(Queue(id="research", priority=300, children=TEAMS)))
     assert [q.priority for q in queues.values()] == [300, None, None]
 
 
-def test_every_device_is_named_so_that_what_is_over_can_be_reclaimed() -> None:
+def test_every_device_is_listed_for_reclaim() -> None:
     queues = _queues(_program(*TEAMS, Queue(id="interns", namespaces=("interns",))))
     assert queues["interns"].deserved == {GPU: "0"}
 
 
-def test_a_limit_above_the_parents_is_written_as_the_parents() -> None:
+def test_limit_above_parent_is_capped() -> None:
     child = Queue(id="vision", namespaces=("vision",), limit=Resources(cpu=20))
     queues = _queues(_program(Queue(id="research", limit=Resources(cpu=10), children=(child,))))
     assert queues["vision"].capability == {"cpu": "10"}
@@ -157,14 +157,14 @@ def test_a_limit_above_the_parents_is_written_as_the_parents() -> None:
 @pytest.mark.parametrize(
     ("declared", "written"), [("0", {"cpu": "1m", "memory": "1"}), ("4", {"cpu": "4", "memory": "4"})]
 )
-def test_a_limit_of_nothing_is_the_least_there_is(declared: str, written: dict[str, str]) -> None:
+def test_zero_limit_is_the_smallest_amount(declared: str, written: dict[str, str]) -> None:
     program = _program(Queue(id="a", namespaces=("a",), limit=Resources(cpu=declared, memory=declared)))
     assert _queues(program)["a"].capability == written
     scale = 1000 * int(declared)
     assert READER.read(emit(program).manifests).queues[0].limit == {"cpu": scale, "memory": int(declared)}
 
 
-def test_the_configuration_enforces_the_tree() -> None:
+def test_scheduler_configuration_enforces_the_tree() -> None:
     program = _program(Queue(id="research", children=TEAMS))
     configuration = _configuration(program)
     assert configuration["actions"] == "enqueue, allocate, preempt, reclaim, backfill"
@@ -179,20 +179,20 @@ def test_the_configuration_enforces_the_tree() -> None:
     assert not plugins.keys() & {"proportion", "nodegroup", "network-topology-aware"}
 
 
-def test_a_flat_tree_has_no_levels_to_ask() -> None:
+def test_flat_tree_disables_hierarchy() -> None:
     assert "arguments" not in _plugins(_program(*TEAMS))["capacity"]
 
 
 @pytest.mark.parametrize("gpu", [BINPACK, SPREAD])
 @pytest.mark.parametrize("cpu", [BINPACK, SPREAD])
 @pytest.mark.parametrize("version", ["1.12.0", "1.16.0"])
-def test_placement_comes_back(gpu: Any, cpu: Any, version: str) -> None:
+def test_placement_round_trips(gpu: Any, cpu: Any, version: str) -> None:
     program = _program(*TEAMS, version=version, placement=Placement(gpu=gpu, cpu=cpu))
     cluster = READER.read(emit(program).manifests).cluster
     assert (cluster.gpu_placement, cluster.cpu_placement) == (gpu.value, cpu.value)
 
 
-def test_topologies_end_with_the_host_and_have_short_names() -> None:
+def test_topologies_end_at_the_host_with_short_names() -> None:
     program = _program(
         *TEAMS,
         topologies=(
@@ -208,7 +208,7 @@ def test_topologies_end_with_the_host_and_have_short_names() -> None:
     assert read["racks"] == ("example.com/block", "example.com/rack", "kubernetes.io/hostname")
 
 
-def test_a_queue_without_pools_is_on_no_node() -> None:
+def test_queue_without_pools_selects_no_node() -> None:
     pools = tuple(NodePool(id=id_, cpu=4, memory="8Gi", max_nodes=1) for id_ in ("old", "new"))
     policy = Policy(
         organisation=Organisation(name="acme", owner="@acme/platform"),
@@ -229,7 +229,7 @@ def test_a_queue_without_pools_is_on_no_node() -> None:
     assert [q.pools for q in READER.read(emit(program).manifests).queues] == [("old",), ()]
 
 
-def test_volcanos_own_names_are_left_to_it() -> None:
+def test_reserved_volcano_names_are_avoided() -> None:
     program = _program(Queue(id="root", children=(Queue(id="default", namespaces=("a",)),)))
     queues = _queues(program)
     assert not queues.keys() & {"root", "default"}
@@ -240,7 +240,7 @@ def _codes(program: Program) -> list[tuple[str, str]]:
     return [(refusal.code, refusal.address) for refusal in refusals(program)]
 
 
-def test_amounts_that_volcano_cannot_hold() -> None:
+def test_amounts_out_of_range_are_refused() -> None:
     program = _program(
         Queue(id="a", children=(Queue(id="b", namespaces=("b",), guaranteed=Resources(gpu=UNLIMITED)),)),
         Queue(id="c", namespaces=("c",), limit=Resources(gpu="0.5")),
@@ -248,7 +248,7 @@ def test_amounts_that_volcano_cannot_hold() -> None:
     assert _codes(program) == [("AP519", "queue b"), ("AP519", "queue c")]
 
 
-def test_what_older_versions_lack() -> None:
+def test_features_missing_from_older_versions_are_refused() -> None:
     racks = Topology(name="racks", levels=("example.com/rack", "kubernetes.io/hostname"))
     program = _program(*TEAMS, version="1.12.0", topologies=(racks,), placement=Placement(gpu=SPREAD, cpu=SPREAD))
     assert _codes(program) == [("AP511", "topology racks"), ("AP516", "cluster prod/main")]
@@ -260,7 +260,7 @@ def _sequence(value: object) -> Sequence[Any]:
     return value
 
 
-def test_whoever_is_not_preemptible_has_to_say_so() -> None:
+def test_non_preemptible_work_must_be_annotated() -> None:
     manifests = emit(_program(*TEAMS)).manifests
     policies = {m["metadata"]["name"]: m for m in manifests if m["kind"] == "ValidatingAdmissionPolicy"}
     assert "volcanojobs.apportion.dev" in policies

@@ -71,7 +71,7 @@ def test_amounts_in_any_spelling(record: ImportRecord) -> None:
     assert (dict(stray.limit), dict(stray.lending_limit)) == ({}, {"memory": 2**29})
 
 
-def test_what_a_policy_has_no_word_for(record: ImportRecord) -> None:
+def test_unsupported_fields_are_noted(record: ImportRecord) -> None:
     noted = {note.object: [] for note in record.notes}
     for note in record.notes:
         noted[note.object].append(note.text)
@@ -85,12 +85,12 @@ def test_what_a_policy_has_no_word_for(record: ImportRecord) -> None:
     }
 
 
-def test_nothing_says_whether_a_class_is_preemptible(record: ImportRecord) -> None:
+def test_preemptibility_of_classes_is_unknown(record: ImportRecord) -> None:
     assert [(cls.name, cls.preemptible) for cls in record.priority_classes] == [("high", None)]
 
 
 @pytest.mark.parametrize("amount", ["-1", "many", True, {"a": 1}])
-def test_what_is_no_amount_is_named(amount: object) -> None:
+def test_invalid_amount_is_reported(amount: object) -> None:
     queue: dict[str, Any] = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
@@ -101,7 +101,7 @@ def test_what_is_no_amount_is_named(amount: object) -> None:
         READER.read([queue])
 
 
-def test_a_configuration_that_enforces_nothing_is_noted() -> None:
+def test_ineffective_configuration_is_noted() -> None:
     shipped = 'actions: "enqueue, allocate, backfill"\ntiers: [{plugins: [{name: proportion}, {name: nodeorder}]}]'
     config = {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"volcano-scheduler.conf": shipped}}
     record = READER.read([config])

@@ -96,7 +96,7 @@ def _found(manifests: list[dict[str, Any]], existing: list[dict[str, Any]] | Non
     return [(v.effect.value, v.index, v.field) for v in RULES.check(manifests, existing or [])]
 
 
-def test_a_sound_set_has_no_verdict() -> None:
+def test_valid_objects_pass() -> None:
     assert _found(SOUND) == []
 
 
@@ -144,7 +144,7 @@ def test_a_sound_set_has_no_verdict() -> None:
         (HYPER_NODE, "spec|members|0|selector", {"regexMatch": {"pattern": "("}}, "spec.members[0].selector.regexMatch.pattern"),
     ],
 )  # fmt: skip
-def test_what_is_refused(index: int, path: str, value: object, field: str) -> None:
+def test_invalid_fields_are_rejected(index: int, path: str, value: object, field: str) -> None:
     assert ("rejected", index, field) in _found(_changed(index, path, value))
 
 
@@ -157,12 +157,12 @@ def test_what_is_refused(index: int, path: str, value: object, field: str) -> No
         ("spec|capability|cpu", "19", "spec.capability[cpu]"),
     ],
 )
-def test_a_parent_holds_what_its_children_have(path: str, value: object, field: str) -> None:
+def test_children_must_fit_their_parent(path: str, value: object, field: str) -> None:
     found = _found(_changed(QUEUE, path, value))
     assert ("rejected", QUEUE, field) in found
 
 
-def test_a_parent_that_lacks_a_resource_is_short_of_nothing_of_it() -> None:
+def test_resource_missing_from_parent_is_rejected() -> None:
     """Volcano finds a device that a child names and its parent does not wanting, be it 0."""
     changed = _changed(CHILD, "spec|deserved|example.com/fpga", "0")
     assert _found(changed) == [("rejected", QUEUE, "spec.deserved[example.com/fpga]")]
@@ -178,7 +178,7 @@ def test_a_parent_that_lacks_a_resource_is_short_of_nothing_of_it() -> None:
         (CHILD, "spec|affinity", {"nodeGroupAffinity": {}}, "spec.affinity"),
     ],
 )
-def test_what_is_without_effect(index: int, path: str, value: object, field: str) -> None:
+def test_ineffective_fields_are_ignored(index: int, path: str, value: object, field: str) -> None:
     found = _found(_changed(index, path, value))
     assert [f for f in found if f[0] != "rejected"] == [("ignored", index, field)]
 
@@ -200,39 +200,39 @@ def test_what_is_without_effect(index: int, path: str, value: object, field: str
         },
     ],
 )  # fmt: skip
-def test_a_configuration_that_does_not_hold(configuration: dict[str, object]) -> None:
+def test_ineffective_configuration_is_reported(configuration: dict[str, object]) -> None:
     changed = _changed(CONFIG, "data|volcano-scheduler.conf", yaml.safe_dump(configuration))
     assert _found(changed) == [("ignored", CONFIG, "data[volcano-scheduler.conf]")]
 
 
-def test_the_charts_own_configuration_holds_nothing() -> None:
+def test_default_configuration_of_the_chart_is_reported() -> None:
     shipped = {"actions": "enqueue, allocate, backfill", "tiers": [{"plugins": [{"name": "proportion"}]}]}
     found = _found(_changed(CONFIG, "data|volcano-scheduler.conf", yaml.safe_dump(shipped)))
     assert {field for _, _, field in found} == {"spec.deserved", "spec.parent"}
 
 
-def test_a_pod_group_in_an_inner_queue_waits_for_ever() -> None:
+def test_pod_group_in_an_inner_queue_stays_pending() -> None:
     assert _found(_changed(GROUP, "spec|queue", "research")) == [("pending", GROUP, "spec.queue")]
 
 
-def test_a_queue_that_is_closed_takes_no_work() -> None:
+def test_closed_queue_accepts_no_work() -> None:
     closed = [SOUND[QUEUE], {**SOUND[CHILD], "status": {"state": "Closed"}}]
     assert _found([SOUND[JOB], SOUND[GROUP]], closed) == [("rejected", 0, "spec.queue"), ("rejected", 1, "spec.queue")]
 
 
-def test_what_nobody_touches_is_not_judged() -> None:
+def test_unchanged_objects_are_not_checked() -> None:
     faulty = _changed(QUEUE, "spec|deserved|cpu", "1")[:2]
     assert _found(faulty, faulty) == []
     assert _found(faulty) != []
 
 
-def test_root_is_not_to_be_changed() -> None:
+def test_root_queue_is_immutable() -> None:
     root = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "root"}, "spec": {}}
     bounded = {**root, "spec": {"capability": {"cpu": "4"}}}
     assert _found([bounded], [root]) == [("rejected", 0, "spec.capability")]
 
 
-def test_six_levels_are_too_many() -> None:
+def test_queue_depth_is_limited() -> None:
     names = ["root", *"abcdef"]
     chain = [
         {**SOUND[QUEUE], "metadata": {"name": name}, "spec": {"parent": parent}} for parent, name in pairwise(names)
@@ -240,25 +240,25 @@ def test_six_levels_are_too_many() -> None:
     assert _found(chain) == [("rejected", 5, "spec.parent")]
 
 
-def test_queues_in_a_circle_are_refused() -> None:
+def test_queue_cycle_is_rejected() -> None:
     """The webhook may let it pass, and the scheduler then schedules nothing at all."""
     circle = [{**SOUND[QUEUE], "metadata": {"name": a}, "spec": {"parent": b}} for a, b in ("ab", "ba")]
     assert {effect for effect, _, _ in _found(circle)} == {"rejected"}
 
 
-def test_a_first_child_of_a_queue_with_pods() -> None:
+def test_queue_with_pods_cannot_get_children() -> None:
     busy = {**SOUND[QUEUE], "status": {"allocated": {"pods": "3"}}}
     assert _found([SOUND[CHILD]], [busy]) == [("rejected", 0, "spec.parent")]
 
 
-def test_a_job_keeps_its_tasks() -> None:
+def test_job_tasks_are_immutable() -> None:
     scaled = _changed(JOB, "spec|tasks|0|replicas", 2)
     assert _found(scaled, SOUND) == []
     moved = _changed(JOB, "spec|queue", "default")
     assert _found(moved, SOUND) == [("rejected", JOB, "spec")]
 
 
-def test_queues_with_children_are_not_deleted() -> None:
+def test_queue_with_children_cannot_be_deleted() -> None:
     tree = queue_tree([], SOUND)
     assert refused_deletion("vision", tree) is None
     assert refused_deletion("default", tree) == "`default` queue can not be deleted"

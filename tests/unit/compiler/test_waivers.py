@@ -41,14 +41,14 @@ def codes(policy: Policy) -> list[tuple[str, bool]]:
     ]
 
 
-def test_waived_finding_is_shown_and_stops_nothing() -> None:
+def test_waived_finding_is_shown_and_does_not_fail() -> None:
     policy = Policy(organisation=ACME, queues=OVERSUBSCRIBED, waivers=(waiver("AP201", "queue research"),))
     assert codes(policy) == [("AP201", True)]
     assert not has_errors(d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP201")
 
 
 @pytest.mark.parametrize("severity", [RuleSeverity.WARNING, RuleSeverity.OFF])
-def test_rule_that_later_phases_rely_on_stays_an_error(severity: RuleSeverity) -> None:
+def test_required_rule_cannot_be_downgraded(severity: RuleSeverity) -> None:
     policy = Policy(
         organisation=ACME,
         queues=CYCLE,
@@ -64,7 +64,7 @@ def test_rule_that_later_phases_rely_on_stays_an_error(severity: RuleSeverity) -
     }
 
 
-def test_rule_that_is_off_leaves_its_waiver_unused() -> None:
+def test_waiver_of_a_disabled_rule_is_unused() -> None:
     policy = Policy(
         organisation=ACME,
         queues=OVERSUBSCRIBED,
@@ -84,7 +84,7 @@ def test_unused_waiver_can_be_waived_itself() -> None:
 
 
 @pytest.mark.parametrize("code", ["AP115", "AP201", "AP507", "AP601", "AP701"])
-def test_waiver_that_names_nothing_is_reported_whatever_its_code(code: str) -> None:
+def test_waiver_of_an_unknown_object_is_reported(code: str) -> None:
     policy = Policy(organisation=ACME, queues=(Queue(id="vision"),), waivers=(waiver(code, "queue visoin"),))
     unused = [d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP114"]
     assert [d.hint for d in unused] == [
@@ -92,7 +92,7 @@ def test_waiver_that_names_nothing_is_reported_whatever_its_code(code: str) -> N
     ]
 
 
-def test_waiver_of_what_an_engine_refuses_is_used() -> None:
+def test_waiver_of_an_engine_refusal_is_used() -> None:
     cluster = Cluster(name="cpu", engine=Engine.NATIVE, engine_version="1.34", kubernetes_version="1.34")
     policy = Policy(
         organisation=ACME,
@@ -104,7 +104,7 @@ def test_waiver_of_what_an_engine_refuses_is_used() -> None:
     assert [(d.code, d.suppression is not None) for d in found if d.code in ("AP506", "AP114")] == [("AP506", True)]
 
 
-def test_expired_waiver_suppresses_nothing_and_is_not_also_unused() -> None:
+def test_expired_waiver_suppresses_nothing() -> None:
     expired = waiver("AP201", "queue research", date(2026, 11, 20))
     assert sorted(codes(Policy(organisation=ACME, queues=OVERSUBSCRIBED, waivers=(expired,)))) == [
         ("AP113", False),

@@ -61,7 +61,7 @@ def _refused(program: Program) -> list[tuple[str, str]]:
     return [(refusal.code, refusal.address) for refusal in yunikorn.refusals(program)]
 
 
-def test_zero_is_written_of_gpus_and_left_out_of_what_every_pod_asks_for() -> None:
+def test_zero_limit_is_emitted_only_for_gpus() -> None:
     queues = _queues(
         _program(
             Queue(id="gpus", guaranteed=Resources(gpu=8)),
@@ -76,13 +76,13 @@ def test_zero_is_written_of_gpus_and_left_out_of_what_every_pod_asks_for() -> No
     assert "resources" not in queues["nothing"]
 
 
-def test_a_bound_of_nothing_at_all_stays_a_bound() -> None:
+def test_zero_limits_stay_limits() -> None:
     queues = _queues(_program(Queue(id="a", limit=Resources(gpu=0)), Queue(id="b", limit=Resources(gpu=0, cpu=4))))
     assert queues["a"]["resources"]["max"] == {"nvidia.com/gpu": "0", "apportion.dev/nothing-else": "1"}
     assert queues["b"]["resources"]["max"] == {"vcore": "4", "nvidia.com/gpu": "0"}
 
 
-def test_a_promise_without_bound_is_the_largest_number_or_the_limit() -> None:
+def test_unlimited_guarantee_is_the_limit_or_the_maximum() -> None:
     queues = _queues(
         _program(
             Queue(id="a", guaranteed=Resources(memory=UNLIMITED, cpu=UNLIMITED)),
@@ -96,7 +96,7 @@ def test_a_promise_without_bound_is_the_largest_number_or_the_limit() -> None:
     assert queues["b"]["resources"] == {"guaranteed": {"memory": "1Ti"}, "max": {"memory": "1Ti"}}
 
 
-def test_two_promises_without_bound_below_one_limit_are_refused() -> None:
+def test_two_unlimited_guarantees_below_a_limit_are_refused() -> None:
     endless = Resources(cpu=UNLIMITED)
     program = _program(
         Queue(
@@ -120,15 +120,15 @@ def test_two_promises_without_bound_below_one_limit_are_refused() -> None:
         (Queue(id="a", guaranteed=Resources(gpu=2, cpu="1500m", memory="1500M")), []),
     ],
 )
-def test_what_cannot_be_written_is_refused(queue: Queue, codes: list[str]) -> None:
+def test_unsupported_settings_are_refused(queue: Queue, codes: list[str]) -> None:
     assert [code for code, _ in _refused(_program(queue))] == codes
 
 
-def test_one_order_of_nodes_serves_one_placement() -> None:
+def test_different_placements_are_refused() -> None:
     assert _refused(_program(Queue(id="a"), placement=Placement(cpu=SPREAD))) == [("AP516", "cluster prod/c")]
 
 
-def test_leaves_without_preemptible_classes_lend_for_good() -> None:
+def test_leaves_without_preemptible_classes_disable_preemption() -> None:
     classes = (
         PriorityClass(name="low", value=1, preemptible=True),
         PriorityClass(name="top", value=9, preemptible=False),
@@ -144,7 +144,7 @@ def test_leaves_without_preemptible_classes_lend_for_good() -> None:
     assert "preemption.policy" not in queues["mixed"]["properties"]
 
 
-def test_names_that_mean_something_to_yunikorn_get_another() -> None:
+def test_reserved_yunikorn_names_are_avoided() -> None:
     program = _program(Queue(id="root", children=(Queue(id="default", namespaces=("a",)),)))
     root, default = program.queues
     assert leaf_queue_name(program, root) is None
@@ -163,7 +163,7 @@ def test_a_long_configuration_is_compressed() -> None:
     assert _refused(program) == []
 
 
-def test_documents_quote_what_yaml_would_read_otherwise() -> None:
+def test_ambiguous_yaml_scalars_are_quoted() -> None:
     value = {"a": ["yes", "1", "x y", "ok"], "b": {}, "c": [], "null": 3, "d": [{"e": {"f": True}}]}
     text = document(value, ["A note."])
     assert text.startswith("# A note.\n")
@@ -216,7 +216,7 @@ def _read(text: str, *others: dict[str, Any]) -> tuple[dict[str, QueueRecord], l
     return {queue.id: queue for queue in record.queues}, [note.text for note in record.notes]
 
 
-def test_a_configuration_from_the_field() -> None:
+def test_existing_configuration_is_imported() -> None:
     queues, notes = _read(FIELD)
     assert list(queues) == ["research", "research-dev", "prod", "other-team", "web", "web-dev"]
     research = queues["research"]
@@ -238,7 +238,7 @@ def test_a_configuration_from_the_field() -> None:
     }
 
 
-def test_namespaces_are_where_placement_rules_find_them() -> None:
+def test_namespaces_follow_placement_rules() -> None:
     text = """
 partitions:
   - name: default
@@ -254,7 +254,7 @@ partitions:
     assert {id_: queue.namespaces for id_, queue in queues.items()} == {"a": (), "b": ("x", "y"), "c": ("c",)}
 
 
-def test_what_cannot_be_read_is_named() -> None:
+def test_unreadable_configuration_is_reported() -> None:
     with pytest.raises(
         ValueError, match=r"ConfigMap yunikorn/yunikorn-configs: root\.a: resources\.max\.memory: invalid"
     ):

@@ -75,7 +75,7 @@ def test_quantities(resource: str, text: str, amount: int) -> None:
         ("nvidia.com/gpu", "٣", "invalid quantity"),
     ],
 )
-def test_what_is_no_quantity(resource: str, text: str, fault: str) -> None:
+def test_invalid_quantities_are_refused(resource: str, text: str, fault: str) -> None:
     with pytest.raises(ValueError, match=f"^{fault}$"):
         parse_quantity(resource, text)
 
@@ -111,11 +111,11 @@ def test_decoding_is_strict(text: str, message: str) -> None:
         "partitions: []\n---\nsecond: document",
     ],
 )
-def test_what_yunikorn_takes(text: str) -> None:
+def test_valid_configurations_pass(text: str) -> None:
     assert [verdict for verdict in _verdicts(text) if verdict.effect is Effect.REJECTED] == []
 
 
-def test_the_fault_is_named_by_its_place() -> None:
+def test_fault_has_the_path_of_the_queue() -> None:
     (verdict,) = _verdicts(_root(queues=[{"name": "a"}, {"name": "b", "resources": {"max": {"memory": "1.5G"}}}]))
     assert verdict.field == 'data["queues.yaml"].partitions[0].queues[0].queues[1].resources.max.memory'
 
@@ -135,11 +135,11 @@ def test_the_policy_group_names_the_key() -> None:
     assert verdict.field == 'data["night.yaml"]'
 
 
-def test_other_config_maps_are_passed_over() -> None:
+def test_other_config_maps_are_ignored() -> None:
     assert list(RULES.check([_config_map("bogus: 1", "somebodys")], [])) == []
 
 
-def test_settings_that_have_no_effect() -> None:
+def test_ineffective_settings_are_reported() -> None:
     below = {"name": "root", "maxapplications": 3}
     nothing = {"name": "a", "resources": {"max": {"vcore": "0", "memory": "0"}}}
     assert _ignored(maxapplications=5, queues=[{"name": "x", "maxapplications": 1}]) == [
@@ -171,12 +171,12 @@ def test_settings_that_have_no_effect() -> None:
         ("preemption.dealy", "10s"),
     ],
 )
-def test_properties_that_are_passed_over(key: str, value: str) -> None:
+def test_unknown_properties_are_reported(key: str, value: str) -> None:
     ((field, _),) = _ignored(properties={key: value})
     assert field == f"queues[0].properties[{key}]"
 
 
-def test_properties_that_hold() -> None:
+def test_effective_properties_pass() -> None:
     held = {
         "application.sort.policy": "fair",
         "application.sort.priority": "Disabled",
@@ -189,14 +189,14 @@ def test_properties_that_hold() -> None:
     assert _ignored(properties=held) == []
 
 
-def test_an_access_list_with_two_spaces_fails_when_it_is_loaded() -> None:
+def test_access_list_with_two_spaces_is_reported() -> None:
     ((field, message),) = _ignored(submitacl="ann  ops")
     assert (field, "fails when it is loaded" in message) == ("queues[0].submitacl", True)
     assert _ignored(submitacl="ann ops", adminacl=" admins") == []
     assert [field for field, _ in _ignored(submitacl="system:serviceaccount:a:b")] == ["queues[0].submitacl"]
 
 
-def test_partitions_without_nodes_and_rules_that_do_not_load() -> None:
+def test_unused_partitions_and_invalid_rules_are_reported() -> None:
     text = yaml.safe_dump(
         {
             "partitions": [
@@ -209,7 +209,7 @@ def test_partitions_without_nodes_and_rules_that_do_not_load() -> None:
     assert fields == ["partitions[0]", "partitions[1].placementrules[0]", "partitions[1].placementrules[1]"]
 
 
-def test_an_annotation_that_is_neither_true_nor_false() -> None:
+def test_invalid_boolean_annotation_is_reported() -> None:
     cls = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -260,20 +260,20 @@ _TREES = st.recursive(
 
 @pytest.mark.property
 @given(_TREES)
-def test_no_configuration_brings_the_rules_to_a_halt(tree: object) -> None:
+def test_rules_never_raise_for_any_configuration(tree: object) -> None:
     list(RULES.check([_config_map(yaml.safe_dump({"partitions": [tree]}))], []))
     list(RULES.check([_config_map(yaml.safe_dump(tree))], []))
 
 
 @pytest.mark.property
 @given(st.text(alphabet=st.sampled_from("partitions: [{}]-&*!|>'\"%@`\n\t#<,?~0.9aé\x00\ud800"), max_size=60))
-def test_no_text_brings_the_rules_to_a_halt(text: str) -> None:
+def test_rules_never_raise_for_any_text(text: str) -> None:
     list(RULES.check([_config_map(text)], []))
 
 
 @pytest.mark.property
 @given(_TREES)
-def test_no_object_brings_the_rules_to_a_halt(tree: object) -> None:
+def test_rules_never_raise_for_any_object(tree: object) -> None:
     list(
         RULES.check(
             [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "yunikorn-configs"}, "data": tree}], []
