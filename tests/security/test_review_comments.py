@@ -213,7 +213,7 @@ def test_a_run_without_a_review_replaces_the_review_of_an_older_commit(forge: Fo
     code, text = github(forge, tmp_path)
     assert (code, text) == (
         0,
-        "apportion: the workflow wrote no review, and its pull request is unknown; nothing was posted\n",
+        "apportion: the workflow did not write a review, and its pull request is unknown; nothing was posted\n",
     )
     assert github(forge, tmp_path, pull_requests=[{"number": 5}])[0] == 0
     (comment,) = forge.comments

@@ -1,4 +1,4 @@
-"""Post the review of a pull request as its one comment: the program of the step `Comment` in `apportion-review-comment.yml`.
+"""Post the review of a pull request as a single comment, in the step `Comment` of `apportion-review-comment.yml`.
 
 The step has a token, so it is isolated: no checkout, no packages, only the standard library. Its input is from a job
 that the pull request may have changed: the artifact is size-limited and opened in memory, and its pull request number
@@ -34,7 +34,7 @@ def main() -> None:
         run = json.load(file)["workflow_run"]
     number, text = review_of(run)
     if not number:
-        print("apportion: the workflow wrote no review, and its pull request is unknown; nothing was posted")
+        print("apportion: the workflow did not write a review, and its pull request is unknown; nothing was posted")
         return
     pull = call("GET", f"/pulls/{number}")
     head = pull["head"]
@@ -55,7 +55,7 @@ def review_of(run: dict[str, Any]) -> tuple[str, str]:
     listed = call("GET", f"/actions/runs/{run['id']}/artifacts?name=apportion-review")["artifacts"]
     if not listed:
         known = [str(pull["number"]) for pull in run["pull_requests"]]
-        text = f"{MARKER}\n### 🔴 This change was not reviewed\n\nThe [workflow]({run['html_url']}) wrote no review.\n"
+        text = f"{MARKER}\n### 🔴 This change was not reviewed\n\nThe [workflow]({run['html_url']}) did not write a review.\n"
         return (known[0] if known else ""), text
     newest = max(listed, key=lambda artifact: int(artifact["id"]))
     data = read("GET", f"/actions/artifacts/{newest['id']}/zip")
@@ -152,7 +152,7 @@ def read(method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
 
 
 def stop(reason: str) -> NoReturn:
-    """End the step with one sentence."""
+    """Fail the step with an error message."""
     shown = "".join(char if char.isprintable() else " " for char in reason)
     print(f"::error title=apportion::The review was not posted: {shown}.")
     sys.exit(1)

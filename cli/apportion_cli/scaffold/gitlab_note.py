@@ -1,4 +1,4 @@
-"""Post the review of a merge request as its one note: the program of the job `review-note` in `.gitlab-ci.yml`.
+"""Post the review of a merge request as a single note, in the job `review-note` of `.gitlab-ci.yml`.
 
 The job has a token, so it is isolated: only the standard library. The report is size-limited and validated, because a
 policy controls some of its text.
@@ -46,7 +46,7 @@ def report() -> str:
     try:
         descriptor = os.open(REPORT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
-        return f"{MARKER}\n### 🔴 This change was not reviewed\n\nThe job `review` wrote no review.\n"
+        return f"{MARKER}\n### 🔴 This change was not reviewed\n\nThe job `review` did not write a review.\n"
     except OSError as refused:
         stop(f"{REPORT} cannot be read: {refused.strerror}")
     with open(descriptor, "rb") as file:
@@ -95,7 +95,7 @@ def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
 
 
 def stop(reason: str) -> NoReturn:
-    """End the job with one sentence."""
+    """Fail the job with an error message."""
     shown = "".join(char if char.isprintable() else " " for char in reason)
     print(f"apportion: error: the review was not posted: {shown}")
     sys.exit(1)

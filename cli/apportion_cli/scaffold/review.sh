@@ -1,5 +1,5 @@
-# Runs in the directory of the base branch. `$head`: directory of the change; `$policy`: path in both; `$report`: output;
-# "$@": options.
+# Runs in the directory of the base branch. `$head`: directory of the change; `$policy`: path in both directories;
+# `$report`: output; "$@": options.
 for snapshot in ci/snapshots/*/*.json; do
   cluster=${snapshot#ci/snapshots/}
   if [ -f "$snapshot" ]; then set -- "$@" --snapshot "${cluster%.json}=$snapshot"; fi
@@ -11,5 +11,5 @@ if [ ! -s "$report" ]; then
   printf '%s\n%s\n' '<!-- apportion:review -->' '### 🔴 This change could not be reviewed' > "$report"
   printf '\n`apportion review` exited with code %s; see the log of its job.\n' "$code" >> "$report"
 fi
-# 10: the policies differ. Errors and gates (11) fail the job.
+# 10: the policies differ. Errors and failed gates (11) fail the job.
 case $code in 0 | 10) ;; *) exit "$code" ;; esac

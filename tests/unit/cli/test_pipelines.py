@@ -18,7 +18,7 @@ from apportion_cli.scaffold import SERVICES
 from apportion_cli.verbs import VERBS
 
 _KNOWN = {
-    "apportion", "python", "git", "gh", "printf", "if", "day=$(date", "title=Overrides in force on $day", "echo", "ln",
+    "apportion", "python", "git", "gh", "printf", "if", "day=$(date", "title=Active overrides on $day", "echo", "ln",
     "rm", "export", "unset", "cat", "cd", "set", "for", "done", "fi", "case", "pytest", "python3",
 }  # fmt: skip
 _ASSIGNMENT = re.compile(r"[a-z]+=")
