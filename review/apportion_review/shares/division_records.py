@@ -17,7 +17,7 @@ Setting = Number | bool | None
 THOUSANDTHS = 1000
 """Thousandths of a GPU per unit of the engines."""
 FIRST_COME = frozenset(("ack", "volcano", "yunikorn"))
-"""Engines that reserve guarantees, and leave the rest to whoever comes first."""
+"""Engines that reserve guarantees, and allocate the rest first come, first served."""
 
 
 @dataclass(frozen=True, slots=True)
