@@ -1,4 +1,4 @@
-"""What queues can use on engines that reserve guarantees and leave the rest to whoever comes first.
+"""What queues can use on engines that reserve guarantees and leave the rest to workloads in the order of arrival.
 
 Volcano, ACK and YuniKorn evict for a queue up to what it is guaranteed, and divide nothing beyond: what is idle goes to
 the queue that comes first in the engine's order, and stays there. A share is therefore the most that a queue can use
