@@ -14,6 +14,7 @@ from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, json_option, limits, output_option, reading_options
 from apportion_cli.scopes import cluster_scope, place_options
+from apportion_cli.snapshot_commands import with_snapshot_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,8 +75,7 @@ def fit(
     \b
     apportion fit -f job.yaml
     apportion fit policy.py --env prod -f job.yaml --queue vision
-    kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
-    priorityclasses,jobs -A -o json > prod.json
+    KUBECTL
     apportion fit policy.py --env prod -f job.yaml --snapshot prod.json
     apportion fit policy.py -f job.yaml --snapshot prod.json -o json
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
@@ -127,6 +127,9 @@ def fit(
     for output in outputs or (Output("text"),):
         deliver(console, output, fit_json(answer) if output.format == "json" else fit_text(answer))
     return _code(answer)
+
+
+with_snapshot_command(fit, "kai", "> prod.json", ("jobs",))
 
 
 def _snapshot(files: Sequence[str], cluster: str) -> ClusterSnapshot | None:

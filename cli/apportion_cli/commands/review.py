@@ -32,6 +32,7 @@ from apportion_cli.review_replay import (
     time_text,
 )
 from apportion_cli.settings import variable
+from apportion_cli.snapshot_commands import with_snapshot_command
 from apportion_cli.trace_input import trace_options
 from apportion_cli.verbosity import console_options
 
@@ -166,8 +167,7 @@ def review(
 
     \b
     apportion review main
-    kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
-    priorityclasses -A -o json > prod.json
+    KUBECTL
     apportion review main --snapshot prod/gpu-1=prod.json --max-evictions 0
     apportion review main feature -o markdown=comment.md --redact
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
@@ -231,6 +231,9 @@ def review(
     if changed.why_not_compiled:
         return ExitCode.FINDINGS
     return ExitCode.CHANGES if made.diff.differs else ExitCode.OK
+
+
+with_snapshot_command(review, "kai", "> prod.json")
 
 
 def _loads(

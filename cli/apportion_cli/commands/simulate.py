@@ -16,6 +16,7 @@ from apportion_cli.options import (
     fail_on_option,
     output_option,
 )
+from apportion_cli.snapshot_commands import with_snapshot_command
 from apportion_cli.trace_input import trace_options
 from apportion_cli.verbosity import console_options
 
@@ -101,8 +102,7 @@ def simulate(
     apportion simulate policy.py --trace openb:nodes.csv,pods.csv --trace-load 0.8
     apportion simulate --cycle cluster.yaml
     apportion simulate --cycle cluster/ --actions allocate -o json
-    kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
-    priorityclasses -A -o json | apportion simulate --cycle -
+    KUBECTL
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     formats = {output.format for output in outputs}
     if scenario is not None or trace is not None:
@@ -150,6 +150,9 @@ def simulate(
     for output in outputs or (Output("text"),):
         deliver(console, output, _rendered(session, output, console))
     return code
+
+
+with_snapshot_command(simulate, "kai", "| apportion simulate --cycle -")
 
 
 def _with_actions(settings: Settings, asked: str | None) -> Settings:
