@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from apportion_api.counted_nouns import agreeing
 from apportion_compiler.diagnostics.diagnostic import Severity
 from apportion_review.facts import ORGANISATION, QUEUE
 from apportion_review.fates.records import Fate
+from apportion_review.report.impact_rows import listed
 from apportion_review.review import ClusterReview, Review
 from apportion_review.unknown_clusters import changed_clusters, clusters_text, unknown_clusters
 
@@ -20,7 +22,7 @@ _PHRASES: Mapping[Fate, tuple[str, str]] = {
 }
 
 
-_MAX_STATED = 2
+_MAX_STATED, _MAX_OWNERS = 2, 4
 
 
 class Level(str, Enum):
@@ -58,6 +60,8 @@ def verdict(review: Review) -> ReviewVerdict:
     if not any(cluster.worse for cluster in review.clusters) and not review.broken:
         parts += _losses(review)
     parts += _failed(review)
+    if review.approvals and not needs and not review.broken:
+        parts.append(f"approved by {listed([approval.owner for approval in review.approvals], _MAX_OWNERS)}")
     return ReviewVerdict(level, _sentence(parts), needs)
 
 
@@ -130,13 +134,22 @@ def _unknown(review: Review) -> Iterable[str]:
 def _losses(review: Review) -> Iterable[str]:
     n = len({s.name for s in review.diff.statements if s.kind == QUEUE})
     quotas = f"quotas of {count(n, 'queue')} change" if n else ""
-    owners = count(len(review.approvals), "owner") if review.approvals else ""
-    if quotas:
-        yield f"{quotas}, and {owners} must approve" if owners else quotas
-    elif owners:
+    n_missing = sum(not approval.is_given for approval in review.approvals)
+    owners = count(len(review.approvals), "owner")
+    if quotas and n_missing:
+        is_partial = n_missing < len(review.approvals)
+        have_not = f"{n_missing} of {owners} {agreeing(n_missing, 'has', 'have')} not approved"
+        yield f"{quotas}, and {have_not if is_partial else f'{owners} must approve'}"
+    elif quotas:
+        yield quotas
+    elif review.approvals:
         kinds = sorted({s.kind for s in review.diff.statements if not s.is_derived})
-        subject = f" for changes to {_joined([_plural(kind) for kind in kinds])}" if kinds else ""
-        yield f"approval needed from {owners}{subject}"
+        subject = f"changes to {_joined([_plural(kind) for kind in kinds])}" if kinds else ""
+        if n_missing:
+            still = f"still needed from {n_missing} of" if n_missing < len(review.approvals) else "needed from"
+            yield f"approval {still} {owners}{f' for {subject}' if subject else ''}"
+        elif subject:
+            yield subject
 
 
 def _plural(kind: str) -> str:

@@ -35,6 +35,36 @@ def test_verdict_names_what_the_owners_approve(tmp_path: Path) -> None:
     assert verdict(review).headline == "Approval needed from 1 owner for changes to the organisation."
 
 
+@pytest.mark.parametrize(
+    ("edits", "given", "headline"),
+    [
+        (CUT, (), "Quotas of 2 queues change, and 1 owner must approve."),
+        (CUT, ("@acme/vision-leads",), "Quotas of 2 queues change; approved by @acme/vision-leads."),
+        (OWNER, ("@acme/platform",), "Changes to the organisation; approved by @acme/platform."),
+        (
+            {**CUT, "guaranteed: {gpu: 8}": "guaranteed: {gpu: 4}"},
+            ("@acme/vision-leads",),
+            "Quotas of 3 queues change, and 1 of 2 owners has not approved.",
+        ),
+        (
+            {**CUT, "guaranteed: {gpu: 8}": "guaranteed: {gpu: 4}"},
+            ("@acme/vision-leads", "@acme/speech-leads"),
+            "Quotas of 3 queues change; approved by @acme/speech-leads, @acme/vision-leads.",
+        ),
+    ],
+)
+def test_verdict_says_who_has_approved(
+    edits: dict[str, str], given: tuple[str, ...], headline: str, tmp_path: Path
+) -> None:
+    review = with_fates(reviewed(tmp_path, edits, given_approvals=given), [row("train", Fate.SAFE)])
+    assert verdict(review).headline == headline
+
+
+def test_verdict_on_destroyed_work_says_who_has_approved(tmp_path: Path) -> None:
+    review = with_fates(reviewed(tmp_path, CUT, given_approvals=("@acme/vision-leads",)), [row("a", Fate.EVICTED)])
+    assert verdict(review).headline == "1 running workload is evicted now on prod/one; approved by @acme/vision-leads."
+
+
 def test_a_step_names_its_drains_and_then_its_actions_under_one_number(tmp_path: Path) -> None:
     review = reviewed(tmp_path, CUT)
     rollout = Rollout((RolloutStep(("change Queue `vision`",), ("`vision`: wait until 1 workload finishes",)),), (), ())
