@@ -19,14 +19,14 @@ def _imported(run: Run, cluster: Path) -> None:
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda path: path.stem)
-def test_nothing_drifts_when_a_cluster_is_adopted(run: Run, cluster: Path) -> None:
+def test_adopted_cluster_has_no_drift(run: Run, cluster: Path) -> None:
     _imported(run, cluster)
     found = run("drift", "prod", "--export", cluster, "-p", "policy", "-o", "json")
     assert json.loads(found.out)["objects"] == []
     assert found.code == 0
 
 
-def test_nothing_is_renamed(run: Run) -> None:
+def test_adoption_renames_no_object(run: Run) -> None:
     (fleet,) = (cluster for cluster in CLUSTERS if cluster.stem == "fleet")
     _imported(run, fleet)
     assert run("compile", "policy", "--out", "rendered").code == 0
@@ -35,7 +35,7 @@ def test_nothing_is_renamed(run: Run) -> None:
     assert {_name(one) for one in objects} == {_name(one) for one in yaml.safe_load_all(fleet.read_text())}
 
 
-def test_a_guarantee_and_the_quotas_of_its_flavors_change_together(run: Run) -> None:
+def test_changed_guarantee_changes_quotas_of_its_flavors(run: Run) -> None:
     (fleet,) = (cluster for cluster in CLUSTERS if cluster.stem == "fleet")
     _imported(run, fleet)
     team = next(
@@ -49,7 +49,7 @@ def test_a_guarantee_and_the_quotas_of_its_flavors_change_together(run: Run) -> 
     assert "error[AP520]" in refused.out
 
 
-def test_what_no_policy_gives_back_is_named_with_its_value(run: Run) -> None:
+def test_import_notes_unsupported_fields_with_values(run: Run) -> None:
     Path("one.yaml").write_text(
         """
 apiVersion: scheduling.volcano.sh/v1beta1
@@ -70,7 +70,7 @@ spec: {weight: 3, extendClusters: [{name: east, weight: 5}], made_up: {deep: [1,
     assert run("import", "--from", "volcano", "one.yaml", "--out", "policy", "--force", "--accept-loss").code == 0
 
 
-def test_an_error_of_the_policy_hides_no_field_that_is_lost(run: Run) -> None:
+def test_policy_errors_do_not_hide_lost_fields(run: Run) -> None:
     """Pod Security's label on a Namespace is none that a queue may set; what else is lost is named all the same."""
     namespace = {
         "apiVersion": "v1", "kind": "Namespace",
@@ -95,7 +95,7 @@ def test_an_error_of_the_policy_hides_no_field_that_is_lost(run: Run) -> None:
         assert told in result.err, result.err
 
 
-def test_an_error_that_only_validate_finds_is_among_the_notes(run: Run) -> None:
+def test_import_notes_include_validation_errors(run: Run) -> None:
     def queue(name: str, cpu: int) -> dict[str, object]:
         amounts = {"quota": cpu, "limit": -1, "overQuotaWeight": 1}
         return {

@@ -89,7 +89,7 @@ def test_invalid_utf_8(file: str, run: Run) -> None:
     _check(run("validate", file), 1, f"{file}:2: error[AP010]")
 
 
-def test_paths_that_hold_no_policy(run: Run) -> None:
+def test_paths_without_a_policy(run: Run) -> None:
     Path("empty").mkdir()
     Path("folder/policy.py").mkdir(parents=True)
     Path("notes.txt").write_text("hello", encoding="utf-8")
@@ -108,14 +108,14 @@ def test_unknown_environment(run: Run) -> None:
     assert "the policy has no environment `prod`; it has none" in result.err
 
 
-def test_what_a_failing_policy_printed_is_shown_made_plain(run: Run) -> None:
+def test_output_of_a_failing_policy_is_escaped(run: Run) -> None:
     Path("policy.py").write_text("print('\\x1b[31mlooking')\n1 / 0\n", encoding="utf-8")
     result = run("validate")
     assert "the policy printed:\n  \\x1b[31mlooking" in result.err
     assert "\x1b" not in result.text
 
 
-def test_a_line_is_quoted_only_from_the_policys_own_files(run: Run, tmp_path: Path) -> None:
+def test_excerpts_come_only_from_policy_files(run: Run, tmp_path: Path) -> None:
     secret = tmp_path / "secret.py"
     secret.write_text("TOKEN = 'hunter2'\n", encoding="utf-8")
     Path("quotas").mkdir()
@@ -126,7 +126,7 @@ def test_a_line_is_quoted_only_from_the_policys_own_files(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize("form", ["json", "sarif", "junit", "github"])
-def test_every_form_reports_a_fault_of_the_evaluation(form: str, run: Run) -> None:
+def test_every_format_reports_evaluation_errors(form: str, run: Run) -> None:
     Path("policy.py").write_text("import no_such_module\n", encoding="utf-8")
     result = run("validate", "-o", form)
     assert result.code == 1
@@ -134,13 +134,13 @@ def test_every_form_reports_a_fault_of_the_evaluation(form: str, run: Run) -> No
     assert result.err == "1 error\n"
 
 
-def test_the_installed_command_shows_no_traceback(run_process: Run) -> None:
+def test_installed_command_prints_no_traceback(run_process: Run) -> None:
     Path("policy.py").write_text(f"{HEAD}policy = Policy(\n", encoding="utf-8")
     _check(run_process("validate"), 1, "policy.py:2: error[AP001]")
 
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github"])
-def test_file_names_that_are_not_text(form: str, run: Run, tmp_path: Path) -> None:
+def test_file_names_that_are_not_utf_8(form: str, run: Run, tmp_path: Path) -> None:
     Path(".git").mkdir()
     folder = tmp_path / os.fsdecode(b"line\nbreak\xff")
     folder.mkdir()

@@ -54,7 +54,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(text))
 
 
-def test_a_template_is_printed(run: Run, policy: Path) -> None:
+def test_template_is_printed(run: Run, policy: Path) -> None:
     made = run(
         "bind", "vision", "-k", "job", "-p", policy, "--gpus", "4", "--cpu", "500m", "--memory", "8Gi", "--workers", "2",
         "--secret", "hub:token", "--image", "acme/train", "--name", "tune", "--", "python", "train.py", "--lr", "3",
@@ -77,13 +77,13 @@ def test_json_is_one_object_or_a_list(run: Run, policy: Path) -> None:
     assert [item["kind"] for item in several["items"]] == ["PodGroup", "Pod", "Pod"]
 
 
-def test_a_file_is_written(run: Run, policy: Path, tmp_path: Path) -> None:
+def test_output_file_is_written(run: Run, policy: Path, tmp_path: Path) -> None:
     made = run("bind", "vision", "-k", "Job", "-p", policy, "-o", f"yaml={tmp_path / 'job.yaml'}")
     assert (made.code, made.out) == (0, "")
     assert _documents((tmp_path / "job.yaml").read_text())[0]["kind"] == "Job"
 
 
-def test_manifests_are_put_into_the_queue(run: Run, policy: Path, tmp_path: Path) -> None:
+def test_existing_manifests_are_bound(run: Run, policy: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     listed = {
         "apiVersion": "v1",
@@ -99,13 +99,13 @@ def test_manifests_are_put_into_the_queue(run: Run, policy: Path, tmp_path: Path
     assert job["metadata"]["labels"]["kai.scheduler/queue"] == "vision"
 
 
-def test_manifests_come_from_standard_input(run_process: Any, policy: Path) -> None:
+def test_manifests_are_read_from_stdin(run_process: Any, policy: Path) -> None:
     made = run_process("bind", "vision", "--from", "-", "-p", policy, stdin=yaml.safe_dump(_JOB))
     assert made.code == 0, made.err
     assert _documents(made.out)[0]["metadata"]["labels"]["kai.scheduler/queue"] == "vision"
 
 
-def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> None:
+def test_unschedulable_workload_is_warned_about(run: Run, policy: Path) -> None:
     made = run("bind", "vision", "-k", "Job", "-p", policy, "--gpus", "8", "--workers", "3")
     assert made.code == 0
     assert (
@@ -143,14 +143,14 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
         (["vision", "-k", "Job", "-e", "prod", "--cluster", "cpu"], "environment prod has no cluster cpu"),
     ],
 )
-def test_what_cannot_be_is_a_usage_error(run: Run, policy: Path, arguments: list[str], says: str) -> None:
+def test_invalid_options_are_usage_errors(run: Run, policy: Path, arguments: list[str], says: str) -> None:
     refused = run("bind", "-p", policy, *arguments)
     assert refused.code == 2
     assert refused.out == ""
     assert says in refused.err
 
 
-def test_several_environments_or_clusters_have_to_be_named(run: Run, tmp_path: Path) -> None:
+def test_ambiguous_cluster_must_be_named(run: Run, tmp_path: Path) -> None:
     two = 'Environment(name="dev", clusters=(cluster("a"),)), Environment(name="prod", clusters=(cluster("b"), cluster("c"))),'
     policy = _policy(tmp_path, two)
     unnamed = run("bind", "vision", "-k", "Job", "-p", policy)
@@ -173,9 +173,7 @@ def test_several_environments_or_clusters_have_to_be_named(run: Run, tmp_path: P
         (b"[" * 100_000, "is nested deeper than"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_said(
-    run: Run, policy: Path, tmp_path: Path, content: bytes | None, says: str
-) -> None:
+def test_unreadable_file_is_reported(run: Run, policy: Path, tmp_path: Path, content: bytes | None, says: str) -> None:
     file = tmp_path / "mine.yaml"
     if content is not None:
         file.write_bytes(content)
@@ -184,7 +182,7 @@ def test_a_file_that_cannot_be_read_is_said(
     assert says in refused.err
 
 
-def test_a_policy_with_an_error_binds_nothing(run: Run, tmp_path: Path) -> None:
+def test_policy_with_errors_is_refused(run: Run, tmp_path: Path) -> None:
     policy = _policy(tmp_path, _ONE)
     policy.write_text(policy.read_text().replace("guaranteed=Resources(gpu=8)", "guaranteed=Resources(gpu=64)"))
     refused = run("bind", "vision", "-k", "Job", "-p", policy)

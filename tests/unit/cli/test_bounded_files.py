@@ -47,16 +47,14 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("name", ["apportion.toml", "pyproject.toml"])
-def test_settings_are_a_regular_file_of_some_size(
-    name: str, make: Callable[[Path], None], policy: Path, run: Run
-) -> None:
+def test_settings_must_be_a_small_regular_file(name: str, make: Callable[[Path], None], policy: Path, run: Run) -> None:
     make(policy.with_name(name))
     done = run("validate")
     assert (done.code, f"{name} cannot be read: it" in done.err) == (3, True)
 
 
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
-def test_a_rendered_tree_holds_any_kind_of_entry(make: Callable[[Path], None], policy: Path, run: Run) -> None:
+def test_special_files_in_a_rendered_tree_are_handled(make: Callable[[Path], None], policy: Path, run: Run) -> None:
     assert run("compile").code == 0
     make(policy.parent / "rendered/prod/c/kai/more.yaml")
     assert run("compile", "--check").code == 10
@@ -71,9 +69,7 @@ def test_a_rendered_tree_holds_any_kind_of_entry(make: Callable[[Path], None], p
     assert (refused.code, "inventory.json cannot be read: it" in refused.err) == (3, True)
 
 
-def test_a_tree_of_too_many_entries_is_refused_before_they_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tree_with_too_many_entries_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apportion_compiler.emit.output_folder._MAX_ENTRIES", 20)
     (tmp_path / "out/t/a").mkdir(parents=True)
     for number in range(21):
@@ -97,19 +93,19 @@ def test_a_tree_of_too_many_entries_is_refused_before_they_are_read(
     ],
     ids=lambda verb: "-".join(verb[:1]),
 )
-def test_no_command_reads_a_device(verb: tuple[str, ...], policy: Path, run: Run) -> None:
+def test_devices_are_not_read(verb: tuple[str, ...], policy: Path, run: Run) -> None:
     done = run(*verb)
     assert (done.code, "it is a device" in done.err) == (3, True)
 
 
-def test_sizes_are_known_before_anything_is_read(tmp_path: Path) -> None:
+def test_file_size_is_checked_before_reading(tmp_path: Path) -> None:
     _large(tmp_path / "large")
     for read in (content_of, content_found):
         with pytest.raises(UnreadableFileError, match="it exceeds the limit of 5 bytes"):
             read(tmp_path / "large", 5)
 
 
-def test_an_export_that_is_nested_too_deeply_is_refused(policy: Path, run: Run) -> None:
+def test_too_deep_export_is_refused(policy: Path, run: Run) -> None:
     policy.with_name("deep.json").write_text("[" * 100_000)
     done = run("drift", "prod", "--export", "deep.json", "-p", "policy.py")
     assert (done.code, "nested deeper than 200 levels" in done.err) == (3, True)
@@ -118,13 +114,13 @@ def test_an_export_that_is_nested_too_deeply_is_refused(policy: Path, run: Run) 
 @pytest.mark.parametrize(
     "form", ["sarif", *(pytest.param(form, marks=pytest.mark.slow) for form in ("text", "json", "junit", "github"))]
 )
-def test_a_name_that_is_no_text_is_shown_escaped(form: str, policy: Path, run: Run) -> None:
+def test_undecodable_file_name_is_escaped(form: str, policy: Path, run: Run) -> None:
     Path("left-\udcff.py").write_text("from apportion_policy import Queue\nB = Queue(id='b')\n")
     done = run("validate", "-o", form)
     assert (done.code, "udcff" in done.text, "\udcff" in done.text) == (1, True, False)
 
 
-def test_a_part_of_the_policy_with_such_a_name_is_refused(policy: Path, run: Run) -> None:
+def test_policy_file_with_undecodable_name_is_refused(policy: Path, run: Run) -> None:
     policy.write_text(POLICY.format(more="collect('teams', Queue)"))
     Path("teams").mkdir()
     Path("teams/b\udcff.py").write_text("from apportion_policy import Queue\nB = Queue(id='b')\n")
@@ -135,18 +131,18 @@ def test_a_part_of_the_policy_with_such_a_name_is_refused(policy: Path, run: Run
     assert "is not a regular file with a UTF-8 name" in run("validate", "q.yaml").text
 
 
-def test_a_pipe_among_the_parts_of_a_policy_is_not_waited_for(policy: Path, run: Run) -> None:
+def test_named_pipe_in_a_policy_is_refused(policy: Path, run: Run) -> None:
     policy.write_text(POLICY.format(more="collect('teams', Queue)"))
     Path("teams").mkdir()
     os.mkfifo("teams/b.py")
     assert "teams/b.py is not a regular file" in run("validate").text
 
 
-def test_an_import_names_no_organisation_after_such_a_folder(policy: Path, run: Run) -> None:
+def test_undecodable_folder_is_not_an_organisation_name(policy: Path, run: Run) -> None:
     assert run("compile").code == 0
     done = run("import", "--from", "kai", "rendered", "--out", "new\udcff")
     assert (done.code, "--organisation is required" in done.err) == (2, True)
 
 
-def test_memory_has_a_ceiling(policy: Path, run: Run) -> None:
+def test_memory_limit_has_a_maximum(policy: Path, run: Run) -> None:
     assert run("validate", "--memory-limit", "65Gi").code == 2

@@ -43,12 +43,12 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_files_belong_to_the_owners_of_their_queues(run: Run, policy: Path) -> None:
+def test_files_are_owned_by_queue_owners(run: Run, policy: Path) -> None:
     told = run("codeowners")
     assert (told.code, told.out) == (0, BLOCK)
 
 
-def test_block_is_replaced_and_the_rest_is_kept(run: Run, policy: Path) -> None:
+def test_only_the_generated_block_is_replaced(run: Run, policy: Path) -> None:
     (policy / "CODEOWNERS").write_text("* @acme/all\n")
     assert run("codeowners", "--check", "CODEOWNERS").code == 10
     assert run("codeowners", "--write", "CODEOWNERS").code == 0

@@ -43,7 +43,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_tree_for_each_environment_cluster_and_target(run: Run, project: Path) -> None:
+def test_each_target_has_its_own_tree(run: Run, project: Path) -> None:
     shown = run("compile")
     assert shown.code == 0, shown.err
     trees = sorted(path.parent.relative_to(project).as_posix() for path in project.rglob("inventory.json"))
@@ -51,7 +51,7 @@ def test_a_tree_for_each_environment_cluster_and_target(run: Run, project: Path)
     assert "rendered/prod/main/kai" in shown.out
 
 
-def test_every_object_of_the_inventory_is_in_its_file(run: Run, project: Path) -> None:
+def test_inventory_matches_the_files(run: Run, project: Path) -> None:
     run("compile", "--env", "prod", "--target", "kai")
     tree = project / "rendered/prod/main/kai"
     inventory = json.loads((tree / "inventory.json").read_bytes())
@@ -61,7 +61,7 @@ def test_every_object_of_the_inventory_is_in_its_file(run: Run, project: Path) -
     assert [o["name"] for o in inventory["objects"] if o["kind"] == "Queue"] == ["research", "nlp", "vision"]
 
 
-def test_check_tells_changes_from_none(run: Run, project: Path) -> None:
+def test_check_detects_changes(run: Run, project: Path) -> None:
     assert run("compile", "--check").code == 10
     assert not (project / "rendered").exists()
     run("compile")
@@ -97,7 +97,7 @@ def _checked(run: Run) -> Result:
     return run("compile", "--check", "--base", "base")
 
 
-def test_a_base_revision_proves_what_is_pruned(run: Run, project: Path) -> None:
+def test_base_revision_verifies_the_prune_list(run: Run, project: Path) -> None:
     run("compile")
     shutil.copytree(project / "rendered", project / "base")
     assert _checked(run).code == 0
@@ -115,7 +115,7 @@ def test_a_base_revision_proves_what_is_pruned(run: Run, project: Path) -> None:
     assert "  differs: prune.json, inventory.json\n" in refused.out
 
 
-def test_an_object_that_left_since_the_base_revision_is_listed(run: Run, project: Path) -> None:
+def test_object_removed_since_the_base_is_listed(run: Run, project: Path) -> None:
     run("compile")
     shutil.copytree(project / "rendered", project / "base")
     _without_nlp(project)
@@ -126,7 +126,7 @@ def test_an_object_that_left_since_the_base_revision_is_listed(run: Run, project
     assert _checked(run).code == 10
 
 
-def test_what_was_deleted_may_leave_the_prune_list(run: Run, project: Path) -> None:
+def test_deleted_objects_can_leave_the_prune_list(run: Run, project: Path) -> None:
     run("compile")
     _without_nlp(project)
     run("compile")
@@ -136,7 +136,7 @@ def test_what_was_deleted_may_leave_the_prune_list(run: Run, project: Path) -> N
     assert _checked(run).code == 0
 
 
-def test_a_base_revision_without_a_tree_held_nothing(run: Run, project: Path) -> None:
+def test_base_revision_without_a_tree_is_empty(run: Run, project: Path) -> None:
     run("compile")
     assert _checked(run).code == 0
     _without_nlp(project)
@@ -144,7 +144,7 @@ def test_a_base_revision_without_a_tree_held_nothing(run: Run, project: Path) ->
     assert _checked(run).code == 10
 
 
-def test_an_error_writes_nothing(run: Run, project: Path) -> None:
+def test_policy_with_errors_writes_nothing(run: Run, project: Path) -> None:
     (project / "policy.py").write_text(_POLICY % 9)
     refused = run("compile")
     assert refused.code == 1
@@ -159,13 +159,13 @@ def test_an_error_writes_nothing(run: Run, project: Path) -> None:
         (["--target", "kia"], "there is no target kia; did you mean kai?"),
     ],
 )
-def test_what_is_misspelt_is_usage(run: Run, project: Path, arguments: list[str], says: str) -> None:
+def test_misspelt_arguments_are_usage_errors(run: Run, project: Path, arguments: list[str], says: str) -> None:
     refused = run("compile", *arguments)
     assert refused.code == 2
     assert says in refused.err
 
 
-def test_a_broken_inventory_is_one_sentence(run: Run, project: Path) -> None:
+def test_broken_inventory_is_one_sentence(run: Run, project: Path) -> None:
     run("compile", "--env", "prod")
     (project / "rendered/prod/main/kai/inventory.json").write_text("{")
     refused = run("compile", "--env", "prod")
@@ -203,7 +203,7 @@ def test_the_demonstration_reads_the_json_report(run: Run, project: Path) -> Non
     assert ["namespaces", "exact*"] in rows
 
 
-def test_what_is_waived_is_counted_and_shown_only_if_verbose(run: Run, project: Path) -> None:
+def test_waived_refusals_are_shown_only_if_verbose(run: Run, project: Path) -> None:
     waived = (_POLICY % 8).replace("Engine.KAI", "Engine.NATIVE").replace("0.17.0", "1.34")
     waived = waived.replace("    environments=tuple", "    waivers=WAIVERS,\n    environments=tuple")
     waivers = ", ".join(

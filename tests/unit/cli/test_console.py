@@ -33,12 +33,14 @@ class _Terminal(io.StringIO):
         ({"CI": "true"}, None, True, False),
     ],
 )
-def test_who_decides_on_colour(environment: dict[str, str], asked: bool | None, terminal: bool, pipe: bool) -> None:
+def test_precedence_of_colour_settings(
+    environment: dict[str, str], asked: bool | None, terminal: bool, pipe: bool
+) -> None:
     assert wants_color(_Terminal(), environment, asked=asked) is terminal
     assert wants_color(io.StringIO(), environment, asked=asked) is pipe
 
 
-def test_flags_before_and_after_the_verb(run: Run) -> None:
+def test_flags_before_and_after_the_command(run: Run) -> None:
     coloured = "\x1b[1mauthoring"
     assert coloured in run("--color", "rules").out
     assert coloured in run("rules", "--color").out
@@ -47,7 +49,7 @@ def test_flags_before_and_after_the_verb(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("environment", "shown"), [({}, True), ({"CI": "true"}, False), ({"TERM": "dumb"}, False)])
-def test_progress_is_for_people_at_a_terminal(
+def test_progress_is_shown_only_on_a_terminal(
     environment: dict[str, str], shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")

@@ -26,7 +26,7 @@ def _texts() -> dict[str, str]:
     return {str(page): page.read_text(encoding="utf-8") for page in Path("docs").rglob("*.md")}
 
 
-def test_a_page_without_markers_is_named_and_nothing_is_written(run: Run) -> None:
+def test_page_without_markers_is_refused(run: Run) -> None:
     Path("docs").mkdir()
     _pages()
     page = Path("docs/backends/volcano.md")
@@ -41,7 +41,7 @@ def test_a_page_without_markers_is_named_and_nothing_is_written(run: Run) -> Non
     assert _texts() == before
 
 
-def test_a_missing_page_is_named_and_nothing_is_written(run: Run) -> None:
+def test_missing_page_is_refused(run: Run) -> None:
     Path("docs").mkdir()
     _pages()
     Path("docs/backends/yunikorn.md").unlink()
@@ -51,13 +51,13 @@ def test_a_missing_page_is_named_and_nothing_is_written(run: Run) -> None:
     assert "write it as CONTRIBUTING.md describes" in result.err
 
 
-def test_outside_a_checkout_it_asks_for_one(run: Run) -> None:
+def test_command_requires_a_checkout(run: Run) -> None:
     result = run("dev", "docs")
     assert result.code == 3
     assert "run this command in the root directory of a checkout" in result.err
 
 
-def test_the_pages_are_written(run: Run) -> None:
+def test_pages_are_written(run: Run) -> None:
     Path("docs").mkdir()
     before = _pages()
     result = run("dev", "docs")

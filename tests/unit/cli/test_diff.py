@@ -84,7 +84,7 @@ def test_two_revisions_are_compared(arguments: tuple[str, ...], run: Run, reposi
     assert [c["action"] for target in document["objects"] for c in target["changes"]] == ["change", "change"]
 
 
-def test_same_policy_is_no_difference(run: Run, tmp_path: Path) -> None:
+def test_reformatted_policy_does_not_differ(run: Run, tmp_path: Path) -> None:
     told = run("diff", _write(tmp_path / "a", POLICY), _write(tmp_path / "b", f"# reformatted\n{POLICY}"))
     assert (told.code, told.out) == (0, f"{tmp_path / 'a'} and {tmp_path / 'b'}: no difference\n")
 
@@ -100,7 +100,7 @@ def test_deleted_objects_come_first_and_namespaces_stay(run: Run, tmp_path: Path
     )
 
 
-def test_what_an_override_changes_between_two_days(run: Run, tmp_path: Path) -> None:
+def test_override_differs_between_two_dates(run: Run, tmp_path: Path) -> None:
     override = (
         ', overrides=(Override(begin=date(2026, 12, 1), end=date(2026, 12, 9), reason="launch", owner="@acme/vision", '
         "guaranteed=Resources(gpu=16)),))"
@@ -169,7 +169,7 @@ def test_base_without_the_policy(run: Run, repository: Path) -> None:
     assert "main: " in told.err
 
 
-def test_attributes_and_links_of_a_revision_change_nothing(run: Run, repository: Path) -> None:
+def test_git_attributes_and_links_are_not_followed(run: Run, repository: Path) -> None:
     """`export-ignore` would hide a file from `git archive`; a link is read as the link that it is."""
     (repository / ".gitattributes").write_text("quota/policy.py export-ignore export-subst\n")
     (repository / "link").symlink_to("quota")
@@ -227,7 +227,7 @@ def test_export_is_compared_with_the_policy(run: Run, rendered: Path, tmp_path: 
     assert "Kubernetes objects are not compared: an export has fields that the API server sets" in joined
 
 
-def test_what_a_policy_cannot_express_is_listed(run: Run, tmp_path: Path) -> None:
+def test_inexpressible_values_are_listed(run: Run, tmp_path: Path) -> None:
     """A value that no policy can hold is a note, though nothing else differs."""
     _write(tmp_path / "a", POLICY.replace("Engine.KUEUE", "Engine.KAI").replace('"0.17"', '"0.17.0"'))
     assert run("compile", tmp_path / "a", "--out", tmp_path / "rendered").code == 0
@@ -239,7 +239,7 @@ def test_what_a_policy_cannot_express_is_listed(run: Run, tmp_path: Path) -> Non
     assert told.code == 10
 
 
-def test_tree_of_several_clusters_needs_a_name(run: Run, tmp_path: Path) -> None:
+def test_tree_of_several_clusters_requires_a_name(run: Run, tmp_path: Path) -> None:
     two = POLICY.replace(
         'engine_version="0.17"),)',
         'engine_version="0.17"), Cluster(name="two", engine=Engine.KAI, engine_version="0.17.0"))',
@@ -262,7 +262,7 @@ def test_tree_of_several_clusters_needs_a_name(run: Run, tmp_path: Path) -> None
         (("--cluster", "one"), "--cluster requires a rendered tree or an export"),
     ],
 )
-def test_cluster_is_of_objects_alone(run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_cluster_option_requires_objects(run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
     folder = _write(tmp_path / "a", POLICY)
     refused = run("diff", folder, folder, *arguments)
     assert refused.code == 2

@@ -29,7 +29,7 @@ def _export(folder: Path, objects: list[dict[str, Any]]) -> Path:
     return file
 
 
-def test_a_cluster_as_it_was_written_has_not_drifted(run: Run, objects: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_unchanged_cluster_has_no_drift(run: Run, objects: list[dict[str, Any]], tmp_path: Path) -> None:
     told = run("drift", "demo", "--export", _export(tmp_path, objects), "-p", POLICY)
     assert (told.code, told.out) == (0, "demo: no drift\n")
 

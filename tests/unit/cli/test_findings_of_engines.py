@@ -26,7 +26,7 @@ policy = Policy(
 """
 
 
-def test_validate_tells_what_compile_tells(run: Run, tmp_path: Path) -> None:
+def test_validate_and_compile_report_the_same(run: Run, tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(POLICY, encoding="utf-8")
     judged, compiled = run("validate"), run("compile")
     assert "warning[AP506] native does not support guaranteed" in judged.out
@@ -35,7 +35,7 @@ def test_validate_tells_what_compile_tells(run: Run, tmp_path: Path) -> None:
     assert run("validate", "--fail-on", "warning").code == run("compile", "--fail-on", "warning").code == 1
 
 
-def test_every_form_has_what_engines_refuse(run: Run, tmp_path: Path) -> None:
+def test_every_format_includes_engine_refusals(run: Run, tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(POLICY, encoding="utf-8")
     run("validate", "-o", "json=r.json", "-o", "sarif=r.sarif", "-o", "junit=r.xml")
     found = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["findings"]

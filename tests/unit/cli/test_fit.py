@@ -100,7 +100,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("engine", ["kai", "kueue", "volcano"])
-def test_the_answer_reads_as_expected(
+def test_text_matches_the_golden_file(
     engine: str, case: str, run: Run, write: Callable[..., None], update_golden: bool
 ) -> None:
     works, asked, code = CASES[case]
@@ -116,7 +116,7 @@ def test_the_answer_reads_as_expected(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_json_document_is_of_its_schema(case: str, run: Run, write: Callable[..., None]) -> None:
+def test_json_matches_the_schema(case: str, run: Run, write: Callable[..., None]) -> None:
     works, asked, _ = CASES[case]
     write("kai", works, asked)
     document = json.loads(fit(run, "--json").out)
@@ -125,7 +125,7 @@ def test_the_json_document_is_of_its_schema(case: str, run: Run, write: Callable
     assert document["startsNow"] == (document["decision"]["outcome"] == "starts now")
 
 
-def test_work_that_is_evicted_has_an_exit_code_of_its_own(run: Run, write: Callable[..., None]) -> None:
+def test_evictions_have_their_own_exit_code(run: Run, write: Callable[..., None]) -> None:
     works = [job(f"w{n}", "vision", 1, 8) for n in range(3)] + [job("late", "speech", 1, 8)]
     write("kai", works, job("train", "speech", 2, 4))
     (node, *_) = [each for each in json.loads(Path("cluster.json").read_text())["items"] if each["kind"] == "Node"]
@@ -142,7 +142,7 @@ def test_work_that_is_evicted_has_an_exit_code_of_its_own(run: Run, write: Calla
     assert node["kind"] == "Node"
 
 
-def test_without_a_snapshot_an_idle_cluster_decides(run: Run, write: Callable[..., None]) -> None:
+def test_idle_cluster_is_assumed_without_a_snapshot(run: Run, write: Callable[..., None]) -> None:
     write("kueue", [], job("train", "vision", 1, 8))
     result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")
     assert result.code == 0
@@ -150,7 +150,7 @@ def test_without_a_snapshot_an_idle_cluster_decides(run: Run, write: Callable[..
     assert "taken to be idle" in result.out
 
 
-def test_a_queue_that_is_given_is_the_one_that_decides(run: Run, write: Callable[..., None]) -> None:
+def test_queue_option_takes_precedence(run: Run, write: Callable[..., None]) -> None:
     asked = job("train", "speech", 3, 8)
     del asked["metadata"]["namespace"]
     write("kai", [], asked)
@@ -201,7 +201,7 @@ def _with(asked: dict[str, Any], **labels: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_cannot_be_decided_is_refused_in_one_sentence(
+def test_unsupported_request_is_refused(
     asked: Any, options: tuple[str, ...], code: int, message: str, run: Run, write: Callable[..., None]
 ) -> None:
     write("kai", [], asked)
@@ -210,13 +210,13 @@ def test_what_cannot_be_decided_is_refused_in_one_sentence(
     assert message in " ".join(result.err.split())
 
 
-def test_an_unreadable_manifest_is_an_environment_error(run: Run, write: Callable[..., None]) -> None:
+def test_unreadable_manifest_is_an_environment_error(run: Run, write: Callable[..., None]) -> None:
     write("kai", [], job("train", "vision", 1, 8))
     Path("job.yaml").write_text("kind: [")
     assert (fit(run).code, run("fit", "policy.py", "-f", "none.yaml").code) == (3, 3)
 
 
-def test_a_snapshot_without_nodes_is_refused(run: Run, write: Callable[..., None]) -> None:
+def test_snapshot_without_nodes_is_refused(run: Run, write: Callable[..., None]) -> None:
     write("kai", [], job("train", "vision", 1, 8))
     Path("cluster.json").write_text('{"apiVersion": "v1", "kind": "List", "items": [{"kind": "Pod", "metadata": {}}]}')
     result = fit(run)
@@ -224,7 +224,7 @@ def test_a_snapshot_without_nodes_is_refused(run: Run, write: Callable[..., None
     assert "contains no nodes" in result.err
 
 
-def test_a_policy_with_errors_is_shown_with_its_findings(run: Run, write: Callable[..., None]) -> None:
+def test_policy_errors_are_reported(run: Run, write: Callable[..., None]) -> None:
     write("kai", [], job("train", "vision", 1, 8))
     broken = policy_text("kai").replace(
         "guaranteed=Resources(gpu=8),\n    limit", "guaranteed=Resources(gpu=80),\n    limit"
@@ -235,7 +235,7 @@ def test_a_policy_with_errors_is_shown_with_its_findings(run: Run, write: Callab
     assert "policy.py:" in result.text
 
 
-def test_an_engine_that_is_not_simulated_is_never_said_to_start_anything(run: Run, write: Callable[..., None]) -> None:
+def test_unsimulated_engine_never_predicts_a_start(run: Run, write: Callable[..., None]) -> None:
     Path("policy.py").write_text(policy_text("koordinator"))
     Path("job.yaml").write_text(yaml.safe_dump(job("train", "vision", 1, 8)))
     result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")

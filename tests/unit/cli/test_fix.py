@@ -34,7 +34,7 @@ def policy() -> Path:
     return path
 
 
-def test_fix_leaves_quotas_alone(run: Run, policy: Path) -> None:
+def test_fix_does_not_change_quotas(run: Run, policy: Path) -> None:
     result = run("validate", "--fix")
     assert policy.read_text(encoding="utf-8") == POLICY.replace('PriorityClass(name="serving", value=200)', SAID)
     assert "1 more fix changes quotas, names or machines: review each, then pass --unsafe-fixes\n" in result.err
@@ -43,13 +43,13 @@ def test_fix_leaves_quotas_alone(run: Run, policy: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [("--unsafe-fixes",), ("--fix", "--unsafe-fixes")])
-def test_other_fixes_are_asked_for(run: Run, policy: Path, options: tuple[str, ...]) -> None:
+def test_unsafe_fixes_require_a_flag(run: Run, policy: Path, options: tuple[str, ...]) -> None:
     result = run("validate", *options)
     assert "cpu=20" not in policy.read_text(encoding="utf-8") or "cpu=16" not in policy.read_text(encoding="utf-8")
     assert "AP201" not in result.out
 
 
-def test_a_fix_that_causes_an_error_is_taken_back(run: Run, policy: Path) -> None:
+def test_fix_that_causes_an_error_is_reverted(run: Run, policy: Path) -> None:
     """The parent's promise may be raised for its children, but then it is above its own limit."""
     text = POLICY.replace(
         'Resources(cpu=16, memory="64Gi", gpu=0)),',
@@ -65,14 +65,14 @@ def test_a_fix_that_causes_an_error_is_taken_back(run: Run, policy: Path) -> Non
     assert {finding["code"] for finding in _errors(run)} <= codes
 
 
-def test_no_fix_promises_nothing_at_all(run: Run, policy: Path) -> None:
+def test_no_fix_sets_a_guarantee_to_zero(run: Run, policy: Path) -> None:
     """A limit of another queue leaves no room: that is no reason to write that a team gets nothing."""
     policy.write_text(POLICY.replace("cpu=16, ", "cpu=0, "), encoding="utf-8")
     run("validate", "--unsafe-fixes")
     assert 'parent="research", namespaces=("vision",), guaranteed=Resources(cpu=0' not in policy.read_text("utf-8")
 
 
-def test_every_form_says_whether_a_fix_is_safe(run: Run) -> None:
+def test_every_format_marks_safe_fixes(run: Run) -> None:
     run("validate", "-o", "json=r.json", "-o", "sarif=r.sarif")
     found = {f["code"]: f["fix"] for f in json.loads(Path("r.json").read_text("utf-8"))["findings"] if f["fix"]}
     assert (found["AP201"]["applicability"], found["AP405"]["applicability"]) == ("unsafe", "safe")
@@ -86,7 +86,7 @@ def _errors(run: Run) -> list[dict[str, object]]:
     return [finding for finding in findings if finding["severity"] == "error"]
 
 
-def test_one_cause_gets_one_fix(run: Run) -> None:
+def test_each_cause_has_one_fix(run: Run) -> None:
     """A guarantee over its limit and over its parent: what cures the one cures the other, and no limit rises."""
     queue = 'Queue(id="a", parent="p", namespaces=("a",), guaranteed=Resources(gpu={}), limit=Resources(gpu=16))'
     text = (

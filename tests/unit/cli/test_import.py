@@ -43,7 +43,7 @@ def queues() -> Path:
     return file
 
 
-def test_hand_written_queues_become_a_sound_policy(run: Run) -> None:
+def test_hand_written_queues_become_a_valid_policy(run: Run) -> None:
     result = run("import", "--from", "kai", "queues.yaml", "--out", "acme", "--owner", "@acme/platform")
     assert result.code == 1
     assert "wrote acme/policy.py" in result.out
@@ -66,7 +66,7 @@ def test_hand_written_queues_become_a_sound_policy(run: Run) -> None:
         ("yunikorn", "burst-us"),
     ],
 )
-def test_what_it_compiles_to_is_what_was_read(run: Run, engine: str, cluster: str) -> None:
+def test_imported_policy_compiles_to_the_same_objects(run: Run, engine: str, cluster: str) -> None:
     """Through the command alone: compile, import, and compile in the policy's own confinement."""
     as_of = ("--as-of", "2026-11-21")
     before = ("compile", ACME, "--env", "staging", "--target", engine, "--target", "native", "--out", "before")
@@ -81,7 +81,7 @@ def test_what_it_compiles_to_is_what_was_read(run: Run, engine: str, cluster: st
         assert _objects(Path("after", *tree.parts[1:])) == _objects(tree)
 
 
-def test_what_is_there_is_not_overwritten(run: Run) -> None:
+def test_existing_files_are_not_overwritten(run: Run) -> None:
     arguments = ("import", "--from", "kai", "queues.yaml", "--out", "acme", "--accept-loss")
     assert run(*arguments).code == 0
     Path("acme/teams/other.py").write_text("", encoding="utf-8")
@@ -102,7 +102,7 @@ def test_what_is_there_is_not_overwritten(run: Run) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(run: Run, queues: Path, text: str, sentence: str) -> None:
+def test_unreadable_input_is_one_sentence(run: Run, queues: Path, text: str, sentence: str) -> None:
     queues.write_text(text, encoding="utf-8")
     result = run("import", "--from", "kai", queues, "--out", "acme")
     assert result.code == 3
@@ -118,14 +118,14 @@ def test_what_cannot_be_read_is_one_sentence(run: Run, queues: Path, text: str, 
         ("--cluster", "a/b", "`a/b` is not, `a-b` would be"),
     ],
 )
-def test_a_name_that_no_policy_takes_is_refused(run: Run, option: str, value: str, sentence: str) -> None:
+def test_invalid_name_is_refused(run: Run, option: str, value: str, sentence: str) -> None:
     result = run("import", "--from", "kai", "queues.yaml", "--out", "acme", option, value)
     assert result.code == 2
     assert sentence in result.err
     assert not Path("acme").exists()
 
 
-def test_a_pipe_is_read_and_a_folder_s_name_is_quoted(run: Run, queues: Path) -> None:
+def test_named_pipe_is_read_and_folder_name_quoted(run: Run, queues: Path) -> None:
     os.mkfifo("pipe")
     writer = Thread(target=Path("pipe").write_bytes, args=(queues.read_bytes(),))
     writer.start()
@@ -146,7 +146,7 @@ def _objects(tree: Path) -> dict[tuple[str, str, str], object]:
     return found
 
 
-def test_objects_that_the_policy_leaves_to_others_are_named(run: Run) -> None:
+def test_unmanaged_objects_are_listed(run: Run) -> None:
     jobs = "".join(
         f"---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j{number}, namespace: v}}}}\n"
         for number in range(12)
@@ -159,7 +159,7 @@ def test_objects_that_the_policy_leaves_to_others_are_named(run: Run) -> None:
     assert "v/j8, v/j9 and 2 more\n" in result.err
 
 
-def test_an_object_beside_the_queues_that_the_policy_overwrites_is_named(run: Run) -> None:
+def test_objects_to_be_overwritten_are_listed(run: Run) -> None:
     mine = "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: apportion-team}, rules: [{verbs: [get], resources: [x], apiGroups: ['']}]}\n"
     Path("queues.yaml").write_text(QUEUES.replace("  other: 1\n", "") + mine, encoding="utf-8")
     result = run("import", "--from", "kai", "queues.yaml", "--out", "acme")
@@ -167,7 +167,7 @@ def test_an_object_beside_the_queues_that_the_policy_overwrites_is_named(run: Ru
     assert result.code == 1
 
 
-def test_the_order_of_queues_below_one_is_no_loss(run: Run) -> None:
+def test_child_order_is_not_a_loss(run: Run) -> None:
     leaves = ", ".join(
         f"{{name: {name}, namespaces: [{name}], min: {{cpu: {cpu}}}, max: {{cpu: 40}}}}"
         for name, cpu in (("video", 20), ("nlp", 12))

@@ -31,7 +31,7 @@ def write(name: str, text: str) -> str:
     return name
 
 
-def test_every_pod_and_every_share_is_told_after_each_round(run: Run) -> None:
+def test_pods_and_shares_are_reported_after_each_round(run: Run) -> None:
     result = run("dev", "kai-case", write("one.json", json.dumps(case(), indent=1)), "--rounds", "2", "-o", "json")
     assert (result.code, result.err) == (0, "")
     first, second = json.loads(result.out)["rounds"]
@@ -40,7 +40,7 @@ def test_every_pod_and_every_share_is_told_after_each_round(run: Run) -> None:
     assert first["queues"] == {"q": {"gpu_fair_share": 2.0}, "default": {"gpu_fair_share": 2.0}}
 
 
-def test_a_case_asks_for_its_own_rounds_and_actions(run: Run) -> None:
+def test_case_sets_its_own_rounds_and_actions(run: Run) -> None:
     asked = case(rounds_until_match=2, rounds_after_match=1, actions=["reclaim"])
     file = write("one.json", json.dumps(asked))
     rounds = json.loads(run("dev", "kai-case", file).out)["rounds"]
@@ -49,25 +49,25 @@ def test_a_case_asks_for_its_own_rounds_and_actions(run: Run) -> None:
     assert [made["pods"]["a-0"]["status"] for made in chosen] == ["Binding"]
 
 
-def test_several_cases_give_a_line_each(run: Run) -> None:
+def test_several_cases_print_one_line_each(run: Run) -> None:
     lines = "\n".join([json.dumps(case()), "", json.dumps(case(jobs=[]))])
     result = run("dev", "kai-case", write("cases.jsonl", lines))
     assert [len(json.loads(line)["rounds"][0]["pods"]) for line in result.out.splitlines()] == [2, 0]
     assert len(run("dev", "kai-case", "cases.jsonl", "--case", "1").out.splitlines()) == 1
 
 
-def test_a_dumped_file_is_read(run: Run) -> None:
+def test_dumped_file_is_read(run: Run) -> None:
     result = run("dev", "kai-case", TABLES / "actions__allocate__allocateGang.json")
     assert len(result.out.splitlines()) == 6
 
 
-def test_the_answer_goes_to_a_file_and_the_question_comes_from_a_pipe(run_process: Run) -> None:
+def test_case_is_read_from_stdin_and_result_written_to_a_file(run_process: Run) -> None:
     result = run_process("dev", "kai-case", "-", "-o", "json=out.json", stdin=json.dumps(case()))
     assert (result.code, result.text) == (0, "")
     assert json.loads(Path("out.json").read_text(encoding="utf-8"))["rounds"]
 
 
-def test_unknown_keys_and_nulls_mean_nothing(run: Run) -> None:
+def test_unknown_keys_and_nulls_are_ignored(run: Run) -> None:
     odd = case(colour="red", dra=None, topologies=None)
     odd["nodes"][0].update(labels=None, weight=3)
     odd["jobs"][0]["tasks"][0].update(node=None, nickname="x")
@@ -117,7 +117,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "says"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_said_in_one_sentence(run: Run, text: str, says: str) -> None:
+def test_invalid_case_is_one_sentence(run: Run, text: str, says: str) -> None:
     result = run("dev", "kai-case", write("f.json", text))
     assert (result.code, result.out) == (3, "")
     assert says in result.err
@@ -125,7 +125,7 @@ def test_what_is_wrong_is_said_in_one_sentence(run: Run, text: str, says: str) -
     assert len(result.err.splitlines()) == 1
 
 
-def test_a_file_that_is_not_there(run: Run) -> None:
+def test_missing_file_is_reported(run: Run) -> None:
     result = run("dev", "kai-case", "nothing.json")
     assert (result.code, result.err) == (
         3,
@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there(run: Run) -> None:
         (("-o", "yaml"), "`yaml` is not one of json"),
     ],
 )
-def test_wrong_options(run: Run, options: tuple[str, ...], says: str) -> None:
+def test_invalid_options_are_usage_errors(run: Run, options: tuple[str, ...], says: str) -> None:
     result = run("dev", "kai-case", write("f.json", json.dumps(case())), *options)
     assert result.code == 2
     assert says in result.err

@@ -20,7 +20,7 @@ def _apportion(*arguments: str, cwd: Path | None = None) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_graph_draws_every_queue_within_80_columns() -> None:
+def test_graph_fits_80_columns() -> None:
     shown = _apportion("graph", str(_ACME), *_PROD, *_AS_OF)
     assert shown.returncode == 0
     lines = shown.stdout.splitlines()
@@ -29,7 +29,7 @@ def test_graph_draws_every_queue_within_80_columns() -> None:
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_every_drawing_shows_the_same_numbers() -> None:
+def test_every_graph_format_shows_the_same_numbers() -> None:
     where = ("graph", str(_ACME), *_PROD, "--resource", "gpu/h100", *_AS_OF)
     rows = json.loads(_apportion(*where, "-o", "json").stdout)["queues"]
     text = _apportion(*where).stdout
@@ -47,7 +47,7 @@ def test_plain_is_ascii() -> None:
     assert _apportion("graph", str(_ACME), "--plain", *_AS_OF).stdout.isascii()
 
 
-def test_explain_says_where_each_value_came_from() -> None:
+def test_explain_shows_the_origin_of_each_value() -> None:
     document = json.loads(_apportion("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "-o", "json", *_AS_OF).stdout)
     values = {value["field"]: value for value in document["values"]}
     assert values["guaranteed gpu/h100"]["value"] == "8 H100"
@@ -58,7 +58,7 @@ def test_explain_says_where_each_value_came_from() -> None:
     assert values["reclaim min runtime"]["origin"] == "inherited from `research`"
 
 
-def test_explain_after_the_loan_shows_the_base_value() -> None:
+def test_explain_after_an_override_shows_the_base_value() -> None:
     shown = _apportion("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "--as-of", "2027-01-01", "-o", "json")
     values = {value["field"]: value["value"] for value in json.loads(shown.stdout)["values"]}
     assert values["guaranteed gpu/h100"] == "6 H100"
@@ -74,20 +74,20 @@ def test_explain_after_the_loan_shows_the_base_value() -> None:
         (["explain", "a", "b", "c"], "specify a rule such as AP201"),
     ],
 )
-def test_what_is_not_there_is_said(arguments: list[str], says: str) -> None:
+def test_unknown_names_are_usage_errors(arguments: list[str], says: str) -> None:
     refused = _apportion(*arguments)
     assert refused.returncode == 2
     assert says in " ".join(refused.stderr.split())
     assert "Traceback" not in refused.stderr
 
 
-def test_explain_a_rule_prints_its_page() -> None:
+def test_explain_rule_prints_its_page() -> None:
     shown = _apportion("explain", "ap201")
     assert shown.returncode == 0
     assert shown.stdout.startswith("# AP201: quota-oversubscribed")
 
 
-def test_a_scaffold_validates_and_compiles_at_once(tmp_path: Path) -> None:
+def test_scaffold_validates_and_compiles(tmp_path: Path) -> None:
     assert _apportion("init", "quotas", cwd=tmp_path).returncode == 0
     quotas = tmp_path / "quotas"
     checked = _apportion("validate", "--fail-on", "warning", cwd=quotas)
@@ -98,7 +98,7 @@ def test_a_scaffold_validates_and_compiles_at_once(tmp_path: Path) -> None:
     assert (quotas / ".pre-commit-config.yaml").is_file()
 
 
-def test_init_overwrites_nothing(tmp_path: Path) -> None:
+def test_init_does_not_overwrite_files(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text("mine")
     refused = _apportion("init", cwd=tmp_path)
     assert refused.returncode == 3
@@ -106,7 +106,7 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["policy.py"]
 
 
-def test_doctor_compares_an_export_with_what_the_policy_relies_on(tmp_path: Path) -> None:
+def test_doctor_compares_an_export_with_the_policy(tmp_path: Path) -> None:
     container = {"name": "manager", "image": "registry.k8s.io/kueue/kueue:v0.16.0"}
     spec = {"template": {"spec": {"containers": [container]}}}
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "kueue"}, "spec": spec}
@@ -120,7 +120,7 @@ def test_doctor_compares_an_export_with_what_the_policy_relies_on(tmp_path: Path
     assert ("ConfigMap kueue-system/kueue-manager-config", "missing") in found
 
 
-def test_doctor_reports_the_confinement() -> None:
+def test_doctor_reports_the_sandbox() -> None:
     document = json.loads(_apportion("doctor", "-o", "json").stdout)
     layers = {f["name"]: f["state"] for f in document["findings"] if f["section"] == "confinement"}
     assert layers["scrubbed-environment"] == "ok"

@@ -36,7 +36,7 @@ _JOB = {
 }
 
 
-def test_work_that_selects_by_the_label_of_gke_runs_there(tmp_path: Path) -> None:
+def test_workload_selecting_the_gke_label_runs(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(_POLICY)
     scenario = {
         "nodes": [

@@ -22,14 +22,14 @@ HEAVY = {"pydantic", "networkx", "numpy", "pulumi", "jinja2", "yaml", "rich", "t
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["nonsense"]])
-def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+def test_help_imports_no_heavy_module(arguments: list[str]) -> None:
     program = "import sys; from apportion_cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
     finished = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
     assert not HEAVY & {name.partition(".")[0] for name in finished.stdout.splitlines()[-1].split()}
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_help_of_every_verb_reads_at_80_columns(verb: str, run: Run) -> None:
+def test_help_of_every_command_fits_80_columns(verb: str, run: Run) -> None:
     result = run(verb, "--help")
     assert result.code == 0
     assert [line for line in result.out.splitlines() if len(line) > 80] == []
@@ -38,7 +38,7 @@ def test_help_of_every_verb_reads_at_80_columns(verb: str, run: Run) -> None:
     assert "\\b" not in result.out
 
 
-def test_help_lists_the_verbs(run: Run) -> None:
+def test_help_lists_the_commands(run: Run) -> None:
     result = run("--help")
     assert result.code == 0
     listed = re.findall(r"^  ([a-z]+) {2,}\S", result.out.partition("Author a policy:")[2], re.MULTILINE)
@@ -47,7 +47,7 @@ def test_help_lists_the_verbs(run: Run) -> None:
 
 
 @pytest.mark.parametrize("alias", ALIASES)
-def test_alias_is_its_verb(alias: str) -> None:
+def test_alias_resolves_to_its_command(alias: str) -> None:
     context = click.Context(apportion)
     assert apportion.get_command(context, alias) is apportion.get_command(context, ALIASES[alias])
 
@@ -70,14 +70,14 @@ def test_alias_is_its_verb(alias: str) -> None:
         (["explain", "AP999"], "there is no rule AP999"),
     ],
 )
-def test_wrong_usage(arguments: list[str], message: str, run: Run) -> None:
+def test_usage_errors(arguments: list[str], message: str, run: Run) -> None:
     result = run(*arguments)
     assert result.code == 2
     assert message in result.err
     assert result.out == ""
 
 
-def test_a_fault_of_ours_becomes_a_short_report(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_internal_error_is_reported_briefly(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def broken(*_: object) -> None:
         raise KeyError("some id")
 
@@ -105,13 +105,13 @@ def test_interruption(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result.code, result.err) == (130, "apportion: interrupted\n")
 
 
-def test_a_reader_that_goes_away_is_not_a_fault() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     command = f'{sys.executable} -m apportion_cli.main rules -o json | head -c 1; echo " ${{PIPESTATUS[0]}}"'
     finished = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert (finished.stdout, finished.stderr) == ("{ 0\n", "")
 
 
-def test_output_that_cannot_be_written() -> None:
+def test_unwritable_output_is_reported() -> None:
     finished = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m apportion_cli.main rules > /dev/full"],
         capture_output=True,
@@ -129,7 +129,7 @@ def test_completion_script(shell: str, run: Run) -> None:
     assert "_APPORTION_COMPLETE" in result.out
 
 
-def test_completion_of_verbs_and_formats(run_process: Run) -> None:
+def test_completion_of_commands_and_formats(run_process: Run) -> None:
     def complete(words: str, position: int) -> list[str]:
         environment = {"_APPORTION_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(position)}
         lines = run_process(environment=environment).out.splitlines()
@@ -146,7 +146,7 @@ def test_version(run: Run) -> None:
     assert verbose.out.startswith(plain.out + "python 3.")
 
 
-def test_main_returns_the_code_it_would_exit_with(capsys: pytest.CaptureFixture[str]) -> None:
+def test_main_returns_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == 0
     assert capsys.readouterr().out
 

@@ -65,7 +65,7 @@ def _pod(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_validate_and_bind_refuse_it(name: str) -> None:
+def test_validate_and_bind_refuse_invalid_pods(name: str) -> None:
     words = FAULTS[name][2]
     assert any(words in verdict.message for verdict in workload_verdicts("kai", [_pod(name)]))
     # Of whole devices asked for in parts bind makes what the engine takes instead.
@@ -76,7 +76,7 @@ def test_validate_and_bind_refuse_it(name: str) -> None:
     assert words in str(refused.value)
 
 
-def test_simulate_refuses_it(run: Run, tmp_path: Path) -> None:
+def test_simulate_refuses_invalid_pods(run: Run, tmp_path: Path) -> None:
     (tmp_path / "queue.yaml").write_text(QUEUE)
     scenario = {
         "nodes": [{"pool": "g", "count": 1, "gpus": 8, "gpu_memory": 24000, "cpu": 8, "memory": "8Gi"}],

@@ -54,7 +54,7 @@ def outcome(apportion_simulate: Simulate, folder: Path) -> Outcome:
     return apportion_simulate(folder / "queues.yaml", folder / "load.yaml")
 
 
-def test_promises_that_are_kept(outcome: Outcome) -> None:
+def test_satisfied_assertions_pass(outcome: Outcome) -> None:
     outcome.assert_waits("vision", at_most="1m")
     outcome.assert_waits("research", at_most=60, gpus=2)
     outcome.assert_waits("research", at_most="1m", percentile=66)
@@ -81,15 +81,13 @@ def test_promises_that_are_kept(outcome: Outcome) -> None:
         (lambda o: o.assert_utilisation(at_least=0.99), "expected at least 99%"),
     ],
 )
-def test_promises_that_are_broken_name_who_broke_them(
-    outcome: Outcome, broken: Callable[[Outcome], None], said: str
-) -> None:
+def test_failed_assertions_name_the_workloads(outcome: Outcome, broken: Callable[[Outcome], None], said: str) -> None:
     with pytest.raises(AssertionError) as refused:
         broken(outcome)
     assert said in str(refused.value)
 
 
-def test_a_name_that_is_not_there_suggests_the_nearest(outcome: Outcome) -> None:
+def test_unknown_queue_gets_a_suggestion(outcome: Outcome) -> None:
     with pytest.raises(OutcomeError, match="there is no queue visoin; did you mean vision"):
         outcome.assert_waits("visoin", at_most="1m")
     with pytest.raises(OutcomeError, match="there is no workload bigger"):
@@ -98,7 +96,7 @@ def test_a_name_that_is_not_there_suggests_the_nearest(outcome: Outcome) -> None
         outcome.assert_waits("vision", at_most="soon")
 
 
-def test_many_who_wait_too_long_are_counted_and_the_worst_named() -> None:
+def test_many_long_waits_are_summarised() -> None:
     history = crowded(300, 20)
     outcome = Outcome(build_report(history, "", 0.0), history)
     with pytest.raises(AssertionError) as refused:
@@ -115,7 +113,7 @@ def test_many_who_wait_too_long_are_counted_and_the_worst_named() -> None:
     outcome.assert_waits(at_most="1h", percentile=100 * (300 - len(late)) / 300)
 
 
-def test_pytest_finds_the_fixture_and_simulates_once(pytester: pytest.Pytester, folder: Path) -> None:
+def test_fixture_simulates_once_per_session(pytester: pytest.Pytester, folder: Path) -> None:
     for name in ("queues.yaml", "load.yaml"):
         (pytester.path / name).write_text((folder / name).read_text())
     pytester.makepyfile(
@@ -142,13 +140,13 @@ def test_pytest_finds_the_fixture_and_simulates_once(pytester: pytest.Pytester, 
     assert "outcomes.py" not in result.stdout.str().replace("test_pytest", ""), "the failure stands at the test's line"
 
 
-def test_a_policy_with_findings_is_said(apportion_simulate: Simulate, tmp_path: Path, folder: Path) -> None:
+def test_policy_findings_are_reported(apportion_simulate: Simulate, tmp_path: Path, folder: Path) -> None:
     (tmp_path / "policy.py").write_text("from apportion_policy import Policy\npolicy = Policy(organisation=1)\n")
     with pytest.raises(OutcomeError, match="has findings, listed on standard error"):
         apportion_simulate(tmp_path / "policy.py", folder / "load.yaml")
 
 
-def test_tests_of_one_folder_hold_the_policy_of_another(pytester: pytest.Pytester, folder: Path) -> None:
+def test_base_branch_tests_apply_to_a_changed_policy(pytester: pytest.Pytester, folder: Path) -> None:
     """The tests of the base branch judge a changed policy, and no file of its folder runs in pytest."""
     for name in ("base", "head"):
         pytester.mkdir(name)

@@ -48,7 +48,7 @@ def _jobs(files: dict[str, Any]) -> dict[str, Any]:
     return jobs
 
 
-def test_what_decides_comes_from_flags_and_from_the_base_branch(tmp_path: Path) -> None:
+def test_settings_come_from_flags_and_the_base_branch(tmp_path: Path) -> None:
     github = _written(tmp_path / "github")["apportion.yml"]["jobs"]["validate"]["steps"]
     judging = [step for step in github if "apportion " in step.get("run", "") and step["name"] != "Install"]
     assert len(judging) == 2
@@ -79,7 +79,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     return _written(tmp_path / "quotas", "--ci", service, *(["--pulumi"] if pulumi else []))
 
 
-def test_every_command_of_a_pipeline_exists_with_its_options(files: dict[str, Any]) -> None:
+def test_pipeline_commands_and_options_exist(files: dict[str, Any]) -> None:
     for folder in ("base", "main", "head"):
         Path(folder).mkdir()
     Path("head/policy.py").touch()
@@ -111,7 +111,7 @@ def _command(verb: str) -> click.Command:
     return command
 
 
-def test_with_stacks_a_change_is_previewed_and_goes_to_each_environment_in_turn(tmp_path: Path) -> None:
+def test_stacks_are_previewed_and_applied_in_sequence(tmp_path: Path) -> None:
     for service in SERVICES:
         jobs = _jobs(_written(tmp_path / service, "--ci", service, "--pulumi"))
         lines = [line for job in jobs.values() for line in _lines(job)]
@@ -132,7 +132,7 @@ def test_without_stacks_nothing_is_applied(tmp_path: Path) -> None:
         assert not [line for job in jobs.values() for line in _lines(job) if "apportion up" in line]
 
 
-def test_actions_are_pinned_by_digest_with_their_version_beside_it(tmp_path: Path) -> None:
+def test_actions_are_pinned_by_digest(tmp_path: Path) -> None:
     _written(tmp_path / "quotas", "--pulumi")
     ours = Path(__file__).parents[3] / ".github"
     for path in (*(tmp_path / "quotas").glob(".github/workflows/*.yml"), *ours.glob("workflows/*.yml")):
@@ -143,7 +143,7 @@ def test_actions_are_pinned_by_digest_with_their_version_beside_it(tmp_path: Pat
             assert re.fullmatch(r"v\d+\.\d+\.\d+", version), f"{path.name}: {line}"
 
 
-def test_packages_come_by_hash_from_a_lock_of_the_base_branch_into_a_folder_outside_of_the_checkout(
+def test_packages_are_installed_by_hash_from_the_base_branch(
     files: dict[str, Any],
 ) -> None:
     seen = 0
@@ -160,14 +160,14 @@ def test_packages_come_by_hash_from_a_lock_of_the_base_branch_into_a_folder_outs
     assert seen
 
 
-def test_no_text_of_a_pull_request_is_put_into_a_script(files: dict[str, Any]) -> None:
+def test_pull_request_text_is_not_interpolated(files: dict[str, Any]) -> None:
     for name, job in _jobs(files).items():
         for line in _lines(job):
             assert "${{" not in line, f"{name}: {line}"
         assert not [text for text in _PULL_REQUEST_TEXT if text in str(job)], name
 
 
-def test_secrets_are_for_code_of_the_base_branch(tmp_path: Path) -> None:
+def test_secrets_are_limited_to_base_branch_code(tmp_path: Path) -> None:
     files = _written(tmp_path / "github", "--pulumi")
     for name, document in files.items():
         # YAML 1.1 reads the key `on` as a truth value.
@@ -202,7 +202,7 @@ def test_secrets_are_for_code_of_the_base_branch(tmp_path: Path) -> None:
             assert not [rule for rule in rules if "merge_request" in rule["if"].replace("merge-request", "")], name
 
 
-def test_a_token_is_given_to_the_step_that_needs_it(tmp_path: Path) -> None:
+def test_tokens_are_limited_to_their_step(tmp_path: Path) -> None:
     for document in _written(tmp_path / "github", "--pulumi").values():
         for job in document["jobs"].values():
             assert "secrets." not in str(job.get("env"))
@@ -213,21 +213,21 @@ def test_a_token_is_given_to_the_step_that_needs_it(tmp_path: Path) -> None:
                     assert not re.search(r"^\s*apportion ", step["run"], re.MULTILINE)
 
 
-def test_code_scanning_is_optional_and_apart(tmp_path: Path) -> None:
+def test_code_scanning_is_a_separate_optional_job(tmp_path: Path) -> None:
     jobs = _written(tmp_path / "github")["apportion.yml"]["jobs"]
     assert "vars.APPORTION_CODE_SCANNING == 'true'" in jobs["code-scanning"]["if"]
     assert not any("apportion" in line for line in _lines(jobs["code-scanning"]))
     assert "upload-sarif" not in str(jobs["validate"])
 
 
-def test_a_preview_is_one_comment_that_later_pushes_update(tmp_path: Path) -> None:
+def test_preview_updates_one_comment(tmp_path: Path) -> None:
     job = _written(tmp_path / "github", "--pulumi")["apportion-preview.yml"]["jobs"]["preview"]
     comment = next(step for step in job["steps"] if step.get("name") == "Comment")["run"]
     assert "-X PATCH" in comment
     assert "gh pr comment" not in comment
 
 
-def test_gitlab_has_no_unused_stage_and_one_pipeline_a_push(tmp_path: Path) -> None:
+def test_gitlab_runs_one_pipeline_for_each_push(tmp_path: Path) -> None:
     for flags in ((), ("--pulumi",)):
         gitlab = _written(tmp_path / str(len(flags)), "--ci", "gitlab", *flags)[".gitlab-ci.yml"]
         used = {job["stage"] for job in gitlab.values() if isinstance(job, dict) and "stage" in job}
@@ -236,7 +236,7 @@ def test_gitlab_has_no_unused_stage_and_one_pipeline_a_push(tmp_path: Path) -> N
         assert not [rule for rule in rules if '"push"' in rule and "$CI_DEFAULT_BRANCH" not in rule]
 
 
-def test_the_lock_is_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_init_asks_for_a_lock_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     _written(tmp_path / "quotas")
     assert "uv pip compile" in capfd.readouterr().out
     assert (tmp_path / "quotas/ci/requirements.in").read_text().startswith("apportion==")
@@ -244,7 +244,7 @@ def test_the_lock_is_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert (tmp_path / "stacks/ci/requirements.in").read_text().startswith("apportion[pulumi]==")
 
 
-def test_overrides_are_compiled_for_the_day_on_a_schedule(tmp_path: Path) -> None:
+def test_overrides_are_compiled_daily(tmp_path: Path) -> None:
     github = _written(tmp_path / "github", "--pulumi")["apportion-overrides.yml"]
     assert github[True]["schedule"]
     assert set(github["jobs"]) == {"pull-request", "up"}
@@ -254,7 +254,7 @@ def test_overrides_are_compiled_for_the_day_on_a_schedule(tmp_path: Path) -> Non
     assert 'schedule"' in gitlab["overrides"]["rules"][0]["if"]
 
 
-def test_overrides_of_several_days_are_one_request_and_their_job_has_its_programs(tmp_path: Path) -> None:
+def test_override_updates_share_one_pull_request(tmp_path: Path) -> None:
     github = _written(tmp_path / "github")["apportion-overrides.yml"]["jobs"]["pull-request"]
     gitlab = _written(tmp_path / "gitlab", "--ci", "gitlab")[".gitlab-ci.yml"]["overrides"]
     for job in (github, gitlab):
@@ -274,7 +274,7 @@ def test_the_trust_table_has_a_row_for_each_command() -> None:
     assert all(row.count("|") == 7 and all(cell.strip() for cell in row.split("|")[1:-1]) for row in rows)
 
 
-def test_a_review_is_made_without_a_token_and_posted_by_the_base_branch(files: dict[str, Any]) -> None:
+def test_review_runs_without_a_token(files: dict[str, Any]) -> None:
     if ".gitlab-ci.yml" in files:
         pipeline = files[".gitlab-ci.yml"]
         assert "APPORTION_REVIEW_TOKEN" not in str(pipeline["review"])
@@ -296,7 +296,7 @@ def test_a_review_is_made_without_a_token_and_posted_by_the_base_branch(files: d
     assert [set(step) for step in job["steps"]] == [{"name", "env", "run"}]
 
 
-def test_the_review_of_both_forges_is_one_script(tmp_path: Path) -> None:
+def test_forges_share_one_review_script(tmp_path: Path) -> None:
     github = _written(tmp_path / "github")["apportion-review.yml"]["jobs"]
     gitlab = _written(tmp_path / "gitlab", "--ci", "gitlab")[".gitlab-ci.yml"]
     for job in ("review", "outcomes"):

@@ -16,7 +16,7 @@ def policy(run: Run, tmp_path: Path) -> Path:
     return tmp_path / "quotas"
 
 
-def test_a_compilation_without_findings_prints_nothing(run: Run, policy: Path) -> None:
+def test_quiet_compilation_prints_nothing(run: Run, policy: Path) -> None:
     out = policy / "rendered"
     for arguments in (
         ("validate", policy),
@@ -27,7 +27,7 @@ def test_a_compilation_without_findings_prints_nothing(run: Run, policy: Path) -
         assert (told.code, told.out, told.err) == (0, "", ""), arguments
 
 
-def test_what_a_check_finds_is_printed(run: Run, policy: Path) -> None:
+def test_quiet_check_prints_differences(run: Run, policy: Path) -> None:
     out = policy / "rendered"
     assert run("compile", policy, "--out", out, "-q").code == 0
     (out / "dev/main/native/kustomization.yaml").write_text("resources: []\n")
@@ -39,7 +39,7 @@ def test_what_a_check_finds_is_printed(run: Run, policy: Path) -> None:
     ]
 
 
-def test_a_finding_names_the_command_that_explains_it(run: Run, policy: Path) -> None:
+def test_findings_name_the_explain_command(run: Run, policy: Path) -> None:
     team = policy / "teams/vision.py"
     team.write_text(team.read_text().replace("16", "99"))
     told = run("validate", policy)

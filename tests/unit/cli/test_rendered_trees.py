@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_the_policy_of_a_folder_wins_over_the_tree_below_it(
+def test_policy_takes_precedence_over_rendered_tree(
     run: Run, folder: Path, named: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
@@ -52,39 +52,39 @@ def test_the_policy_of_a_folder_wins_over_the_tree_below_it(
     assert json.loads(result.out)["workloads"][0]["outcome"] == "succeeded"
 
 
-def test_a_rendered_tree_is_simulated_by_its_own_path(run: Run, folder: Path) -> None:
+def test_rendered_tree_is_simulated_by_path(run: Run, folder: Path) -> None:
     result = run("simulate", folder / "rendered/dev/lab", "--scenario", folder / "load.yaml", "-o", "json")
     assert result.code == 0, result.err
     assert json.loads(result.out)["workloads"][0]["outcome"] == "unfinished"
 
 
-def test_an_environment_that_does_not_exist_is_refused(run: Run, folder: Path) -> None:
+def test_unknown_environment_is_refused(run: Run, folder: Path) -> None:
     result = run("simulate", folder, "--env", "nope", "--scenario", folder / "load.yaml")
     assert result.code == 2
     assert "nope" in result.err
 
 
 @pytest.mark.parametrize("option", ["--env", "--cluster"])
-def test_a_rendered_tree_takes_no_environment(run: Run, folder: Path, option: str) -> None:
+def test_rendered_tree_rejects_environment_option(run: Run, folder: Path, option: str) -> None:
     result = run("simulate", folder / "rendered/dev/lab", option, "dev", "--scenario", folder / "load.yaml")
     assert result.code == 2
     assert f"{option} dev selects a cluster of a policy" in result.err
 
 
-def test_trees_of_several_clusters_are_not_one_cluster(run: Run, folder: Path) -> None:
+def test_trees_of_several_clusters_are_refused(run: Run, folder: Path) -> None:
     result = run("simulate", folder / "rendered", "--scenario", folder / "load.yaml")
     assert result.code == 2
     assert "contains the rendered trees of more than one cluster; choose one: " in result.err
 
 
-def test_a_policy_is_compared_with_the_tree_rendered_of_it(run: Run, folder: Path) -> None:
+def test_policy_is_compared_with_its_rendered_tree(run: Run, folder: Path) -> None:
     result = run(
         "simulate", folder, "--env", "dev", "--scenario", folder / "load.yaml", "--against", folder / "rendered/dev/lab"
     )
     assert result.code == 0, result.err
 
 
-def test_outcome_tests_hold_the_policy(folder: Path) -> None:
+def test_outcome_tests_accept_a_policy(folder: Path) -> None:
     simulated(str(folder), str(folder / "load.yaml"), env="dev").assert_succeeds()
     with pytest.raises(OutcomeError, match="selects a cluster of a policy"):
         simulated(str(folder / "rendered/dev/lab"), str(folder / "load.yaml"), env="dev")

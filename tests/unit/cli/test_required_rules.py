@@ -26,7 +26,7 @@ def _policy(folder: Path, *, queue: str = "", environment: str = "prod", cluster
 
 
 @pytest.mark.parametrize("name", ["../../../escape", "/tmp/escape", "..", "a/b", "Prod", "p" * 64])
-def test_a_name_that_becomes_a_path_is_refused_whatever_the_policy_says(name: str, tmp_path: Path, run: Run) -> None:
+def test_path_traversal_names_are_always_refused(name: str, tmp_path: Path, run: Run) -> None:
     for address, named in ((f"environment {name}", {"environment": name}), (f"cluster prod/{name}", {"cluster": name})):
         waiver = f'Waiver(code="AP104", address={address!r}, reason="r", owner="@acme/a", expires="2099-01-01")'
         policy = _policy(tmp_path, more=f"{OFF}, waivers=({waiver},)", **named)
@@ -40,7 +40,7 @@ def test_a_name_that_becomes_a_path_is_refused_whatever_the_policy_says(name: st
 @pytest.mark.parametrize(
     "namespace", ["kube-system", "argocd", "kai-resource-reservation", "openshift-monitoring", "gke-managed-system"]
 )
-def test_reserved_namespaces_stay_reserved(namespace: str, tmp_path: Path, run: Run) -> None:
+def test_reserved_namespaces_cannot_be_allowed(namespace: str, tmp_path: Path, run: Run) -> None:
     policy = _policy(tmp_path, queue=f"namespaces=({namespace!r},)")
     for switch in ((), ("--fail-on", "never")):
         done = run("validate", policy, *switch)
@@ -48,9 +48,7 @@ def test_reserved_namespaces_stay_reserved(namespace: str, tmp_path: Path, run: 
         assert f"claims the namespace {namespace}" in done.text
 
 
-def test_the_platform_reserves_namespaces_out_of_the_policys_reach(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_platform_can_reserve_namespaces(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = _policy(tmp_path, queue='namespaces=("vault-prod",)')
     assert run("validate", policy).code == 0
     monkeypatch.setenv("APPORTION_RESERVED_NAMESPACES", "monitoring, vault-*")
@@ -81,7 +79,7 @@ def _repository(folder: Path, settings: str) -> None:
 @pytest.mark.parametrize(
     ("former", "weaker", "scope"), [("clusters", WEAKER, "prod"), ("Cluster(name", LEFT + "name", "prod/c")]
 )
-def test_a_policy_cannot_enforce_less_unless_the_caller_agrees(
+def test_policy_cannot_weaken_enforcement(
     former: str, weaker: str, scope: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No severity, waiver, `--fail-on` or setting of the work tree makes it pass."""
@@ -103,7 +101,7 @@ def test_a_policy_cannot_enforce_less_unless_the_caller_agrees(
         assert (done.code, "AP125" in done.text) == (0, False)
 
 
-def test_the_base_branch_reserves_namespaces(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_base_branch_can_reserve_namespaces(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _policy(tmp_path, queue='namespaces=("vault-prod",)')
     _repository(tmp_path, 'reserved-namespaces = ["monitoring", "vault-*"]\n')
@@ -115,7 +113,7 @@ def test_the_base_branch_reserves_namespaces(tmp_path: Path, run: Run, monkeypat
 
 
 @pytest.mark.parametrize("engine", ["kai", "kueue"])
-def test_what_is_not_enforced_is_not_exact(engine: str, tmp_path: Path, run: Run) -> None:
+def test_unenforced_features_are_not_exact(engine: str, tmp_path: Path, run: Run) -> None:
     policy = _policy(tmp_path, queue='namespaces=("vision",)') / "policy.py"
     text = (
         policy.read_text()
@@ -132,12 +130,12 @@ def test_what_is_not_enforced_is_not_exact(engine: str, tmp_path: Path, run: Run
         assert "admission policies" in line["how"]
 
 
-def test_a_policy_adds_reserved_namespaces(tmp_path: Path, run: Run) -> None:
+def test_policy_can_reserve_namespaces(tmp_path: Path, run: Run) -> None:
     policy = _policy(tmp_path, queue='namespaces=("vault-prod",)', more='rules=Rules(reserved_namespaces=("vault-*",))')
     assert "error[AP117]" in run("validate", policy).text
 
 
-def test_labels_of_kubernetes_are_refused(tmp_path: Path, run: Run) -> None:
+def test_reserved_kubernetes_labels_are_refused(tmp_path: Path, run: Run) -> None:
     policy = _policy(tmp_path, queue='labels={"pod-security.kubernetes.io/enforce": "privileged"}', more=OFF)
     done = run("compile", policy, "--out", tmp_path / "rendered")
     assert done.code == 1

@@ -72,7 +72,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_work_that_waits_for_the_moved_quota_evicts(run: Run, repository: Path) -> None:
+def test_pending_work_evicts_after_a_quota_move(run: Run, repository: Path) -> None:
     told = run("review", "main", "--snapshot", "../busy.json", "--max-evictions", "0", "-o", "md", *NOW)
     assert (told.code, told.err) == (11, "")
     lines = told.out.splitlines()
@@ -83,7 +83,7 @@ def test_work_that_waits_for_the_moved_quota_evicts(run: Run, repository: Path) 
     assert "snapshot" in told.out
 
 
-def test_idle_quota_makes_work_reclaimable(run: Run, repository: Path) -> None:
+def test_work_on_idle_quota_is_reclaimable(run: Run, repository: Path) -> None:
     told = run("review", "main", "--snapshot", "prod/one=../idle.json", *NOW)
     assert told.code == 10
     assert told.out.startswith("1 running workload becomes reclaimable on demand on prod/one.\n")
@@ -95,14 +95,14 @@ def test_missing_snapshot_is_unknown(run: Run, repository: Path) -> None:
     assert "The fate of running work on prod/one is unknown" in told.out
 
 
-def test_snapshot_of_queues_alone_says_nothing_about_running_work(run: Run, repository: Path) -> None:
+def test_snapshot_of_queues_leaves_fates_unknown(run: Run, repository: Path) -> None:
     (repository / "queues.json").write_text(json.dumps({"items": list(objects_of({"queues": {"vision": {}}}))}))
     told = run("review", "main", "--snapshot", "queues.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
     assert "fates of running work: unknown, queues.json has neither pods nor workloads" in told.out
 
 
-def test_snapshot_whose_pods_belong_to_no_workload_says_nothing_about_running_work(run: Run, repository: Path) -> None:
+def test_snapshot_without_workloads_leaves_fates_unknown(run: Run, repository: Path) -> None:
     container = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": "8"}}}
     pod = {
         "apiVersion": "v1",
@@ -166,7 +166,7 @@ def test_tree_with_errors(run: Run, repository: Path) -> None:
     assert "AP6" in told.out
 
 
-def test_report_is_made_again_with_the_same_bytes(run: Run, repository: Path) -> None:
+def test_replay_reproduces_the_report(run: Run, repository: Path) -> None:
     snapshot = ("--snapshot", "../busy.json", "--max-lost-gpu-hours", "0.5")
     first = run("review", "main", *snapshot, "-o", "json=report.json", "-o", "md", "--as-of", "2026-11-21")
     assert (first.code, first.err) == (11, "")
@@ -230,7 +230,7 @@ def test_load_is_simulated_under_both_policies(run: Run, repository: Path) -> No
         (("--replay", "policy.py"), "policy.py is not a JSON report of `apportion review`"),
     ],
 )
-def test_refused(arguments: tuple[str, ...], says: str, run: Run, repository: Path) -> None:
+def test_invalid_arguments_are_refused(arguments: tuple[str, ...], says: str, run: Run, repository: Path) -> None:
     told = run("review", *arguments)
     assert told.code in (2, 3)
     assert says in told.err.replace("\n", " ")

@@ -34,7 +34,7 @@ def _objects(tmp_path: Path, *pairs: tuple[str, str]) -> Path:
     return file
 
 
-def test_a_policy_of_several_clusters_wants_one_named(run: Run, scenario: Path) -> None:
+def test_ambiguous_cluster_must_be_named(run: Run, scenario: Path) -> None:
     result = run("simulate", _EXAMPLE, "--scenario", scenario)
     assert result.code == 2
     assert (
@@ -43,7 +43,7 @@ def test_a_policy_of_several_clusters_wants_one_named(run: Run, scenario: Path) 
 
 
 @pytest.mark.parametrize("chosen", [("--engine", "native"), ("--env", "plain"), ("--cluster", "kubernetes")])
-def test_any_of_them_names_it(run: Run, scenario: Path, chosen: tuple[str, str]) -> None:
+def test_cluster_is_selected_by_any_option(run: Run, scenario: Path, chosen: tuple[str, str]) -> None:
     result = run("simulate", _EXAMPLE, "--scenario", scenario, *chosen)
     assert result.code == 0, result.err
     assert "1 succeeded" in result.out
@@ -56,7 +56,7 @@ def test_any_of_them_names_it(run: Run, scenario: Path, chosen: tuple[str, str])
         (("--cluster", "nowhere"), "the policy has no cluster nowhere"),
     ],
 )
-def test_a_cluster_that_is_not_there_is_said(run: Run, scenario: Path, chosen: tuple[str, str], said: str) -> None:
+def test_unknown_cluster_is_refused(run: Run, scenario: Path, chosen: tuple[str, str], said: str) -> None:
     result = run("simulate", _EXAMPLE, "--scenario", scenario, *chosen)
     assert result.code == 3
     assert said in result.err
@@ -69,7 +69,7 @@ def test_a_cluster_that_is_not_there_is_said(run: Run, scenario: Path, chosen: t
         ("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "Koordinator"),
     ],
 )
-def test_an_engine_without_a_model_is_refused_in_words(
+def test_unsimulated_engine_is_refused(
     run: Run, scenario: Path, tmp_path: Path, api: str, kind: str, title: str
 ) -> None:
     result = run("simulate", _objects(tmp_path, (api, kind)), "--scenario", scenario)
@@ -77,7 +77,7 @@ def test_an_engine_without_a_model_is_refused_in_words(
     assert f"these objects belong to {title}, which cannot be simulated" in result.err
 
 
-def test_objects_of_several_engines_are_of_none(run: Run, scenario: Path, tmp_path: Path) -> None:
+def test_objects_of_several_engines_are_refused(run: Run, scenario: Path, tmp_path: Path) -> None:
     mixed = _objects(tmp_path, ("scheduling.run.ai/v2", "Queue"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue"))
     result = run("simulate", mixed, "--scenario", scenario)
     assert result.code == 3
@@ -85,23 +85,21 @@ def test_objects_of_several_engines_are_of_none(run: Run, scenario: Path, tmp_pa
     assert "choose an engine with --engine kai or kueue" in result.err
 
 
-def test_plain_kubernetes_is_not_asked_to_read_another_engines_objects(
-    run: Run, scenario: Path, tmp_path: Path
-) -> None:
+def test_native_engine_refuses_objects_of_other_engines(run: Run, scenario: Path, tmp_path: Path) -> None:
     tree = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue"))
     result = run("simulate", tree, "--scenario", scenario, "--engine", "native")
     assert result.code == 3
     assert "these objects belong to Volcano, which plain Kubernetes ignores" in result.err
 
 
-def test_an_engine_that_cannot_begin_says_why(run: Run, scenario: Path, tmp_path: Path) -> None:
+def test_engine_start_failure_is_explained(run: Run, scenario: Path, tmp_path: Path) -> None:
     tree = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue"))
     result = run("simulate", tree, "--scenario", scenario)
     assert result.code == 3
     assert "objects.yaml: ConfigMap volcano-scheduler-configmap does not exist" in result.err
 
 
-def test_what_a_tree_holds_as_templates_is_not_applied(run: Run, scenario: Path, tmp_path: Path) -> None:
+def test_templates_in_a_tree_are_not_applied(run: Run, scenario: Path, tmp_path: Path) -> None:
     rendered = tmp_path / "rendered"
     assert run("compile", _EXAMPLE, "--env", "plain", "--out", rendered).code == 0
     assert list(rendered.rglob("templates/*.yaml"))
@@ -110,7 +108,7 @@ def test_what_a_tree_holds_as_templates_is_not_applied(run: Run, scenario: Path,
     assert "nightly-training" not in result.out
 
 
-def test_a_fault_of_a_scenario_is_one_sentence_with_file_line_and_what_is_right(run: Run, tmp_path: Path) -> None:
+def test_scenario_error_has_file_line_and_remedy(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text("nodes:\n  - {pool: n}\nworkloads:\n  - {name: j, duration: soon}\n")
     result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
@@ -120,14 +118,14 @@ def test_a_fault_of_a_scenario_is_one_sentence_with_file_line_and_what_is_right(
     )
 
 
-def test_what_the_engine_knows_nothing_of_has_its_line_too(run: Run, tmp_path: Path) -> None:
+def test_unsupported_event_has_its_line(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text("nodes: [{pool: n}]\nevents:\n  - {at: 5m, job: {name: j}, jump: true}\n")
     result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
     assert result.err.splitlines()[0] == f"apportion: error: {file}:3: events[0]: plain Kubernetes does not support it"
 
 
-def test_objects_that_are_no_yaml_have_their_line(run: Run, tmp_path: Path, scenario: Path) -> None:
+def test_invalid_yaml_has_its_line(run: Run, tmp_path: Path, scenario: Path) -> None:
     file = tmp_path / "objects.yaml"
     file.write_text("apiVersion: v1\nkind: X\n  name: y\n")
     result = run("simulate", file, "--scenario", scenario)
@@ -137,7 +135,7 @@ def test_objects_that_are_no_yaml_have_their_line(run: Run, tmp_path: Path, scen
     )
 
 
-def test_why_workloads_were_refused_is_said_of_the_first_ten(run: Run, tmp_path: Path) -> None:
+def test_refusals_of_ten_workloads_are_explained(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     job = "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: two}}"
     file.write_text(f"nodes: [{{pool: n}}]\nworkloads:\n  - {{manifest: {job}, count: 12}}\n")
@@ -150,7 +148,7 @@ def test_why_workloads_were_refused_is_said_of_the_first_ten(run: Run, tmp_path:
     assert said[10:] == ["apportion: warning: 2 more were rejected; see -o jsonl for the reasons"]
 
 
-def test_a_cluster_without_nodes_is_told(run: Run, tmp_path: Path) -> None:
+def test_cluster_without_nodes_is_warned_about(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text("until: 1m\nworkloads: [{name: j}]\n")
     result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)

@@ -12,14 +12,14 @@ import pytest
 Run = Callable[..., Any]
 
 
-def test_without_a_kubeconfig_it_says_which_file_it_looked_for(run: Run, tmp_path: Path) -> None:
+def test_missing_kubeconfig_is_named(run: Run, tmp_path: Path) -> None:
     told = run("scheduler", "--kubeconfig", tmp_path / "nothing")
     assert told.code == 3
     assert f"kubeconfig {tmp_path / 'nothing'} does not exist" in told.err
     assert "--kubeconfig" in told.err
 
 
-def test_without_the_kubernetes_client_it_says_how_it_is_installed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_client_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     told = run("scheduler")
     assert told.code == 3

@@ -41,7 +41,7 @@ def repository() -> None:
         ({"apportion.toml": "", "../apportion.toml": "x = 1"}, "apportion.toml"),
     ],
 )
-def test_the_nearest_file_counts(
+def test_nearest_settings_file_is_used(
     files: dict[str, str], expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".git").mkdir()
@@ -53,7 +53,7 @@ def test_the_nearest_file_counts(
     assert found == (None if expected is None else (tmp_path / "project" / expected).resolve())
 
 
-def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
+def test_settings_search_stops_at_the_repository_root(tmp_path: Path) -> None:
     _write("apportion.toml", "fail-on = 'never'")
     (tmp_path / "repository/.git").mkdir(parents=True)
     assert read_settings(tmp_path / "repository").file is None
@@ -64,7 +64,7 @@ def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
     "line", ["fail-on = 'never'", "env = ['dev']", "policy = 'decoy'", "memory-limit = '64Gi'", "time-limit = 80000"]
 )
 @pytest.mark.parametrize("verb", [("validate", "quotas"), ("compile", "quotas", "--check")])
-def test_the_tree_that_is_judged_does_not_decide_how(
+def test_settings_of_the_work_tree_are_not_applied(
     repository: None, file: str, line: str, verb: tuple[str, ...], run: Run
 ) -> None:
     """A pull request holds the file: what it says of the judgement is reported and not applied."""
@@ -77,7 +77,7 @@ def test_the_tree_that_is_judged_does_not_decide_how(
     assert f"warning: {Path(file).resolve()}: `{key}` is not applied" in result.err
 
 
-def test_variables_and_flags_decide(repository: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_and_flags_are_applied(repository: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("validate", "quotas").code == 1
     monkeypatch.setenv("APPORTION_FAIL_ON", "never")
     assert run("validate", "quotas").code == 0
@@ -122,25 +122,25 @@ def test_settings_come_from_a_base_revision(base_branch: None, arguments: tuple[
         ("--output=/tmp/x", "`--output=/tmp/x` is not a revision: it begins with a dash"),
     ],
 )
-def test_a_revision_that_does_not_exist_is_one_sentence(base_branch: None, ref: str, message: str, run: Run) -> None:
+def test_unknown_revision_is_one_sentence(base_branch: None, ref: str, message: str, run: Run) -> None:
     result = run("validate", f"--settings-from={ref}")
     assert result.code == 3
     assert message in result.err
 
 
-def test_a_revision_without_a_repository_is_one_sentence(run: Run) -> None:
+def test_revision_outside_a_repository_is_one_sentence(run: Run) -> None:
     result = run("validate", "--settings-from", "main")
     assert result.code == 3
     assert "is not in a git repository" in result.err
 
 
-def test_a_missing_git_is_one_sentence(base_branch: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_is_one_sentence(base_branch: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     result = run("validate", "--settings-from", "main")
     assert (result.code, "git is not on PATH" in result.err) == (3, True)
 
 
-def test_the_policy_of_a_revision_is_found_from_a_folder_below(
+def test_policy_of_a_revision_is_found_from_a_subfolder(
     base_branch: None, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("quotas")
@@ -149,7 +149,7 @@ def test_the_policy_of_a_revision_is_found_from_a_folder_below(
     assert result.out.startswith("policy.py:2: error[AP202]") or "quotas/policy.py:2: error[AP202]" in result.out
 
 
-def test_a_policy_behind_a_link_out_of_the_repository_is_not_read(
+def test_links_out_of_the_repository_are_not_followed(
     repository: None, run: Run, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("gh")
@@ -161,14 +161,14 @@ def test_a_policy_behind_a_link_out_of_the_repository_is_not_read(
     assert "gho_secret" not in result.text
 
 
-def test_doctor_shows_what_is_not_applied(repository: None, run: Run) -> None:
+def test_doctor_lists_settings_that_are_not_applied(repository: None, run: Run) -> None:
     _write("apportion.toml", "fail-on = 'never'\noutput = ['json']\n")
     shown = run("doctor").out
     assert "fail-on" in shown
     assert "not applied, because it affects the verdict" in shown
 
 
-def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_setting_is_applied(repository: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     _write("apportion.toml", "output = ['json']\n")
     assert run("validate", "quotas").out.startswith("{")
     monkeypatch.setenv("APPORTION_OUTPUT", "github junit=out.xml")
@@ -188,7 +188,7 @@ def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatc
         ("color = 'red'", 2, "`color` must be true or false"),
     ],
 )
-def test_what_a_settings_file_cannot_say(repository: None, text: str, code: int, message: str, run: Run) -> None:
+def test_invalid_settings_are_refused(repository: None, text: str, code: int, message: str, run: Run) -> None:
     _write("apportion.toml", text)
     result = run("validate", "quotas")
     assert result.code == code

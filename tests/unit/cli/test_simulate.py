@@ -18,7 +18,7 @@ from .conftest import Run
 BUSY = Path(__file__).parents[3] / "examples/snapshots/busy.yaml"
 
 
-def test_text_says_what_was_decided_and_why(run: Run) -> None:
+def test_text_shows_decisions_and_reasons(run: Run) -> None:
     result = run("simulate", "--cycle", BUSY)
     assert result.code == 0
     lines = result.out.splitlines()
@@ -54,7 +54,7 @@ def test_text_says_what_was_decided_and_why(run: Run) -> None:
         ("lost-part", "1 pod in sub-group workers, which the pod group does not define"),
     ],
 )
-def test_a_job_is_pending_for_each_reason(run: Run, job: str, why: str) -> None:
+def test_pending_reasons_are_explained(run: Run, job: str, why: str) -> None:
     result = run("explain", "job", job, "--snapshot", BUSY)
     assert result.code == 0
     flat = " ".join(result.out.split())
@@ -62,7 +62,7 @@ def test_a_job_is_pending_for_each_reason(run: Run, job: str, why: str) -> None:
     assert max(map(len, result.out.splitlines())) <= 80
 
 
-def test_findings_stand_beside_the_result(run: Run) -> None:
+def test_findings_are_printed_on_stderr(run: Run) -> None:
     result = run("simulate", "--cycle", BUSY)
     assert "busy.yaml:" in result.err
     assert "warning[AP806] its queue `speech` does not exist; it stays pending" in result.err
@@ -70,7 +70,7 @@ def test_findings_stand_beside_the_result(run: Run) -> None:
     assert run("simulate", "--cycle", BUSY, "--fail-on", "warning").code == 1
 
 
-def test_decisions_document(run: Run) -> None:
+def test_json_decisions(run: Run) -> None:
     result = run("simulate", "--cycle", BUSY, "-o", "json")
     document = json.loads(result.out)
     assert (document["apiVersion"], document["kind"]) == ("apportion.dev/v1", "Decisions")
@@ -96,7 +96,7 @@ def test_decisions_document(run: Run) -> None:
     assert yaml.safe_load(run("simulate", "--cycle", BUSY, "-o", "yaml").out) == document
 
 
-def test_the_same_cluster_in_any_form_and_order_decides_the_same(run: Run, tmp_path: Path) -> None:
+def test_format_and_order_do_not_affect_decisions(run: Run, tmp_path: Path) -> None:
     wanted = run("simulate", "--cycle", BUSY, "-o", "json").out
     documents = list(yaml.safe_load_all(BUSY.read_text(encoding="utf-8")))
     half = len(documents) // 2
@@ -112,14 +112,14 @@ def test_the_same_cluster_in_any_form_and_order_decides_the_same(run: Run, tmp_p
     assert run("simulate", "--cycle", own, "-o", "json").out == wanted
 
 
-def test_standard_input(run_process: Run) -> None:
+def test_snapshot_is_read_from_stdin(run_process: Run) -> None:
     result = run_process("simulate", "--cycle", "-", "-o", "json", stdin=BUSY.read_text(encoding="utf-8"))
     assert result.code == 0
     assert len(json.loads(result.out)["pending"]) == 11
     assert "<stdin>:" in result.err
 
 
-def test_actions(run: Run) -> None:
+def test_actions_option(run: Run) -> None:
     document = json.loads(run("simulate", "--cycle", BUSY, "--actions", "allocate", "-o", "json").out)
     assert document["actions"] == ["allocate"]
     assert document["evictions"] == []
@@ -128,7 +128,7 @@ def test_actions(run: Run) -> None:
     assert "is not one of all, allocate" in refused.err
 
 
-def test_now(run: Run) -> None:
+def test_now_option(run: Run) -> None:
     later = run("explain", "job", "delayed", "--snapshot", BUSY, "--now", "2026-11-21T10:00:00Z")
     assert "preemption delay" not in later.out
     refused = run("simulate", "--cycle", BUSY, "--now", "today")
@@ -136,7 +136,7 @@ def test_now(run: Run) -> None:
     assert "is not a time such as" in refused.err
 
 
-def test_queue(run: Run) -> None:
+def test_explain_queue(run: Run) -> None:
     result = run("explain", "queue", "nlp", "--snapshot", BUSY)
     assert result.code == 0
     assert "  GPUs: fair share 10 GPUs of the 16 GPUs of queue science" in result.out.splitlines()
@@ -144,7 +144,7 @@ def test_queue(run: Run) -> None:
     assert [level["queue"] for level in document["levels"]] == ["science", "nlp"]
 
 
-def test_an_evicted_job_says_who_asked(run: Run) -> None:
+def test_evicted_job_names_the_preemptor(run: Run) -> None:
     result = run("explain", "job", "vision/segment", "--snapshot", BUSY)
     assert "reclaim for job nlp/pretrain of queue nlp" in " ".join(result.out.split())
     document = json.loads(run("explain", "job", "vision/segment", "--snapshot", BUSY, "-o", "json").out)
@@ -164,7 +164,7 @@ def test_unknown_names_suggest_the_nearest(run: Run, arguments: tuple[str, str],
     assert said in result.err
 
 
-def test_a_job_needs_a_snapshot(run: Run) -> None:
+def test_explain_job_requires_a_snapshot(run: Run) -> None:
     result = run("explain", "job", "pretrain")
     assert result.code == 2
     assert "requires --snapshot" in result.err
@@ -200,7 +200,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_snapshots_give_findings(run: Run, tmp_path: Path, case: str) -> None:
+def test_invalid_snapshots_yield_findings(run: Run, tmp_path: Path, case: str) -> None:
     text, code, said = WRONG[case]
     (tmp_path / "wrong.yaml").write_text(text, encoding="utf-8")
     result = run("simulate", "--cycle", "wrong.yaml")
@@ -209,7 +209,7 @@ def test_wrong_snapshots_give_findings(run: Run, tmp_path: Path, case: str) -> N
     assert "Traceback" not in result.text
 
 
-def test_lines_of_json_are_found(run: Run, tmp_path: Path) -> None:
+def test_json_findings_have_lines(run: Run, tmp_path: Path) -> None:
     pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"nodeName": "b"}, "status": {"phase": "Running"}}
     items = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},
@@ -221,7 +221,7 @@ def test_lines_of_json_are_found(run: Run, tmp_path: Path) -> None:
     assert f"wrong.json:{line}: warning[AP807]" in run("simulate", "--cycle", "wrong.json").err
 
 
-def test_what_is_not_there_cannot_be_read(run: Run) -> None:
+def test_missing_snapshot_is_refused(run: Run) -> None:
     result = run("simulate", "--cycle", "nowhere")
     assert result.code == 3
     assert "nowhere is not a readable file or directory" in result.err

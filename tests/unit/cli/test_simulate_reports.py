@@ -41,7 +41,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_form_has_the_same_numbers(run: Run, files: Path) -> None:
+def test_every_format_has_the_same_numbers(run: Run, files: Path) -> None:
     result = run(
         "simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "json=r.json", "-o", "html=r.html", "-o", "text"
     )
@@ -62,14 +62,14 @@ def test_every_form_has_the_same_numbers(run: Run, files: Path) -> None:
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_the_story_is_told_in_order(run: Run, files: Path) -> None:
+def test_story_is_chronological(run: Run, files: Path) -> None:
     lines = run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "story").out.splitlines()
     assert lines[0] == "00:00:00  gpu-0000 joins"
     assert lines[1:3] == ["00:00:00  first (a) arrives", "00:00:00  first (a) starts: 1 pod placed"]
     assert lines[-1] == "02:00:04  second (a) finished: succeeded"
 
 
-def test_the_story_tells_which_share_forbids_a_job_to_reclaim(run: Run, files: Path) -> None:
+def test_story_explains_forbidden_reclaim(run: Run, files: Path) -> None:
     other = QUEUE.format(name="b", parent="parentQueue: top\n  ", quota=1, limit=-1)
     (files / "both.yaml").write_text((files / "wide.yaml").read_text() + "---\n" + other)
     jobs = [
@@ -86,7 +86,7 @@ def test_the_story_tells_which_share_forbids_a_job_to_reclaim(run: Run, files: P
     )
 
 
-def test_two_policies_on_one_load(run: Run, files: Path) -> None:
+def test_comparison_of_two_policies(run: Run, files: Path) -> None:
     arguments = ("simulate", "narrow.yaml", "--against", "wide.yaml", "--scenario", "scenario.yaml")
     result = run(*arguments, "-o", "text", "-o", "json=c.json", "-o", "html=c.html")
     assert result.code == 0
@@ -113,15 +113,13 @@ def test_two_policies_on_one_load(run: Run, files: Path) -> None:
         (("-o", "html"), "pass --scenario FILE"),
     ],
 )
-def test_options_that_do_not_go_together(run: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_conflicting_options_are_refused(run: Run, arguments: tuple[str, ...], said: str) -> None:
     result = run("simulate", "wide.yaml", *arguments)
     assert result.code == 2
     assert said in " ".join(result.err.split())
 
 
-def test_what_was_simulated_before_an_interruption_is_kept(
-    run: Run, files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_simulation_is_reported(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = Cluster.step
 
     def interrupted(cluster: Cluster) -> bool:
@@ -139,7 +137,7 @@ def test_what_was_simulated_before_an_interruption_is_kept(
     assert "</html>" in (files / "r.html").read_text()
 
 
-def test_a_bar_is_drawn_on_a_terminal_alone(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_requires_a_terminal(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
     assert "simulating" not in quiet.err
     monkeypatch.setattr("apportion_cli.console.Console.shows_progress", lambda console: True)
@@ -152,7 +150,7 @@ def test_a_bar_is_drawn_on_a_terminal_alone(run: Run, files: Path, monkeypatch: 
     assert "2 of 2 workloads" in shown.err
 
 
-def test_a_report_says_why_a_job_waited_that_then_ran_and_what_was_simulated(run: Run, files: Path) -> None:
+def test_report_explains_waits_and_names_its_inputs(run: Run, files: Path) -> None:
     arguments = ("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "html=r.html", "-o", "json=r.json")
     assert run(*arguments).code == 0
     report = json.loads((files / "r.json").read_text())
@@ -178,7 +176,7 @@ environments: [{name: prod, clusters: [{name: c, engine: kai, engine_version: "0
 """
 
 
-def test_a_scenario_takes_nodes_from_the_policy_s_pools(run: Run, tmp_path: Path) -> None:
+def test_scenario_uses_node_pools_of_the_policy(run: Run, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(POLICY)
     scenario = SCENARIO.replace(
         "{pool: gpu, count: 1, gpus: 2, cpu: 16, memory: 64Gi}", "{policy_pool: h100}, {policy_pool: l4, count: 2}"
@@ -202,7 +200,7 @@ def test_a_scenario_takes_nodes_from_the_policy_s_pools(run: Run, tmp_path: Path
         ("wide.yaml", "a rendered tree has no node pools: define the nodes in the scenario"),
     ],
 )
-def test_a_node_pool_that_the_policy_does_not_have(run: Run, files: Path, source: str, said: str) -> None:
+def test_unknown_node_pool_is_refused(run: Run, files: Path, source: str, said: str) -> None:
     (files / "policy.yaml").write_text(POLICY)
     (files / "scenario.yaml").write_text(SCENARIO.replace("{pool: gpu,", "{policy_pool: l40,"))
     found = run("simulate", source, "--scenario", "scenario.yaml")
@@ -210,7 +208,7 @@ def test_a_node_pool_that_the_policy_does_not_have(run: Run, files: Path, source
     assert said in found.err
 
 
-def test_the_devices_of_each_pod_are_in_json(run: Run, files: Path) -> None:
+def test_json_lists_devices_of_each_pod(run: Run, files: Path) -> None:
     (files / "scenario.yaml").write_text(
         "nodes: [{pool: gpu, count: 1, gpus: 2, cpu: 16, memory: 64Gi}]\n"
         "workloads:\n"
@@ -228,7 +226,7 @@ def test_the_devices_of_each_pod_are_in_json(run: Run, files: Path) -> None:
     assert inner["why_waiting"] == "queue top has child queues; only leaf queues run jobs"
 
 
-def test_a_cluster_in_shards_is_simulated_shard_by_shard(run: Run, files: Path) -> None:
+def test_shards_are_simulated_separately(run: Run, files: Path) -> None:
     shard = "---\n{{apiVersion: kai.scheduler/v1, kind: SchedulingShard, metadata: {{name: {0}}}, spec: {{partitionLabelValue: {0}}}}}\n"
     tree = (files / "wide.yaml").read_text() + shard.format("h100") + shard.format("l4")
     (files / "wide.yaml").write_text(tree)
@@ -241,7 +239,7 @@ def test_a_cluster_in_shards_is_simulated_shard_by_shard(run: Run, files: Path) 
     assert run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "l4").code == 0
 
 
-def test_an_event_that_names_nothing_is_warned_of(run: Run, files: Path) -> None:
+def test_event_on_a_missing_object_is_warned_about(run: Run, files: Path) -> None:
     events = "events: [{at: 1m, node: nope, what: fails}, {at: 2m, deleted: {kind: Pod, namespace: x, name: y}}]\n"
     (files / "scenario.yaml").write_text(SCENARIO + events)
     found = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")

@@ -61,24 +61,24 @@ def _outcomes(run: Run, *arguments: object) -> dict[str, int]:
     return outcomes
 
 
-def test_every_pod_of_openb_is_accounted_for(run: Run, queues: Path, openb: str) -> None:
+def test_every_openb_pod_has_an_outcome(run: Run, queues: Path, openb: str) -> None:
     """A pod that never ran leaves at its deletion time; those that ran end as they did."""
     assert _outcomes(run, queues, "--trace", openb) == {"succeeded": 2, "deleted": 1, "failed": 1}
 
 
-def test_what_was_read_is_said(run: Run, queues: Path, openb: str) -> None:
+def test_trace_summary_is_printed(run: Run, queues: Path, openb: str) -> None:
     said = run("simulate", queues, "--trace", openb).err
     assert "7 rows: 3 nodes, 4 jobs, 0 skipped; queues development, serving, training" in said
     assert re.search(r"3 nodes, offered load [0-9.]+% of their GPUs on average, [0-9.]+% at most", said)
 
 
-def test_inflated_jobs_stay_until_the_cluster_is_full(run: Run, queues: Path, openb: str) -> None:
+def test_inflated_jobs_fill_the_cluster(run: Run, queues: Path, openb: str) -> None:
     """The third asks for the devices that are left but half a one, finds no place, and leaves."""
     outcomes = _outcomes(run, queues, "--trace", openb, "--trace-inflate", "1", "--trace-until", "1h")
     assert outcomes == {"unfinished": 2, "deleted": 1}
 
 
-def test_a_trace_runs_beside_a_scenario(run: Run, queues: Path, tmp_path: Path) -> None:
+def test_trace_and_scenario_are_combined(run: Run, queues: Path, tmp_path: Path) -> None:
     """Slurm's accounting says nothing of nodes."""
     (tmp_path / "jobs.txt").write_text(SACCT)
     scenario = tmp_path / "nodes.yaml"
@@ -87,14 +87,14 @@ def test_a_trace_runs_beside_a_scenario(run: Run, queues: Path, tmp_path: Path) 
     assert _outcomes(run, queues, "--scenario", scenario, *trace) == {"succeeded": 1}
 
 
-def test_other_queues_and_classes_are_said_by_name(run: Run, queues: Path, openb: str) -> None:
+def test_queues_and_classes_can_be_mapped(run: Run, queues: Path, openb: str) -> None:
     result = run("simulate", queues, "--trace", openb, "--trace-queue", "LS=vision", "-o", "json")
     hours = {queue["name"]: queue["gpu_hours"] for queue in json.loads(result.out)["queues"]}
     assert hours["vision"] == pytest.approx(2 * 5000 / 3600, rel=0.02)
     assert hours["serving"] == 0.0
 
 
-def test_a_row_with_a_fault_stops_the_run_in_one_sentence(run: Run, queues: Path, openb: str) -> None:
+def test_invalid_row_is_one_sentence(run: Run, queues: Path, openb: str) -> None:
     pods = Path(openb.partition(":")[2]) / "openb_pod_list_default.csv"
     pods.write_text(PODS.replace("p-3,1000", "p-3,many"))
     refused = run("simulate", queues, "--trace", openb)
@@ -119,7 +119,7 @@ def test_a_row_with_a_fault_stops_the_run_in_one_sentence(run: Run, queues: Path
         (None, "openb_node_list_all_node.csv cannot be read: No such file or directory"),
     ],
 )
-def test_a_file_that_is_no_list_is_refused(run: Run, queues: Path, openb: str, nodes: str | None, said: str) -> None:
+def test_invalid_node_list_is_refused(run: Run, queues: Path, openb: str, nodes: str | None, said: str) -> None:
     path = Path(openb.partition(":")[2]) / "openb_node_list_all_node.csv"
     path.unlink()
     if nodes is not None:
@@ -140,13 +140,13 @@ def test_a_file_that_is_no_list_is_refused(run: Run, queues: Path, openb: str, n
         (["--trace", "sacct:x", "--trace-queue", "a"], "`a` is not NAME=VALUE"),
     ],
 )
-def test_usage(run: Run, queues: Path, arguments: list[str], said: str) -> None:
+def test_usage_errors(run: Run, queues: Path, arguments: list[str], said: str) -> None:
     refused = run("simulate", queues, *arguments)
     assert refused.code == 2
     assert said in refused.err
 
 
-def test_a_load_that_cannot_be_made_is_said(run: Run, queues: Path, openb: str) -> None:
+def test_unreachable_load_is_refused(run: Run, queues: Path, openb: str) -> None:
     refused = run("simulate", queues, "--trace", openb, "--trace-load", "50")
     assert refused.code == 3
     assert "rescaling arrivals can reach a load of" in refused.err

@@ -57,7 +57,7 @@ def no_pulumi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["up", "preview", "drift"])
-def test_a_missing_engine_is_one_sentence_with_where_to_get_it(
+def test_missing_pulumi_names_the_installation_page(
     verb: str, no_pulumi: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([verb, "dev", "--dir", str(no_pulumi)]) == 3
@@ -67,14 +67,14 @@ def test_a_missing_engine_is_one_sentence_with_where_to_get_it(
     )
 
 
-def test_a_folder_without_a_project_is_told_how_to_get_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_project_names_the_init_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["preview", "dev", "--dir", str(tmp_path)]) == 3
     said = capsys.readouterr().err
     assert "there is no Pulumi.yaml" in said
     assert "apportion init --pulumi" in said
 
 
-def test_a_plan_is_the_organisations_tree_with_what_changes_and_how_many_updates_it_takes() -> None:
+def test_plan_text_is_a_tree_of_changes() -> None:
     assert (
         plan_text(PLAN)
         == """\
@@ -98,7 +98,7 @@ warning: PriorityClass train goes from 1 to 2
     assert plan_text(Plan("dev", 1, PLAN.targets[1:])) == "dev: nothing to do\n"
 
 
-def test_a_plan_is_a_versioned_document() -> None:
+def test_plan_json_is_versioned() -> None:
     document = json.loads(plan_json(PLAN))
     assert (document["kind"], document["updates"], len(document["warnings"])) == ("StackPlan", 2, 1)
     target = document["targets"][0]
@@ -113,7 +113,7 @@ def test_a_plan_is_a_versioned_document() -> None:
     }
 
 
-def test_a_plan_is_a_comment_for_a_pull_request() -> None:
+def test_plan_markdown() -> None:
     assert plan_markdown(PLAN).startswith("### `prod`: 1 target changed\n\n```\nprod/gpu-eu/volcano")
     assert plan_markdown(Plan("dev", 1, ())) == "### `dev`: nothing to do\n"
 
@@ -137,7 +137,7 @@ def _pod(name: str, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_deleting_a_queue_in_use_is_refused_unless_asked(work: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_deleting_a_queue_in_use_requires_a_flag(work: dict[str, Any], said: str, tmp_path: Path) -> None:
     export = tmp_path / "cluster.json"
     export.write_text(json.dumps({"kind": "List", "items": [work]}))
     with pytest.raises(PreconditionError, match=f"{said}; nothing was changed"):
@@ -145,7 +145,7 @@ def test_deleting_a_queue_in_use_is_refused_unless_asked(work: dict[str, Any], s
     refuse_deletion_of_used(PLAN, (str(export),), delete_used=True)
 
 
-def test_work_that_is_over_or_elsewhere_holds_no_queue(tmp_path: Path) -> None:
+def test_finished_and_other_work_does_not_block_deletion(tmp_path: Path) -> None:
     export = tmp_path / "cluster.json"
     over = _pod("done", "Succeeded", namespace="ads")
     other = _pod("other", labels={"volcano.sh/queue-name": "vision"})
@@ -167,7 +167,7 @@ def test_init_with_pulumi_writes_a_stack_for_each_environment(
     assert not (tmp_path / "plain" / "Pulumi.yaml").exists()
 
 
-def test_a_missing_plugin_is_one_sentence_with_where_to_get_it() -> None:
+def test_missing_plugin_names_its_download() -> None:
     pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
     from pulumi.automation import CommandResult
     from pulumi.automation.errors import CommandError
@@ -184,7 +184,7 @@ def test_a_missing_plugin_is_one_sentence_with_where_to_get_it() -> None:
     assert refused.value.hint.startswith("install it: pulumi plugin install resource kubernetes v4.34.2 (https://")
 
 
-def test_what_went_wrong_is_told_with_its_second_line() -> None:
+def test_multi_line_pulumi_errors_are_joined() -> None:
     from apportion_cli.stacks import _reason
 
     said = 'Updating:\nerror: resource "a" cannot be deleted\nbecause it is protected.\n\nerror: update failed\nResources:\n'

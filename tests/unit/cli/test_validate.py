@@ -35,7 +35,7 @@ def policy() -> Path:
     return file
 
 
-def test_text_goes_to_standard_output(run: Run) -> None:
+def test_text_is_printed_on_stdout(run: Run) -> None:
     result = run("validate")
     assert result.code == 1
     assert result.out.splitlines()[:3] == [
@@ -47,16 +47,16 @@ def test_text_goes_to_standard_output(run: Run) -> None:
     assert result.err == ""
 
 
-def test_quiet_is_a_line_for_each_finding(run: Run) -> None:
+def test_quiet_prints_one_line_for_each_finding(run: Run) -> None:
     result = run("validate", "-q")
     assert (result.out, result.err) == (f"{FIRST}\n", "")
 
 
-def test_verbose_says_what_was_read(run: Run) -> None:
+def test_verbose_lists_files_read(run: Run) -> None:
     assert "read policy.py\n" in run("validate", "-v").err
 
 
-def test_a_machine_format_has_standard_output_to_itself(run: Run) -> None:
+def test_machine_formats_own_stdout(run: Run) -> None:
     alone, beside = run("validate", "-o", "json"), run("validate", "-o", "json", "-o", "text")
     assert json.loads(alone.out)["summary"]["errors"] == 1
     assert json.loads(alone.out) == json.loads(beside.out)
@@ -65,7 +65,7 @@ def test_a_machine_format_has_standard_output_to_itself(run: Run) -> None:
     assert run("validate", "-o", "json", "-q").err == ""
 
 
-def test_files_are_written_beside_the_text(run: Run) -> None:
+def test_output_files_are_written(run: Run) -> None:
     result = run(
         "validate", "-o", "sarif=out.sarif", "-o", "junit=out.xml", "-o", "text=out.txt", "-o", "json=out.json"
     )
@@ -77,13 +77,13 @@ def test_files_are_written_beside_the_text(run: Run) -> None:
     assert json.loads(Path("out.json").read_text(encoding="utf-8"))["reached"] == "structure"
 
 
-def test_a_file_that_cannot_be_written(run: Run) -> None:
+def test_unwritable_output_file_is_reported(run: Run) -> None:
     result = run("validate", "-o", "json=missing/out.json")
     assert result.code == 3
     assert "apportion: error: missing/out.json cannot be written: No such file or directory" in result.err
 
 
-def test_places_are_relative_to_the_reader_and_to_the_repository(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_working_directory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(".git").mkdir()
     Path("quotas/deep").mkdir(parents=True)
     Path("policy.py").rename("quotas/policy.py")
@@ -98,7 +98,7 @@ def test_places_are_relative_to_the_reader_and_to_the_repository(run: Run, monke
     assert location == {"uri": "quotas/policy.py", "uriBaseId": "%SRCROOT%"}
 
 
-def test_what_github_does_not_show_goes_to_the_summary(run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_github_overflow_goes_to_the_summary(run: Run, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queues = "".join(f'        Queue(id="q{i}", parent="nowhere-at-all-{i}"),\n' for i in range(12))
     policy.write_text(POLICY.replace("    queues=(\n", f"    queues=(\n{queues}"), encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
@@ -122,7 +122,7 @@ def test_fail_on(fail_on: str, code: int, run: Run, policy: Path) -> None:
     assert result.code == code
 
 
-def test_findings_of_other_environments_are_left_out(run: Run, policy: Path) -> None:
+def test_env_option_filters_findings(run: Run, policy: Path) -> None:
     assert run("validate", "--env", "prod").out.startswith(FIRST)
     assert run("validate", "-e", "staging").code == 2
 
@@ -139,7 +139,7 @@ def test_fix_changes_the_value_and_shows_it(run: Run, policy: Path) -> None:
     assert [file.name for file in Path().iterdir() if file.name.startswith(".")] == []
 
 
-def test_fix_goes_on_until_nothing_is_left_to_fix(run: Run, policy: Path) -> None:
+def test_fix_repeats_until_stable(run: Run, policy: Path) -> None:
     """The oversubscribed parent is found only once the child hangs below it."""
     result = run("validate", "--fix", "--unsafe-fixes")
     assert result.code == 0, result.out
@@ -148,14 +148,14 @@ def test_fix_goes_on_until_nothing_is_left_to_fix(run: Run, policy: Path) -> Non
     assert len(changed) == 1
 
 
-def test_fix_leaves_a_sound_policy_alone(run: Run, policy: Path) -> None:
+def test_fix_does_not_touch_a_valid_policy(run: Run, policy: Path) -> None:
     policy.write_text(POLICY.replace("reserch", "research").replace("gpu=16", "gpu=20"), encoding="utf-8")
     before = policy.stat().st_mtime_ns
     assert run("validate", "--fix").err == ""
     assert policy.stat().st_mtime_ns == before
 
 
-def test_check_is_validate(run: Run) -> None:
+def test_check_is_an_alias_of_validate(run: Run) -> None:
     assert run("check").out == run("validate").out
 
 
@@ -172,7 +172,7 @@ def test_yaml_documents(run: Run) -> None:
     ]
 
 
-def test_as_of_decides_what_holds(run: Run, policy: Path) -> None:
+def test_as_of_selects_waivers_in_force(run: Run, policy: Path) -> None:
     waived = (
         POLICY.replace("reserch", "research")
         .replace(

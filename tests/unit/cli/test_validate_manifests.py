@@ -37,7 +37,7 @@ def folder() -> Path:
     return folder
 
 
-def test_a_folder_is_judged_as_a_whole(run: Run) -> None:
+def test_folder_is_validated_as_one_cluster(run: Run) -> None:
     result = run("validate", "--manifests", "queues")
     assert result.code == 0
     assert result.out.splitlines()[:3] == [
@@ -49,7 +49,7 @@ def test_a_folder_is_judged_as_a_whole(run: Run) -> None:
     assert run("validate", "--manifests", "queues", "--fail-on", "warning").code == 1
 
 
-def test_rendered_trees_of_several_clusters_are_judged_apart(run: Run) -> None:
+def test_rendered_clusters_are_validated_separately(run: Run) -> None:
     """The same queue in two clusters is no queue twice, and a parent in one is none for a child in the other."""
     for cluster, parent in (("a", ""), ("b", "  parentQueue: research\n")):
         tree = Path("rendered/prod", cluster, "kai")
@@ -64,17 +64,17 @@ def test_rendered_trees_of_several_clusters_are_judged_apart(run: Run) -> None:
     )
 
 
-def test_engines_can_be_named(run: Run) -> None:
+def test_engine_option(run: Run) -> None:
     assert run("validate", "--manifests", "queues", "--engine", "native", "-q").out == ""
     assert run("validate", "--engine", "kai").code == 2
 
 
-def test_a_policy_and_manifests_exclude_each_other(run: Run) -> None:
+def test_policy_options_conflict_with_manifests(run: Run) -> None:
     for option in (("policy.py",), ("--fix",), ("--env", "prod")):
         assert run("validate", "--manifests", "queues", *option).code == 2
 
 
-def test_every_format_speaks_of_the_same_finding(run: Run) -> None:
+def test_every_format_reports_the_same_finding(run: Run) -> None:
     report = json.loads(run("validate", "--manifests", "queues", "-o", "json").out)
     (finding,) = report["findings"]
     assert report["reached"] == "manifests"
@@ -87,7 +87,7 @@ def test_every_format_speaks_of_the_same_finding(run: Run) -> None:
     assert "AP702" in run("validate", "--manifests", "queues", "-o", "junit").out
 
 
-def test_what_kubectl_prints_is_read_from_standard_input(run_process) -> None:
+def test_kubectl_output_is_read_from_stdin(run_process) -> None:
     queue = {
         "apiVersion": "scheduling.run.ai/v2",
         "kind": "Queue",
@@ -114,7 +114,7 @@ def test_what_kubectl_prints_is_read_from_standard_input(run_process) -> None:
         ("? [a]\n: b", "a mapping key is not a string"),
     ],
 )  # fmt: skip
-def test_a_hostile_text_is_one_finding(run: Run, folder: Path, text: str, sentence: str) -> None:
+def test_hostile_document_is_one_finding(run: Run, folder: Path, text: str, sentence: str) -> None:
     file = folder / "hostile.yaml"
     file.write_text(text, encoding="utf-8")
     result = run("validate", "--manifests", file, "-q")
@@ -124,14 +124,14 @@ def test_a_hostile_text_is_one_finding(run: Run, folder: Path, text: str, senten
     assert sentence in line
 
 
-def test_bytes_that_are_no_text_are_a_finding(run: Run, folder: Path) -> None:
+def test_invalid_utf_8_is_a_finding(run: Run, folder: Path) -> None:
     (folder / "latin.yaml").write_bytes(b"a: b\nc: caf\xe9\n")
     assert (
         "latin.yaml:2: error[AP705] invalid UTF-8 at byte offset 11" in run("validate", "--manifests", folder, "-q").out
     )
 
 
-def test_nothing_to_judge_is_no_success(run: Run, folder: Path) -> None:
+def test_no_kubernetes_object_is_an_error(run: Run, folder: Path) -> None:
     result = run("validate", "--manifests", folder / "values.yaml")
     assert (result.code, result.out) == (3, "")
     assert "no Kubernetes object" in result.err

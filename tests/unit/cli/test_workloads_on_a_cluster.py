@@ -45,9 +45,7 @@ def _job(run: Run, policy: Path, engine: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("by_tree", [False, True], ids=["policy", "tree"])
-def test_a_resource_that_no_queue_covers_is_found_beside_a_foreign_local_queue(
-    run: Run, policy: Path, by_tree: bool
-) -> None:
+def test_uncovered_resource_is_found_despite_foreign_local_queue(run: Run, policy: Path, by_tree: bool) -> None:
     job = _job(run, policy, "kueue")
     amounts = job["spec"]["template"]["spec"]["containers"][0]["resources"]  # type: ignore[index]
     for listed in amounts.values():
@@ -64,7 +62,7 @@ def test_a_resource_that_no_queue_covers_is_found_beside_a_foreign_local_queue(
     assert "LocalQueue" not in told.out
 
 
-def test_one_cluster_is_meant(run: Run, policy: Path) -> None:
+def test_ambiguous_cluster_is_refused(run: Run, policy: Path) -> None:
     Path("job.yaml").write_text(yaml.safe_dump(_job(run, policy, "kueue")))
     on_files = ("validate", "--manifests", "job.yaml")
     for more, said in (
@@ -80,9 +78,7 @@ def test_one_cluster_is_meant(run: Run, policy: Path) -> None:
 
 @pytest.mark.parametrize("admission", ["deny", "warn", "audit"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_work_without_a_queue_is_refused_where_admission_denies_and_let_in_where_it_only_warns(
-    run: Run, policy: Path, engine: str, admission: str
-) -> None:
+def test_missing_queue_follows_the_admission_action(run: Run, policy: Path, engine: str, admission: str) -> None:
     job = _job(run, policy, engine)
     for labelled in (job, job["spec"]["template"]):  # type: ignore[index]
         labelled.get("metadata", {}).pop("labels", None)  # type: ignore[union-attr]
@@ -105,7 +101,7 @@ def test_work_without_a_queue_is_refused_where_admission_denies_and_let_in_where
         assert let_in in " ".join(told.out.split())
 
 
-def test_a_queue_that_nobody_has_gets_one_finding_and_no_impossible_hint(run: Run, policy: Path) -> None:
+def test_unknown_queue_is_one_finding(run: Run, policy: Path) -> None:
     job = _job(run, policy, "kueue")
     job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "visoin"  # type: ignore[index]
     Path("job.yaml").write_text(yaml.safe_dump(job))
