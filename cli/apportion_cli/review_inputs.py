@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.errors import PreconditionError
 from apportion_cli.manifest_files import read_objects
 
 if TYPE_CHECKING:
@@ -80,23 +79,6 @@ def _newest(content: str, now: float) -> float | None:
             newest = time
             break
     return newest
-
-
-def given_approvals(text: str) -> tuple[str, ...]:
-    """Return the owners in a file, one per line, or in a comma-separated list.
-
-    Raises:
-        PreconditionError: If the file cannot be read.
-    """
-    path = Path(text)
-    if not path.is_file():
-        return tuple(name.strip() for name in text.split(",") if name.strip())
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as refused:
-        raise PreconditionError(f"{text} cannot be read: {refused}") from None
-    names = (line.partition("#")[0].strip() for line in lines)
-    return tuple(name for name in names if name)
 
 
 def parse_gpu_hours(_: click.Context, __: click.Parameter, value: str | None) -> int | None:

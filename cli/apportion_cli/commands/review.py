@@ -13,6 +13,7 @@ import click
 from apportion_cli.cluster_inputs import parsed_moment
 from apportion_cli.console import Console, current
 from apportion_cli.exit_codes import ExitCode
+from apportion_cli.given_approvals import given_approvals, owners_of
 from apportion_cli.options import (
     Output,
     as_of_option,
@@ -22,7 +23,7 @@ from apportion_cli.options import (
     optional_day,
     output_option,
 )
-from apportion_cli.review_inputs import given_approvals, parse_gpu_hours, read_snapshots
+from apportion_cli.review_inputs import parse_gpu_hours, read_snapshots
 from apportion_cli.review_replay import (
     check_replayed,
     checked_report,
@@ -208,7 +209,9 @@ def review(
         ReviewInputs(
             held,
             loads,
-            given_approvals=() if require_approvals is None else given_approvals(require_approvals),
+            given_approvals=()
+            if require_approvals is None
+            else given_approvals(require_approvals, owners_of(former.facts, changed.facts)),
             share_loss=share_loss,
             thresholds=Thresholds(
                 max_evictions,

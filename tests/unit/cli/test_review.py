@@ -153,6 +153,30 @@ def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) ->
     assert "failed: --require-approvals: no approval from @acme/vision" in told.out
 
 
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("nosuchfile", "write a file with one owner per line, or list the owners, such as @acme/platform"),
+        ("approvals/main.txt", "write a file with one owner per line, or list the owners, such as @acme/platform"),
+        ("approvers.txt", "write a file with one owner per line, or list the owners, such as @acme/platform"),
+        ("acme/vision", "did you mean @acme/vision?"),
+        ("speech", "did you mean @acme/speech?"),
+    ],
+)
+def test_approvals_that_are_neither_a_file_nor_owners(run: Run, repository: Path, text: str, instead: str) -> None:
+    told = run("review", "main", "--require-approvals", text, *NOW)
+    assert (told.code, told.out) == (2, "")
+    message = (
+        f"--require-approvals {text}: there is no such file, and no owner of the policies has this name; {instead}"
+    )
+    assert message in " ".join(told.err.split())
+
+
+@pytest.mark.parametrize("text", ["", "@bob", "@bob,carol", "bob,carol"])
+def test_approvals_of_reviewers_who_own_nothing_are_not_enough(run: Run, repository: Path, text: str) -> None:
+    assert run("review", "main", "--require-approvals", text, *NOW).code == 11
+
+
 def test_equal_policies(run: Run, repository: Path) -> None:
     told = run("review", "main", "main", "-o", "md", "--max-evictions", "0", *NOW)
     assert (told.code, told.out.splitlines()[1]) == (0, "### 🟢 The policy does not change.")
