@@ -114,6 +114,7 @@ def _cluster_role() -> Manifest:
         _rule(SCHEDULING_GROUP, ["priorityclasses"], _WATCH),
         _rule(GROUP, ["queues"], _WATCH),
         _rule(GROUP, ["podgroups"], [*_WATCH, "create", "patch"]),
+        _rule(GROUP, ["queues/status", "podgroups/status"], ["patch"]),
         _rule(CONFIGURATION_GROUP, ["schedulingshards", "configs", "topologies"], _WATCH),
         *(_rule(group, resources, ["get"]) for group, resources in _OWNERS),
     ]

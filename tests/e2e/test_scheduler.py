@@ -139,6 +139,12 @@ def _bound(cluster: Kubectl) -> set[str]:
     return {name for name, one in _pods(cluster).items() if one["spec"].get("nodeName") == "sched-1"}
 
 
+def _allocated(cluster: Kubectl, queue: str) -> str | None:
+    status = cluster.get("queues.scheduling.run.ai", queue).get("status", {})
+    allocated: str | None = status.get("allocated", {}).get("nvidia.com/gpu")
+    return allocated
+
+
 def _why(cluster: Kubectl, name: str) -> str:
     conditions = _pods(cluster)[name].get("status", {}).get("conditions") or ()
     return next((str(c.get("message", "")) for c in conditions if c["type"] == "PodScheduled"), "")
@@ -155,6 +161,8 @@ def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
         _until(lambda: _bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
         groups = cluster.get("podgroups.scheduling.run.ai", f"--namespace={NAMESPACE}")["items"]
         assert {one["spec"]["queue"] for one in groups} == {"sched-nlp"}
+        _until(lambda: _allocated(cluster, "sched-all"), lambda found: found == "4", log)
+        assert '["sched-nlp","sched-vision"]' in cluster.must("get", "queues.scheduling.run.ai", "sched-all").out
         # What another queue is promised is taken back, and given.
         assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
         _until(lambda: _bound(cluster), lambda found: "vision-1" in found and len(found) == 2, log)

@@ -33,6 +33,9 @@ class Cluster(Protocol):
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         """Patch an object, and return it as it is stored."""
 
+    def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        """Patch the status of an object, if it still exists."""
+
     def bind(self, pod: Manifest, node: str) -> None:
         """Bind a pod to a node."""
 

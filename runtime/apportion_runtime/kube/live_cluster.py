@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from apportion_runtime.kube.api_writer import ApiWriter
 from apportion_runtime.kube.cluster import Manifest
@@ -51,6 +52,17 @@ class LiveCluster:
         made = self._writer.write("PATCH", path, patch, content_type=_MERGE)
         self._cache.put_patched(kind, before, made)
         return made
+
+    def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        before = self._cache.get(kind, namespace, name)
+        path = f"{WATCHED[kind].path(namespace, name)}/status"
+        try:
+            made = self._writer.write("PATCH", path, {"status": status}, content_type=_MERGE)
+        except Refused as refused:
+            if refused.rejection is not Rejection.GONE:
+                raise
+        else:
+            self._cache.put_patched(kind, before, made)
 
     def bind(self, pod: Manifest, node: str) -> None:
         metadata = pod["metadata"]

@@ -21,9 +21,11 @@ from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
+from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
 from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
+from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.unsupported_pods import PodName, unsupported_pods
 from apportion_runtime.kube.victim_evictions import evict_victims
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
@@ -67,6 +69,8 @@ class Scheduling:
         scheduler: The `schedulerName` of its pods.
         shard: The SchedulingShard to schedule, if there is more than one.
         rejections: What was rejected in earlier cycles.
+        reasons: Why pods and pod groups are pending, as events reported it.
+        statuses: The status of pod groups and queues.
     """
 
     cluster: Cluster
@@ -74,6 +78,8 @@ class Scheduling:
     scheduler: str = DEFAULT_SCHEDULER
     shard: str | None = None
     rejections: Rejections = field(default_factory=Rejections)
+    reasons: PendingReasons = field(default_factory=PendingReasons)
+    statuses: StatusUpdates = field(default_factory=StatusUpdates)
 
 
 def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
@@ -100,6 +106,8 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
     _bind(scheduling, session, result)
     evict_victims(scheduling.cluster, scheduling.pool, session, scheduling.rejections.victims, result)
     _note(scheduling, session, result)
+    _write_statuses(scheduling)
+    scheduling.reasons.end_cycle()
     return result
 
 
@@ -148,6 +156,8 @@ def _conclude(scheduling: Scheduling, gang: GangBinding, result: CycleResult) ->
         result.decisions.append(f"bound {len(bound)} of {name} to {', '.join(nodes[:3])}{more}")
     result.refused += [f"{name}: {failure}" for failure in gang.failures]
     if gang.rejected is None:
+        for placement in gang.bound:
+            _report_bound(scheduling, placement)
         return
     cluster, pool = scheduling.cluster, scheduling.pool
     pod, refused = gang.rejected
@@ -165,6 +175,12 @@ def _conclude(scheduling: Scheduling, gang: GangBinding, result: CycleResult) ->
         pool.note(("bind", name), lambda: cluster.record(group, "BindingRejected", line, is_warning=True))
 
 
+def _report_bound(scheduling: Scheduling, placement: Placement) -> None:
+    pod = placement.pod
+    text = f"Successfully assigned pod {name_of(pod)} to node {placement.node}"
+    scheduling.pool.note(("bound", pod["metadata"]["uid"]), partial(scheduling.cluster.record, pod, "Scheduled", text))
+
+
 def _take_back(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:
     try:
         cluster.evict(pod)
@@ -179,6 +195,9 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
         _keep_times(scheduling, job)
     for pending in pending_jobs(session):
         why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
+        group = scheduling.cluster.get(POD_GROUP, *_group_of(session.jobs[pending.job]))
+        if why and group is not None:
+            _report(scheduling, group, why, is_warning=False)
         for task in session.jobs[pending.job].tasks.values():
             pod = scheduling.cluster.get(POD, task.pod.namespace, task.pod.name)
             if why and pod is not None and not pod["spec"].get("nodeName"):
@@ -207,3 +226,18 @@ def _group_of(job: Job) -> PodName:
 def _wait(scheduling: Scheduling, pod: Manifest, why: str, result: CycleResult) -> None:
     result.waiting.append(name_of(pod))
     scheduling.pool.note(("wait", pod["metadata"]["uid"]), partial(scheduling.cluster.wait, pod, why))
+    _report(scheduling, pod, why, is_warning=True)
+
+
+def _report(scheduling: Scheduling, about: Manifest, why: str, *, is_warning: bool) -> None:
+    """Record why an object is pending, as an event with KAI's type and reason, unless one has already."""
+    uid = about["metadata"].get("uid", "")
+    if scheduling.reasons.is_new(uid, why):
+        record = partial(scheduling.cluster.record, about, "Unschedulable", why, is_warning=is_warning)
+        scheduling.pool.note(("pending", uid), record)
+
+
+def _write_statuses(scheduling: Scheduling) -> None:
+    for update in scheduling.statuses.of(scheduling.cluster.objects()):
+        key = (update.kind, update.namespace, update.name)
+        scheduling.pool.note(("status", *key), partial(scheduling.cluster.merge_status, *key, update.status))

@@ -10,8 +10,10 @@ from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.scheduler import Rejections, Scheduling
 from apportion_runtime.kube.scheduler import run_cycle as run_cycle_of
+from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.write_pool import WritePool
 
 from .api_server import merged
@@ -31,6 +33,7 @@ class Memory:
         self.failures: list[str] = []
         self.clock_s = 0.0
         self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), Backoffs(10, 300, lambda: self.clock_s))
+        self.reasons, self.statuses = PendingReasons(), StatusUpdates()
 
     def objects(self) -> Sequence[Manifest]:
         return list(self.held.values())
@@ -58,6 +61,9 @@ class Memory:
         made = merged(self.held[kind, namespace, name], patch)
         self.held[kind, namespace, name] = made
         return made
+
+    def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        self.merge(kind, namespace, name, {"status": status})
 
     def bind(self, pod: Manifest, node: str) -> None:
         name = pod["metadata"]["name"]
@@ -91,10 +97,23 @@ class Memory:
         return manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
 
 
+def events_without(cluster: Memory, *reasons: str) -> list[tuple[str, str, str]]:
+    """Return the events with other reasons: name, reason and message."""
+    return [event for event in cluster.events if event[1] not in reasons]
+
+
 def run_cycle(cluster: Memory, now: float, *, shard: str | None = None) -> CycleResult:
     """Run a cycle, and return its result when everything is written."""
     pool = WritePool(4, cluster.failures.append)
     try:
-        return run_cycle_of(Scheduling(cluster, pool, shard=shard, rejections=cluster.rejections), now)
+        scheduling = Scheduling(
+            cluster,
+            pool,
+            shard=shard,
+            rejections=cluster.rejections,
+            reasons=cluster.reasons,
+            statuses=cluster.statuses,
+        )
+        return run_cycle_of(scheduling, now)
     finally:
         pool.stop()

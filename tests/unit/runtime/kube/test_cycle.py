@@ -6,7 +6,7 @@ import pytest
 
 from apportion_runtime.kube.errors import Refused
 
-from .memory_cluster import Memory, run_cycle
+from .memory_cluster import Memory, events_without, run_cycle
 from .objects import NOW, TRAIN, TREE, node, pod
 
 
@@ -34,7 +34,7 @@ def test_what_a_queue_is_promised_is_taken_back() -> None:
     result = run_cycle(cluster, NOW + 1)
     assert len(result.evicted) == 1
     assert set(cluster.evicted) < {"b1", "b2"}
-    ((name, reason, message),) = cluster.events
+    ((name, reason, message),) = events_without(cluster, "Scheduled", "Unschedulable")
     assert (name, reason) == (cluster.evicted[0], "Reclaimed")
     assert "team/pg-mine" in message
     assert "queue nlp uses 4 GPUs, more than its quota of 2 GPUs" in cluster.told[name]

@@ -33,6 +33,8 @@ class _Churn(Event):
         bound = [path for path, made in held.items() if made.get("spec", {}).get("nodeName")]
         if len(bound) == 8:
             self._server.forget_history()
+            for path in [path for path in held if "/events/" in path]:
+                self._server.remove(path)
             self.blocks.append(sys.getallocatedblocks())
             group = held[bound[0]]["metadata"]["annotations"]["pod-group-name"]
             self._server.remove(bound[0])

@@ -1,0 +1,26 @@
+"""Why pods and pod groups are pending, as far as events have reported it: each reason once, whatever its numbers."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBERS = re.compile(r"[0-9.]+")
+
+
+class PendingReasons:
+    """The last reported reason of each object that is pending."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, str] = {}
+        self._now: dict[str, str] = {}
+
+    def is_new(self, uid: str, why: str) -> bool:
+        """Tell whether a reason has not been reported, and keep it. Numbers alone, such as free GPUs, do not make it new."""
+        words = _NUMBERS.sub("", why)
+        is_new = self._now.get(uid, self._before.get(uid)) != words
+        self._now[uid] = words
+        return is_new
+
+    def end_cycle(self) -> None:
+        """Forget the objects that were not pending in this cycle."""
+        self._before, self._now = self._now, {}
