@@ -88,5 +88,5 @@ def _fault(text: str, wrong: json.JSONDecodeError) -> JsonFault:
         line, column = whole.count("\n") + 1, len(whole) - whole.rfind("\n") - 1
         return JsonFault("the file ends before its JSON is complete", _AGAIN, line, column)
     found = rest[0] if rest[0].isprintable() else f"U+{ord(rest[0]):04X}"
-    said = f"{wrong.msg[0].lower()}{wrong.msg[1:]}".removesuffix(" at")
-    return JsonFault(f"invalid JSON: {said}, found `{found}`", _HINT, wrong.lineno, wrong.colno)
+    message_text = f"{wrong.msg[0].lower()}{wrong.msg[1:]}".removesuffix(" at")
+    return JsonFault(f"invalid JSON: {message_text}, found `{found}`", _HINT, wrong.lineno, wrong.colno)

@@ -205,8 +205,8 @@ def _facts(side: _Objects, identity: PolicyIdentity, as_of: date) -> tuple[Facts
         raise PreconditionError(
             f"{side.name} does not contain a valid queue tree", hint="apportion validate --manifests"
         )
-    told = () if side.locations else tuple(f"{side.name}: {note.object}: {note.text}" for note in notes if note.lost)
+    lost = () if side.locations else tuple(f"{side.name}: {note.object}: {note.text}" for note in notes if note.lost)
     facts = facts_of(graph)
     # The cluster is the same on both sides; its imported settings only describe names of objects.
     values = {fact: value for fact, value in facts.values.items() if fact.kind != CLUSTER}
-    return replace(facts, values=values, locations=side.locations), told
+    return replace(facts, values=values, locations=side.locations), lost

@@ -65,8 +65,8 @@ def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
     changed = {name: text for name, text in before.items() if inputs.sources.read(name) != text}
     if changed:
         console.err(_changes(inputs, changed, console.style(stderr=True)))
-    for said in refused.values():
-        console.err(f"{said}\n")
+    for message in refused.values():
+        console.err(f"{message}\n")
     left = 0 if unsafe else sum(f.edit is not None and f.is_unsafe and f.level != "waived" for f in report.findings)
     if left:
         fixes = "1 more fix changes" if left == 1 else f"{left} more fixes change"

@@ -121,10 +121,10 @@ def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
     from apportion_policy.evaluation.confinement_layers import missing_layers
 
     context = click.get_current_context(silent=True)
-    said: set[str] = set() if context is None else context.meta.setdefault(_WARNED, set())
+    warned: set[str] = set() if context is None else context.meta.setdefault(_WARNED, set())
     for layer in missing_layers(layers):
-        if layer.name not in said:
-            said.add(layer.name)
+        if layer.name not in warned:
+            warned.add(layer.name)
             current().err(f"apportion: warning: without `{layer.name}` nothing prevents the policy from {layer.stops}")
 
 

@@ -30,8 +30,8 @@ def documents(text: str) -> Iterator[dict[str, Any]]:
     try:
         found = list(documents_of(text))
     except NotText as wrong:
-        said = f"{wrong.message}; {wrong.hint}" if wrong.hint else wrong.message
-        raise ValueError(f"line {wrong.line}: {said}" if wrong.line else said) from None
+        message = f"{wrong.message}; {wrong.hint}" if wrong.hint else wrong.message
+        raise ValueError(f"line {wrong.line}: {message}" if wrong.line else message) from None
     for made in found:
         if not isinstance(made, dict) or not made.get("kind"):
             continue

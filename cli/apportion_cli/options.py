@@ -128,11 +128,11 @@ def output_option(*formats: str, variable: str | None = None) -> Callable[[Decor
 def json_option(command: Decorated) -> Decorated:
     """Add `--json`, short for `-o json`, to a command that has `-o`."""
     return click.option(
-        "--json", is_flag=True, is_eager=True, expose_value=False, callback=_wish_json, help="Shorthand for -o json."
+        "--json", is_flag=True, is_eager=True, expose_value=False, callback=_request_json, help="Shorthand for -o json."
     )(command)
 
 
-def _wish_json(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click gives it so.
+def _request_json(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click gives it so.
     if value:
         context.meta[_JSON] = True
 
@@ -217,9 +217,9 @@ def _parsed_outputs(
     formats: Sequence[str],
 ) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], tuple[Output, ...]]:
     def callback(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
-        wished = ("json",) if context.meta.get(_JSON) and "json" not in values else ()
+        requested = ("json",) if context.meta.get(_JSON) and "json" not in values else ()
         try:
-            return tuple(parse_output(str(value), formats) for value in (*values, *wished))
+            return tuple(parse_output(str(value), formats) for value in (*values, *requested))
         except ValueError as refused:
             raise click.BadParameter(str(refused)) from None
 

@@ -84,12 +84,12 @@ class Outcome:
     def assert_evictions(self, queue: str | None = None, *, at_most: int = 0, by: str | None = None) -> None:
         """Assert the maximum number of evictions of gangs, of a queue or in total; `by` counts only those for one queue."""
         __tracebackhide__ = True
-        losers = None if queue is None else self._below(queue)
-        takers = None if by is None else self._below(by)
+        victims = None if queue is None else self._below(queue)
+        beneficiaries = None if by is None else self._below(by)
         found = [
             made
             for made in self.report.preemptions
-            if (losers is None or made.queue in losers) and (takers is None or made.by in takers)
+            if (victims is None or made.queue in victims) and (beneficiaries is None or made.by in beneficiaries)
         ]
         total = sum(made.n_evictions for made in found)
         if total > at_most:
@@ -136,11 +136,11 @@ class Outcome:
         ]
         in_time = "" if within is None else f" within {lasting(bound)}"
 
-        def said(took: float, found: WorkloadReport) -> str:
+        def describe(took: float, found: WorkloadReport) -> str:
             why = f" ({found.why_waiting})" if found.why_waiting else ""
             return f"{found.outcome}{why}" if took == math.inf else f"took {lasting(took)}"
 
-        self._refuse(f"{_of(queue)}does not succeed{in_time}", late, asked, said)
+        self._refuse(f"{_of(queue)}does not succeed{in_time}", late, asked, describe)
 
     def _asked(self, queue: str | None, gpus: float) -> list[WorkloadReport]:
         found = self.workloads(queue, gpus=gpus)
@@ -165,13 +165,13 @@ class Outcome:
         what: str,
         over: Sequence[tuple[float, WorkloadReport]],
         asked: Sequence[WorkloadReport],
-        said: Callable[[float, WorkloadReport], str],
+        describe: Callable[[float, WorkloadReport], str],
     ) -> None:
         __tracebackhide__ = True
         if not over:
             return
         worst = sorted(over, key=lambda pair: -pair[0])[:_MOST_NAMED]
-        lines = [f"  {found.name} ({found.queue}), which arrived at {elapsed(found.arrived_s)}: {said(value, found)}"
+        lines = [f"  {found.name} ({found.queue}), which arrived at {elapsed(found.arrived_s)}: {describe(value, found)}"
                  for value, found in worst]  # fmt: skip
         rest = [] if len(over) <= _MOST_NAMED else [f"  … and {len(over) - _MOST_NAMED} more"]
         raise AssertionError("\n".join([f"{what}: {len(over)} of {counted(len(asked), 'workload')}", *lines, *rest]))
@@ -228,8 +228,8 @@ def _named(name: str, known: Mapping[str, Found], kind: str) -> Found:
     return found
 
 
-def _seconds(name: str, said: Duration) -> float:
-    return Fields({name: said}, "").seconds(name)
+def _seconds(name: str, duration: Duration) -> float:
+    return Fields({name: duration}, "").seconds(name)
 
 
 def _of(queue: str | None) -> str:

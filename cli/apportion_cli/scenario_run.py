@@ -160,8 +160,8 @@ def _run(console: Console, simulated: Cluster) -> int:
     from apportion_cli.simulation_progress import shown_progress
 
     try:
-        with shown_progress(console, simulated) as told:
-            simulated.run(told)
+        with shown_progress(console, simulated) as on_progress:
+            simulated.run(on_progress)
     except KeyboardInterrupt:
         at = simulated.cluster_state.clock.text
         console.err(f"apportion: interrupted at {at} of the simulation; the results are partial")

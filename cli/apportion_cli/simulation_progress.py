@@ -36,7 +36,7 @@ def shown_progress(console: Console, simulated: Cluster) -> Iterator[Callable[[f
     task = bar.add_task("", total=1, at="")
     begun = shown = time.monotonic()
 
-    def told(_: float) -> None:
+    def on_progress(_: float) -> None:
         nonlocal shown
         now = time.monotonic()
         if now - begun < _PATIENCE_S or now - shown < _PERIOD_S:
@@ -50,6 +50,6 @@ def shown_progress(console: Console, simulated: Cluster) -> Iterator[Callable[[f
         bar.refresh()
 
     try:
-        yield told
+        yield on_progress
     finally:
         bar.stop()

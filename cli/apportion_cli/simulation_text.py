@@ -59,8 +59,8 @@ def comparison_text(comparison: Comparison) -> str:
     lines = [f"{name}: before → after"]
     lines += [f"{named(change.field)} {both(change)}" for change in comparison.cluster]
     for changed in comparison.queues:
-        said = ", ".join(f"{named(change.field)} {both(change)}" for change in changed.changes)
-        lines += ["", f"queue {changed.name}", f"  {said}"]
+        text = ", ".join(f"{named(change.field)} {both(change)}" for change in changed.changes)
+        lines += ["", f"queue {changed.name}", f"  {text}"]
     if comparison.workloads:
         all_of_them = counted(len(comparison.workloads), "workload")
         shown = sorted(comparison.workloads, key=_moved, reverse=True)[:_MOST_WORKLOADS]
@@ -69,8 +69,8 @@ def comparison_text(comparison: Comparison) -> str:
         )
         lines += ["", f"{all_of_them} changed{most}"]
         for changed in shown:
-            said = ", ".join(f"{named(change.field)} {both(change)}" for change in changed.changes)
-            lines.append(f"  {changed.name}: {said}")
+            text = ", ".join(f"{named(change.field)} {both(change)}" for change in changed.changes)
+            lines.append(f"  {changed.name}: {text}")
     return "\n".join(lines) + "\n"
 
 

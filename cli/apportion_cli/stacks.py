@@ -109,7 +109,7 @@ class DeployedStack:
 
     def preview(self, say: Callable[[str], None]) -> None:
         """Run Pulumi's preview of the next update."""
-        with self._told(), _said():
+        with self._configured(), _said():
             # The stack's outputs for each queue are meant for programs, and longer than the changes.
             self._stack.preview(on_output=say, color="never", suppress_outputs=True, policy_packs=self._policy_packs())
 
@@ -129,7 +129,7 @@ class DeployedStack:
 
         packs = self._policy_packs()
         for number in range(1, _MAX_UPDATES + 1):
-            with self._told(), _said():
+            with self._configured(), _said():
                 result = self._stack.up(
                     on_output=say,
                     on_event=happened,
@@ -199,7 +199,7 @@ class DeployedStack:
             raise PreconditionError(str(malformed)) from None
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _configured(self) -> Iterator[None]:
         """Permit the stack's program to use several updates, and pass it the applied objects according to the state."""
         from apportion_compiler.emit.pulumi.applied_objects import dump
         from apportion_compiler.emit.pulumi.environment_variables import FORMER, STAGED, UPSERT

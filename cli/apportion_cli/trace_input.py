@@ -204,9 +204,9 @@ def trace_options(command: Decorated) -> Decorated:
         trace_skip_faults: bool,
         **options: Any,
     ) -> Any:
-        said = (trace_nodes, trace_load, trace_inflate, trace_seed, trace_until)
+        given = (trace_nodes, trace_load, trace_inflate, trace_seed, trace_until)
         if trace is None:
-            if any(value is not None for value in said) or trace_queues or trace_priorities or trace_skip_faults:
+            if any(value is not None for value in given) or trace_queues or trace_priorities or trace_skip_faults:
                 raise click.UsageError("--trace-… options require --trace FORMAT:FILE")
             return command(*args, trace=None, **options)
         if trace_inflate is not None and trace_load is not None:

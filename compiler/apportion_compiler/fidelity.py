@@ -29,8 +29,8 @@ class FidelityLine:
     @property
     def text(self) -> str:
         """The line without feature and verdict, as one clause."""
-        said = self.how if self.code is None else f"{self.code}: {self.how}"
-        return "; provided that ".join((said, " and ".join(self.provided))) if self.provided else said
+        clause = self.how if self.code is None else f"{self.code}: {self.how}"
+        return "; provided that ".join((clause, " and ".join(self.provided))) if self.provided else clause
 
 
 def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
@@ -143,13 +143,13 @@ def _extended(program: Program) -> Iterator[Use]:
     """Yield queues with a limit on another resource, or a guarantee of it other than the sum of their children's."""
     return (
         (f"queue {queue.id}", queue.source)
-        for queue, promised in _own_promises(program)
-        if any(_is_extended(resource) for resource in (*promised, *queue.limit))
+        for queue, guaranteed in _own_promises(program)
+        if any(_is_extended(resource) for resource in (*guaranteed, *queue.limit))
     )
 
 
 def _promised(program: Program) -> Iterator[Use]:
-    return ((f"queue {queue.id}", queue.source) for queue, promised in _own_promises(program) if promised)
+    return ((f"queue {queue.id}", queue.source) for queue, guaranteed in _own_promises(program) if guaranteed)
 
 
 def _own_promises(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]]]:

@@ -98,8 +98,8 @@ def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installat
     for tag in sorted(tags):
         found = parse_version(tag)
         same = found is None or wanted is None or found == wanted
-        said = f"{tag}, but the policy has {program.engine_version}"
-        yield InstallationCheck(f"{program.engine} version", "ok" if same else "bad", tag if same else said)
+        message = f"{tag}, but the policy has {program.engine_version}"
+        yield InstallationCheck(f"{program.engine} version", "ok" if same else "bad", tag if same else message)
 
 
 def _images(export: Sequence[Manifest]) -> Iterator[str]:
@@ -182,5 +182,7 @@ def _batch_scheduler(wanted: str | None, export: Sequence[Manifest]) -> Iterator
     for container in operators:
         arguments = [str(a) for a in (*items(container, "command"), *items(container, "args"))]
         found = next((a.removeprefix(_BATCH_SCHEDULER) for a in arguments if a.startswith(_BATCH_SCHEDULER)), None)
-        said = f"batchScheduler.name is {found or 'not set'}" + ("" if found == wanted else f", and must be {wanted}")
-        yield InstallationCheck("KubeRay", "ok" if found == wanted else "bad", said)
+        message = f"batchScheduler.name is {found or 'not set'}" + (
+            "" if found == wanted else f", and must be {wanted}"
+        )
+        yield InstallationCheck("KubeRay", "ok" if found == wanted else "bad", message)

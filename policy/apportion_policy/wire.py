@@ -46,8 +46,8 @@ def dump(policy: Policy, omissions: Iterable[Omission] = ()) -> bytes:
     body = json.dumps(policy, ensure_ascii=False, separators=(",", ":"), default=partial(_plain, places))
     files: dict[str, int] = {}
     locations = [_location(source, files) for source in places.sources]
-    said = {"files": list(files), "locations": locations, "omitted": omitted}
-    head = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+    header = {"files": list(files), "locations": locations, "omitted": omitted}
+    head = json.dumps(header, ensure_ascii=False, separators=(",", ":"))
     return head.encode() + b"\n" + body.encode()
 
 

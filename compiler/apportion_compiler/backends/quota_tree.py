@@ -45,24 +45,24 @@ class QuotaTree:
     stand_ins: Mapping[str, tuple[str, ...]]
 
 
-def quota_tree(queues: Sequence[Queue], sizes: Mapping[str, int], promised: AmountOf, bound: AmountOf) -> QuotaTree:
+def quota_tree(queues: Sequence[Queue], sizes: Mapping[str, int], guaranteed: AmountOf, bound: AmountOf) -> QuotaTree:
     """Return the numbers of a tree; every amount declared in a policy that passes the checks is kept.
 
     Args:
         queues: In tree order; a parent that is not among them is ignored.
         sizes: For each resource to write, the number of the root unless the queues need a larger one.
-        promised: A queue's guarantee.
+        guaranteed: A queue's guarantee.
         bound: A queue's own limit; UNLIMITED if it has none.
     """
-    made = {resource: _of_resource(queues, resource, size, promised, bound) for resource, size in sizes.items()}
+    made = {resource: _of_resource(queues, resource, size, guaranteed, bound) for resource, size in sizes.items()}
     return QuotaTree(
         {resource: numbers.total for resource, numbers in made.items()},
         {queue.id: {resource: numbers.minimum[queue.id] for resource, numbers in made.items()} for queue in queues},
         {queue.id: {resource: numbers.maximum[queue.id] for resource, numbers in made.items()} for queue in queues},
         {
-            queue.id: tuple(r for r in made if isinstance(promised(queue, r), Unlimited))
+            queue.id: tuple(r for r in made if isinstance(guaranteed(queue, r), Unlimited))
             for queue in queues
-            if any(isinstance(promised(queue, r), Unlimited) for r in made)
+            if any(isinstance(guaranteed(queue, r), Unlimited) for r in made)
         },
     )
 
@@ -74,13 +74,13 @@ class _Numbers:
     maximum: Mapping[str, int]
 
 
-def _of_resource(queues: Sequence[Queue], resource: str, size: int, promised: AmountOf, bound: AmountOf) -> _Numbers:
+def _of_resource(queues: Sequence[Queue], resource: str, size: int, guaranteed: AmountOf, bound: AmountOf) -> _Numbers:
     here = {queue.id for queue in queues}
     parents = {queue.id: queue.parent if queue.parent in here else None for queue in queues}
     needed = dict.fromkeys((None, *here), 0)
     unlimited = dict.fromkeys((None, *here), 0)
     for queue in reversed(queues):
-        own = promised(queue, resource)
+        own = guaranteed(queue, resource)
         if isinstance(own, Unlimited):
             unlimited[parents[queue.id]] += 1
         else:
@@ -98,7 +98,7 @@ def _of_resource(queues: Sequence[Queue], resource: str, size: int, promised: Am
     rest: dict[str | None, int] = {None: total - needed[None]}
     for queue in queues:
         id_, parent = queue.id, parents[queue.id]
-        own = promised(queue, resource)
+        own = guaranteed(queue, resource)
         more = rest[parent] // unlimited[parent] if isinstance(own, Unlimited) else 0
         minimum[id_] = needed[id_] + more
         below = sum(needed[child] for child in queue.children if child in here)

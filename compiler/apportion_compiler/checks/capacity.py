@@ -47,7 +47,7 @@ class Shortage:
     """A resource whose top-level guarantees exceed the capacity of a cluster's pools.
 
     `guaranteed` and `available` are base units; `available` excludes nodes assumed to be down, and `allowed` is the
-    maximum of guarantees under the policy's overcommit. `takers` are top-level queues with their amounts, largest
+    maximum of guarantees under the policy's overcommit. `claimants` are top-level queues with their amounts, largest
     first. `queued` are the cluster's pools of queued provisioning with the resource. `also` are other clusters with the
     same numbers.
     """
@@ -59,7 +59,7 @@ class Shortage:
     guaranteed: int
     available: int
     allowed: int
-    takers: tuple[tuple[Node, int], ...]
+    claimants: tuple[tuple[Node, int], ...]
     queued: tuple[NodePool, ...] = ()
     also: tuple[Scope, ...] = ()
 
@@ -97,12 +97,12 @@ def cluster_holdings(graph: PolicyGraph, cluster: Cluster) -> Mapping[str, Holdi
 
 def top_level_guarantees(graph: PolicyGraph, scope: Scope, resource: str) -> list[tuple[Node, int]]:
     """Return the top-level queues with a guarantee of a resource, largest first, without unlimited ones."""
-    takers: list[tuple[Node, int]] = []
+    claimants: list[tuple[Node, int]] = []
     for root in graph.roots:
         amount = scope.values[root.id].guaranteed.get(resource, 0)
         if amount and not isinstance(amount, Unlimited):
-            takers.append((root, amount))
-    return sorted(takers, key=lambda taker: (-taker[1], taker[0].id))
+            claimants.append((root, amount))
+    return sorted(claimants, key=lambda claimant: (-claimant[1], claimant[0].id))
 
 
 def shortages(graph: PolicyGraph) -> Iterator[Shortage]:
@@ -139,7 +139,7 @@ def _shortages(graph: PolicyGraph, scope: Scope) -> tuple[list[Shortage], list[S
             found = one_down if guaranteed > available * ratio // 1000 else None
         if found is not None:
             model_short = model_short or resource.startswith(gpu_resource(""))
-            takers = tuple(top_level_guarantees(graph, scope, resource))
+            claimants = tuple(top_level_guarantees(graph, scope, resource))
             allowed = available * ratio // 1000
             queued = tuple(
                 pool
@@ -147,7 +147,7 @@ def _shortages(graph: PolicyGraph, scope: Scope) -> tuple[list[Shortage], list[S
                 if pool.provisioning is not None and resource in pool_machine(pool)
             )
             found.append(
-                Shortage(scope, scope.cluster, resource, holding, guaranteed, available, allowed, takers, queued)
+                Shortage(scope, scope.cluster, resource, holding, guaranteed, available, allowed, claimants, queued)
             )
     if model_short:
         # The total would only repeat the shortage of a model.
@@ -175,5 +175,5 @@ def _merged(found: list[Shortage]) -> Iterator[Shortage]:
     for first, *others in same.values():
         yield Shortage(
             first.scope, first.cluster, first.resource, first.holding, first.guaranteed, first.available,
-            first.allowed, first.takers, first.queued, tuple(other.scope for other in others),
+            first.allowed, first.claimants, first.queued, tuple(other.scope for other in others),
         )  # fmt: skip

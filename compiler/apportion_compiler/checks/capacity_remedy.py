@@ -28,7 +28,7 @@ class Remedy:
 def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
     """Return how much to raise max_nodes, or which queue to lower, to resolve the shortage."""
     excess = shortage.guaranteed - shortage.allowed
-    largest, amount = shortage.takers[0]
+    largest, amount = shortage.claimants[0]
     can_lower = amount >= excess
     share = shortage.scope.share
     whose, end = (f"`{largest.id}`", "") if can_lower else ("the guarantees", " together")
@@ -81,7 +81,7 @@ def related_to_shortage(shortage: Shortage) -> tuple[Related, ...]:
             values[node.id].sources.get("guaranteed", node.queue.source),
             f"`{node.id}` is guaranteed {amount_text(resource, amount)}",
         )
-        for node, amount in shortage.takers[:_MAX_RELATED]
+        for node, amount in shortage.claimants[:_MAX_RELATED]
     )
     pools = (
         Related(
@@ -128,7 +128,7 @@ def _missing_nodes(graph: PolicyGraph, shortage: Shortage, pool: NodePool) -> in
 
 def _lowered(graph: PolicyGraph, shortage: Shortage, excess: int) -> ValueEdit | None:
     """Return the edit of a leaf's declared guarantee, if the cluster uses it unscaled."""
-    node, amount = shortage.takers[0]
+    node, amount = shortage.claimants[0]
     own, base = shortage.scope.values[node.id], graph.base.values[node.id]
     as_written = str(shortage.cluster.share) == "1" and own.guaranteed.get(shortage.resource) == base.guaranteed.get(
         shortage.resource

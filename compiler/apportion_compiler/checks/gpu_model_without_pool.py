@@ -27,7 +27,7 @@ def gpu_model_without_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
     if not models:
         return
     suggest = suggester(sorted({model for found in models.values() for model in found}))
-    said: set[tuple[str, str, str | None]] = set()
+    reported: set[tuple[str, str, str | None]] = set()
     without_effect: dict[tuple[str, str], list[GpuMention]] = {}
     # A model that every environment has is valid anywhere.
     known = frozenset[str].intersection(*models.values())
@@ -42,8 +42,8 @@ def gpu_model_without_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     without_effect.setdefault((name, mention.model), []).append(mention)
             continue
         for stage in (None,) if everywhere else lacking:
-            if (mention.node.id, mention.model, stage) not in said:
-                said.add((mention.node.id, mention.model, stage))
+            if (mention.node.id, mention.model, stage) not in reported:
+                reported.add((mention.node.id, mention.model, stage))
                 yield _nowhere(graph, mention, stage, suggest)
     for (name, model), mentions in without_effect.items():
         yield _without_effect(graph.declarations.environments[name], model, mentions)

@@ -18,7 +18,7 @@ GPUS_SHARED_TWICE = Rule(
 
 def gpus_shared_twice(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Report pools of KAI clusters on which workloads may request GPU fractions, each pool once."""
-    said: set[str] = set()
+    reported: set[str] = set()
     for scope in graph.scopes:
         cluster = scope.cluster
         if cluster is None or cluster.engine is not Engine.KAI or cluster.kai.gpu_sharing is False:
@@ -27,8 +27,8 @@ def gpus_shared_twice(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if sharing is None and not cluster.kai.gpu_sharing:
             continue
         for pool in graph.pools_of(cluster):
-            if isinstance(pool.sharing, TimeSlicing | Mps) and pool.id not in said:
-                said.add(pool.id)
+            if isinstance(pool.sharing, TimeSlicing | Mps) and pool.id not in reported:
+                reported.add(pool.id)
                 yield _finding(scope.name, cluster, pool, pool.sharing, sharing)
 
 

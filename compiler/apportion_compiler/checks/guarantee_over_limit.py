@@ -34,7 +34,7 @@ class _Excess:
 
 def guarantee_over_limit(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare each guarantee with the limits of the queue and its ancestors."""
-    said: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for scope in graph.distinct_scopes:
         below = bounds_below(graph, scope)
         values = scope.values
@@ -42,8 +42,8 @@ def guarantee_over_limit(graph: PolicyGraph) -> Iterator[Diagnostic]:
             node = graph.nodes[id_]
             above = below[node.parent] if node.parent is not None else NO_BOUNDS
             for resource, bound in _exceeded(own, above, values):
-                if (id_, resource) not in said:
-                    said.add((id_, resource))
+                if (id_, resource) not in reported:
+                    reported.add((id_, resource))
                     yield _finding(graph, scope, _Excess(node, resource, own.guaranteed[resource], bound), above)
 
 
@@ -73,18 +73,18 @@ def _exceeded(own: QueueValues, above: Bounds, values: Mapping[str, QueueValues]
 def _finding(graph: PolicyGraph, scope: Scope, over: _Excess, above: Bounds) -> Diagnostic:
     node, holder = over.node, graph.nodes[over.bound.holder]
     own = scope.values[node.id]
-    promised, limited = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
+    guarantee_text, limited = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
     who = f"`{node.id}` is" if over.resource in own.declared or node.is_leaf else f"the children of `{node.id}` are"
     bounded = f"its limit is {limited}" if holder is node else f"its ancestor `{holder.id}` is limited to {limited}"
     whose = "its" if holder is node else f"`{node.id}`'s"
-    promise = f"{whose} guarantee" if node.is_leaf else f"{whose} guarantee and its children's"
+    guarantee_of = f"{whose} guarantee" if node.is_leaf else f"{whose} guarantee and its children's"
     return Diagnostic(
         GUARANTEE_OVER_LIMIT,
         node.address,
-        f"{who} guaranteed {promised}, but {bounded}",
+        f"{who} guaranteed {guarantee_text}, but {bounded}",
         own.sources.get("guaranteed", _declared_at(node.queue)),
         _related(scope, node, holder, limited),
-        f"raise the limit of `{holder.id}` to {promised}, or lower {promise} to {limited}",
+        f"raise the limit of `{holder.id}` to {guarantee_text}, or lower {guarantee_of} to {limited}",
         _fix(scope, over, holder, above),
         scope.name,
     )

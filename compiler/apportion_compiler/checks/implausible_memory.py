@@ -75,11 +75,13 @@ def _finding(
     meant = f"{number[0] if number is not None else amount}Gi"
     unit = "byte" if amount == 1 else "bytes"
     is_bare = text == str(amount)
-    said = f"{amount} {unit} of memory: a number without a unit is in bytes" if is_bare else f"{text}, {amount} {unit}"
+    message = (
+        f"{amount} {unit} of memory: a number without a unit is in bytes" if is_bare else f"{text}, {amount} {unit}"
+    )
     return Diagnostic(
         IMPLAUSIBLE_MEMORY,
         address,
-        f"the {field} of `{address.rpartition(' ')[2]}` is {said}",
+        f"the {field} of `{address.rpartition(' ')[2]}` is {message}",
         holder.source,
         (),
         f'use "{meant}" if you mean gibibytes',

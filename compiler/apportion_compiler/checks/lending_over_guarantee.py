@@ -23,39 +23,43 @@ LENDING_OVER_GUARANTEE = Rule(
 
 def lending_over_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare each lending limit with the guarantee. UNLIMITED means "all of it" and is valid."""
-    said: set[tuple[str, str, Engine | None]] = set()
+    reported: set[tuple[str, str, Engine | None]] = set()
     for scope in graph.distinct_scopes:
         engine = scope.cluster.engine if scope.cluster is not None else None
         for id_, own in scope.values.items():
-            for resource, lent, guaranteed in _exceeded(own) if own.lending_limit else ():
+            for resource, lending_limit, guaranteed in _exceeded(own) if own.lending_limit else ():
                 # A fault of the policy as written is reported once for all engines; a fault of some clusters, once for
                 # each engine.
-                if said.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
-                    said.add((id_, resource, engine))
-                    yield _finding(graph, scope, graph.nodes[id_], resource, (lent, guaranteed))
+                if reported.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
+                    reported.add((id_, resource, engine))
+                    yield _finding(graph, scope, graph.nodes[id_], resource, (lending_limit, guaranteed))
 
 
 def _exceeded(own: QueueValues) -> list[tuple[str, int, int]]:
     exceeded: list[tuple[str, int, int]] = []
-    for resource, lent in own.lending_limit.items():
+    for resource, lending_limit in own.lending_limit.items():
         guaranteed = own.guaranteed.get(resource)
         if guaranteed is None:
             guaranteed = own.guaranteed.get(GPU, 0) if resource.startswith(GPU_MODEL_PREFIX) else 0
-        if not isinstance(lent, Unlimited) and not isinstance(guaranteed, Unlimited) and lent > guaranteed:
-            exceeded.append((resource, lent, guaranteed))
+        if (
+            not isinstance(lending_limit, Unlimited)
+            and not isinstance(guaranteed, Unlimited)
+            and lending_limit > guaranteed
+        ):
+            exceeded.append((resource, lending_limit, guaranteed))
     by_model = any(resource.startswith(GPU_MODEL_PREFIX) for resource, _, _ in exceeded)
     return [found for found in exceeded if not (by_model and found[0] == GPU)]
 
 
 def _finding(graph: PolicyGraph, scope: Scope, node: Node, resource: str, amounts: tuple[int, int]) -> Diagnostic:
-    lent, guaranteed = (amount_text(resource, amount) for amount in amounts)
+    lending_limit, guaranteed = (amount_text(resource, amount) for amount in amounts)
     engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
     refused = tuple(e for e in engines if node.is_leaf and TRAITS[e.value].refuses_lending_over_guarantee)
     effect = f", which {engine_list(refused)}'s webhook rejects" if refused else ""
     return Diagnostic(
         LENDING_OVER_GUARANTEE,
         node.address,
-        f"`{node.id}` may lend {lent}, but is guaranteed {guaranteed}{effect}",
+        f"`{node.id}` may lend {lending_limit}, but is guaranteed {guaranteed}{effect}",
         scope.values[node.id].sources.get("lending_limit", node.queue.source),
         (),
         f"lower the lending limit of `{node.id}` to {guaranteed}",

@@ -35,7 +35,7 @@ def limit_over_parent(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
     UNLIMITED means "no limit of its own" and is valid.
     """
-    said: set[tuple[str, str, Engine | None]] = set()
+    reported: set[tuple[str, str, Engine | None]] = set()
     for scope in graph.distinct_scopes:
         below = bounds_below(graph, scope)
         engine = scope.cluster.engine if scope.cluster is not None else None
@@ -54,8 +54,8 @@ def limit_over_parent(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     continue
                 # A fault of the policy as written is reported once for all engines; a fault of some clusters, once for
                 # each engine.
-                if said.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
-                    said.add((id_, resource, engine))
+                if reported.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
+                    reported.add((id_, resource, engine))
                     yield _finding(graph, scope, _Excess(node, resource, amount, bound))
 
 

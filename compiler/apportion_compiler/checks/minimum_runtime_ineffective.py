@@ -55,20 +55,20 @@ class _Fault:
 
 def minimum_runtime_ineffective(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare each declared minimum with where KAI looks it up."""
-    said: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for scope, default in _scopes(graph):
         for id_, own in scope.values.items():
             for kind in (_RECLAIM, _PREEMPT):
                 seconds = kind.value(own)
                 # A minimum of 0 asks for no protection.
-                if not seconds or (id_, kind.field) in said:
+                if not seconds or (id_, kind.field) in reported:
                     continue
                 node = graph.nodes[id_]
                 fault = _nothing_to_protect(graph, node, kind) or _unread(graph, scope, node, kind)
                 if fault is None and kind is _RECLAIM:
                     fault = _read_elsewhere(graph, scope, node, seconds, default)
                 if fault is not None:
-                    said.add((id_, kind.field))
+                    reported.add((id_, kind.field))
                     yield _finding(scope, node, kind, seconds, fault)
 
 
@@ -158,14 +158,14 @@ def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, 
     if not weak:
         return None
     level = min(weak, key=lambda each: each.held)
-    said = duration_text(seconds)
+    reported = duration_text(seconds)
     source = f"set on `{level.holder.id}`" if level.holder is not None else "the default"
     return _Fault(
         f"applies only to queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its "
         f"workloads after {duration_text(level.held)}, {source}",
-        f"set the reclaim_min_runtime of `{level.node.id}` to {said}",
+        f"set the reclaim_min_runtime of `{level.node.id}` to {reported}",
         (Related(level.node.queue.source, f"`{level.node.id}` is the level at which kai compares queues for reclaim"),),
-        _raised(scope, weak, said),
+        _raised(scope, weak, reported),
     )
 
 

@@ -36,20 +36,20 @@ def non_preemptible_without_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic
     if not scopes:
         return
     by_name = _named_non_preemptible(graph)
-    said: set[str] = set()
+    reported: set[str] = set()
     for scope in scopes:
         for leaf in graph.leaves:
             classes = by_name.get(leaf.id)
-            if classes and leaf.id not in said:
+            if classes and leaf.id not in reported:
                 missing = _missing(scope.values[leaf.id])
                 # If no other class is allowed and every workload needs the resource, the queue cannot run at all:
                 # AP205.
                 dead = any(r in (CPU, MEMORY) for r in missing) and only_non_preemptible(graph.allowed_classes[leaf.id])
                 if missing and not dead:
-                    said.add(leaf.id)
+                    reported.add(leaf.id)
                     yield _finding(graph, scope, leaf, classes, missing)
         if scope.values is not graph.base.values:
-            yield from _rounded_away(graph, scope, said)
+            yield from _rounded_away(graph, scope, reported)
 
 
 def _named_non_preemptible(graph: PolicyGraph) -> dict[str, tuple[PriorityClass, ...]]:
@@ -81,8 +81,8 @@ def _missing(own: QueueValues) -> list[str]:
         if resource == GPU or resource.startswith(GPU_MODEL_PREFIX):
             allowed = own.limit.get(resource, own.limit.get(GPU))
             # A queue that counts by model guarantees nothing of the models that it omits.
-            promised = own.guaranteed.get(resource, 0 if by_model else own.guaranteed.get(GPU, 0))
-            if promised == 0 and allowed != 0:
+            guaranteed = own.guaranteed.get(resource, 0 if by_model else own.guaranteed.get(GPU, 0))
+            if guaranteed == 0 and allowed != 0:
                 missing.append(resource)
     models = [resource for resource in missing if resource.startswith(GPU_MODEL_PREFIX)]
     return [resource for resource in missing if not (models and resource == GPU)]
@@ -119,17 +119,17 @@ def _allowing(graph: PolicyGraph, leaf: Node) -> tuple[Related, ...]:
     return (Related(graph.nodes[holder].queue.source, f"`{holder}` allows these classes for the queues below it"),)
 
 
-def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[Diagnostic]:
+def _rounded_away(graph: PolicyGraph, scope: Scope, reported: set[str]) -> Iterator[Diagnostic]:
     if scope.cluster is None:
         return
     for leaf in graph.leaves:
         here, written = scope.values[leaf.id].guaranteed, graph.base.values[leaf.id].guaranteed
         for resource, amount in here.items() if 0 in here.values() else ():
-            if amount == 0 and written.get(resource, 0) != 0 and leaf.id not in said:
+            if amount == 0 and written.get(resource, 0) != 0 and leaf.id not in reported:
                 classes = tuple(cls for cls in graph.allowed_classes[leaf.id] if not is_preemptible(cls))
                 if not classes:
                     continue
-                said.add(leaf.id)
+                reported.add(leaf.id)
                 override = scope.values[leaf.id].sources.get("guaranteed")
                 if override is not None:
                     yield _overridden(graph, scope, leaf, (amount_text(resource, amount), classes), override)

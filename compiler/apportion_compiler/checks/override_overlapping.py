@@ -49,8 +49,8 @@ def _overlaps(queue: Queue, declarations: Declarations, as_of: date) -> Iterator
                 here = [one for one in in_force.get((value[0], environment), ()) if later.begin <= one[0].end]
                 for earlier, other in here:
                     if earlier is not later and _meet(value, other):
-                        said = shared.setdefault((id(earlier), id(later)), (earlier, later, {}))[2]
-                        said[_named(max(value, other, key=len))] = None
+                        conflicts = shared.setdefault((id(earlier), id(later)), (earlier, later, {}))[2]
+                        conflicts[_named(max(value, other, key=len))] = None
                 in_force[value[0], environment] = _longest(here, later, value)
     for earlier, later, values in shared.values():
         if min(earlier.end, later.end) >= as_of:

@@ -43,7 +43,7 @@ def _inverted(pool: NodePool) -> Diagnostic:
     )
 
 
-def _empty_pools(graph: PolicyGraph, said: set[str]) -> Iterator[Diagnostic]:
+def _empty_pools(graph: PolicyGraph, reported: set[str]) -> Iterator[Diagnostic]:
     for scope in graph.scopes:
         if scope.cluster is None:
             continue
@@ -53,19 +53,19 @@ def _empty_pools(graph: PolicyGraph, said: set[str]) -> Iterator[Diagnostic]:
             holding = holdings[resource]
             if not holding.pools or holding.capacity:
                 continue
-            takers = top_level_guarantees(graph, scope, resource)
-            for pool in holding.pools.values() if takers else ():
-                if pool.id not in said:
-                    said.add(pool.id)
-                    yield _empty(scope, pool, resource, holding.machines[pool.id], takers)
+            claimants = top_level_guarantees(graph, scope, resource)
+            for pool in holding.pools.values() if claimants else ():
+                if pool.id not in reported:
+                    reported.add(pool.id)
+                    yield _empty(scope, pool, resource, holding.machines[pool.id], claimants)
 
 
 def _scarcest_first(resource: str) -> tuple[bool, bool, str]:
     return not resource.startswith(GPU), resource == GPU, resource
 
 
-def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, takers: list[tuple[Node, int]]) -> Diagnostic:
-    guaranteed = sum(amount for _, amount in takers)
+def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, claimants: list[tuple[Node, int]]) -> Diagnostic:
+    guaranteed = sum(amount for _, amount in claimants)
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
@@ -74,7 +74,7 @@ def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, takers: li
         pool.source,
         tuple(
             Related(node.queue.source, f"`{node.id}` is guaranteed {amount_text(resource, amount)}")
-            for node, amount in takers[:_MAX_RELATED]
+            for node, amount in claimants[:_MAX_RELATED]
         ),
         f"raise max_nodes of `{pool.id}` to {-(-guaranteed // machine)}",
         ValueEdit(pool.source, ("max_nodes",), -(-guaranteed // machine)),

@@ -22,14 +22,14 @@ _DESCRIBED = ("role", "ami_alias", "subnet_tags", "security_group_tags")
 
 def pools_disagree(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the pools of every cluster; each pair is reported once."""
-    said: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for scope in graph.scopes:
         if scope.cluster is None:
             continue
         pools = graph.pools_of(scope.cluster)
         for earlier, later, message, hint in _pairs(pools):
-            if (later.id, message) not in said:
-                said.add((later.id, message))
+            if (later.id, message) not in reported:
+                reported.add((later.id, message))
                 yield _finding(scope, earlier, later, message, hint)
 
 

@@ -35,7 +35,7 @@ def queue_cannot_run(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _limited_to_nothing(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    said: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for scope in graph.distinct_scopes:
         closed: set[tuple[str | None, str]] = set()
         for node in graph.nodes.values():
@@ -45,8 +45,8 @@ def _limited_to_nothing(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     closed.add((node.id, resource))
                 elif limit.get(resource) == 0:
                     closed.add((node.id, resource))
-                    if (node.id, resource) not in said:
-                        said.add((node.id, resource))
+                    if (node.id, resource) not in reported:
+                        reported.add((node.id, resource))
                         yield _zero_limit(scope, node, resource)
 
 
@@ -83,7 +83,7 @@ def _unlimit(node: Node, scope: Scope, resource: str, guaranteed: int) -> ValueE
 def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
     if not graph.declarations.priority_classes:
         return
-    said: set[str] = set()
+    reported: set[str] = set()
     for leaf in graph.leaves:
         if graph.allowed_classes[leaf.id]:
             continue
@@ -91,8 +91,8 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
         # An empty list is a fault of the queue that declares it; names that belong to other queues are a fault of the
         # leaf.
         node = leaf if names else declared_by
-        if node.id not in said:
-            said.add(node.id)
+        if node.id not in reported:
+            reported.add(node.id)
             allows = (
                 f"allows only {', '.join(names)}, but may not use any of them" if names else "allows no priority class"
             )
@@ -125,15 +125,15 @@ def _any_class(graph: PolicyGraph) -> str:
 
 
 def _without_quota(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    said: set[str] = set()
+    reported: set[str] = set()
     for scope in scopes_on(graph, engines_that_hold_to_guarantee()):
         for leaf in graph.leaves:
             guaranteed = scope.values[leaf.id].guaranteed
             if 0 not in guaranteed.values():
                 continue
             missing = [resource for resource in _NEEDED if guaranteed.get(resource) == 0]
-            if missing and leaf.id not in said and only_non_preemptible(graph.allowed_classes[leaf.id]):
-                said.add(leaf.id)
+            if missing and leaf.id not in reported and only_non_preemptible(graph.allowed_classes[leaf.id]):
+                reported.add(leaf.id)
                 engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
                 names = ", ".join(cls.name for cls in graph.allowed_classes[leaf.id])
                 nothing = " and ".join(amount_text(resource, 0) for resource in missing)

@@ -31,16 +31,16 @@ def queue_cycle(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]
 def _has_cycle(declarations: Declarations) -> bool:
     """Follow the parents upwards, visiting each queue once: valid policies need no graph."""
     by_id = declarations.by_id
-    sound: set[str] = set()
+    acyclic: set[str] = set()
     for start in by_id:
         path: set[str] = set()
         id_: str | None = start
-        while id_ is not None and id_ in by_id and id_ not in sound:
+        while id_ is not None and id_ in by_id and id_ not in acyclic:
             if id_ in path:
                 return True
             path.add(id_)
             id_ = by_id[id_].parent
-        sound |= path
+        acyclic |= path
     return False
 
 

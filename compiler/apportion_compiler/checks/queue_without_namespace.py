@@ -27,8 +27,8 @@ def queue_without_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
         amounts = {r: amount for r, amount in graph.base.values[leaf.id].guaranteed.items() if amount != 0}
         if any(resource.startswith(GPU_MODEL_PREFIX) for resource in amounts):
             amounts.pop(GPU, None)
-        promised = ", ".join(amount_text(resource, amount) for resource, amount in sorted(amounts.items()))
-        idle = f", and only other queues can use its guarantee of {promised}" if promised else ""
+        guaranteed = ", ".join(amount_text(resource, amount) for resource, amount in sorted(amounts.items()))
+        idle = f", and only other queues can use its guarantee of {guaranteed}" if guaranteed else ""
         yield Diagnostic(
             QUEUE_WITHOUT_NAMESPACE,
             leaf.address,

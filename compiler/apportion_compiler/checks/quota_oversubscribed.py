@@ -65,16 +65,16 @@ def _exceeded(node: Node, values: Mapping[str, QueueValues], ratio: int) -> list
         # A queue without an amount gets the sum of its children, and an unlimited one always has enough.
         if isinstance(has, Unlimited) or (resource not in own.declared and not _counts_models(own, resource)):
             continue
-        promised = 0
+        guaranteed = 0
         for child in node.children:
             amount = values[child].guaranteed.get(resource, 0)
             if isinstance(amount, Unlimited):
                 # An unlimited child with limited siblings is reported as AP204.
                 break
-            promised += amount
+            guaranteed += amount
         else:
-            if promised > has * ratio // 1000:
-                exceeded.append(_Excess(node, resource, promised, has, ratio))
+            if guaranteed > has * ratio // 1000:
+                exceeded.append(_Excess(node, resource, guaranteed, has, ratio))
     by_model = any(over.resource.startswith(GPU_MODEL_PREFIX) for over in exceeded)
     return [over for over in exceeded if not (by_model and over.resource == GPU)]
 
@@ -99,7 +99,7 @@ def _finding(graph: PolicyGraph, places: Sequence[tuple[Scope, _Excess]]) -> Dia
         node.address,
         f"children are guaranteed {amount_text(over.resource, over.promised)}, but `{node.id}` has {_backing(over)}",
         scope.values[node.id].sources.get("guaranteed", node.queue.source),
-        _takers(graph, scope, over.resource, amounts),
+        _claimants(graph, scope, over.resource, amounts),
         _hint(places, lowered),
         _fix(scope, over, lowered, amounts),
         scope.name,
@@ -140,7 +140,7 @@ def _backing(over: _Excess) -> str:
     return f"{has} and an overcommit of {weight_text(over.ratio)}"
 
 
-def _takers(graph: PolicyGraph, scope: Scope, resource: str, amounts: Mapping[str, int]) -> tuple[Related, ...]:
+def _claimants(graph: PolicyGraph, scope: Scope, resource: str, amounts: Mapping[str, int]) -> tuple[Related, ...]:
     """Return the children with a guarantee in order of id; of many, the largest ones, and the sum of the rest."""
     by_size = sorted(amounts, key=lambda child: (-amounts[child], child))
     shown, rest = sorted(by_size[:_SHOWN]), by_size[_SHOWN:]

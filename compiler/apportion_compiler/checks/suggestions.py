@@ -20,8 +20,8 @@ def is_misspelt(name: str, meant: str, known: Collection[str]) -> bool:
     """
     return (
         min(len(name), len(meant)) >= _LEAST_LETTERS
-        and _is_one_slip(name, meant)
-        and not any(_is_one_slip(name, other) for other in known if other != meant)
+        and _is_one_typo(name, meant)
+        and not any(_is_one_typo(name, other) for other in known if other != meant)
     )
 
 
@@ -45,7 +45,7 @@ def _differs_in_a_digit(name: str, other: str) -> bool:
     return len(differing) == 1 and all(character.isdigit() for character in differing[0])
 
 
-def _is_one_slip(name: str, other: str) -> bool:
+def _is_one_typo(name: str, other: str) -> bool:
     begin = _n_shared(name, other)
     end = _n_shared(name[begin:][::-1], other[begin:][::-1])
     left, right = name[begin : len(name) - end], other[begin : len(other) - end]

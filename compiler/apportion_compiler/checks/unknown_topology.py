@@ -19,16 +19,16 @@ UNKNOWN_TOPOLOGY = Rule(
 def unknown_topology(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the topologies that pools name with those of each cluster that has the pools."""
     everywhere = {t.name for _, cluster in graph.declarations.clusters for t in cluster.topologies}
-    said: set[str] = set()
+    reported: set[str] = set()
     for environment, cluster in graph.declarations.clusters:
         defined = {topology.name for topology in cluster.topologies}
         pools = graph.pools_of(cluster)
         for pool in pools:
-            if pool.topology is None or pool.topology in defined or pool.id in said:
+            if pool.topology is None or pool.topology in defined or pool.id in reported:
                 continue
             nowhere = pool.topology not in everywhere
             if nowhere:
-                said.add(pool.id)
+                reported.add(pool.id)
             yield _undefined(pool, cluster, sorted(defined), None if nowhere else f"{environment.name}/{cluster.name}")
         named = {pool.topology for pool in pools if pool.topology is not None}
         # A wrong topology name makes the intended topology look unused: one finding is enough.

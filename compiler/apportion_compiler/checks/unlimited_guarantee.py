@@ -94,15 +94,15 @@ def _bounded_by_parent(
             said = f"`{bound.holder}` is limited to {amount_text(resource, bound.amount)}"
             at = scope.values[bound.holder].sources.get("limit", graph.nodes[bound.holder].queue.source)
             return _Bounded(f"but {said}", (Related(at, said),), bound.amount)
-    promised = [(amount, id_) for id_ in siblings if (amount := _bounded_promise(scope.values[id_], resource))]
-    return _beside(graph, scope, resource, promised) if promised else None
+    guarantees = [(amount, id_) for id_ in siblings if (amount := _bounded_promise(scope.values[id_], resource))]
+    return _beside(graph, scope, resource, guarantees) if guarantees else None
 
 
-def _beside(graph: PolicyGraph, scope: Scope, resource: str, promised: list[tuple[int, str]]) -> _Bounded:
-    largest = sorted(promised, key=lambda item: (-item[0], item[1]))[:_SHOWN]
-    who = f"`{largest[0][1]}`" + (f" and {len(promised) - 1} more" if len(promised) > 1 else "")
+def _beside(graph: PolicyGraph, scope: Scope, resource: str, guarantees: list[tuple[int, str]]) -> _Bounded:
+    largest = sorted(guarantees, key=lambda item: (-item[0], item[1]))[:_SHOWN]
+    who = f"`{largest[0][1]}`" + (f" and {len(guarantees) - 1} more" if len(guarantees) > 1 else "")
     return _Bounded(
-        f"alongside {who} with {amount_text(resource, sum(amount for amount, _ in promised))}",
+        f"alongside {who} with {amount_text(resource, sum(amount for amount, _ in guarantees))}",
         tuple(
             Related(
                 scope.values[id_].sources.get("guaranteed", graph.nodes[id_].queue.source),

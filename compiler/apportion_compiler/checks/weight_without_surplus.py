@@ -21,7 +21,7 @@ WEIGHT_WITHOUT_SURPLUS = Rule(
 )
 
 _CHANGED = frozenset({"guaranteed", "limit", "over_quota_weight"})
-_NO_WISH = (0, DEFAULT_WEIGHT)
+_NEUTRAL_WEIGHTS = (0, DEFAULT_WEIGHT)
 """Weights that request no more surplus than the default."""
 
 
@@ -43,9 +43,9 @@ def _asked(node: Node, own: QueueValues) -> list[str]:
     """Return the resources with a declared weight other than 0 and 1."""
     weight = node.queue.over_quota_weight
     if not isinstance(weight, Weight):
-        return [] if own.weight[WEIGHTED[0]] in _NO_WISH else list(WEIGHTED)
+        return [] if own.weight[WEIGHTED[0]] in _NEUTRAL_WEIGHTS else list(WEIGHTED)
     written = weight.weights()
-    return [resource for resource in WEIGHTED if resource in written and own.weight[resource] not in _NO_WISH]
+    return [resource for resource in WEIGHTED if resource in written and own.weight[resource] not in _NEUTRAL_WEIGHTS]
 
 
 def _only_child(graph: PolicyGraph, node: Node, own: QueueValues, asked: list[str]) -> list[Diagnostic]:

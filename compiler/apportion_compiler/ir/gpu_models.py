@@ -17,15 +17,15 @@ def counted_models(program: Program) -> tuple[str, ...]:
     Empty if no queue counts by model, or if there is only one model. If the cluster's pools are not declared, the
     models are those that queues declare.
     """
-    spoken = {
+    declared = {
         resource.removeprefix(_PREFIX)
         for queue in program.queues
         for resource in (*queue.guaranteed, *queue.limit)
         if resource.startswith(_PREFIX)
     }
     present = {pool.gpu_model for pool in program.pools if pool.gpu_model is not None}
-    models = present if program.pools else spoken
-    return tuple(sorted(models)) if spoken and len(models) > 1 else ()
+    models = present if program.pools else declared
+    return tuple(sorted(models)) if declared and len(models) > 1 else ()
 
 
 def model_only_bounds(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]]]:

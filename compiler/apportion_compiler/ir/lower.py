@@ -39,8 +39,8 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
         for node in graph.nodes.values()
     )
     # A queue that declares one GPU model manages all GPUs.
-    spoken = {resource for queue in queues for resource in (*queue.guaranteed, *queue.limit)}
-    managed = spoken | {GPU for resource in spoken if resource.startswith(f"{GPU}/")}
+    mentioned = {resource for queue in queues for resource in (*queue.guaranteed, *queue.limit)}
+    managed = mentioned | {GPU for resource in mentioned if resource.startswith(f"{GPU}/")}
     return ir.Program(
         organisation=graph.policy.organisation.name,
         environment=environment.name,

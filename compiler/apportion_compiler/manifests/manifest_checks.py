@@ -71,7 +71,7 @@ def _verdicts(engine: str, manifests: Sequence[Manifest], existing: Sequence[Man
 def _finding(engine: str, verdict: Verdict, placed: LocatedManifest) -> Diagnostic:
     rule, clause = _RULES[verdict.effect]
     what = f"`{verdict.field}`" if verdict.field else "it"
-    said = clause.format(engine="the API server" if engine == PLAIN_KUBERNETES else engine, what=what)
+    message = clause.format(engine="the API server" if engine == PLAIN_KUBERNETES else engine, what=what)
     return Diagnostic(
-        rule, placed.address, f"{said}: {verdict.message}", placed.at(verdict.field), hint=verdict.cure or None
+        rule, placed.address, f"{message}: {verdict.message}", placed.at(verdict.field), hint=verdict.cure or None
     )

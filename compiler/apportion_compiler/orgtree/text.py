@@ -44,10 +44,10 @@ def _branches(report: TreeReport, marks: tuple[str, ...]) -> list[tuple[str, Tre
 
 
 def _bar(report: TreeReport, row: TreeRow, marks: tuple[str, ...]) -> str:
-    promised, lendable, edge = marks[:3]
+    filled, lendable, edge = marks[:3]
     guaranteed = _cells(report, row.guaranteed)
     limit = _cells(report, row.limit)
-    body = promised * guaranteed + lendable * max(limit - guaranteed, 0)
+    body = filled * guaranteed + lendable * max(limit - guaranteed, 0)
     closed = "" if isinstance(row.limit, Unlimited) else edge
     return f"{body + closed:<{_BAR + 1}}"
 

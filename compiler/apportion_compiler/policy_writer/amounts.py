@@ -99,23 +99,23 @@ def _filled(own: Mapping[str, Amount], below: Sequence[Mapping[str, Amount]]) ->
 
 
 def _said(own: Mapping[str, Amount], filled: Mapping[str, Amount]) -> dict[str, Amount]:
-    said = {r: a for r, a in own.items() if not r.startswith(_MODEL) and (a != 0 or filled.get(r, 0) != a)}
+    declared = {r: a for r, a in own.items() if not r.startswith(_MODEL) and (a != 0 or filled.get(r, 0) != a)}
     models = {r: own.get(r, 0) for r in (*own, *filled) if r.startswith(_MODEL)}
     if any(r.startswith(_MODEL) for r in own) and any(a != 0 or filled.get(r, 0) != a for r, a in models.items()):
         # A queue that counts by model guarantees nothing of the models that it omits.
         some = {r: a for r, a in models.items() if a != 0}
-        said.update(some or models)
-    return said
+        declared.update(some or models)
+    return declared
 
 
 def _say_once(queues: Sequence[QueueRecord], written: Mapping[str, dict[str, Amount]]) -> None:
     """Add a guarantee of 0 to the top-level queues for every resource without another amount."""
-    spoken = {r for amounts in written.values() for r in amounts}
-    spoken |= {r for queue in queues for r, amount in _counted(queue.limit).items() if amount is not UNLIMITED}
+    mentioned = {r for amounts in written.values() for r in amounts}
+    mentioned |= {r for queue in queues for r, amount in _counted(queue.limit).items() if amount is not UNLIMITED}
     managed = {r for queue in queues for r in _counted(queue.guaranteed)}
     gpus = {r for r in managed if r == GPU or r.startswith(_MODEL)}
-    silent = sorted(managed - spoken)
-    if any(r == GPU or r.startswith(_MODEL) for r in spoken):
+    silent = sorted(managed - mentioned)
+    if any(r == GPU or r.startswith(_MODEL) for r in mentioned):
         silent = [r for r in silent if r not in gpus or r.startswith(_MODEL)]
     for queue in queues:
         if queue.parent is None:

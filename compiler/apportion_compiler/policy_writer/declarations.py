@@ -72,7 +72,7 @@ def declare_record(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPo
 def _declared(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPolicy:
     notes = list(record.notes)
     pools = pools_of(record, notes)
-    promised = promises(record.queues)
+    guaranteed = promises(record.queues)
     models = () if pools else declared_models(record)
     owners: dict[str, str | None] = {}
     known = {pool.id for pool in pools}
@@ -86,7 +86,7 @@ def _declared(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPolicy:
         fields = {
             **_fields(queue, models),
             "owner": None if _owner(queue) == inherited else _owner(queue),
-            "guaranteed": promised[queue.id],
+            "guaranteed": guaranteed[queue.id],
             "pools": None if queue.pools is None else tuple(pool for pool in queue.pools if pool in known),
         }
         queues.append(Queue(id=queue.id, **{key: value for key, value in fields.items() if value is not None}))

@@ -111,7 +111,7 @@ def _ordered(objects: Sequence[Manifest], wave: Wave, waits: Sequence[frozenset[
         return Update(tuple(objects), both)
     # Among queues of the wave, its own order applies; an unchanged queue already exists, and needs no dependency.
     places = {by_name[queue.name]: place for place, queue in enumerate(wave.applies)}
-    loose = {
+    independent = {
         key: frozenset(other for other in found if other in places and places[other] < places[key])
         if key in places
         else frozenset(other for other in found if other not in places)
@@ -121,8 +121,8 @@ def _ordered(objects: Sequence[Manifest], wave: Wave, waits: Sequence[frozenset[
     queues = {identity_of(m) for m in objects if identity_of(m).kind == wave.applies[0].manifest.get("kind")}
     for key, found in named.items():
         others = found - queues if key in queues else found
-        loose[key] |= others
-    both = {key: loose.get(key, frozenset()) | among.get(key, frozenset()) for key in {**loose, **among}}
+        independent[key] |= others
+    both = {key: independent.get(key, frozenset()) | among.get(key, frozenset()) for key in {**independent, **among}}
     return Update(tuple(objects), both, is_settled=False)
 
 

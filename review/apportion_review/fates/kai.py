@@ -153,8 +153,10 @@ class _Side:
             return Verdict(Fate.SAFE, "not preemptible, and within the quotas of its queues")
         own = self.queue_ids.get(job.queue, job.queue)
         if excess is not None and excess.beneficiary:
-            taker = self.queue_ids.get(excess.beneficiary, excess.beneficiary)
-            return Verdict(Fate.ON_DEMAND, f"preemptible, and {self._text(excess)}: other queues may reclaim it", taker)
+            beneficiary_queue = self.queue_ids.get(excess.beneficiary, excess.beneficiary)
+            return Verdict(
+                Fate.ON_DEMAND, f"preemptible, and {self._text(excess)}: other queues may reclaim it", beneficiary_queue
+            )
         rule = "preemptible: higher priorities in its own queue can preempt it, and it can be moved to other nodes"
         if uid in self._in_exceeded_queues:
             rule += ", and other queues can reclaim it in place of less important work"

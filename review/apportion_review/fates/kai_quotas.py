@@ -65,10 +65,10 @@ class Quotas:
                     total[n] += amount
                     name, bound = _bound(queue, n)
                     if excess is None and amount and bound != _NO_BOUND and total[n] + fixed[n] > bound:
-                        taker = self._beneficiary(queue, n)
-                        if taker or not job.preemptible:
+                        beneficiary_queue = self._beneficiary(queue, n)
+                        if beneficiary_queue or not job.preemptible:
                             unit, size = _UNITS[n]
-                            excess = Excess(queue.name, name, bound / size, unit, taker)
+                            excess = Excess(queue.name, name, bound / size, unit, beneficiary_queue)
             found[job.uid] = excess
         return found
 

@@ -83,14 +83,14 @@ class _Side:
         for name, pods in held.items():
             limits = {resource: limit for (quota, resource), limit in self._runtime.items() if quota == name}
             used = total(requests_of(pod) for pod in pods)
-            going: list[Manifest] = []
+            victims: list[Manifest] = []
             for pod in sorted(pods, key=_importance):
                 if not _exceeds(used, limits):
                     break
                 if not _is_fixed(pod):
-                    going.append(pod)
+                    victims.append(pod)
                     used = _less(used, requests_of(pod))
-            for pod in reversed(going):
+            for pod in reversed(victims):
                 back = total((used, requests_of(pod)))
                 if _exceeds(back, limits):
                     yield _uid(pod)

@@ -27,7 +27,7 @@ class ReclaimBound:
         self._capacity = capacity
         names = [name for name in capacity.queues if capacity.is_leaf(name) and name != ROOT]
         self._leaves = sorted(names, key=lambda name: (name == DEFAULT, name))
-        self._takers = [name for name in self._leaves if self._may_take(capacity.queues[name])]
+        self._reclaimers = [name for name in self._leaves if self._may_take(capacity.queues[name])]
         self._below: dict[str, list[Queue]] = {}
         for name in self._leaves:
             for above in capacity.queues[name].ancestors:
@@ -42,18 +42,18 @@ class ReclaimBound:
             self._found[key] = self._reclaimer(self._capacity.queues[name], held)
         return self._found[key]
 
-    def _reclaimer(self, giver: Queue, held: Mapping[str, int]) -> str | None:
+    def _reclaimer(self, reclaimee: Queue, held: Mapping[str, int]) -> str | None:
         if self._capacity.fault:
             # No queue reclaims until the tree is fixed, and then any may.
-            return next((name for name in self._leaves if name != giver.name), None)
-        if not self._may_give(giver, held):
+            return next((name for name in self._leaves if name != reclaimee.name), None)
+        if not self._may_give(reclaimee, held):
             return None
-        for name in self._takers:
-            taker = self._capacity.queues[name]
+        for name in self._reclaimers:
+            reclaimer = self._capacity.queues[name]
             # The queue may deserve other resources of the pod's request.
-            if name == giver.name or is_spared(self._capacity, taker, giver, taker.deserved, held):
+            if name == reclaimee.name or is_spared(self._capacity, reclaimer, reclaimee, reclaimer.deserved, held):
                 continue
-            if all(self._may_give(above, held) for above in levels_to_ask(self._capacity, taker, giver)):
+            if all(self._may_give(above, held) for above in levels_to_ask(self._capacity, reclaimer, reclaimee)):
                 return name
         return None
 

@@ -39,19 +39,19 @@ def evictions(objects: Sequence[Manifest]) -> Evictions:
     if unsupported:
         return Evictions({}, unsupported)
     n_nodes = sum(1 for _ in of_group(objects, "", "Node"))
-    n_affordable = _MAX_COMPARISONS // max(n_pending * n_nodes, 1)
-    if not n_affordable:
+    n_cycles = _MAX_COMPARISONS // max(n_pending * n_nodes, 1)
+    if not n_cycles:
         return Evictions({}, f"{n_pending} pods are pending, and there are {n_nodes} nodes")
     found: dict[str, Eviction] = {}
     n_run = 0
     try:
-        for cycle in evictions_by_cycle(objects, min(N_CYCLES, n_affordable)):
+        for cycle in evictions_by_cycle(objects, min(N_CYCLES, n_cycles)):
             n_run += 1
             for eviction in cycle:
                 found.setdefault(eviction.pod, eviction)
     except ValueError as wrong:
         return Evictions({}, str(wrong))
-    return Evictions(found, is_complete=n_affordable >= N_CYCLES or n_run < n_affordable)
+    return Evictions(found, is_complete=n_cycles >= N_CYCLES or n_run < n_cycles)
 
 
 def is_recorded(objects: Sequence[Manifest]) -> bool:

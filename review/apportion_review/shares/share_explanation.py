@@ -42,8 +42,8 @@ class ShareExplanation:
     @property
     def lines(self) -> tuple[str, ...]:
         """The explanation in lines of at most 80 columns, unless a single word is longer."""
-        said = [*(line for level in self.levels for line in level), *([self.comparison] if self.comparison else [])]
-        return tuple(line for each in said for line in _wrapped(each))
+        blocks = [*(line for level in self.levels for line in level), *([self.comparison] if self.comparison else [])]
+        return tuple(line for each in blocks for line in _wrapped(each))
 
 
 def explain_share(proof: ShareProof, queue: str, peer: str | None = None) -> ShareExplanation | None:

@@ -93,14 +93,14 @@ def snapshot_of(case: Case) -> Snapshot:
         KeyError, TypeError, ValueError: If the case is not in the format.
     """
     jobs = sorted(case["jobs"], key=lambda job: -job["priority"])
-    standing = [
+    placed = [
         (task.get("node"), BY_NAME[task["state"]])
         for job in jobs
         for task in job["tasks"]
         if BY_NAME[task["state"]] & ACTIVE_USED_STATUSES
     ]
     nodes = tuple(
-        _node(node, case, Counter(status for where, status in standing if where == node["name"]))
+        _node(node, case, Counter(status for where, status in placed if where == node["name"]))
         for node in case["nodes"]
     )
     groups: list[PodGroup] = []
@@ -160,14 +160,14 @@ def _bytes(megabytes: float | None) -> float:
     return -1.0 if megabytes is None else max(megabytes * _MEGABYTE, -1.0)
 
 
-def _node(node: Case, case: Case, standing: Counter[int]) -> Node:
+def _node(node: Case, case: Case, placed: Counter[int]) -> Node:
     strategy = node.get("mig_strategy", "")
     gpus = 0 if strategy == "mixed" else node["gpus"]
     allocatable: dict[str, float] = {
         "cpu": (node.get("cpus") or _CORES) * 1000,
         "memory": node.get("memory_bytes") or _MEMORY,
         "gpu": gpus,
-        "pods": _places(node.get("max_pods"), standing),
+        "pods": _places(node.get("max_pods"), placed),
         **(node.get("mig_instances") or {}),
     }
     # The engine's test code adds these devices to the node, without the mark of a node that has them.
@@ -184,17 +184,17 @@ def _node(node: Case, case: Case, standing: Counter[int]) -> Node:
         mig_strategy=strategy,
         numa=_numa(node["numa"]) if node.get("numa") else None,
         # The places of pods that leave are counted before it is written that there are none.
-        releasing={} if node.get("max_pods") != 0 else {"pods": float(standing[RELEASING] - standing[PIPELINED])},
+        releasing={} if node.get("max_pods") != 0 else {"pods": float(placed[RELEASING] - placed[PIPELINED])},
     )
 
 
-def _places(most: int | None, standing: Counter[int]) -> int:
+def _places(most: int | None, placed: Counter[int]) -> int:
     if not most:
         # Where a node may have no pods they are not counted: none that leaves makes a place.
         return _MAX_PODS if most is None else 0
     # The engine's test code leaves a node with more pods than its limit no place, not less than none, and takes the
     # places of pods that are expected for taken.
-    return max(most, standing.total()) - standing[PIPELINED]
+    return max(most, placed.total()) - placed[PIPELINED]
 
 
 def _numa(numa: Case) -> NumaTopology:

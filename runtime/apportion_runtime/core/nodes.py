@@ -98,9 +98,9 @@ class NodeTable:
         self._shared_at = 0
 
     def _is_mig(self, i: int) -> bool:
-        said = self.nodes[i].mig_enabled
-        if said is not None:
-            return said
+        enabled = self.nodes[i].mig_enabled
+        if enabled is not None:
+            return enabled
         return any(is_mig(name) and self.allocatable[i, r] > 0 for r, name in enumerate(self.resources.names))
 
     def __len__(self) -> int:

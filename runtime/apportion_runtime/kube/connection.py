@@ -52,8 +52,8 @@ def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
     except OSError as refused:
         raise Unreachable(f"{refused.filename or files} cannot be read: {refused.strerror}") from None
     except (ConfigException, KeyError, TypeError, ValueError, AttributeError, yaml.YAMLError) as wrong:
-        told = " ".join(str(wrong).split())
-        raise Unreachable(f"invalid kubeconfig {files}: {told}") from None
+        message = " ".join(str(wrong).split())
+        raise Unreachable(f"invalid kubeconfig {files}: {message}") from None
     return Connection(configuration)
 
 

@@ -180,15 +180,15 @@ class Cluster:
         events = self.cluster_state.events
         return 0 < len(events) <= len(self._retried) and events.kinds() == {FillDue}
 
-    def run(self, told: Callable[[float], None] | None = None) -> History:
-        """Run to the end and return the history; `told` is called with the elapsed seconds after each event."""
+    def run(self, on_progress: Callable[[float], None] | None = None) -> History:
+        """Run to the end and return the history; `on_progress` is called with the elapsed seconds after each event."""
         n_events = 0
         while self.step():
             n_events += 1
             if n_events % _CHECKED_EVERY == 0:
                 self._check()
-            if told is not None:
-                told(self.cluster_state.elapsed_s)
+            if on_progress is not None:
+                on_progress(self.cluster_state.elapsed_s)
         if self.ends_at is not None:
             self.cluster_state.clock.advance(max(self.cluster_state.now, self.ends_at))
         return self.finish()

@@ -71,9 +71,9 @@ def _objects(cluster_state: ClusterState) -> Iterator[str]:
     for uid in stored.keys() ^ cluster_state.pods.keys():
         yield f"pod {uid} exists only in the object store or only in the scheduler"
     for uid in stored.keys() & cluster_state.pods.keys():
-        said, known = stored[uid]["spec"].get("nodeName"), cluster_state.pods[uid].record.node
-        if said != known:
-            yield f"pod {cluster_state.pods[uid].name} is on {said}, but the scheduler records {known}"
+        stored_node, known = stored[uid]["spec"].get("nodeName"), cluster_state.pods[uid].record.node
+        if stored_node != known:
+            yield f"pod {cluster_state.pods[uid].name} is on {stored_node}, but the scheduler records {known}"
 
 
 def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:

@@ -43,7 +43,7 @@ def shape_mismatch(value: Any, shape: Any) -> tuple[Path, str] | None:
         return None
     if kind is list:
         return _misshapen_items(value, shape[0])
-    return _misshapen_each(value, shape.shape) if kind is MappingOf else _misfit(value, shape)
+    return _misshapen_each(value, shape.shape) if kind is MappingOf else _mismatch(value, shape)
 
 
 def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:
@@ -69,7 +69,7 @@ def _misshapen_each(value: Any, shape: Any) -> tuple[Path, str] | None:
     return None
 
 
-def _misfit(value: Any, shape: type) -> tuple[Path, str] | None:
+def _mismatch(value: Any, shape: type) -> tuple[Path, str] | None:
     if shape is Amount:
         fits = isinstance(value, str | int | float) and not isinstance(value, bool)
         return None if fits else ((), f"expected a quantity such as 500m or 16Gi, found {described_value(value)}")

@@ -148,8 +148,8 @@ def _groups(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for group in snapshot.pod_groups:
         address, place = f"pod group {group.namespace}/{group.name}", places.at("PodGroup", group.uid, "queue")
         if group.queue not in names:
-            said = f"its queue `{group.queue}` does not exist" if group.queue else "it has no queue"
-            message = f"{said}; it stays pending"
+            problem = f"its queue `{group.queue}` does not exist" if group.queue else "it has no queue"
+            message = f"{problem}; it stays pending"
             yield Fault(UNKNOWN_QUEUE, address, message, _instead(group.queue, names - inner), place)
         elif group.queue in inner:
             message = f"its queue `{group.queue}` has child queues; the engine schedules only jobs of leaf queues"

@@ -44,8 +44,8 @@ def _queue(table: EngineTable) -> Iterator[Validation]:
         return
 
     def says(what: str) -> str:
-        said = " || ".join(f"{what}.{key} != ''" for key, _ in places)
-        return said if len(places) == 1 else f"({said})"
+        condition = " || ".join(f"{what}.{key} != ''" for key, _ in places)
+        return condition if len(places) == 1 else f"({condition})"
 
     yield _unless_unchanged(
         f"variables.owned || {says('variables.top')} || "
@@ -110,9 +110,9 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
     # The order of the engine: the owner's label, the pod's label, the pod's field.
     sources = [*(f"variables.top.{key}" for key in labels), *(f"t.{key}" for key in labels), "t.class"]
     chosen = f"([{', '.join(sources)}].filter(c, c != '') + [''])[0]"
-    said = "([variables.top.preemptibility, t.preemptibility].filter(p, p != '') + [''])[0]"
+    condition = "([variables.top.preemptibility, t.preemptibility].filter(p, p != '') + [''])[0]"
     yield _unless_unchanged(
-        f"variables.templates.map(t, [{chosen}, {said}]).all(c, c[0] == '' || c[1] == '' || "
+        f"variables.templates.map(t, [{chosen}, {condition}]).all(c, c[0] == '' || c[1] == '' || "
         f"(c[1] == '{yes}') == (c[0] in {evictable}))",
         f"'label {label} contradicts the priority class; preemptible classes: ' + "
         f"{text(', '.join(sorted(n for n, p in table.preemptible.items() if p)))}",
@@ -120,7 +120,7 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
     if table.must_say:
         needed = "; ".join(f"class {name} requires {yes if table.preemptible[name] else no}" for name in table.must_say)
         yield _unless_unchanged(
-            f"variables.owned || variables.templates.map(t, [{chosen}, {said}])"
+            f"variables.owned || variables.templates.map(t, [{chosen}, {condition}])"
             f".all(c, c[1] != '' || !(c[0] in {texts(table.must_say)}))",
             text(f"label {label} is missing: {needed}"),
         )

@@ -53,8 +53,12 @@ def unit_validations(table: EngineTable) -> list[Validation]:
 
 
 def _named(of: str, unit: SchedulingUnit, table: EngineTable) -> str:
-    said = preemptibility(of, table) if unit.preemptibility is None else _field(of, unit.preemptibility)
-    entries = (("queue", _field(of, unit.queue)), ("class", _field(of, unit.priority_class)), ("preemptibility", said))
+    expression = preemptibility(of, table) if unit.preemptibility is None else _field(of, unit.preemptibility)
+    entries = (
+        ("queue", _field(of, unit.queue)),
+        ("class", _field(of, unit.priority_class)),
+        ("preemptibility", expression),
+    )
     return "{" + ", ".join(f"'{name}': {value}" for name, value in entries) + "}"
 
 

@@ -22,13 +22,13 @@ def disruption_budgets(maintenance: Maintenance | None) -> list[dict[str, object
     closed = None if window is None else closed_time(window)
     if closed is None:
         return []
-    barred: dict[str, object] = {
+    budget: dict[str, object] = {
         "nodes": "0",
         "reasons": ["Underutilized", "Drifted"],
         "schedule": closed.schedule,
         "duration": _duration(closed.n_minutes),
     }
-    return [dict(_DEFAULT_BUDGET), barred]
+    return [dict(_DEFAULT_BUDGET), budget]
 
 
 def _duration(minutes: int) -> str:

@@ -45,7 +45,7 @@ def _with_its_own(program: Program, queue: Queue, by_id: Mapping[str, Queue]) ->
 
 def _queue(program: Program, queue: Queue) -> dict[str, object]:
     engine = ENGINES[program.engine]
-    told: dict[str, object] = {
+    output: dict[str, object] = {
         "title": queue.title or queue.id,
         "namespaces": list(queue.namespaces),
         "priorityClasses": list(queue.priority_classes),
@@ -55,12 +55,12 @@ def _queue(program: Program, queue: Queue) -> dict[str, object]:
         objects = bind(program, queue.id, _KIND, Options())
     except BindingError as refused:
         # A queue without a namespace cannot be used yet, but must not stop the stack.
-        return {**told, "bind": f"# {refused}"}
+        return {**output, "bind": f"# {refused}"}
     work = next(one for one in objects if one["kind"] == _KIND)
-    told["labels"] = _labels(work)
-    told["podLabels"] = _labels(mapping(found(work, "spec", "template")))
-    told["bind"] = dump_documents([dict(one) for one in objects]).decode()
-    return told
+    output["labels"] = _labels(work)
+    output["podLabels"] = _labels(mapping(found(work, "spec", "template")))
+    output["bind"] = dump_documents([dict(one) for one in objects]).decode()
+    return output
 
 
 def _labels(work: Mapping[str, object]) -> dict[str, object]:

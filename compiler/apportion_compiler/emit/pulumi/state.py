@@ -22,24 +22,24 @@ def applied_in(deployment: Mapping[str, Any]) -> AppliedState:
     differ, an update was interrupted, and the state is authoritative.
     """
     resources: Sequence[Mapping[str, Any]] = deployment.get("resources") or ()
-    said = AppliedState()
+    output = AppliedState()
     held: dict[str, list[Manifest]] = {}
     depth = 0
     for resource in resources:
         urn, type_ = str(resource["urn"]), str(resource["type"])
         if type_ == "pulumi:pulumi:Stack":
             text = (resource.get("outputs") or {}).get(applied.OUTPUT)
-            said = AppliedState() if not isinstance(text, str) else applied.load(text)
+            output = AppliedState() if not isinstance(text, str) else applied.load(text)
         elif type_.startswith(_OBJECT) and is_ours(urn) and not resource.get("delete"):
             cluster, backend, _ = urn.rpartition("::")[2].split("/", 2)
             depth = max(depth, depth_of(urn))
             held.setdefault(f"{cluster}/{backend}", []).append(plain(resource["inputs"]))
-    return AppliedState({name: _reconciled(objects, said.targets.get(name)) for name, objects in held.items()}, depth)
+    return AppliedState({name: _reconciled(objects, output.targets.get(name)) for name, objects in held.items()}, depth)
 
 
-def _reconciled(objects: Sequence[Manifest], said: AppliedTarget | None) -> AppliedTarget:
+def _reconciled(objects: Sequence[Manifest], output: AppliedTarget | None) -> AppliedTarget:
     by_key = {identity_of(m): m for m in objects}
-    if said is not None and {identity_of(m): m for m in said.objects} == by_key:
-        return said
+    if output is not None and {identity_of(m): m for m in output.objects} == by_key:
+        return output
     # The dependencies of the interrupted update are unknown: the next deletion waits until they are settled.
     return AppliedTarget(tuple(objects), is_settled=False)

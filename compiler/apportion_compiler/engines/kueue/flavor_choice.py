@@ -25,9 +25,9 @@ def misplaced(selection: Selection) -> Iterator[Verdict]:
     program, workload, pods = selection.program, selection.workload, selection.pods
     if not pod_requests(pods.spec).get(GPU_RESOURCE):
         return
-    blind = _blind_flavor(program, selection.queue, selection.labels)
-    if blind is not None:
-        flavor, key, value = blind
+    mismatched = _mismatched_flavor(program, selection.queue, selection.labels)
+    if mismatched is not None:
+        flavor, key, value = mismatched
         yield workload.pending(
             template_field(pods, "spec", f"nodeSelector[{key}]"), "Ambiguous",
             f"Kueue may assign it flavor {flavor.name}, but no node of the flavor has {key}: {value}: Kueue compares "
@@ -36,7 +36,7 @@ def misplaced(selection: Selection) -> Iterator[Verdict]:
         )  # fmt: skip
 
 
-def _blind_flavor(
+def _mismatched_flavor(
     program: Program, queue: Queue, selector: Sequence[tuple[str, str]]
 ) -> tuple[Flavor, str, str] | None:
     """Return a flavor that a workload may be assigned although it selects none of its nodes, and the missing label key.

@@ -60,9 +60,9 @@ def expand_jobset(workload: Manifest) -> Expansion:
     slots: list[Slot] = []
     for replicated in nested(workload, "spec", "replicatedJobs") or ():
         called = text(replicated, "name")
-        replicas = 1 if (said := whole(replicated, "replicas")) is None else said
+        replicas = 1 if (declared := whole(replicated, "replicas")) is None else declared
         job = nested(replicated, "template", "spec") or {}
-        pods = 1 if (said := whole(job, "parallelism")) is None else said
+        pods = 1 if (declared := whole(job, "parallelism")) is None else declared
         for i in range(replicas):
             key = f"{called}-{i}"
             labels = {JOBSET_JOB_LABEL: called, JOBSET_INDEX_LABEL: str(i)}
@@ -96,8 +96,8 @@ def expand_leader_worker_set(workload: Manifest) -> Expansion:
     """Return the leader and the workers of each replica."""
     name = name_of(workload)
     template = nested(workload, "spec", "leaderWorkerTemplate") or {}
-    size = 1 if (said := whole(template, "size")) is None else said
-    replicas = 1 if (said := whole(workload, "spec", "replicas")) is None else said
+    size = 1 if (declared := whole(template, "size")) is None else declared
+    replicas = 1 if (declared := whole(workload, "spec", "replicas")) is None else declared
     workers = template.get("workerTemplate") or {}
     leader = template.get("leaderTemplate") or workers
     children = [child(("apps/v1", "StatefulSet"), name, workload, {"replicas": replicas})]

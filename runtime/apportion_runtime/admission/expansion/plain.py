@@ -28,8 +28,8 @@ def expand_pod(workload: Manifest) -> Expansion:
 def expand_job(workload: Manifest) -> Expansion:
     """Return a slot for each completion, as many with a pod at a time as the Job's parallelism."""
     name = name_of(workload)
-    at_once = 1 if (said := whole(workload, "spec", "parallelism")) is None else said
-    wanted = at_once if (said := whole(workload, "spec", "completions")) is None else said
+    at_once = 1 if (declared := whole(workload, "spec", "parallelism")) is None else declared
+    wanted = at_once if (declared := whole(workload, "spec", "completions")) is None else declared
     template = nested(workload, "spec", "template") or {}
     slots = tuple(slot(str(i), template, ("Job", name), {_JOB_NAME: name, _JOB_INDEX: str(i)}) for i in range(wanted))
     return Expansion(slots, Ending.EACH, PodReplacement.AT_ONCE, at_once=at_once)
@@ -48,7 +48,7 @@ def job_of(cron_job: Manifest, number: int) -> dict[str, Any]:
 def expand_replicas(workload: Manifest) -> Expansion:
     """Return a slot for each replica of a Deployment, with its ReplicaSet, or of a ReplicaSet or StatefulSet."""
     kind, name = str(workload.get("kind")), name_of(workload)
-    replicas = 1 if (said := whole(workload, "spec", "replicas")) is None else said
+    replicas = 1 if (declared := whole(workload, "spec", "replicas")) is None else declared
     template = nested(workload, "spec", "template") or {}
     children: tuple[dict[str, Any], ...] = ()
     owner = (kind, name)

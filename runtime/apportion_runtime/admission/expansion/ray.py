@@ -43,8 +43,8 @@ def submission_mode(ray_job: Manifest) -> str:
 
 def submitter_of(ray_job: Manifest) -> Mapping[str, Any]:
     """Return the template of the pod that submits a RayJob's work."""
-    said: Mapping[str, Any] | None = nested(ray_job, "spec", "submitterPodTemplate")
-    return said or {"spec": {"restartPolicy": "Never", "containers": [_SUBMITTER]}}
+    declared: Mapping[str, Any] | None = nested(ray_job, "spec", "submitterPodTemplate")
+    return declared or {"spec": {"restartPolicy": "Never", "containers": [_SUBMITTER]}}
 
 
 def expand_ray_job(workload: Manifest) -> Expansion:
@@ -92,7 +92,7 @@ def _expand(cluster: Manifest, workload: Manifest) -> Expansion:
         called = text(group, "groupName") or f"worker-group-{number}"
         labels = {**own, RAY_GROUP_LABEL: called, RAY_NODE_TYPE_LABEL: "worker"}
         replicas = 0 if group.get("suspended") else whole(group, "replicas") or 0
-        hosts = 1 if (said := whole(group, "numOfHosts")) is None else said
+        hosts = 1 if (declared := whole(group, "numOfHosts")) is None else declared
         slots += (
             slot(f"{called}-worker-{i}", group.get("template") or {}, owner, labels) for i in range(replicas * hosts)
         )

@@ -16,7 +16,7 @@ def expand_volcano_job(workload: Manifest) -> Expansion:
         task_name = str(task.get("name") or f"default{number}")
         template = task.get("template") or {}
         template = {**template, "spec": {"schedulerName": scheduler, **(template.get("spec") or {})}}
-        replicas = 1 if (said := whole(task, "replicas")) is None else said
+        replicas = 1 if (declared := whole(task, "replicas")) is None else declared
         for i in range(replicas):
             labels = {TASK_ANNOTATION: task_name, JOB_ANNOTATION: name}
             slots.append(slot(f"{task_name}-{i}", template, owner, labels))

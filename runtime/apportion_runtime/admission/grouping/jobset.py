@@ -61,15 +61,15 @@ def _flat(made: Grouping, owner: Manifest, pod: Manifest) -> Grouping:
         raise _missing(pod, JOBSET_JOB_LABEL)
     if text(owner, "spec", "startupPolicy", "startupPolicyOrder") == _IN_ORDER:
         made = replace(made, name=f"{made.name}-{job}")
-    said = annotations_of(owner).get(MIN_MEMBER_ANNOTATION, "1")
-    return replace(made, min_members=number_in(said, f"{MIN_MEMBER_ANNOTATION} annotation value", bits=32))
+    declared = annotations_of(owner).get(MIN_MEMBER_ANNOTATION, "1")
+    return replace(made, min_members=number_in(declared, f"{MIN_MEMBER_ANNOTATION} annotation value", bits=32))
 
 
 def _min_parts(owner: Manifest, n_jobs: int) -> int:
-    said = annotations_of(owner).get(MIN_MEMBER_ANNOTATION)
-    if said is None:
+    declared = annotations_of(owner).get(MIN_MEMBER_ANNOTATION)
+    if declared is None:
         return 1 if text(owner, "spec", "startupPolicy", "startupPolicyOrder") == _IN_ORDER else n_jobs
-    return min(_at_least_one(said, "JobSet"), n_jobs)
+    return min(_at_least_one(declared, "JobSet"), n_jobs)
 
 
 def _parts(job: Mapping[str, Any], number: int) -> list[Part]:
@@ -78,10 +78,10 @@ def _parts(job: Mapping[str, Any], number: int) -> list[Part]:
         raise GroupingError(f"replicatedJobs[{number}] missing name")
     replicas = 1 if (found := whole(job, "replicas")) is None else found
     members = 1 if (found := whole(job, "template", "spec", "parallelism")) is None else found
-    said = nested(job, "template", "metadata", "annotations") or {}
-    if said.get(MIN_MEMBER_ANNOTATION):
-        members = _at_least_one(said[MIN_MEMBER_ANNOTATION], "replicatedJob template")
-    constraint = constraint_of(said.get)
+    declared = nested(job, "template", "metadata", "annotations") or {}
+    if declared.get(MIN_MEMBER_ANNOTATION):
+        members = _at_least_one(declared[MIN_MEMBER_ANNOTATION], "replicatedJob template")
+    constraint = constraint_of(declared.get)
     if constraint is not None and not (constraint.topology and (constraint.required or constraint.preferred)):
         constraint = None
     below = [Part(f"{name}-replica-{i}", members, parent=name, constraint=constraint) for i in range(replicas)]
@@ -100,8 +100,8 @@ def _missing(pod: Manifest, label: str) -> GroupingError:
     return GroupingError(f'pod {namespace_of(pod)}/{name_of(pod)} missing required label "{label}"')
 
 
-def _at_least_one(said: str, where: str) -> int:
-    found = number_in(said, f"{MIN_MEMBER_ANNOTATION} annotation on {where}", bits=32)
+def _at_least_one(declared: str, where: str) -> int:
+    found = number_in(declared, f"{MIN_MEMBER_ANNOTATION} annotation on {where}", bits=32)
     if found < 1:
         raise GroupingError(f"invalid {MIN_MEMBER_ANNOTATION} annotation on {where}: value {found} must be >= 1")
     return found

@@ -42,8 +42,8 @@ _AFTER_WORKERS = "WaitForWorkersReady"
 def group_distributed(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return one pod group with a minimum of all pods, or of as many as the run policy says."""
     made = group_by_default(owner, pod, (), objects)
-    said = whole(owner, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
-    return replace(made, min_members=n_pods(owner) if said is None else said)
+    declared = whole(owner, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
+    return replace(made, min_members=n_pods(owner) if declared is None else declared)
 
 
 def group_mpi(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:

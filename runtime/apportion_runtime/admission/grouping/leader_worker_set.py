@@ -90,8 +90,8 @@ def _min_members(owner: Manifest, pod: Manifest) -> int:
         raise GroupingError(f"unknown startupPolicy: {policy}")
     if _is_leader(pod) and not text(pod, "spec", "nodeName"):
         return 1
-    said = integer(annotations_of(pod).get(LWS_SIZE_ANNOTATION, ""))
-    return size if said is None else said
+    declared = integer(annotations_of(pod).get(LWS_SIZE_ANNOTATION, ""))
+    return size if declared is None else declared
 
 
 def _is_leader(pod: Manifest) -> bool:
@@ -135,12 +135,12 @@ def _with_segments(made: Grouping, owner: Manifest, pod: Manifest, segments: _Se
 
 def _segments(owner: Manifest, n_pods: int) -> _Segments | None:
     size = whole(owner, *_TEMPLATE, "subGroupPolicy", "subGroupSize")
-    for said in (
+    for declared in (
         annotations_of(owner).get(SEGMENT_SIZE_ANNOTATION),
         (nested(owner, *_TEMPLATE, "workerTemplate", "metadata", "annotations") or {}).get(SEGMENT_SIZE_ANNOTATION),
     ):
-        if size is None and said is not None:
-            size = number_in(said, f"segment size annotation {said}")
+        if size is None and declared is not None:
+            size = number_in(declared, f"segment size annotation {declared}")
     if size is None:
         return None
     if size <= 1:
@@ -153,9 +153,9 @@ def _segments(owner: Manifest, n_pods: int) -> _Segments | None:
 def _segment_constraint(owner: Manifest, pod: Manifest) -> Constraint | None:
     if nested(owner, *_TEMPLATE, "workerTemplate") is None:
         return None
-    said = nested(owner, *_TEMPLATE, "workerTemplate", "metadata", "annotations") or {}
+    declared = nested(owner, *_TEMPLATE, "workerTemplate", "metadata", "annotations") or {}
     found = [
-        annotations_of(pod).get(key) or said.get(key) or ""
+        annotations_of(pod).get(key) or declared.get(key) or ""
         for key in (TOPOLOGY_ANNOTATION, SEGMENT_REQUIRED_LEVEL_ANNOTATION, SEGMENT_PREFERRED_LEVEL_ANNOTATION)
     ]
     topology = found[0] or annotations_of(owner).get(TOPOLOGY_ANNOTATION, "")

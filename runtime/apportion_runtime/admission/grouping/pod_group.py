@@ -18,14 +18,14 @@ _OF_OTHERS = ("queue", "markUnschedulable", "schedulingBackoff")
 def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
     """Return the object; of an existing one, the queue, the node pool and what others added are kept."""
     spec: dict[str, Any] = {}
-    said = {
+    declared = {
         "queue": made.queue,
         "priorityClassName": made.priority_class,
         "preemptibility": made.preemptibility,
         "preemptionDelay": made.preemption_delay,
         "stalenessGracePeriod": made.staleness_grace,
     }
-    spec.update((key, value) for key, value in said.items() if value)
+    spec.update((key, value) for key, value in declared.items() if value)
     if made.min_parts is not None:
         spec["minSubGroup"] = made.min_parts
     else:

@@ -40,9 +40,9 @@ def group_pytorch(owner: Manifest, pod: Manifest, owners: Owners, objects: Objec
     """Return one pod group; elastic minima count as the minimum unless the run policy says one."""
     made = group_distributed(owner, pod, owners, objects)
     for path in (("elasticPolicy", "minReplicas"), ("runPolicy", "schedulingPolicy", "minAvailable")):
-        said = whole(owner, "spec", *path)
-        if said is not None:
-            made = replace(made, min_members=said)
+        declared = whole(owner, "spec", *path)
+        if declared is not None:
+            made = replace(made, min_members=declared)
     roles = nested(owner, "spec", "pytorchReplicaSpecs")
     if not isinstance(roles, Mapping):
         raise GroupingError(f"pytorchReplicaSpecs not found in PyTorchJob {namespace_of(owner)}/{name_of(owner)}")
@@ -54,7 +54,7 @@ def group_pytorch(owner: Manifest, pod: Manifest, owners: Owners, objects: Objec
         return made.with_parts(parts, role)
     size = _segment_size(pod, roles)
     least = max(0, made.min_members - masters)
-    workers = 1 if (said := whole(roles, _WORKER, "replicas")) is None else said
+    workers = 1 if (declared := whole(roles, _WORKER, "replicas")) is None else declared
     n_segments = 0 if size is None else -(-workers // size)
     if size is None or not n_segments:
         return made.with_parts([*parts, Part(_WORKER.lower(), least)], role)
@@ -79,22 +79,22 @@ def _segments(workers: int, size: int, least: int, constraint: Constraint | None
 
 
 def _index(pod: Manifest) -> int:
-    said = labels_of(pod).get(REPLICA_INDEX_LABEL)
-    if said is None:
+    declared = labels_of(pod).get(REPLICA_INDEX_LABEL)
+    if declared is None:
         raise GroupingError(f"replica index label not found on pod {namespace_of(pod)}/{name_of(pod)}")
-    index = number_in(said, f"replica index {said}")
+    index = number_in(declared, f"replica index {declared}")
     if index < 0:
-        raise GroupingError(f"replica index {said} is not valid. It must be bigger than 0")
+        raise GroupingError(f"replica index {declared} is not valid. It must be bigger than 0")
     return index
 
 
 def _segment_size(pod: Manifest, roles: Manifest) -> int | None:
-    said = _annotated(pod, roles, SEGMENT_SIZE_ANNOTATION)
-    if not said:
+    declared = _annotated(pod, roles, SEGMENT_SIZE_ANNOTATION)
+    if not declared:
         return None
-    size = number_in(said, "segment size")
+    size = number_in(declared, "segment size")
     if size <= 0:
-        raise GroupingError(f"segment size {said} on worker podTemplate needs to be a positive integer")
+        raise GroupingError(f"segment size {declared} on worker podTemplate needs to be a positive integer")
     return size
 
 

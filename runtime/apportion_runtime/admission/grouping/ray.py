@@ -100,8 +100,8 @@ def _workers(group: Mapping[str, Any], number: int) -> Part | None:
 
 
 def _constraint(group: Manifest | None, what: str) -> Constraint | None:
-    said = nested(group or {}, "template", "metadata", "annotations") or {}
-    found = constraint_of(said.get)
+    declared = nested(group or {}, "template", "metadata", "annotations") or {}
+    found = constraint_of(declared.get)
     if found is None or not (found.required or found.preferred):
         return None
     if not found.topology:

@@ -40,8 +40,12 @@ def group_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
     before = f"{POD_GROUP_PREFIX}-{name_of(pod)}-{uid_of(owner)}"
     if before != made.name and objects.get("PodGroup", namespace_of(pod), before) is not None:
         return replace(made, name=before)
-    said = annotations_of(owner).get(MIN_MEMBER_ANNOTATION)
-    return made if said is None else replace(made, min_members=number_in(said, "min-member annotation value", bits=32))
+    declared = annotations_of(owner).get(MIN_MEMBER_ANNOTATION)
+    return (
+        made
+        if declared is None
+        else replace(made, min_members=number_in(declared, "min-member annotation value", bits=32))
+    )
 
 
 def group_cron_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
@@ -58,9 +62,9 @@ def group_cron_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Obje
 def group_pod(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return a pod group for a pod without an owner; the pods of a Spark application share one."""
     made = group_by_default(owner, pod, (), objects)
-    said = labels_of(pod)
-    if SPARK_NAME_LABEL in said and SPARK_APP_ID_LABEL in said:
-        return replace(made, name=said[SPARK_APP_ID_LABEL])
+    declared = labels_of(pod)
+    if SPARK_NAME_LABEL in declared and SPARK_APP_ID_LABEL in declared:
+        return replace(made, name=declared[SPARK_APP_ID_LABEL])
     return made
 
 

@@ -26,14 +26,14 @@ def eviction_message(session: Session, action: str, task: Task, by: Job | None, 
         return f"Pod {pod} was preempted by higher priority workload {by.group.namespace}/{by.name}"
     if action == "consolidation":
         return f"Pod {pod} was preempted and rescheduled due to bin packing (resource consolidation) procedure"
-    said = f"Pod {pod} was preempted by workload {by.group.namespace}/{by.name}."
+    message = f"Pod {pod} was preempted by workload {by.group.namespace}/{by.name}."
     ours, theirs = session.shares.queues.get(by.queue), session.shares.queues.get(job.queue)
     if ours is None or theirs is None:
-        return said
+        return message
     if ours.parent != theirs.parent:
         # The engine looks one level up on either side, wherever the two meet.
         ours, theirs = ours.path[min(1, len(ours.path) - 1)], theirs.path[min(1, len(theirs.path) - 1)]
-    return "\n".join((said, _of_queue(theirs, taking), _of_queue(ours, taking)))
+    return "\n".join((message, _of_queue(theirs, taking), _of_queue(ours, taking)))
 
 
 def _of_queue(queue: QueueShare, taking: EvictionSet) -> str:

@@ -134,10 +134,14 @@ def _rule(session: Session, action: str, task: Task, by: Job | None, taking: Evi
 
 def _stale(session: Session, task: Task, job: Job) -> str:
     pod_set = job.pod_sets[task.pod_set]
-    needy = pod_set if pod_set.min_available > 1 else max(job.pod_sets.values(), key=lambda each: each.min_available)
-    part = f" in sub-group {needy.name}" if len(job.pod_sets) > 1 else ""
+    pod_set_of_gang = (
+        pod_set if pod_set.min_available > 1 else max(job.pod_sets.values(), key=lambda each: each.min_available)
+    )
+    part = f" in sub-group {pod_set_of_gang.name}" if len(job.pod_sets) > 1 else ""
     grace = job.group.staleness_grace if job.group.staleness_grace is not None else session.settings.staleness_grace
-    return f"its gang has had fewer than the required {needy.min_available} pods{part} for more than {grace:g} s"
+    return (
+        f"its gang has had fewer than the required {pod_set_of_gang.min_available} pods{part} for more than {grace:g} s"
+    )
 
 
 def _over(session: Session, queue: str, by: Job, taking: EvictionSet) -> tuple[str, str] | None:
@@ -149,13 +153,13 @@ def _over(session: Session, queue: str, by: Job, taking: EvictionSet) -> tuple[s
         if over:
             r = over[0]
             word = "quota" if bounds[r] == theirs.deserved[r] else "fair share"
-            said = f"uses {quantity(before[r], r)}, more than its {word} of {quantity(bounds[r], r)}"
+            clause = f"uses {quantity(before[r], r)}, more than its {word} of {quantity(bounds[r], r)}"
             if rule == OVER_QUOTA:
                 return (
                     rule,
-                    f"queue {theirs.name} {said}, and queue {_own(session, by, queue).name} is within its quota",
+                    f"queue {theirs.name} {clause}, and queue {_own(session, by, queue).name} is within its quota",
                 )
-            return rule, f"queue {theirs.name} {said}"
+            return rule, f"queue {theirs.name} {clause}"
     return None
 
 

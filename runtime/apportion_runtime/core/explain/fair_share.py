@@ -167,10 +167,10 @@ def _lines(division: Division, above: str) -> list[str]:
 
 
 def _weight(division: Division) -> str:
-    said = f"weight {decimals(division.weight)} of {decimals(division.siblings_weight)} at priority {division.priority}"
+    text = f"weight {decimals(division.weight)} of {decimals(division.siblings_weight)} at priority {division.priority}"
     if division.usage:
-        said += f", past usage {decimals(division.usage * 100)}% (k {decimals(division.k_value)})"
-    return said
+        text += f", past usage {decimals(division.usage * 100)}% (k {decimals(division.k_value)})"
+    return text
 
 
 def _why_no_more(division: Division, r: int) -> str:

@@ -43,10 +43,10 @@ class JobFitError:
     @property
     def detailed_message(self) -> str:
         """The sentences in one line."""
-        said = ", ".join(self.detailed or self.messages)
+        content = ", ".join(self.detailed or self.messages)
         if self.sub_group not in ("", DEFAULT_SUB_GROUP):
-            said = f"subgroup {self.sub_group}: {said}"
-        return f"<{self.node_group}>: {said}" if self.node_group else said
+            content = f"subgroup {self.sub_group}: {content}"
+        return f"<{self.node_group}>: {content}" if self.node_group else content
 
 
 def simple(reason: str, message: str) -> JobFitError:
@@ -97,15 +97,15 @@ def lacking_in_domain(domain: str, asked: Vector, free: Vector, index: ResourceI
             detailed.append(_lacks(domain, name, str(int(wanted)), str(int(there))))
             short.append(f"node-group(s) didn't have enough of mig profile: {name}")
             continue
-        said = {CPU: "CPU cores", MEMORY: "memory", GPU: "GPUs"}.get(r, name)
+        content = {CPU: "CPU cores", MEMORY: "memory", GPU: "GPUs"}.get(r, name)
         if r == GPU:
-            detailed.append(_lacks(domain, said, f"{wanted:.3g}", f"{there:.3g}"))
+            detailed.append(_lacks(domain, content, f"{wanted:.3g}", f"{there:.3g}"))
         elif r in (CPU, MEMORY):
             unit = MILLICORES if r == CPU else GIGABYTE
-            detailed.append(_lacks(domain, said, decimals(wanted / unit), decimals(there / unit), noun="resources"))
+            detailed.append(_lacks(domain, content, decimals(wanted / unit), decimals(there / unit), noun="resources"))
         else:
-            detailed.append(_lacks(domain, said, str(int(wanted)), str(int(there))))
-        short.append(f"node-group(s) didn't have enough resources: {said}")
+            detailed.append(_lacks(domain, content, str(int(wanted)), str(int(there))))
+        short.append(f"node-group(s) didn't have enough resources: {content}")
     return short, detailed
 
 

@@ -14,7 +14,7 @@ from apportion_runtime.core.explain import node_reasons
 from apportion_runtime.core.node_fit import fits
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
-from apportion_runtime.core.plugins.predicates import misfit_of_kind, tolerated
+from apportion_runtime.core.plugins.predicates import kind_mismatch, tolerated
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, is_mig
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.task import Task
@@ -67,8 +67,8 @@ class NodeCount:
     def text(self) -> str:
         """The reason with its numbers."""
         verb, _, rest = _TEXTS.get(self.reason, f"lack {self.reason}").partition(" ")
-        said = f"{self.n:,} {_OF_ONE.get(verb, verb) if self.n == 1 else verb} {rest}"
-        return f"{said} ({self.small:,} even when empty)" if self.small else said
+        reason_text = f"{self.n:,} {_OF_ONE.get(verb, verb) if self.n == 1 else verb} {rest}"
+        return f"{reason_text} ({self.small:,} even when empty)" if self.small else reason_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class NodeHistogram:
     counts: tuple[NodeCount, ...]
 
     @property
-    def is_hopeless(self) -> bool:
+    def is_unschedulable(self) -> bool:
         """Whether no eviction could help on any node."""
         return all(count.reason in UNCHANGEABLE or count.small == count.n for count in self.counts)
 
@@ -116,8 +116,8 @@ def histogram(session: Session, task: Task, nodes: Indices) -> NodeHistogram:
     state = session.predicates.prepare(task) if len(left) else None
     reasons = [_now(session, task, int(i), lambda i: node_reasons.now(session, task, i, state)) for i in left]
     for reason in dict.fromkeys(reasons):
-        take(reason, np.array([said == reason for said in reasons], dtype=bool))
-        reasons = [said for said in reasons if said != reason]
+        take(reason, np.array([reason_text == reason for reason_text in reasons], dtype=bool))
+        reasons = [reason_text for reason_text in reasons if reason_text != reason]
     return NodeHistogram(len(nodes), tuple(sorted(counts, key=lambda count: -count.n)))
 
 
@@ -130,7 +130,7 @@ def _unchangeable(session: Session, task: Task) -> Iterator[tuple[str, Mask]]:
     yield TAINT, _kept(session, (TAINT, pod.tolerations), lambda i: not tolerated(pod, nodes.nodes[i]))
     yield SELECTOR, ~session.predicates.affinity_mask(task)
     kind = (KIND, task.kind, task.needs_gpu, pod.legacy_mig)
-    yield KIND, _kept(session, kind, lambda i: misfit_of_kind(task, i, session) is not None)
+    yield KIND, _kept(session, kind, lambda i: kind_mismatch(task, i, session) is not None)
     if pod.gpu.memory > 0:
         yield MEMORY_UNKNOWN, ~nodes.knows_memory
 
@@ -153,11 +153,11 @@ def _resources(session: Session, task: Task) -> list[tuple[str, list[int]]]:
 
 def _fits(session: Session, task: Task, free: np.ndarray, nodes: Indices, columns: list[int]) -> Mask:
     """Return on which nodes a pod would fit if all other resources were unlimited."""
-    generous = np.full_like(free, np.inf)
-    generous[:, columns] = free[:, columns]
+    unlimited = np.full_like(free, np.inf)
+    unlimited[:, columns] = free[:, columns]
     if GPU not in columns:
-        return np.asarray((task.request[columns] <= generous[:, columns]).all(axis=1))
-    return fits(session.nodes, task, generous, nodes)
+        return np.asarray((task.request[columns] <= unlimited[:, columns]).all(axis=1))
+    return fits(session.nodes, task, unlimited, nodes)
 
 
 def _now(session: Session, task: Task, i: int, ask: Callable[[int], str | None]) -> str:
@@ -166,9 +166,9 @@ def _now(session: Session, task: Task, i: int, ask: Callable[[int], str | None])
         return QUEUE
     if session.predicates.is_on and session.predicates.lacks_pods(task, i):
         return "pods"
-    said = ask(i)
-    if said is not None:
-        return _NOW.get(said, CLAIMS if "claim" in said else KIND)
+    reason_text = ask(i)
+    if reason_text is not None:
+        return _NOW.get(reason_text, CLAIMS if "claim" in reason_text else KIND)
     if task.shares_gpu and choose_devices(session, task, i, pipeline_only=False) is None:
         return DEVICE
     return ROOM

@@ -21,7 +21,7 @@ from apportion_runtime.core.explain.amount_messages import over_capacity_message
 from apportion_runtime.core.node_fit import fits
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.plugins.pod_affinity import AffinityState
-from apportion_runtime.core.plugins.predicates import matches_terms, misfit_of_kind, selected, tolerated
+from apportion_runtime.core.plugins.predicates import kind_mismatch, matches_terms, selected, tolerated
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, is_mig
 from apportion_runtime.core.task import BY_MEMORY, MIG, Task
 
@@ -46,12 +46,12 @@ _MOST_KEPT = 64
 class _Shortfall:
     """The insufficient resources of nodes for a pod: a row for each node, a column for each message; and the sums over nodes."""
 
-    __slots__ = ("counts", "is_roomy", "is_short", "lacks", "n_roomy", "n_short", "n_with", "texts")
+    __slots__ = ("counts", "fits_empty", "is_short", "lacks", "n_fits_empty", "n_short", "n_with", "texts")
 
-    def __init__(self, texts: list[str], lacks: Mask, is_short: Mask, is_roomy: Mask) -> None:
-        self.texts, self.lacks, self.is_short, self.is_roomy = texts, lacks, is_short, is_roomy
+    def __init__(self, texts: list[str], lacks: Mask, is_short: Mask, fits_empty: Mask) -> None:
+        self.texts, self.lacks, self.is_short, self.fits_empty = texts, lacks, is_short, fits_empty
         self.n_with = lacks.sum(axis=0)
-        self.n_short, self.n_roomy = int(is_short.sum()), int(is_roomy.sum())
+        self.n_short, self.n_fits_empty = int(is_short.sum()), int(fits_empty.sum())
         self.counts: Counts = {}
         self._count()
 
@@ -62,10 +62,10 @@ class _Shortfall:
         """Update the rows of changed nodes."""
         self.n_with += other.n_with - self.lacks[rows].sum(axis=0)
         self.n_short += other.n_short - int(self.is_short[rows].sum())
-        self.n_roomy += other.n_roomy - int(self.is_roomy[rows].sum())
+        self.n_fits_empty += other.n_fits_empty - int(self.fits_empty[rows].sum())
         self.lacks[rows] = other.lacks
         self.is_short[rows] = other.is_short
-        self.is_roomy[rows] = other.is_roomy
+        self.fits_empty[rows] = other.fits_empty
         self._count()
 
 
@@ -87,9 +87,9 @@ class NodeReasons:
         """
         lacking = self._what_lacks(task) if nodes is self._session.nodes.all else _lacking(self._session, task, nodes)
         counts = lacking.counts
-        if lacking.n_roomy:
+        if lacking.n_fits_empty:
             counts = dict(counts)
-            self._predicates(task, nodes[lacking.is_roomy], counts)
+            self._predicates(task, nodes[lacking.fits_empty], counts)
         return counts if counts or lacking.n_short else None
 
     def _what_lacks(self, task: Task) -> _Shortfall:
@@ -113,7 +113,7 @@ class NodeReasons:
         if predicates.is_on:
             nodes = self._over_capacity(task, nodes, counts)
             key = (task.kind, task.needs_gpu, task.pod.legacy_mig)
-            nodes = self._static(key, lambda i: _texts(misfit_of_kind(task, i, session)), nodes, counts)
+            nodes = self._static(key, lambda i: _texts(kind_mismatch(task, i, session)), nodes, counts)
             if task.pod.gpu.memory > 0:
                 for i in nodes[~table.knows_memory[nodes]]:
                     _add(counts, _not_synced(task, table.names[i]))
@@ -144,10 +144,10 @@ class NodeReasons:
             here = groups == number
             over = session.predicates.over_capacity(task, job, int(nodes[int(here.argmax())]))
             if over is not None:
-                said = (
+                reasons = (
                     f"node does not have enough capacity. Reason: {over.reason}, Details: {over_capacity_message(over)}"
                 )
-                _add(counts, said, int(here.sum()))
+                _add(counts, reasons, int(here.sum()))
                 left &= ~here
         return nodes[left]
 
@@ -209,11 +209,11 @@ def _coded(n: int, texts: Callable[[int], tuple[str, ...]]) -> _Codes:
     meanings: list[tuple[str, ...]] = [()]
     numbers: dict[tuple[str, ...], int] = {(): 0}
     for i in range(n):
-        said = texts(i)
-        if said not in numbers:
-            numbers[said] = len(meanings)
-            meanings.append(said)
-        codes[i] = numbers[said]
+        reasons = texts(i)
+        if reasons not in numbers:
+            numbers[reasons] = len(meanings)
+            meanings.append(reasons)
+        codes[i] = numbers[reasons]
     return codes, meanings
 
 

@@ -13,18 +13,18 @@ from apportion_runtime.core.capacity import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIM
 from apportion_runtime.core.explain.attempt import Attempt, attempt
 from apportion_runtime.core.explain.fit_errors import POD_SCHEDULING_ERRORS, detailed_text
 from apportion_runtime.core.explain.pending_reasons import (
-    Bound,
     Delayed,
-    Hopeless,
+    FitsNow,
+    Fragmented,
     IncompleteGang,
     NoDomain,
     NoNode,
     NoVictims,
     OverFairShare,
+    OverLimit,
     PendingReason,
-    RoomNow,
-    Scattered,
-    UnknownPart,
+    UndefinedSubGroup,
+    Unschedulable,
     UnusableQueue,
     WaitsForRelease,
 )
@@ -120,7 +120,7 @@ def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingR
     if unusable is not None:
         yield unusable
         return
-    yield from _unknown_parts(session, job)
+    yield from _undefined_sub_groups(session, job)
     yield from _releases(session, job)
     if not job.root.is_ready:
         yield from _incomplete(job)
@@ -136,24 +136,26 @@ def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingR
     bounds = list(_bounds(session, job)) if session.keeps_shares else []
     yield from bounds
     predicates = session.predicates
-    hopeless = next((why for task in tasks if (why := predicates.unresolvable(task) or predicates.blocked(task))), None)
-    if hopeless is not None:
-        yield Hopeless(hopeless)
+    unhelpful = next(
+        (why for task in tasks if (why := predicates.unresolvable(task) or predicates.blocked(task))), None
+    )
+    if unhelpful is not None:
+        yield Unschedulable(unhelpful)
         return
     tried = attempt(session, job, bounded=not bounds)
     if tried.succeeded:
         if not bounds:
-            yield RoomNow(detailed_text(job.fit_errors).strip() if job.fit_errors else "")
+            yield FitsNow(detailed_text(job.fit_errors).strip() if job.fit_errors else "")
         return
     no_room = list(_no_room(job, tried))
-    if any(isinstance(reason, NoNode) and reason.nodes.is_hopeless for reason in no_room):
+    if any(isinstance(reason, NoNode) and reason.nodes.is_unschedulable for reason in no_room):
         yield from no_room
         return
     if not bounds:
         yield from _no_victims(session, job, running)
     yield from no_room
     if not bounds and "consolidation" in session.settings.actions and job.preemptible:
-        yield from _scattered(session, job)
+        yield from _fragmented(session, job)
 
 
 def _queue(session: Session, job: Job) -> UnusableQueue | None:
@@ -170,7 +172,7 @@ def _queue(session: Session, job: Job) -> UnusableQueue | None:
     return UnusableQueue(job.queue, at)
 
 
-def _unknown_parts(session: Session, job: Job) -> Iterator[UnknownPart]:
+def _undefined_sub_groups(session: Session, job: Job) -> Iterator[UndefinedSubGroup]:
     if not any(uid not in job.tasks for uid in job.task_errors):
         return
     named: dict[str, int] = {}
@@ -178,7 +180,7 @@ def _unknown_parts(session: Session, job: Job) -> Iterator[UnknownPart]:
         if pod.group == job.uid and pod.uid in job.task_errors and pod.uid not in job.tasks:
             named[pod.sub_group] = named.get(pod.sub_group, 0) + 1
     for part, n in sorted(named.items()):
-        yield UnknownPart(part, n)
+        yield UndefinedSubGroup(part, n)
 
 
 def _releases(session: Session, job: Job) -> Iterator[WaitsForRelease]:
@@ -195,11 +197,11 @@ def _incomplete(job: Job) -> Iterator[IncompleteGang]:
             yield IncompleteGang(pod_set.name, n_ready, pod_set.n_gated, pod_set.min_available)
 
 
-def _bounds(session: Session, job: Job) -> Iterator[Bound]:
+def _bounds(session: Session, job: Job) -> Iterator[OverLimit]:
     asked = requested(job.tasks_to_allocate(real=True), session.max_device_memory)
     for over in (over_limit(session.shares, job, asked), over_quota(session.shares, job, asked)):
         if over is not None:
-            yield Bound(*over)
+            yield OverLimit(*over)
 
 
 def _no_room(job: Job, tried: Attempt) -> Iterator[PendingReason]:
@@ -230,16 +232,16 @@ def _no_victims(session: Session, job: Job, running: _Running) -> Iterator[Pendi
         return
     if "reclaim" in actions and session.keeps_shares:
         may = can_reclaim(session, job)
-        yield _nobody_to_reclaim(session, job, running) if may else _over_fair_share(session, job)
+        yield _no_reclaim_victims(session, job, running) if may else _over_fair_share(session, job)
     if "preempt" in actions:
-        yield _nobody_to_preempt(session, job, running)
+        yield _no_preemption_victims(session, job, running)
 
 
-def _scattered(session: Session, job: Job) -> Iterator[Scattered]:
+def _fragmented(session: Session, job: Job) -> Iterator[Fragmented]:
     asked = sum(task.gpu.gpus for task in job.tasks_to_allocate(real=True))
     free = float(session.nodes.free_gpus()[session.nodes.ready].sum())
     if 0 < asked <= free:
-        yield Scattered(free, asked)
+        yield Fragmented(free, asked)
 
 
 def why_no_reclaim(session: Session, job: Job) -> OverFairShare | None:
@@ -262,7 +264,7 @@ def _over_fair_share(session: Session, job: Job) -> OverFairShare:
     raise ValueError(f"{job.uid} may reclaim")
 
 
-def _nobody_to_reclaim(session: Session, job: Job, running: _Running) -> NoVictims:
+def _no_reclaim_victims(session: Session, job: Job, running: _Running) -> NoVictims:
     reclaimer = reclaimer_of(session, job)
     protects = "minruntime" in session.plugins
     within: list[str] = []
@@ -277,15 +279,15 @@ def _nobody_to_reclaim(session: Session, job: Job, running: _Running) -> NoVicti
         own = [other for other in jobs if other.preemptible]
         n_firm += len(jobs) - len(own)
         minimum = reclaim_minimum(session, job, queue) if protects else 0.0
-        young = [other for other in own if not may_be_reclaimed(session, other, minimum)] if minimum > 0 else []
-        n_protected += len(young)
-        n_tried += len(own) - len(young)
+        protected = [other for other in own if not may_be_reclaimed(session, other, minimum)] if minimum > 0 else []
+        n_protected += len(protected)
+        n_tried += len(own) - len(protected)
     return NoVictims("reclaim", job.queue, tuple(within), n_protected, n_firm, n_tried)
 
 
-def _nobody_to_preempt(session: Session, job: Job, running: _Running) -> NoVictims:
+def _no_preemption_victims(session: Session, job: Job, running: _Running) -> NoVictims:
     lower = [other for other in running.get(job.queue, ()) if other.priority < job.priority]
     own = [other for other in lower if other.preemptible]
     protects = "minruntime" in session.plugins
-    young = [other for other in own if protects and not may_be_preempted(session, other)]
-    return NoVictims("preempt", job.queue, (), len(young), len(lower) - len(own), len(own) - len(young))
+    protected = [other for other in own if protects and not may_be_preempted(session, other)]
+    return NoVictims("preempt", job.queue, (), len(protected), len(lower) - len(own), len(own) - len(protected))

@@ -49,7 +49,7 @@ class IncompleteGang:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownPart:
+class UndefinedSubGroup:
     """Pods refer to a sub-group that the pod group does not define."""
 
     part: str
@@ -62,7 +62,7 @@ class UnknownPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class OverLimit:
     """A queue's limit, or its quota for non-preemptible jobs, would be exceeded; `reason` is the engine's reason."""
 
     reason: str
@@ -116,7 +116,7 @@ class NoDomain:
 
 
 @dataclass(frozen=True, slots=True)
-class Hopeless:
+class Unschedulable:
     """A pod's request can be met by no node after any eviction; `message` is the engine's."""
 
     message: str
@@ -171,17 +171,17 @@ class NoVictims:
     def text(self) -> str:
         """A sentence."""
         if self.action == "reclaim":
-            said = "nothing to reclaim from other queues"
+            clause = "nothing to reclaim from other queues"
             found = [f"{_names(self.within_share)} within their fair share"] if self.within_share else []
         else:
-            said = f"nothing to preempt in queue {self.queue}"
+            clause = f"nothing to preempt in queue {self.queue}"
             found = []
             if not self.n_tried and not self.n_protected:
-                return f"{said}: no preemptible job of lower priority is running"
+                return f"{clause}: no preemptible job of lower priority is running"
         found += [f"{_count(self.n_protected, 'job')} still within the minimum runtime"] if self.n_protected else []
         found += [f"{_count(self.n_firm, 'non-preemptible job')}"] if self.n_firm else []
         found += [f"{_count(self.n_tried, 'job')} that would not free enough resources"] if self.n_tried else []
-        return f"{said}: {', '.join(found)}" if found else f"{said}: no job is running in another queue"
+        return f"{clause}: {', '.join(found)}" if found else f"{clause}: no job is running in another queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class Delayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Scattered:
+class Fragmented:
     """Enough GPUs are free in total, but fragmented; consolidation found no solution."""
 
     free: float
@@ -228,7 +228,7 @@ class WaitsForRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomNow:
+class FitsNow:
     """The job would fit now; `noted` is why it did not fit when it was tried."""
 
     noted: str
@@ -241,8 +241,8 @@ class RoomNow:
 
 
 PendingReason = (
-    UnusableQueue | IncompleteGang | UnknownPart | Bound | NoNode | NoDomain | Hopeless | OverFairShare | NoVictims
-    | Delayed | Scattered | WaitsForRelease | RoomNow
+    UnusableQueue | IncompleteGang | UndefinedSubGroup | OverLimit | NoNode | NoDomain | Unschedulable | OverFairShare | NoVictims
+    | Delayed | Fragmented | WaitsForRelease | FitsNow
 )  # fmt: skip
 
 _MOST_NAMED = 4

@@ -98,14 +98,14 @@ class Claims:
                 f"({_MOST_CONSUMERS})"
             )
         if not of_template and claim.asks_gpus and claim.queue != queue:
-            said = (
+            message = (
                 f"with wrong queue label (expected queue: {queue}, claim queue label: {claim.queue})"
                 if claim.queue
                 else "but does not have a queue label (kai.scheduler/queue)"
             )
             return (
                 f"pod {pod.namespace}/{pod.name} cannot be scheduled: "
-                f"DRA claim {claim.name} is a shared GPU claim {said}"
+                f"DRA claim {claim.name} is a shared GPU claim {message}"
             )
         if self._allocated[key] is None:
             for request in claim.requests:

@@ -112,8 +112,8 @@ class NumaZones:
         if not self._zones or not self._most or not self._wants(task):
             return score
         spans = np.array([self._span(task, int(i)) for i in nodes])
-        wished: Vector = np.divide(scores.NUMA, spans, out=np.zeros(len(spans)), where=spans > 0)
-        return score + wished
+        preferred: Vector = np.divide(scores.NUMA, spans, out=np.zeros(len(spans)), where=spans > 0)
+        return score + preferred
 
     def _wants(self, task: Task) -> bool:
         return task.pod.qos_class == _GUARANTEED or any(task.request[r] > 0 for r in self._devices)

@@ -136,11 +136,11 @@ class PodPreferences:
                 if other is None:
                     continue
                 for owner, judged in ((pod, other), (other, pod)):
-                    for wish in owner.pod_preferences:
-                        key = wish.term.topology_key
-                        if key in labels and selects(wish.term, owner, judged):
+                    for preference in owner.pod_preferences:
+                        key = preference.term.topology_key
+                        if key in labels and selects(preference.term, owner, judged):
                             domains = found.setdefault(key, {})
-                            domains[labels[key]] = domains.get(labels[key], 0) + wish.weight
+                            domains[labels[key]] = domains.get(labels[key], 0) + preference.weight
         if not found:
             self._skipped.add(pod.uid)
         return found

@@ -75,8 +75,8 @@ class Predicates:
             return None
         if self._may_be_unresolvable(task):
             pod = task.pod
-            said = "".join(f"{name}: {why}.\n" for name, why in self._unresolvable_reasons(task))
-            return f"Scheduling conditions were not met for pod {pod.namespace}/{pod.name}:\n{said}"
+            message = "".join(f"{name}: {why}.\n" for name, why in self._unresolvable_reasons(task))
+            return f"Scheduling conditions were not met for pod {pod.namespace}/{pod.name}:\n{message}"
         return self._session.claims.blocked(task, self._session.jobs[task.job])
 
     def unresolvable(self, task: Task) -> str | None:
@@ -175,9 +175,7 @@ class Predicates:
         for i in map(int, np.flatnonzero(mask)):
             node = nodes.nodes[i]
             mask[i] = (
-                misfit_of_kind(task, i, self._session) is None
-                and tolerated(task.pod, node)
-                and selected(task.pod, node)
+                kind_mismatch(task, i, self._session) is None and tolerated(task.pod, node) and selected(task.pod, node)
             )
         return mask
 
@@ -233,7 +231,7 @@ class Predicates:
         return False
 
 
-def misfit_of_kind(task: Task, i: int, session: Session) -> str | None:
+def kind_mismatch(task: Task, i: int, session: Session) -> str | None:
     """Return why a node's kind of GPUs does not match a pod's request, or None.
 
     Source: pkg/scheduler/api/node_info/node_info.go (PredicateByNodeResourcesType).

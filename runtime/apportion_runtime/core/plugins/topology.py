@@ -146,7 +146,7 @@ class TopologyTrees:
             self._scores[part.name] = _scores_of(start, constraint.preferred)
         chosen, refused = _candidates(part, pod_sets, wanted, tree)
         if not chosen and refused is not None and record:
-            errors += [_misfit(wanted, domain, part.name, self._table.resources) for domain in refused]
+            errors += [_fit_error(wanted, domain, part.name, self._table.resources) for domain in refused]
             errors.append(_no_match(job, part, tree, ""))
         order = [d for d in _bottom_up(tree.root) if id(d) in {id(c) for c in chosen}]
         return [np.array([i for i in sorted(domain.nodes) if i in valid], dtype=np.intp) for domain in order]
@@ -236,7 +236,7 @@ def _fits(wanted: _TotalRequest, domain: Domain) -> bool:
     return domain.n_pods >= n_tasks if domain.n_pods != _NOT_SET else _ratio(asked, domain) <= 1
 
 
-def _misfit(wanted: _TotalRequest, domain: Domain, part: str, index: ResourceIndex) -> JobFitError:
+def _fit_error(wanted: _TotalRequest, domain: Domain, part: str, index: ResourceIndex) -> JobFitError:
     asked, n_tasks = wanted
     short = [f"node-group {domain.id} can allocate only {domain.n_pods} of {n_tasks} required pods"]
     detailed: list[str] = []

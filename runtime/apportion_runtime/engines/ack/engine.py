@@ -148,10 +148,14 @@ class Ack(PlainEngine):
         for leaf in members.touched:
             changed.update((each.path, None) for each in self.tree.upward(leaf))
         for path in changed:
-            used, promised = members.used[path].get(GPU, 0), self.tree.quotas[path].minimum.get(GPU, 0)
+            used, guaranteed = members.used[path].get(GPU, 0), self.tree.quotas[path].minimum.get(GPU, 0)
             wanted = used + queue.asked[path] + waiting.get(path, 0)
             sample = Sample(
-                self.cluster_state.elapsed_s, float(used), float(min(promised, wanted)), float(promised), float(wanted)
+                self.cluster_state.elapsed_s,
+                float(used),
+                float(min(guaranteed, wanted)),
+                float(guaranteed),
+                float(wanted),
             )
             self.cluster_state.history.sample(self._shown[path], sample)
         self._waited = waiting

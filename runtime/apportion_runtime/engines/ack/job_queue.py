@@ -25,7 +25,7 @@ from apportion_runtime.admission.objects import Manifest
 from apportion_runtime.engines.ack.amounts import Amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
-IsVain = Callable[[str, int], bool]
+WouldFailAgain = Callable[[str, int], bool]
 """Returns whether a quota would still refuse the same job, given its number of releases at the refusal."""
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 20.0
 
@@ -144,11 +144,11 @@ class JobQueue:
         )
         return made
 
-    def catch_up(self, now: float, is_vain: IsVain) -> None:
+    def catch_up(self, now: float, would_fail_again: WouldFailAgain) -> None:
         """Count the attempts until now that were bound to fail because no quota had been released."""
         for unit in list(self.units.values()):
             at = unit.silent_until
-            if at is not None and at < now and _is_vain(unit, is_vain):
+            if at is not None and at < now and _would_fail_again(unit, would_fail_again):
                 self.units[unit.job] = self._after_attempts(unit, at, now)
 
     def _after_attempts(self, unit: Unit, at: float, now: float) -> Unit:
@@ -162,15 +162,17 @@ class JobQueue:
             attempts, at = attempts + n_more - 1, at + n_more * pause
         return replace(unit, attempts=attempts, silent_until=at)
 
-    def wake(self, now: float, is_vain: IsVain) -> bool:
+    def wake(self, now: float, would_fail_again: WouldFailAgain) -> bool:
         """Reactivate jobs whose backoff ended, unless they would be refused again; return whether there are any."""
         return self._wake(
             unit
             for unit in self.units.values()
-            if unit.silent_until is not None and unit.silent_until <= now and not _is_vain(unit, is_vain)
+            if unit.silent_until is not None
+            and unit.silent_until <= now
+            and not _would_fail_again(unit, would_fail_again)
         )
 
-    def given_back(self, is_vain: IsVain) -> bool:
+    def given_back(self, would_fail_again: WouldFailAgain) -> bool:
         """Reactivate the jobs that the policy retries when quota is released; return whether there are any."""
         if self.settings.policy is Policy.ROUND:
             return False
@@ -178,7 +180,7 @@ class JobQueue:
         return self._wake(
             unit
             for unit in units
-            if unit.silent_until is not None and unit.refused_by and not is_vain(unit.refused_by, unit.n_given)
+            if unit.silent_until is not None and unit.refused_by and not would_fail_again(unit.refused_by, unit.n_given)
         )
 
     def _wake(self, units: Iterable[Unit]) -> bool:
@@ -187,13 +189,13 @@ class JobQueue:
             self.units[unit.job] = unit
         return bool(woken)
 
-    def wakes_at(self, is_vain: IsVain) -> float | None:
+    def wakes_at(self, would_fail_again: WouldFailAgain) -> float | None:
         """Return the end of the next backoff whose job would not be refused again; None if there is none."""
         return min(
             (
                 unit.silent_until
                 for unit in self.units.values()
-                if unit.silent_until is not None and not _is_vain(unit, is_vain)
+                if unit.silent_until is not None and not _would_fail_again(unit, would_fail_again)
             ),
             default=None,
         )
@@ -213,8 +215,8 @@ class JobQueue:
         return {"active": _items(self.active()), "backoff": _items(self.silent())}
 
 
-def _is_vain(unit: Unit, is_vain: IsVain) -> bool:
-    return bool(unit.refused_by) and is_vain(unit.refused_by, unit.n_given)
+def _would_fail_again(unit: Unit, would_fail_again: WouldFailAgain) -> bool:
+    return bool(unit.refused_by) and would_fail_again(unit.refused_by, unit.n_given)
 
 
 def _items(units: Iterable[Unit]) -> list[dict[str, Any]]:
@@ -240,10 +242,10 @@ def read_queue(made: Manifest) -> QueueSettings:
 def _backoff(written: str, name: str) -> Backoff:
     try:
         check_bounds(written)
-        said = yaml.safe_load(written) or {}
-        assert isinstance(said, Mapping)
-        first = float(said.get(names.FIRST_BACKOFF, _FIRST_BACKOFF_S))
-        longest = float(said.get(names.LONGEST_BACKOFF, _LONGEST_BACKOFF_S))
+        arguments = yaml.safe_load(written) or {}
+        assert isinstance(arguments, Mapping)
+        first = float(arguments.get(names.FIRST_BACKOFF, _FIRST_BACKOFF_S))
+        longest = float(arguments.get(names.LONGEST_BACKOFF, _LONGEST_BACKOFF_S))
         assert 0 < first <= longest
     except (yaml.YAMLError, ValueError, TypeError, AssertionError):
         raise ValueError(

@@ -52,17 +52,17 @@ def held_back(job: Manifest) -> Manifest:
 
 def resumed(job: Manifest, at: str) -> dict[str, Any]:
     """Return a job that was dequeued at a given time."""
-    said = {
+    declared = {
         names.DEQUEUED_AT_ANNOTATION: at,
         **({names.SUSPEND_ANNOTATION: "false"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}),
     }
-    return noted(with_suspended(job, suspended=False), said)
+    return noted(with_suspended(job, suspended=False), declared)
 
 
 def suspended(job: Manifest) -> dict[str, Any]:
     """Return a job that was requeued."""
-    said = {names.SUSPEND_ANNOTATION: "true"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}
-    made = noted(with_suspended(job, suspended=True), said)
+    declared = {names.SUSPEND_ANNOTATION: "true"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}
+    made = noted(with_suspended(job, suspended=True), declared)
     del made["metadata"]["annotations"][names.DEQUEUED_AT_ANNOTATION]
     return made
 
@@ -106,13 +106,13 @@ def _templates(job: Manifest) -> Iterator[tuple[Mapping[str, Any], int]]:
 
 def priority(job: Manifest, store: ClusterApi) -> int:
     """Return a job's priority in its queue: that of its pods' class; 0 if they have none or it does not exist."""
-    spec = _speaking(job).get("spec") or {}
+    spec = _queue_settings(job).get("spec") or {}
     found = store.get("PriorityClass", "", spec.get("priorityClassName") or "")
-    said = spec.get("priority") if found is None else read(PriorityClass, found).value
-    return int(said or 0)
+    declared = spec.get("priority") if found is None else read(PriorityClass, found).value
+    return int(declared or 0)
 
 
-def _speaking(job: Manifest) -> Mapping[str, Any]:
+def _queue_settings(job: Manifest) -> Mapping[str, Any]:
     """Return the template that determines the job's priority: the head's, or that of a role other than the first."""
     if kind_of(job) in (_RAY_JOB, _JOB):
         return next(_templates(job))[0]
@@ -123,5 +123,5 @@ def _speaking(job: Manifest) -> Mapping[str, Any]:
 
 def is_preemptible(job: Manifest) -> bool:
     """Return whether a job may borrow quota; by default it may (`--defaultPreemptible` is true by default)."""
-    said = [labels_of(job).get(key, "") for key in names.PREEMPTIBLE_LABELS]
-    return "true" in said or not any(said)
+    declared = [labels_of(job).get(key, "") for key in names.PREEMPTIBLE_LABELS]
+    return "true" in declared or not any(declared)

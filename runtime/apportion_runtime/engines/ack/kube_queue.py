@@ -137,10 +137,10 @@ class KubeQueue:
     def run_cycle(self) -> None:
         """Dequeue the jobs that fit into their quotas."""
         self._take_back()
-        vain = self.accounts.is_vain
+        would_fail_again = self.accounts.would_fail_again
         for queue in self._busy.values():
-            queue.catch_up(self._cluster_state.now, vain)
-            if queue.wake(self._cluster_state.now, vain):
+            queue.catch_up(self._cluster_state.now, would_fail_again)
+            if queue.wake(self._cluster_state.now, would_fail_again):
                 self._note_change(queue)
         tried = {name: iter(queue.active()) for name, queue in self._busy.items()}
         while tried:
@@ -221,10 +221,10 @@ class KubeQueue:
 
     def _give_back(self, unit: Unit) -> None:
         for queue in self._busy.values():
-            queue.catch_up(self._cluster_state.now, self.accounts.is_vain)
+            queue.catch_up(self._cluster_state.now, self.accounts.would_fail_again)
         self.accounts.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
         for queue in self._busy.values():
-            if queue.given_back(self.accounts.is_vain):
+            if queue.given_back(self.accounts.would_fail_again):
                 self._note_change(queue)
 
     def change(self, event: JobChanged) -> None:
@@ -243,7 +243,7 @@ class KubeQueue:
             cluster_state.note("priority-refused", why=why)
             return
         queue = self._queue_of[number]
-        queue.catch_up(cluster_state.now, self.accounts.is_vain)
+        queue.catch_up(cluster_state.now, self.accounts.would_fail_again)
         before = queue.units[number]
         if event.priority is None:
             unit = queue.jump(number)
@@ -253,8 +253,8 @@ class KubeQueue:
         self._note_change(queue)
         what = "jumped" if event.priority is None else "priority"
         rank = sorted(each.rank for each in queue.units.values()).index(unit.rank) + 1
-        said = f"from {before.priority} to {unit.priority}, rank {rank} of {len(queue.units)}; {self._place(unit)}"
-        cluster_state.note(what, workload=number, why=said)
+        move = f"from {before.priority} to {unit.priority}, rank {rank} of {len(queue.units)}; {self._place(unit)}"
+        cluster_state.note(what, workload=number, why=move)
         made = cluster_state.store.get(_UNIT, unit.namespace, unit.name)
         assert made is not None
         cluster_state.store.update({**made, "spec": {**made["spec"], "priority": unit.priority}})
@@ -317,7 +317,9 @@ class KubeQueue:
 
     def _wake_in_time(self) -> None:
         cluster_state = self._cluster_state
-        moments = [at for queue in self._busy.values() if (at := queue.wakes_at(self.accounts.is_vain)) is not None]
+        moments = [
+            at for queue in self._busy.values() if (at := queue.wakes_at(self.accounts.would_fail_again)) is not None
+        ]
         if cluster_state.timing.requeue_s is not None:
             moments += [
                 since + cluster_state.timing.requeue_s

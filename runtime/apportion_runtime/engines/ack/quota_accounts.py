@@ -56,7 +56,7 @@ class QuotaAccounts:
         for each in self.tree.upward(quota):
             self.n_given[each.path] = self.n_given.get(each.path, 0) + 1
 
-    def is_vain(self, refused_by: str, n_given: int) -> bool:
+    def would_fail_again(self, refused_by: str, n_given: int) -> bool:
         """Return whether a quota refuses again what it refused when so much had been given back."""
         return self.n_given.get(refused_by, 0) == n_given
 

@@ -141,7 +141,7 @@ class AckScheduler(KubeScheduler):
         self._update_nominations(waiting)
         unplaced: list[Unplaced] = []
         moments: list[float] = []
-        hopeless: dict[object, Unplaced] = {}
+        unschedulable: dict[object, Unplaced] = {}
         for gang in sorted(self._gangs(waiting), key=lambda gang: -gang.priority):
             attempts = self._attempts.get(gang.key)
             again_at = 0.0 if attempts is None else attempts.again_at(self._version)
@@ -150,7 +150,7 @@ class AckScheduler(KubeScheduler):
                 continue
             first = gang.pods[0]
             kind = alike(first) if gang.is_single and len(gang.pods) == 1 else None
-            known = None if kind is None or first.uid in self._nominated else hopeless.get(kind)
+            known = None if kind is None or first.uid in self._nominated else unschedulable.get(kind)
             if known is not None:
                 self._note_failure(first.uid)
                 unplaced.append(Unplaced(first, known.why, known.is_held))
@@ -160,9 +160,9 @@ class AckScheduler(KubeScheduler):
             unplaced.extend(failed)
             if len(cluster_state.history.taken) > n_evicted:
                 # Evictions for these pods may also make room for others.
-                hopeless.clear()
+                unschedulable.clear()
             elif failed and kind is not None and first.uid not in self._nominated:
-                hopeless[kind] = failed[0]
+                unschedulable[kind] = failed[0]
         at = min(moments, default=math.inf)
         if at < math.inf:
             cluster_state.request_cycle(at)
@@ -182,11 +182,11 @@ class AckScheduler(KubeScheduler):
     def _try(self, gang: Gang) -> list[Unplaced]:
         n_missing = gang.minimum - gang.n_placed
         if len(gang.pods) < n_missing:
-            said = (
+            message = (
                 "cannot find enough sibling pods, current pods number: "
                 f"{len(gang.pods) + gang.n_placed}, minMember of group: {gang.minimum}"
             )
-            return [Unplaced(pod, said, is_held=True) for pod in gang.pods]
+            return [Unplaced(pod, message, is_held=True) for pod in gang.pods]
         places, failed = self._assume(gang.pods)
         self._forget(places)
         if len(places) < n_missing and not gang.is_single:
@@ -206,8 +206,8 @@ class AckScheduler(KubeScheduler):
         why = failed[0].why
         for pod in gang.pods:
             state = cluster_state.pods[pod.uid]
-            said = f"{state.name} in gang failed to be scheduled in cycle {attempts.cycle}: {why}"
-            cluster_state.note(GANG_FAILED, workload=state.workload, pod=state.name, why=said)
+            message = f"{state.name} in gang failed to be scheduled in cycle {attempts.cycle}: {why}"
+            cluster_state.note(GANG_FAILED, workload=state.workload, pod=state.name, why=message)
         self._make_room(gang.key, gang.pods)
         is_held = all(each.is_held for each in failed)
         return [Unplaced(pod, why, is_held=is_held) for pod in gang.pods]
@@ -227,16 +227,16 @@ class AckScheduler(KubeScheduler):
             full = over_max(self._tree, self.members.used, quota, pod.request)
             if full is not None:
                 name = self._cluster_state.pods[pod.uid].name
-                said = (
+                message = (
                     f"Pod {pod.record.namespace}/{name} is rejected in PreFilter because ElasticQuota {full} is more "
                     "than Max"
                 )
-                failed.append(Unplaced(pod, said, is_held=True))
+                failed.append(Unplaced(pod, message, is_held=True))
                 continue
             profile = self._profiles[pod.record.scheduler or DEFAULT]
-            fitting, misfits = self.fitting(pod, profile)
+            fitting, statuses = self.fitting(pod, profile)
             if not fitting:
-                failed.append(Unplaced(pod, explained(list(misfits.values()), len(self.nodes.all))))
+                failed.append(Unplaced(pod, explained(list(statuses.values()), len(self.nodes.all))))
                 continue
             found = scores(pod, profile, fitting, self.nodes) if len(fitting) > 1 else [0]
             node = fitting[max(range(len(fitting)), key=lambda i: (found[i], -i))]
@@ -271,16 +271,16 @@ class AckScheduler(KubeScheduler):
             self._tree,
             self.members.used,
             self._wanting(quota, pods),
-            self._standing,
+            self._running_in,
             lambda gone: self._without(pods, [*leaving, *(held.uid for held in gone)]) is not None,
         )
         if found is None:
             return
-        right, going = found
-        for pod, node in self._without(pods, [*leaving, *(held.uid for held in going)]) or ():
+        right, evicted = found
+        for pod, node in self._without(pods, [*leaving, *(held.uid for held in evicted)]) or ():
             self._nominated[pod.uid] = node.name
-        self._evict(right, going, cluster_state.pods[pods[0].uid], quota)
-        self._attempts.setdefault(key, Attempts()).awaited = frozenset(pod.uid for pod in going)
+        self._evict(right, evicted, cluster_state.pods[pods[0].uid], quota)
+        self._attempts.setdefault(key, Attempts()).awaited = frozenset(pod.uid for pod in evicted)
 
     def _wanting(self, quota: str | None, pods: Sequence[PodFacts]) -> PendingGang:
         """Return the requests of pods, including those of their quota that have evictions under way."""
@@ -291,7 +291,7 @@ class AckScheduler(KubeScheduler):
                 asking.setdefault(uid, facts)
         return PendingGang(quota, total(pod.request for pod in asking.values()), max(pod.priority for pod in pods))
 
-    def _standing(self, quota: str) -> Iterator[PlacedPod]:
+    def _running_in(self, quota: str) -> Iterator[PlacedPod]:
         """Yield the placed pods of a quota that are not terminating."""
         for uid, request in self.members.placed(quota):
             if not self._cluster_state.pods[uid].leaving:
@@ -322,9 +322,9 @@ class AckScheduler(KubeScheduler):
                 node.add(facts)
                 self.members.use(self.members[facts.uid].quota, facts.request)
 
-    def _evict(self, right: str, going: Sequence[PlacedPod], by: PodState, quota: str | None) -> None:
+    def _evict(self, right: str, evicted: Sequence[PlacedPod], by: PodState, quota: str | None) -> None:
         cluster_state = self._cluster_state
-        for held in going:
+        for held in evicted:
             pod = cluster_state.pods[held.uid]
             if right == RECLAIM:
                 because = f"{held.quota} uses more than its min, and {quota} uses no more than its own"

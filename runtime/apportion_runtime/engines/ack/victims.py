@@ -107,13 +107,13 @@ def victims(
 def _lenders(tree: Tree, used: Used, placed: Callable[[str], Iterable[PlacedPod]], but_for: str) -> list[PlacedPod]:
     """Return pods of other quotas in victim order, as long as their quota uses more than its `min`."""
     left = {path: dict(used[path]) for path in tree.quotas if path != but_for and is_over_min(tree, used, path)}
-    going: list[PlacedPod] = []
+    selected: list[PlacedPod] = []
     for pod in _in_order(tree, (pod for path in left for pod in placed(path))):
         assert pod.quota is not None
         if is_over_min(tree, left, pod.quota):
-            going.append(pod)
+            selected.append(pod)
             left[pod.quota] = minus(left[pod.quota], pod.amount)
-    return going
+    return selected
 
 
 def _in_order(tree: Tree, pods: Iterable[PlacedPod]) -> list[PlacedPod]:
@@ -140,10 +140,10 @@ def _shortest(order: Sequence[PlacedPod], fits: Callable[[Sequence[PlacedPod]], 
     return low
 
 
-def _needed(going: Sequence[PlacedPod], fits: Callable[[Sequence[PlacedPod]], bool]) -> tuple[PlacedPod, ...]:
+def _needed(selected: Sequence[PlacedPod], fits: Callable[[Sequence[PlacedPod]], bool]) -> tuple[PlacedPod, ...]:
     """Return the necessary victims; the last in order is the first to be kept."""
-    kept = list(going)
-    for pod in reversed(going):
+    kept = list(selected)
+    for pod in reversed(selected):
         without = [other for other in kept if other is not pod]
         if fits(without):
             kept = without

@@ -83,23 +83,23 @@ def redistribute(total: int, members: Sequence[Member], record: Record | None = 
         record: Where to note the steps.
     """
     runtime: dict[str, int] = {}
-    hungry: list[Member] = []
+    unsatisfied: list[Member] = []
     for member in members:
         if member.request > member.promised:
-            hungry.append(member)
+            unsatisfied.append(member)
             runtime[member.name] = member.promised
         else:
             runtime[member.name] = member.request if member.lends else member.promised
     if record is not None:
         record.promised = dict(runtime)
     left = total - sum(runtime.values())
-    while left > 0 and any(member.weight > 0 for member in hungry):
-        weights = {member.name: member.weight for member in hungry}
+    while left > 0 and any(member.weight > 0 for member in unsatisfied):
+        weights = {member.name: member.weight for member in unsatisfied}
         given = largest_remainders(left, weights)
         for name, amount in given.items():
             runtime[name] += amount
         returned: dict[str, int] = {}
-        for member in hungry:
+        for member in unsatisfied:
             over = runtime[member.name] - member.request
             if over >= 0:
                 returned[member.name] = over
@@ -107,7 +107,7 @@ def redistribute(total: int, members: Sequence[Member], record: Record | None = 
         if record is not None:
             record.rounds.append(Round(left, weights, given, returned))
         left = sum(returned.values())
-        hungry = [member for member in hungry if runtime[member.name] < member.request]
+        unsatisfied = [member for member in unsatisfied if runtime[member.name] < member.request]
     if record is not None:
         record.runtime = dict(runtime)
     return runtime

@@ -25,8 +25,8 @@ NOT_SELECTED = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 TOO_MANY = "Too many pods"
-SHUNNED = "node(s) didn't satisfy existing pods anti-affinity rules"
-SHUNS = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY_RULES = "node(s) didn't satisfy existing pods anti-affinity rules"
+ANTI_AFFINITY_RULES = "node(s) didn't match pod anti-affinity rules"
 ALONE = "node(s) didn't match pod affinity rules"
 _UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
@@ -58,12 +58,12 @@ class Filters:
             by_uid = {uid: other.record for state in nodes.all for uid, other in state.pods.items()}
             self._company = affinity_state(pod.record, nodes, by_uid)
 
-    def misfit(self, node: NodeState) -> FilterStatus | None:
+    def filter_status(self, node: NodeState) -> FilterStatus | None:
         """Return why a node does not fit the pod, from the first failing filter; None if it fits."""
         pod = self._pod.record
         known = self._fixed.get(node.name)
         if known is None or known[0] is not node.record:
-            known = self._fixed[node.name] = (node.record, self._fixed_misfit(node.record))
+            known = self._fixed[node.name] = (node.record, self._fixed_status(node.record))
         if known[1] is not None:
             return known[1]
         if "NodePorts" in self._on and pod.host_ports and ports_taken(self._pod, node):
@@ -73,12 +73,12 @@ class Filters:
             if lacking is not None:
                 return lacking
         if self._spread is not None:
-            said = self._spread.misfit(node)
-            if said is not None:
-                return FilterStatus((said,), for_good=said == NO_LABEL)
+            message = self._spread.filter_status(node)
+            if message is not None:
+                return FilterStatus((message,), for_good=message == NO_LABEL)
         return self._without_company(node)
 
-    def _fixed_misfit(self, record: Node) -> FilterStatus | None:
+    def _fixed_status(self, record: Node) -> FilterStatus | None:
         """Return why a node does not fit the pod regardless of the pods on it, from the leading filters."""
         pod = self._pod.record
         if (
@@ -113,8 +113,8 @@ class Filters:
             (term.topology_key, labels.get(term.topology_key)) in state.anti_affinity_domains
             for term in pod.anti_affinity
         ):
-            return FilterStatus((SHUNS,))
-        return FilterStatus((SHUNNED,))
+            return FilterStatus((ANTI_AFFINITY_RULES,))
+        return FilterStatus((EXISTING_ANTI_AFFINITY_RULES,))
 
 
 def _tainted(node: Node, taint: Taint) -> Node:
@@ -144,12 +144,12 @@ def ports_taken(pod: PodFacts, node: NodeState) -> bool:
     return False
 
 
-def explained(misfits: Sequence[FilterStatus], n_nodes: int, afterwards: str = "") -> str:
+def explained(statuses: Sequence[FilterStatus], n_nodes: int, afterwards: str = "") -> str:
     """Return the scheduler's message for a pod that fits on no node."""
     counts: dict[str, int] = {}
-    for misfit in misfits:
-        for reason in misfit.reasons:
+    for filter_status in statuses:
+        for reason in filter_status.reasons:
             counts[reason] = counts.get(reason, 0) + 1
-    said = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    message = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     text = f"0/{n_nodes} nodes are available:"
-    return text + (f" {said}." if said else "") + (f" {afterwards}" if afterwards else "")
+    return text + (f" {message}." if message else "") + (f" {afterwards}" if afterwards else "")

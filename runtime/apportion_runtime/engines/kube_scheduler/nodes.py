@@ -19,28 +19,28 @@ class NodeState:
 
     __slots__ = (
         "allocatable",
-        "n_choosy",
-        "n_shunning",
+        "n_affinity",
+        "n_anti_affinity",
+        "n_anti_affinity_total",
         "name",
         "nonzero_cpu",
         "nonzero_memory",
         "pods",
         "record",
         "requested",
-        "shunning",
     )
 
-    def __init__(self, record: Node, allocatable: Amounts, shunning: list[int] | None = None) -> None:
+    def __init__(self, record: Node, allocatable: Amounts, n_anti_affinity_total: list[int] | None = None) -> None:
         self.record = record
         self.name = record.name
         # The number of pods with anti-affinity on all nodes, shared by the nodes.
-        self.shunning = [0] if shunning is None else shunning
+        self.n_anti_affinity_total = [0] if n_anti_affinity_total is None else n_anti_affinity_total
         self.allocatable = allocatable
         self.requested: dict[str, int] = {}
         self.nonzero_cpu = self.nonzero_memory = 0
         self.pods: dict[str, PodFacts] = {}
         # The number of pods with required or preferred anti-affinity.
-        self.n_shunning = self.n_choosy = 0
+        self.n_anti_affinity = self.n_affinity = 0
 
     def add(self, pod: PodFacts) -> None:
         """Add a pod."""
@@ -58,9 +58,9 @@ class NodeState:
         self.nonzero_cpu += sign * pod.nonzero[0]
         self.nonzero_memory += sign * pod.nonzero[1]
         if pod.record.anti_affinity:
-            self.n_shunning += sign
-            self.shunning[0] += sign
-        self.n_choosy += sign * bool(pod.record.affinity or pod.preferred_pods)
+            self.n_anti_affinity += sign
+            self.n_anti_affinity_total[0] += sign
+        self.n_affinity += sign * bool(pod.record.affinity or pod.preferred_pods)
 
     def free(self, name: str) -> int:
         """Return the free amount of a resource."""
@@ -86,7 +86,7 @@ class Nodes:
         self._cluster_state = cluster_state
         self._pod = pod
         self._states: dict[str, NodeState] = {}
-        self._shunning = [0]
+        self._n_anti_affinity_total = [0]
         self._fixed: dict[Hashable, dict[str, tuple[Node, FilterStatus | None]]] = {}
         self.all: Sequence[NodeState] = ()
 
@@ -107,7 +107,7 @@ class Nodes:
         self._states = states
         self.all = tuple(states.values())
         if has_changed:
-            self._shunning[0] = sum(state.n_shunning for state in self.all)
+            self._n_anti_affinity_total[0] = sum(state.n_anti_affinity for state in self.all)
             if len(self._fixed) > _MOST_KINDS:
                 self._fixed.clear()
         return has_changed
@@ -119,12 +119,12 @@ class Nodes:
     @property
     def has_anti_affinity(self) -> bool:
         """Whether any pod has anti-affinity."""
-        return self._shunning[0] > 0
+        return self._n_anti_affinity_total[0] > 0
 
     def _made(self, record: Node, here: Mapping[str, None]) -> NodeState:
         made = self._cluster_state.store.get("Node", "", record.name)
         assert made is not None
-        state = NodeState(record, amounts((made.get("status") or {}).get("allocatable")), self._shunning)
+        state = NodeState(record, amounts((made.get("status") or {}).get("allocatable")), self._n_anti_affinity_total)
         for uid in here:
             pod = self._pod(uid)
             if pod is not None:

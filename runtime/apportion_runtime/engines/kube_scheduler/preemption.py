@@ -98,13 +98,13 @@ def _victims(
     victims: list[PodFacts] = []
     try:
         filters = Filters(pod, profile, nodes)
-        if filters.misfit(node) is not None:
+        if filters.filter_status(node) is not None:
             return ()
         for other in lower:
             node.add(other)
             if not filters.is_lasting or other.record.anti_affinity:
                 filters = Filters(pod, profile, nodes)
-            if filters.misfit(node) is not None:
+            if filters.filter_status(node) is not None:
                 node.remove(other)
                 victims.append(other)
         return tuple(victims)

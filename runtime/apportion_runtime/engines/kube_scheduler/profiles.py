@@ -114,8 +114,8 @@ def _profile(written: Mapping[str, Any], unknown: set[str]) -> Profile:
 def _with_plugins(profile: Profile, plugins: Mapping[str, Any], unknown: set[str]) -> Profile:
     weights, filters, preempts = dict(profile.weights), set(profile.filters), profile.preempts
     for point in ("multiPoint", "score", "filter", "postFilter"):
-        said = plugins.get(point) or {}
-        for each in said.get("disabled") or ():
+        settings = plugins.get(point) or {}
+        for each in settings.get("disabled") or ():
             name = str(each.get("name"))
             if point in ("multiPoint", "score"):
                 weights = {} if name == "*" else {k: v for k, v in weights.items() if k != name}
@@ -123,7 +123,7 @@ def _with_plugins(profile: Profile, plugins: Mapping[str, Any], unknown: set[str
                 filters = set() if name == "*" else filters - {name}
             if point in ("multiPoint", "postFilter") and name in ("*", "DefaultPreemption"):
                 preempts = False
-        for each in said.get("enabled") or ():
+        for each in settings.get("enabled") or ():
             name = str(each.get("name"))
             if name not in _WEIGHTS and name not in _FILTERS and name not in _WITHOUT_EFFECT:
                 unknown.add(name)
@@ -140,12 +140,12 @@ def _with_plugins(profile: Profile, plugins: Mapping[str, Any], unknown: set[str
 def _with_arguments(profile: Profile, name: str, args: Mapping[str, Any]) -> Profile:
     match name:
         case "NodeResourcesFit":
-            said = args.get("scoringStrategy") or {}
-            shape = (said.get("requestedToCapacityRatio") or {}).get("shape") or ()
+            settings = args.get("scoringStrategy") or {}
+            shape = (settings.get("requestedToCapacityRatio") or {}).get("shape") or ()
             return replace(
                 profile,
-                strategy=said.get("type") or LEAST,
-                resources=_weights(said.get("resources")) or profile.resources,
+                strategy=settings.get("type") or LEAST,
+                resources=_weights(settings.get("resources")) or profile.resources,
                 shape=tuple((int(point["utilization"]), int(point["score"])) for point in shape),
             )
         case "NodeResourcesBalancedAllocation":

@@ -67,7 +67,7 @@ class KubeScheduler:
         self._observed: set[str] = set()
         """Pods whose nomination before the simulation was read."""
         self._next = 0
-        self._hopeless: dict[EquivalenceClass, str] = {}
+        self._unschedulable: dict[EquivalenceClass, str] = {}
         """The reasons of unplaced pods by shape, valid until resources become free."""
         self.nodes = Nodes(cluster_state, facts)
 
@@ -78,30 +78,30 @@ class KubeScheduler:
     def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
         """Place pods, and return the unplaced ones."""
         if self.nodes.refresh():
-            self._hopeless.clear()
+            self._unschedulable.clear()
         has_anti_affinity = self.nodes.has_anti_affinity
         self._update_nominations(waiting)
         unplaced: list[Unplaced] = []
-        hopeless = self._hopeless
+        unschedulable = self._unschedulable
         for pod in sorted(waiting, key=lambda pod: -pod.priority):
             kind = None if has_anti_affinity else alike_on_nodes(pod)
-            why = hopeless.get(kind) if kind is not None and pod.uid not in self._nominated else None
+            why = unschedulable.get(kind) if kind is not None and pod.uid not in self._nominated else None
             if why is not None:
                 unplaced.append(Unplaced(pod, why))
                 continue
             why = self._place(pod)
             if why is None:
                 # Pods of higher priority may take its nominated node in their next cycle.
-                for key in [key for key in hopeless if key.priority > pod.priority]:
-                    del hopeless[key]
+                for key in [key for key in unschedulable if key.priority > pod.priority]:
+                    del unschedulable[key]
                 has_anti_affinity = has_anti_affinity or bool(pod.record.anti_affinity)
             else:
                 unplaced.append(Unplaced(pod, why))
                 if kind is not None and pod.uid not in self._nominated:
-                    hopeless[kind] = why
+                    unschedulable[kind] = why
                 elif pod.uid in self._nominated:
                     # Evictions for this pod may also make room for others.
-                    hopeless.clear()
+                    unschedulable.clear()
         return unplaced
 
     def _update_nominations(self, waiting: Sequence[PodFacts]) -> None:
@@ -117,27 +117,27 @@ class KubeScheduler:
     def _place(self, pod: PodFacts) -> str | None:
         """Bind a pod, or preempt for it; return why it is unplaced."""
         profile = self._profiles[pod.record.scheduler or DEFAULT]
-        fitting, misfits = self.fitting(pod, profile)
+        fitting, statuses = self.fitting(pod, profile)
         if fitting:
             found = scores(pod, profile, fitting, self.nodes) if len(fitting) > 1 else [0]
             best = max(range(len(fitting)), key=lambda i: (found[i], -i))
             if self.bind(pod, fitting[best]):
                 return None
             return f"0/{len(self.nodes.all)} nodes are available: the selected node no longer exists."
-        afterwards = self._preempt(pod, profile, misfits)
-        return explained(list(misfits.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
+        afterwards = self._preempt(pod, profile, statuses)
+        return explained(list(statuses.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
 
     def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, FilterStatus]]:
         """Return feasible nodes for a pod, up to the number that the scheduler looks for, and the misfits by name."""
         nodes = self.nodes.all
         others = self._promised(pod)
         filters = Filters(pod, profile, self.nodes)
-        misfits: dict[str, FilterStatus] = {}
+        statuses: dict[str, FilterStatus] = {}
         crowded: set[str] = set()
         if others:
-            crowded = self._crowded(pod, profile, others, misfits)
+            crowded = self._crowded(pod, profile, others, statuses)
         own = self.nodes.get(self._nominated.get(pod.uid, ""))
-        if own is not None and own.name not in crowded and filters.misfit(own) is None:
+        if own is not None and own.name not in crowded and filters.filter_status(own) is None:
             return [own], {}
         wanted = feasible_nodes_to_find(len(nodes))
         fitting: list[NodeState] = []
@@ -145,16 +145,16 @@ class KubeScheduler:
         for i in range(len(nodes)):
             node = nodes[(self._next + i) % len(nodes)]
             looked += 1
-            misfit = None if node.name in crowded else filters.misfit(node)
-            if node.name not in crowded and misfit is None:
+            filter_status = None if node.name in crowded else filters.filter_status(node)
+            if node.name not in crowded and filter_status is None:
                 fitting.append(node)
                 if len(fitting) >= wanted:
                     break
-            elif misfit is not None:
-                misfits[node.name] = misfit
+            elif filter_status is not None:
+                statuses[node.name] = filter_status
         self._next = (self._next + looked) % len(nodes) if nodes else 0
         fitting.sort(key=lambda node: node.name)
-        return fitting, misfits
+        return fitting, statuses
 
     def _promised(self, pod: PodFacts) -> list[tuple[NodeState, PodFacts]]:
         """Return the nominated pods of at least the same priority, with their nodes."""
@@ -172,7 +172,7 @@ class KubeScheduler:
         pod: PodFacts,
         profile: Profile,
         others: Sequence[tuple[NodeState, PodFacts]],
-        misfits: dict[str, FilterStatus],
+        statuses: dict[str, FilterStatus],
     ) -> set[str]:
         """Return the nodes that no longer fit once their nominated pods are added."""
         for node, other in others:
@@ -181,9 +181,9 @@ class KubeScheduler:
             filters = Filters(pod, profile, self.nodes)
             found: set[str] = set()
             for node, _ in others:
-                misfit = filters.misfit(node)
-                if misfit is not None:
-                    misfits[node.name] = misfit
+                filter_status = filters.filter_status(node)
+                if filter_status is not None:
+                    statuses[node.name] = filter_status
                     found.add(node.name)
             return found
         finally:
@@ -200,7 +200,7 @@ class KubeScheduler:
         self._workloads.placed(pod.uid)
         return True
 
-    def _preempt(self, pod: PodFacts, profile: Profile, misfits: Mapping[str, FilterStatus]) -> str:
+    def _preempt(self, pod: PodFacts, profile: Profile, statuses: Mapping[str, FilterStatus]) -> str:
         """Preempt for a pod; return why not, empty on success."""
         cluster_state = self._cluster_state
         n_nodes = len(self.nodes.all)
@@ -211,16 +211,16 @@ class KubeScheduler:
             return "not eligible due to preemptionPolicy=Never."
         nominated = self.nodes.get(self._nominated.get(pod.uid, ""))
         if nominated is not None:
-            misfit = misfits.get(nominated.name)
-            if (misfit is None or not misfit.for_good) and any(
+            filter_status = statuses.get(nominated.name)
+            if (filter_status is None or not filter_status.for_good) and any(
                 other.priority < pod.priority and cluster_state.pods[other.uid].leaving
                 for other in nominated.pods.values()
             ):
                 return "not eligible due to a terminating pod on the nominated node."
-        possible = [self.nodes.get(name) for name, misfit in misfits.items() if not misfit.for_good]
+        possible = [self.nodes.get(name) for name, filter_status in statuses.items() if not filter_status.for_good]
         nodes = sorted((node for node in possible if node is not None), key=lambda node: node.name)
-        promised = self._promised(pod)
-        for node, guest in promised:
+        reserved = self._promised(pod)
+        for node, guest in reserved:
             node.add(guest)
         try:
             chosen = best_candidate(
@@ -232,13 +232,13 @@ class KubeScheduler:
                 budgets=self._budgets,
             )
         finally:
-            for node, guest in promised:
+            for node, guest in reserved:
                 node.remove(guest)
         if chosen is None:
             n_unhelpful = n_nodes - len(nodes)
-            said = [(len(nodes), "No preemption victims found for incoming pod")] if nodes else []
-            said += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
-            return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in said)}."
+            messages = [(len(nodes), "No preemption victims found for incoming pod")] if nodes else []
+            messages += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
+            return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in messages)}."
         by = cluster_state.pods[pod.uid]
         for victim in chosen.victims:
             evict(

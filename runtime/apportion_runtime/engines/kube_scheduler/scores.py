@@ -39,7 +39,7 @@ def scores(pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes:
     if profile.weights.get("NodeResourcesBalancedAllocation") and not pod.is_best_effort:
         add("NodeResourcesBalancedAllocation", [balance_score(pod, node, profile.balanced) for node in fitting])
     if profile.weights.get("TaintToleration"):
-        add("TaintToleration", _normalized([_shunned(pod, node) for node in fitting], reverse=True))
+        add("TaintToleration", _normalized([_untolerated_taints(pod, node) for node in fitting], reverse=True))
     if profile.weights.get("NodeAffinity") and (pod.preferred_nodes or profile.added_preferences):
         add("NodeAffinity", _normalized([_preferred(pod, profile, node) for node in fitting]))
     if profile.weights.get("PodTopologySpread"):
@@ -126,7 +126,7 @@ def _evenness(parts: Sequence[float]) -> int:
     return int((1 - deviation) * _MOST)
 
 
-def _shunned(pod: PodFacts, node: NodeState) -> int:
+def _untolerated_taints(pod: PodFacts, node: NodeState) -> int:
     """Return the number of untolerated PreferNoSchedule taints of a node."""
     tolerations = [t for t in pod.record.tolerations if t.effect in ("", "PreferNoSchedule")]
     return sum(
@@ -149,7 +149,7 @@ def _normalized(found: Sequence[int], *, reverse: bool = False) -> list[int]:
 
 
 def _company_scores(pod: PodFacts, fitting: Sequence[NodeState], nodes: Nodes) -> list[int] | None:
-    if not pod.preferred_pods and not any(node.n_choosy for node in nodes.all):
+    if not pod.preferred_pods and not any(node.n_affinity for node in nodes.all):
         return None
     by_value: dict[tuple[str, str], int] = {}
 

@@ -71,7 +71,7 @@ class HardSpread:
                     value = labels[spread.key]
                     found[value] = found.get(value, 0) + _counts(pod, spread, node)
 
-    def misfit(self, node: NodeState) -> str | None:
+    def filter_status(self, node: NodeState) -> str | None:
         """Return why a node does not fit the pod, or None."""
         labels = node.record.labels
         for found, spread in zip(self._found, self._spreads, strict=True):

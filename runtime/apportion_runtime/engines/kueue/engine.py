@@ -94,7 +94,7 @@ class Kueue(PlainEngine):
             self.cluster_state,
             self.workloads,
             self.pools.pools,
-            told=self.provisioner.answered,
+            on_answer=self.provisioner.answered,
             owner=self.provisioner.owner,
         )
 

@@ -274,9 +274,9 @@ def _selects(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     terms = node_terms(((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED))
     if terms is None:
         return True
-    spoken = [[each for each in term.expressions if each.key in labels] for term in terms]
+    matching = [[each for each in term.expressions if each.key in labels] for term in terms]
     # A term without these keys matches any of their values, and terms are alternatives.
-    return not all(spoken) or any(all(matches(each, labels) for each in term) for term in spoken)
+    return not all(matching) or any(all(matches(each, labels) for each in term) for term in matching)
 
 
 def _message(pod_set: PodSet, reasons: list[str]) -> str:

@@ -150,12 +150,12 @@ class Jobs:
     @staticmethod
     def _longest_s(job: Manifest) -> float | None:
         """Return the maximum execution time of a job. Raises `ValueError` with the message of Kueue's webhook."""
-        said = labels_of(job).get(MAX_TIME_LABEL)
-        if said is None:
+        label = labels_of(job).get(MAX_TIME_LABEL)
+        if label is None:
             return None
-        if not said.isdecimal() or not int(said):
-            raise ValueError(f'metadata.labels[{MAX_TIME_LABEL}]: Invalid value: "{said}": should be greater than 0')
-        return float(said)
+        if not label.isdecimal() or not int(label):
+            raise ValueError(f'metadata.labels[{MAX_TIME_LABEL}]: Invalid value: "{label}": should be greater than 0')
+        return float(label)
 
     def manages(self, made: Manifest) -> bool:
         """Return whether an object is a job that Kueue suspends."""
@@ -169,9 +169,9 @@ class Jobs:
 
     def queue_name(self, made: Manifest) -> str:
         """Return the LocalQueue of a job, set or by default; empty if it has none."""
-        said = labels_of(made).get(QUEUE_LABEL)
-        if said:
-            return said
+        label = labels_of(made).get(QUEUE_LABEL)
+        if label:
+            return label
         has_default = (namespace_of(made), DEFAULT_QUEUE) in self._configured().local_queues
         return DEFAULT_QUEUE if has_default else ""
 
@@ -199,11 +199,11 @@ class Jobs:
         if not local:
             held = "gated" if kind_of(job) == _POD else "suspended"
             return f"label {QUEUE_LABEL} missing from {job['kind']}; Kueue keeps it {held}"
-        said = labels_of(job).get(PRIORITY_CLASS_LABEL)
-        if said is not None and said not in configured.classes:
-            return f'WorkloadPriorityClass.kueue.x-k8s.io "{said}" not found'
+        label = labels_of(job).get(PRIORITY_CLASS_LABEL)
+        if label is not None and label not in configured.classes:
+            return f'WorkloadPriorityClass.kueue.x-k8s.io "{label}" not found'
         pod_sets = self.pod_sets(found)
-        priority = self._of_pods(found[0].template if found else {}) if said is None else configured.classes[said]
+        priority = self._of_pods(found[0].template if found else {}) if label is None else configured.classes[label]
         created = parse_time(str(job["metadata"]["creationTimestamp"]))
         return WorkloadState(
             number=number,

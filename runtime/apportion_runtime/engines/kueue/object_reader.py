@@ -240,10 +240,10 @@ def unmodelled(objects: List) -> Iterator[Fault]:
         if nested(made, "spec", "topologyName"):
             yield _passed_over(made, "spec.topologyName is not simulated: pods are placed without topology awareness")
     for made in objects("AdmissionCheck"):
-        said = nested(made, "spec", "controllerName")
-        if said != PROVISIONING_CONTROLLER:
+        controller = nested(made, "spec", "controllerName")
+        if controller != PROVISIONING_CONTROLLER:
             yield _passed_over(
-                made, f"its controller {said} is not simulated: workloads that require this check stay pending"
+                made, f"its controller {controller} is not simulated: workloads that require this check stay pending"
             )
     for made in objects(CONFIGURATION):
         if nested(made, "waitForPodsReady", "blockAdmission"):

@@ -25,7 +25,7 @@ class RequeueReason(Enum):
 
 
 _AT_ONCE = (RequeueReason.PENDING_PREEMPTION, RequeueReason.AFTER_NOMINATION)
-_HOPELESS = (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
+_INADMISSIBLE = (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class PendingQueue:
     _heap: list[tuple[int, float, str, str]] = field(default_factory=list)
     _parked: dict[str, Pending] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
-    _hopeless: set[str] = field(default_factory=set)
+    _inadmissible_keys: set[str] = field(default_factory=set)
     _sticky: str = ""
 
     @property
@@ -59,7 +59,7 @@ class PendingQueue:
         if not_before > now:
             self._not_before[workload.key] = not_before
             self._parked[workload.key] = workload
-        elif self.strategy == BEST_EFFORT and workload.shape in self._hopeless:
+        elif self.strategy == BEST_EFFORT and workload.shape in self._inadmissible_keys:
             self._parked[workload.key] = workload
         else:
             self._activate(workload)
@@ -97,15 +97,15 @@ class PendingQueue:
             self._activate(workload)
             return
         self._parked[workload.key] = workload
-        if why in _HOPELESS and self.strategy == BEST_EFFORT and workload.shape:
+        if why in _INADMISSIBLE and self.strategy == BEST_EFFORT and workload.shape:
             # Equivalent workloads would not be admitted either.
-            self._hopeless.add(workload.shape)
+            self._inadmissible_keys.add(workload.shape)
             for key in [key for key, other in self._active.items() if other.shape == workload.shape]:
                 self._parked[key] = self._active.pop(key)
 
     def wake(self, now: float) -> bool:
         """Requeue the parked workloads, and return whether there are any."""
-        self._hopeless.clear()
+        self._inadmissible_keys.clear()
         ready = [key for key in self._parked if self._not_before.get(key, now) <= now]
         for key in ready:
             self._not_before.pop(key, None)

@@ -41,12 +41,12 @@ def ungated(pod: Manifest, template: Manifest) -> Manifest:
 def propagated(deployment: Manifest, queue: str) -> Manifest:
     """Return a Deployment whose pod template is gated."""
     template = deployment["spec"].get("template") or {}
-    metadata, said = template.get("metadata") or {}, labels_of(deployment).get(PRIORITY_CLASS_LABEL)
+    metadata, label = template.get("metadata") or {}, labels_of(deployment).get(PRIORITY_CLASS_LABEL)
     labels = {
         **(metadata.get("labels") or {}),
         **MANAGED_LABEL,
         **({QUEUE_LABEL: queue} if queue else {}),
-        **({PRIORITY_CLASS_LABEL: said} if said else {}),
+        **({PRIORITY_CLASS_LABEL: label} if label else {}),
     }
     annotations = {**(metadata.get("annotations") or {}), SUSPENDING_PARENT_ANNOTATION: "deployment"}
     made = {**template, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
@@ -66,20 +66,20 @@ def is_alive(pod: Manifest) -> bool:
 
 def group_size(pod: Manifest) -> int:
     """Return the size of a pod's group; 1 without a group. Raises `Denied` with the message of Kueue's webhook."""
-    group, said = labels_of(pod).get(POD_GROUP_LABEL), annotations_of(pod).get(POD_GROUP_COUNT_ANNOTATION)
+    group, label = labels_of(pod).get(POD_GROUP_LABEL), annotations_of(pod).get(POD_GROUP_COUNT_ANNOTATION)
     both = f"both the '{POD_GROUP_COUNT_ANNOTATION}' annotation and the '{POD_GROUP_LABEL}' label should be set"
-    if group is None and said is None:
+    if group is None and label is None:
         return 1
     if group is None:
         raise Denied(f"Pod {name_of(pod)}: metadata.labels[{POD_GROUP_LABEL}]: Required value: {both}")
     path = f"metadata.annotations[{POD_GROUP_COUNT_ANNOTATION}]"
-    if said is None:
+    if label is None:
         raise Denied(f"Pod {name_of(pod)}: {path}: Required value: {both}")
-    if not said.isdecimal() or not int(said):
+    if not label.isdecimal() or not int(label):
         raise Denied(
-            f'Pod {name_of(pod)}: {path}: Invalid value: "{said}": group total count should be greater than zero'
+            f'Pod {name_of(pod)}: {path}: Invalid value: "{label}": group total count should be greater than zero'
         )
-    return int(said)
+    return int(label)
 
 
 def template_of(pod: Manifest) -> dict[str, Any]:

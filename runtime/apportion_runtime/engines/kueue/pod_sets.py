@@ -82,31 +82,31 @@ def pod_set_templates(manifest: Manifest) -> list[PodSetTemplate]:
 
 
 def _job_pods(spec: Mapping[str, Any]) -> int:
-    parallelism = 1 if (said := whole(spec, "parallelism")) is None else said
+    parallelism = 1 if (declared := whole(spec, "parallelism")) is None else declared
     completions = whole(spec, "completions")
     return parallelism if completions is None else min(parallelism, completions)
 
 
 def _least(job: Manifest, count: int) -> int | None:
     """Return the minimum parallelism of a Job; None without partial admission."""
-    said = annotations_of(job).get(MIN_PARALLELISM_ANNOTATION, "")
-    return int(said) if said.isdecimal() and 0 < int(said) < count else None
+    declared = annotations_of(job).get(MIN_PARALLELISM_ANNOTATION, "")
+    return int(declared) if declared.isdecimal() and 0 < int(declared) < count else None
 
 
 def check_least(job: Manifest, count: int) -> None:
     """Raise `ValueError`, with the message of Kueue's webhook, for an invalid minimum parallelism of a Job."""
-    said = annotations_of(job).get(MIN_PARALLELISM_ANNOTATION)
-    if said is not None and _least(job, count) is None:
+    declared = annotations_of(job).get(MIN_PARALLELISM_ANNOTATION)
+    if declared is not None and _least(job, count) is None:
         path = f"metadata.annotations[{MIN_PARALLELISM_ANNOTATION}]"
-        raise ValueError(f'{path}: Invalid value: "{said}": should be between 0 and {count - 1}')
+        raise ValueError(f'{path}: Invalid value: "{declared}": should be between 0 and {count - 1}')
 
 
 def role_hash(pod: Manifest) -> str:
     """Return the shape shared by the pods of a group that form one pod set."""
     spec = pod["spec"]
-    said = {key: spec[key] for key in _ROLE if spec.get(key)}
+    declared = {key: spec[key] for key in _ROLE if spec.get(key)}
     asked = [(each.get("resources") or {}).get("requests") for each in spec.get("containers") or ()]
-    text = json.dumps([said, asked], sort_keys=True, default=str)
+    text = json.dumps([declared, asked], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -124,16 +124,16 @@ def resized(manifest: Manifest, count: int) -> dict[Path, Any]:
 
 
 def _sizes(manifest: Manifest) -> tuple[Path, ...]:
-    said = annotations_of(manifest)
-    if kind_of(manifest) != ("batch", "Job") or MIN_PARALLELISM_ANNOTATION not in said:
+    declared = annotations_of(manifest)
+    if kind_of(manifest) != ("batch", "Job") or MIN_PARALLELISM_ANNOTATION not in declared:
         return ()
     own = ("spec", "parallelism")
-    return (own, ("spec", "completions")) if said.get(COMPLETIONS_ANNOTATION) == "true" else (own,)
+    return (own, ("spec", "completions")) if declared.get(COMPLETIONS_ANNOTATION) == "true" else (own,)
 
 
 def _of_jobset(manifest: Manifest) -> Iterator[PodSetTemplate]:
     for number, replicated in enumerate(nested(manifest, "spec", "replicatedJobs") or ()):
-        replicas = 1 if (said := whole(replicated, "replicas")) is None else said
+        replicas = 1 if (declared := whole(replicated, "replicas")) is None else declared
         pods = _job_pods(nested(replicated, "template", "spec") or {})
         path = ("spec", "replicatedJobs", number, "template", "spec", "template")
         yield _at(manifest, text(replicated, "name"), replicas * pods, path)
@@ -143,7 +143,7 @@ def _of_ray(manifest: Manifest, above: Path) -> Iterator[PodSetTemplate]:
     yield _at(manifest, "head", 1, (*above, "headGroupSpec", "template"))
     for number, group in enumerate(_get(manifest, (*above, "workerGroupSpecs")) or ()):
         replicas = whole(group, "replicas") or 0
-        hosts = 1 if (said := whole(group, "numOfHosts")) is None else said
+        hosts = 1 if (declared := whole(group, "numOfHosts")) is None else declared
         name = (text(group, "groupName") or f"worker-group-{number}").lower()
         yield _at(manifest, name, replicas * hosts, (*above, "workerGroupSpecs", number, "template"))
 
@@ -159,7 +159,7 @@ def _of_ray_job(manifest: Manifest) -> Iterator[PodSetTemplate]:
 def _of_roles(manifest: Manifest, key: str) -> Iterator[PodSetTemplate]:
     roles = nested(manifest, "spec", key) or {}
     for role in sorted(roles, key=lambda role: (role.lower() not in _FIRST_ROLES, role)):
-        replicas = 1 if (said := whole(roles, role, "replicas")) is None else said
+        replicas = 1 if (declared := whole(roles, role, "replicas")) is None else declared
         yield _at(manifest, role.lower(), replicas, ("spec", key, role, "template"))
 
 
@@ -194,7 +194,7 @@ def pod_set(place: PodSetTemplate, counting: ResourceTransformations) -> PodSet:
 def shape(pod_sets: Iterable[PodSet], priority: int) -> str:
     """Return the shape shared by workloads that fit or do not fit together."""
     looked_at = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "schedulerName")
-    said = [
+    declared = [
         [
             each.name,
             each.count,
@@ -204,7 +204,7 @@ def shape(pod_sets: Iterable[PodSet], priority: int) -> str:
         ]
         for each in pod_sets
     ]
-    return json.dumps([priority, said], sort_keys=True, default=str)
+    return json.dumps([priority, declared], sort_keys=True, default=str)
 
 
 @dataclass(frozen=True, slots=True)

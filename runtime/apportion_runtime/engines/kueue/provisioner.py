@@ -105,9 +105,9 @@ class Provisioner:
             admit_if_ready(engine, unit)
             engine.cluster_state.request_cycle()
         elif answer is RequestState.PENDING:
-            said = [each for each in request["status"]["conditions"] if each["type"] == "Provisioned"]
-            if said:
-                engine.note_waiting(unit.number, said[0]["message"])
+            conditions = [each for each in request["status"]["conditions"] if each["type"] == "Provisioned"]
+            if conditions:
+                engine.note_waiting(unit.number, conditions[0]["message"])
 
     def forget(self, unit: WorkloadState) -> None:
         """Delete the requests of a finished or evicted workload, and their templates."""

@@ -133,7 +133,7 @@ def request_objects(
             "template": template,
         }
         sets.append({"count": merged.count, "podTemplateRef": {"name": called}})
-    said = {
+    parameters = {
         key.removeprefix(PARAMETERS_PREFIX): value
         for key, value in annotations_of(workload).items()
         if key.startswith(PARAMETERS_PREFIX)
@@ -149,7 +149,7 @@ def request_objects(
         },
         "spec": {
             "provisioningClassName": config.provisioning_class,
-            "parameters": {**config.parameters, **said},
+            "parameters": {**config.parameters, **parameters},
             "podSets": sets,
         },
     }

@@ -175,8 +175,8 @@ def _process(situation: PreemptionSnapshot, entry: Entry, preempted: dict[str, H
         return {} if queue.preemption.reclaim == ANY else _kept_for(ledger, queue, assignment)
     if any(target.holder.key in preempted for target in entry.targets):
         return _skip(entry, "Workload has overlapping preemption targets with another workload")
-    going = [*preempted.values(), *(target.holder for target in entry.targets)]
-    with ledger.without(going):
+    removed = [*preempted.values(), *(target.holder for target in entry.targets)]
+    with ledger.without(removed):
         fits = ledger.fits(queue.name, assignment.usage)
     if not fits:
         return _skip(entry, "Workload no longer fits after processing another workload")
@@ -213,7 +213,7 @@ def _ordered(rules: Rules, situation: PreemptionSnapshot, entries: list[Entry]) 
         return
     left = {entry.workload.queue: entry for entry in entries}
     usage, ledger = situation.ledger.usage, situation.ledger
-    shares: dict[str, dict[str, Mapping[str, _Standing]]] = {}
+    shares: dict[str, dict[str, Mapping[str, _SharePosition]]] = {}
     while left:
         root = ledger.root(min(left))
         if root not in shares:
@@ -246,13 +246,13 @@ def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry], shares: _S
     return found
 
 
-_Standing = tuple[bool, DominantShare]
+_SharePosition = tuple[bool, DominantShare]
 """Whether a node would borrow for a workload, and its share with it."""
-_SharesOfRoot = Mapping[str, Mapping[str, _Standing]]
+_SharesOfRoot = Mapping[str, Mapping[str, _SharePosition]]
 """By workload and cohort."""
 
 
-def _shares(ledger: UsageTree, entry: Entry) -> Iterator[tuple[str, _Standing]]:
+def _shares(ledger: UsageTree, entry: Entry) -> Iterator[tuple[str, _SharePosition]]:
     """Yield each ancestor cohort of a workload, with the share of its child on the path to the workload."""
     name, usage = entry.workload.queue, entry.assignment.usage
     with ledger.with_use(name, usage):

@@ -113,8 +113,8 @@ class WorkloadState:
 def workload_name(job: Manifest) -> str:
     """Return the name of a job's Workload (pkg/controller/jobframework/workload_names.go)."""
     group, kind = kind_of(job)
-    said = "\n".join((kind, group, name_of(job), uid_of(job)))
-    digest = hashlib.sha1(said.encode(), usedforsecurity=False).hexdigest()[:_HASH]
+    identity = "\n".join((kind, group, name_of(job), uid_of(job)))
+    digest = hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[:_HASH]
     return f"{kind.lower()}-{name_of(job)}"[:_MAX_PREFIX] + f"-{digest}"
 
 

@@ -52,12 +52,12 @@ def allocate(session: Session) -> None:
             if found:
                 tasks[job.key] = found
                 waiting.setdefault(job.queue, []).append(job)
-    hopeless: dict[object, str] = {}
+    unschedulable: dict[object, str] = {}
     waiting = {queue: session.in_order(jobs) for queue, jobs in waiting.items()}
     while waiting:
         queue = capacity.first(waiting)
         job = waiting[queue].pop(0)
-        statement = _for_job(session, job, tasks[job.key], hopeless)
+        statement = _for_job(session, job, tasks[job.key], unschedulable)
         if statement is not None and job.is_ready:
             session.commit(statement)
             if tasks[job.key]:
@@ -66,18 +66,18 @@ def allocate(session: Session) -> None:
             del waiting[queue]
 
 
-def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[object, str]) -> Statement | None:
+def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[object, str]) -> Statement | None:
     """Place pods until the job is ready; return the statement, or None if it was discarded.
 
     Args:
         session: The cycle.
         job: It.
         tasks: Its pending pods, removed as they are tried.
-        hopeless: Why pods of a shape are unschedulable, found before any pod of their job was placed.
+        unschedulable: Why pods of a shape are unschedulable, found before any pod of their job was placed.
     """
     statement, tried = Statement(), tuple(tasks)
     kind = session.kind(job, tried, "allocate")
-    if kind is not None and (known := session.fruitless.get(kind)) is not None:
+    if kind is not None and (known := session.failed_requests.get(kind)) is not None:
         job.reasons.update((task.uid, why) for task, why in zip(tried, known, strict=True) if why)
         return None
     while tasks:
@@ -88,13 +88,13 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
             continue
         session.prepared.add(task.uid)
         shape = _shape(session, task)
-        if shape is not None and shape in hopeless:
-            job.reasons[task.uid] = hopeless[shape]
+        if shape is not None and shape in unschedulable:
+            job.reasons[task.uid] = unschedulable[shape]
             has_place = False
         else:
             has_place = _place(session, statement, task)
             if not has_place and shape is not None and not statement.done:
-                hopeless[shape] = job.reasons[task.uid]
+                unschedulable[shape] = job.reasons[task.uid]
         if not has_place:
             # The remaining pods cannot make the job ready, unless pods of other shapes remain.
             if not _may_still_start(job, tasks):
@@ -107,7 +107,7 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
         return statement
     session.discard(statement)
     if kind is not None:
-        session.fruitless[kind] = tuple(job.reasons.get(task.uid, "") for task in tried)
+        session.failed_requests[kind] = tuple(job.reasons.get(task.uid, "") for task in tried)
     return None
 
 
@@ -128,18 +128,18 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
     found = session.predicates(task)
     idle = []
     later = []
-    misfits: list[FilterStatus] = []
+    statuses: list[FilterStatus] = []
     nominated = session.nominated.get(task.uid)
     for node in session.nodes.all:
-        misfit = found[node.name]
-        if misfit is not None:
-            misfits.append(misfit)
+        filter_status = found[node.name]
+        if filter_status is not None:
+            statuses.append(filter_status)
         elif fits_on(task.request, node):
             idle.append(node)
         elif session.changes(node) and session.fits_later(task, node):
             later.append(node)
         else:
-            misfits.append(_insufficient(tuple(session.lacking_later(task, node))))
+            statuses.append(_insufficient(tuple(session.lacking_later(task, node))))
     own = [node for node in (*idle, *later) if node.name == nominated]
     if own:
         idle, later = [n for n in own if n in idle], [n for n in own if n in later]
@@ -150,7 +150,7 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
     elif later:
         session.pipeline(statement, task, session.best(task, later))
     else:
-        task.job.reasons[task.uid] = explained(misfits, len(session.nodes.all))
+        task.job.reasons[task.uid] = explained(statuses, len(session.nodes.all))
         return False
     return True
 
@@ -174,8 +174,8 @@ def backfill(session: Session) -> None:
             found = session.predicates(task)
             fitting = [node for node in session.nodes.all if found[node.name] is None]
             if not fitting:
-                told = [misfit for misfit in found.values() if misfit is not None]
-                job.reasons[task.uid] = explained(told, len(found))
+                reasons = [filter_status for filter_status in found.values() if filter_status is not None]
+                job.reasons[task.uid] = explained(reasons, len(found))
                 continue
             statement = Statement()
             session.allocate(statement, task, session.best(task, fitting))

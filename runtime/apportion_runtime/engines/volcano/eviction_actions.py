@@ -36,7 +36,7 @@ def preempt(session: Session) -> None:
         for job in session.in_order(starving[queue]):
             statement, waiting = Statement(), job.waiting()
             kind = session.kind(job, waiting, PREEMPT)
-            if kind in session.fruitless:
+            if kind in session.failed_requests:
                 continue
             evicts = _may_evict(session, job.group.priority, least.get(queue))
             for task in waiting:
@@ -80,7 +80,7 @@ def _settle(session: Session, statement: Statement, kind: object | None, *, done
     has_promised = bool(statement.nominated)
     session.discard(statement)
     if kind is not None and not has_promised:
-        session.fruitless[kind] = ()
+        session.failed_requests[kind] = ()
 
 
 def _starving(session: Session) -> dict[str, list[Job]]:
@@ -101,7 +101,7 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
     session.prepared.add(task.uid)
     holding = task.job.key if task.job.n_holding else ""
     search = _search(session, statement, task, PREEMPT, task.queue, task.job.group.priority, holding, in_job)
-    if search is not None and search in session.futile:
+    if search is not None and search in session.unpreemptable_requests:
         return False
 
     holders = session.nodes_of(task.queue) if evicts else frozenset[str]()
@@ -138,7 +138,7 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
             return True
         session.discard(attempt)
     if search is not None:
-        session.futile.add(search)
+        session.unpreemptable_requests.add(search)
     return False
 
 
@@ -163,11 +163,11 @@ def _is_eligible(session: Session, task: Task) -> bool:
     node = session.nodes.get(name)
     if node is None:
         return False
-    misfit = session.predicates(task)[node.name]
-    if misfit is None and task.uid in session.prepared:
+    filter_status = session.predicates(task)[node.name]
+    if filter_status is None and task.uid in session.prepared:
         return False
-    is_hopeless = misfit is not None and misfit.for_good
-    return is_hopeless or not any(
+    is_final = filter_status is not None and filter_status.for_good
+    return is_final or not any(
         node.pods[uid].priority < task.pod.priority for uid in session.leaving & node.pods.keys()
     )
 
@@ -186,7 +186,7 @@ def reclaim(session: Session) -> None:
         for job in session.in_order(starving[queue]):
             statement, waiting = Statement(), job.waiting()
             kind = session.kind(job, waiting, RECLAIM)
-            if kind in session.fruitless:
+            if kind in session.failed_requests:
                 continue
             for task in waiting:
                 if not session.is_starving(job):
@@ -200,12 +200,12 @@ def reclaim(session: Session) -> None:
 def _reclaim(session: Session, statement: Statement, task: Task) -> None:
     queues = session.capacity.queues
     search = _search(session, statement, task, RECLAIM, task.queue)
-    if search is not None and search in session.futile:
+    if search is not None and search in session.unpreemptable_requests:
         return
     found = session.predicates(task)
     for node in session.nodes.all:
-        misfit = found[node.name]
-        if misfit is not None and misfit.for_good:
+        filter_status = found[node.name]
+        if filter_status is not None and filter_status.for_good:
             continue
         candidates = [
             other
@@ -231,7 +231,7 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
             return
         session.discard(attempt)
     if search is not None:
-        session.futile.add(search)
+        session.unpreemptable_requests.add(search)
 
 
 def _on(session: Session, node: NodeState) -> list[Task]:
@@ -264,11 +264,11 @@ def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str)
     for tier in session.configuration.tiers:
         agreed: list[Task] = []
         for plugin in tier.plugins:
-            said = _by_plugin(session, plugin, task, candidates, what)
-            if said is None:
+            message = _by_plugin(session, plugin, task, candidates, what)
+            if message is None:
                 continue
-            agreed = [other for other in agreed if other in said] if agreed and said else said
-            if not said:
+            agreed = [other for other in agreed if other in message] if agreed and message else message
+            if not message:
                 break
         if agreed:
             return agreed

@@ -255,12 +255,12 @@ class Job:
         for task in self.tasks.values():
             said_of = task.status.name.capitalize()
             statuses[said_of] = statuses.get(said_of, 0) + 1
-        said = sorted(f"{count} {name}" for name, count in {**statuses, "minAvailable": self.least}.items())
+        texts = sorted(f"{count} {name}" for name, count in {**statuses, "minAvailable": self.least}.items())
         reasons: dict[str, int] = {}
         for task in self.tasks.values():
             if task.status is Status.PENDING:
                 why = self.reasons.get(task.uid, "Undetermined")
                 reasons[why] = reasons.get(why, 0) + 1
-        told = "; ".join(sorted(f"{count} pods: {why}" for why, count in reasons.items()))
+        detail = "; ".join(sorted(f"{count} pods: {why}" for why, count in reasons.items()))
         text = f"{self.least - self.n_ready}/{len(self.tasks)} tasks in gang unschedulable: pod group is not ready, "
-        return text + ", ".join(said) + (f"; {told}" if told else "")
+        return text + ", ".join(texts) + (f"; {detail}" if detail else "")

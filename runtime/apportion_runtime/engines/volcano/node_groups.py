@@ -72,8 +72,8 @@ class NodeGroups:
         self._affinities = dict(affinities)
         if plugin.does("Hierarchy"):
             for name, above in ancestors.items():
-                said = (affinities[each] for each in (name, *reversed(above)) if affinities[each] is not None)
-                self._affinities[name] = next(said, None)
+                declared = (affinities[each] for each in (name, *reversed(above)) if affinities[each] is not None)
+                self._affinities[name] = next(declared, None)
 
     def refused(self, queue: str, labels: Mapping[str, str]) -> str:
         """Return why work of a queue may not run on a node with some labels; empty if it may."""

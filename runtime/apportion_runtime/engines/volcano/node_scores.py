@@ -21,15 +21,15 @@ def strategy_score(request: Amounts, node: NodeState, arguments: Mapping[str, ob
     resources = written if isinstance(written, Mapping) and written else {"cpu": {}, "memory": {}}
     total = weights = 0.0
     for name, asked in request.items():
-        said = resources.get(name)
-        if said is None or not asked:
+        argument = resources.get(name)
+        if argument is None or not asked:
             continue
-        weight = float(said.get("weight") or 1)
+        weight = float(argument.get("weight") or 1)
         capacity = node.allocatable.get(name, 0)
         used = node.requested.get(name, 0) + asked
         if capacity == 0 or used > capacity:
             return 0.0
-        part = used / capacity if said.get("type") == MOST else (capacity - used) / capacity
+        part = used / capacity if argument.get("type") == MOST else (capacity - used) / capacity
         total += weight * part
         weights += weight
     overall = arguments.get("resourceStrategyFitWeight")

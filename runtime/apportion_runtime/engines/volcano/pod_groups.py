@@ -169,11 +169,11 @@ def _of_owner(cluster_state: ClusterState, running: Running, made: Manifest) -> 
     least = 1
     if owner is not None:
         found = cluster_state.store.get(owner["kind"], namespace, owner["name"])
-        said: dict[str, str] = {}
+        declared: dict[str, str] = {}
         if found is not None and kind_of(found) in _BY_OWNER:
             # A ReplicaSet has its Deployment's annotations.
-            said = {**annotations_of(running.manifest), **annotations_of(found)}
-        written = said.get(MIN_MEMBER_ANNOTATION, "1")
+            declared = {**annotations_of(running.manifest), **annotations_of(found)}
+        written = declared.get(MIN_MEMBER_ANNOTATION, "1")
         least = int(written) if written.isdecimal() else 1
     asked = pod_requests(made["spec"])
     uid = made["metadata"]["uid"] if owner is None else owner["uid"]
@@ -197,5 +197,5 @@ def _priority(cluster_state: ClusterState, name: str, made: Manifest) -> int:
 
 def is_preemptable(made: Manifest) -> bool:
     """Return whether a pod is preemptable: by default, or if its annotation is invalid."""
-    said = annotations_of(made).get(PREEMPTABLE, labels_of(made).get(PREEMPTABLE))
-    return said is None or str(said).lower() in ("1", "t", "true")
+    declared = annotations_of(made).get(PREEMPTABLE, labels_of(made).get(PREEMPTABLE))
+    return declared is None or str(declared).lower() in ("1", "t", "true")

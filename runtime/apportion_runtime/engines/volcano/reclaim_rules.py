@@ -83,15 +83,15 @@ def _gives(queue: Queue, allocated: Amounts, request: Amounts) -> bool:
     return not common(request, queue.deserved) or exceeds_somewhere(allocated, queue.deserved, request)
 
 
-def is_spared(capacity: Capacity, taker: Queue, giver: Queue, request: Amounts, held: Amounts) -> bool:
+def is_spared(capacity: Capacity, taker: Queue, reclaimee: Queue, request: Amounts, held: Amounts) -> bool:
     """Return whether neither leaf deserves anything of what is at stake, below one queue that reclaim asks for both."""
-    if common(held, giver.deserved) or common(request, taker.deserved):
+    if common(held, reclaimee.deserved) or common(request, taker.deserved):
         return False
     own = {above.name for above in levels_above(capacity, taker)} - {ROOT}
-    return any(above.name in own for above in levels_above(capacity, giver))
+    return any(above.name in own for above in levels_above(capacity, reclaimee))
 
 
-def levels_to_ask(capacity: Capacity, taker: Queue, giver: Queue) -> list[Queue]:
+def levels_to_ask(capacity: Capacity, taker: Queue, reclaimee: Queue) -> list[Queue]:
     """Return the queues above a giver that must hold more than they deserve too.
 
     A queue that is above both, at the same distance, is not asked.
@@ -99,7 +99,7 @@ def levels_to_ask(capacity: Capacity, taker: Queue, giver: Queue) -> list[Queue]
     taking = dict(enumerate(above.name for above in levels_above(capacity, taker)))
     return [
         above
-        for distance, above in enumerate(levels_above(capacity, giver))
+        for distance, above in enumerate(levels_above(capacity, reclaimee))
         if above.name != ROOT and taking.get(distance) != above.name
     ]
 

@@ -48,8 +48,8 @@ class Session:
 
     Attributes:
         wanting: The jobs with pending pods.
-        futile: Failed searches, valid until a decision.
-        fruitless: Unschedulable jobs by shape, with the reason for each pod.
+        unpreemptable_requests: Failed searches, valid until a decision.
+        failed_requests: Unschedulable jobs by shape, with the reason for each pod.
         prepared: Pods that an action has looked at.
         leaving: Pods that were evicted before this cycle and are not gone.
     """
@@ -70,8 +70,8 @@ class Session:
         self.jobs = {job.key: job for job in jobs}
         self.nominated = nominated
         self.tasks = tasks
-        self.futile: set[object] = set()
-        self.fruitless: dict[object, tuple[str, ...]] = {}
+        self.unpreemptable_requests: set[object] = set()
+        self.failed_requests: dict[object, tuple[str, ...]] = {}
         self.prepared: set[str] = set()
         self.leaving: set[str] = set()
         self._attempts: dict[str, str | None] = {}
@@ -192,13 +192,13 @@ class Session:
         filters = Filters(task.pod, self._profile, self.nodes)
         found: dict[str, FilterStatus | None] = {}
         for node in self.nodes.all:
-            misfit = filters.misfit(node)
-            if misfit is None and not node.has_room:
-                misfit = FilterStatus(("Too many pods",))
-            if misfit is None and self._groups is not None:
+            filter_status = filters.filter_status(node)
+            if filter_status is None and not node.has_room:
+                filter_status = FilterStatus(("Too many pods",))
+            if filter_status is None and self._groups is not None:
                 why = self._groups.refused(task.queue, node.record.labels)
-                misfit = FilterStatus((why,), for_good=True) if why else None
-            found[node.name] = misfit
+                filter_status = FilterStatus((why,), for_good=True) if why else None
+            found[node.name] = filter_status
         return found
 
     def best(self, task: Task, nodes: Sequence[NodeState]) -> NodeState:
@@ -256,8 +256,8 @@ class Session:
     def unpipeline(self, task: Task) -> None:
         """Unpipeline a pod."""
         assert task.node is not None
-        self.futile.clear()
-        self.fruitless.clear()
+        self.unpreemptable_requests.clear()
+        self.failed_requests.clear()
         self._becomes_free(task.node, task.request, 1)
         self._seen_by_scores(task.node).remove(task.pod)
         self.capacity.charge(task.queue, task.request, -1)
@@ -276,10 +276,10 @@ class Session:
 
     def discard(self, statement: Statement) -> None:
         """Discard a statement."""
-        promised = {task.uid: node.name for task, node in statement.nominated}
+        nominated_nodes = {task.uid: node.name for task, node in statement.nominated}
         for task, status, node in reversed(statement.done):
             if task.status in (Status.ALLOCATED, Status.PIPELINED):
-                self._attempts[task.uid] = promised.get(task.uid)
+                self._attempts[task.uid] = nominated_nodes.get(task.uid)
             if task.status is Status.ALLOCATED and task.node is not None:
                 task.node.remove(task.pod)
                 if task.node.name in self._seen:
@@ -312,8 +312,8 @@ class Session:
     def forget(self, statement: Statement) -> None:
         """Invalidate the caches if a statement is not empty."""
         if statement.done:
-            self.futile.clear()
-            self.fruitless.clear()
+            self.unpreemptable_requests.clear()
+            self.failed_requests.clear()
 
     def commit(self, statement: Statement) -> None:
         """Commit a statement."""

@@ -45,12 +45,12 @@ def _defaults(item: Written) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _merged(container: Written, limits: Written, requests: Written) -> dict[str, Any]:
-    said = container.get("resources") or {}
+    message = container.get("resources") or {}
     own = {
-        "limits": {**limits, **(said.get("limits") or {})},
-        "requests": {**requests, **(said.get("requests") or {})},
+        "limits": {**limits, **(message.get("limits") or {})},
+        "requests": {**requests, **(message.get("requests") or {})},
     }
-    return {**container, "resources": {**said, **{key: value for key, value in own.items() if value}}}
+    return {**container, "resources": {**message, **{key: value for key, value in own.items() if value}}}
 
 
 def check_limits(made: Manifest, ranges: Sequence[Manifest]) -> None:
@@ -62,8 +62,8 @@ def check_limits(made: Manifest, ranges: Sequence[Manifest]) -> None:
     for limit_range in ranges:
         faults = list(_faults(made["spec"], limit_range["spec"].get("limits") or ()))
         if faults:
-            said = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-            raise Denied(f'pods "{name_of(made)}" is forbidden: {said}')
+            message = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+            raise Denied(f'pods "{name_of(made)}" is forbidden: {message}')
 
 
 def _faults(spec: Written, items: Sequence[Written]) -> Iterator[str]:
@@ -71,8 +71,8 @@ def _faults(spec: Written, items: Sequence[Written]) -> Iterator[str]:
         kind = str(item.get("type"))
         if kind == _CONTAINER:
             for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-                said = container.get("resources") or {}
-                yield from _broken(item, kind, said.get("requests") or {}, said.get("limits") or {})
+                message = container.get("resources") or {}
+                yield from _broken(item, kind, message.get("requests") or {}, message.get("limits") or {})
         elif kind == _POD:
             yield from _broken(item, kind, _totals(spec, "requests"), _totals(spec, "limits"))
 
@@ -85,31 +85,31 @@ def _totals(spec: Written, side: str) -> dict[str, str]:
 
 def _broken(item: Written, kind: str, requests: Written, limits: Written) -> Iterator[str]:
     for name, least in (item.get("min") or {}).items():
-        said = f"minimum {name} usage per {kind} is {_text(name, least)}"
+        message = f"minimum {name} usage per {kind} is {_text(name, least)}"
         if name not in requests:
-            yield f"{said}.  No request is specified"
+            yield f"{message}.  No request is specified"
         elif parse_quantity(requests[name]) < parse_quantity(least):
-            yield f"{said}, but request is {_text(name, requests[name])}"
+            yield f"{message}, but request is {_text(name, requests[name])}"
         elif name in limits and parse_quantity(limits[name]) < parse_quantity(least):
-            yield f"{said}, but limit is {_text(name, limits[name])}"
+            yield f"{message}, but limit is {_text(name, limits[name])}"
     for name, most in (item.get("max") or {}).items():
-        said = f"maximum {name} usage per {kind} is {_text(name, most)}"
+        message = f"maximum {name} usage per {kind} is {_text(name, most)}"
         if name not in limits:
-            yield f"{said}.  No limit is specified"
+            yield f"{message}.  No limit is specified"
         elif parse_quantity(limits[name]) > parse_quantity(most):
-            yield f"{said}, but limit is {_text(name, limits[name])}"
+            yield f"{message}, but limit is {_text(name, limits[name])}"
         elif name in requests and parse_quantity(requests[name]) > parse_quantity(most):
-            yield f"{said}, but request is {_text(name, requests[name])}"
+            yield f"{message}, but request is {_text(name, requests[name])}"
     for name, most in (item.get("maxLimitRequestRatio") or {}).items():
-        said = f"{name} max limit to request ratio per {kind} is {_text(name, most)}"
+        message = f"{name} max limit to request ratio per {kind} is {_text(name, most)}"
         if not parse_quantity(requests.get(name, 0)):
-            yield f"{said}, but no request is specified or request is 0"
+            yield f"{message}, but no request is specified or request is 0"
         elif not parse_quantity(limits.get(name, 0)):
-            yield f"{said}, but no limit is specified or limit is 0"
+            yield f"{message}, but no limit is specified or limit is 0"
         else:
             ratio = parse_quantity(limits[name]) / parse_quantity(requests[name])
             if ratio > parse_quantity(most) / NANO:
-                yield f"{said}, but provided ratio is {ratio:f}"
+                yield f"{message}, but provided ratio is {ratio:f}"
 
 
 def _text(name: str, written: str) -> str:

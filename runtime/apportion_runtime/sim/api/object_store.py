@@ -50,7 +50,7 @@ class ClusterApi(Protocol):
         """Return all objects of a kind, in order of creation."""
         ...
 
-    def watch(self, kind: str, told: Callable[[Change], None]) -> None:
+    def watch(self, kind: str, callback: Callable[[Change], None]) -> None:
         """Subscribe to changes of a kind's objects."""
         ...
 
@@ -103,9 +103,9 @@ class ObjectStore:
         """Return all objects of a kind, in order of creation."""
         return tuple(self._objects.get(kind, {}).values())
 
-    def watch(self, kind: str, told: Callable[[Change], None]) -> None:
+    def watch(self, kind: str, callback: Callable[[Change], None]) -> None:
         """Subscribe to changes of a kind's objects."""
-        self._watchers.setdefault(kind, []).append(told)
+        self._watchers.setdefault(kind, []).append(callback)
 
     def create(self, made: Manifest) -> Manifest:
         """Create an object and return it with its uid. Raises `Conflict` if it exists, `Unnamed`."""
@@ -187,8 +187,8 @@ class ObjectStore:
         return made
 
     def _tell(self, kind: str, change: Change) -> None:
-        for told in self._watchers.get(kind, ()):
-            told(change)
+        for callback in self._watchers.get(kind, ()):
+            callback(change)
 
 
 def _key(made: Manifest) -> Key:

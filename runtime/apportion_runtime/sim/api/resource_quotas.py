@@ -175,8 +175,8 @@ def _refuse_silence(made: Manifest, quota: Quota, names: Iterable[str]) -> None:
         if silent:
             missing[name] = sorted(set(silent))
     if missing:
-        said = "; ".join(f"{name} for: {','.join(containers)}" for name, containers in missing.items())
-        raise Denied(f"{_forbidden(made)}: failed quota: {quota.name}: must specify {said}")
+        message = "; ".join(f"{name} for: {','.join(containers)}" for name, containers in missing.items())
+        raise Denied(f"{_forbidden(made)}: failed quota: {quota.name}: must specify {message}")
 
 
 def _in_scope(made: Manifest, scope: QuotaScope) -> bool:

@@ -91,7 +91,7 @@ class Autoscalers:
 
     def _scale(self, scaler: _Autoscaler, running: Running) -> None:
         cluster_state, spec = self._cluster_state, scaler.made["spec"]
-        current = 1 if (said := whole(running.manifest, "spec", "replicas")) is None else said
+        current = 1 if (declared := whole(running.manifest, "spec", "replicas")) is None else declared
         least, most = int(spec.get("minReplicas") or 1), int(spec.get("maxReplicas") or 1)
         if current == 0:
             return
@@ -135,11 +135,11 @@ class Autoscalers:
 
     def _by_metric(self, metric: Mapping[str, Any], running: Running, current: int, behavior: Behavior) -> int | None:
         kind = str(metric.get("type"))
-        said = metric.get(kind[0].lower() + kind[1:]) or {}
-        target = said.get("target") or {}
+        declared = metric.get(kind[0].lower() + kind[1:]) or {}
+        target = declared.get("target") or {}
         work = running.work
-        if kind in ("Resource", "ContainerResource") and said.get("name") not in _MEASURED:
-            name = said.get("name")
+        if kind in ("Resource", "ContainerResource") and declared.get("name") not in _MEASURED:
+            name = declared.get("name")
             raise _NoMetricError(
                 f"unable to get metrics for resource {name}: no metrics returned from resource metrics API"
             )
@@ -157,7 +157,7 @@ class Autoscalers:
         share = total / n_ready if n_ready else 0.0
         if work.saturates is not None:
             share = min(share, work.saturates)
-        is_cpu = kind in ("Resource", "ContainerResource") and said.get("name") == "cpu"
+        is_cpu = kind in ("Resource", "ContainerResource") and declared.get("name") == "cpu"
         running_pods = [pod for pod in pods if pod.runs and (pod.is_ready or not is_cpu)]
         values = [share if pod.is_ready else 0.0 for pod in running_pods]
         wanted = target.get("averageUtilization")
@@ -204,8 +204,8 @@ def _is_target(scaler: _Autoscaler, made: Manifest) -> bool:
 
 def _name(metric: Mapping[str, Any]) -> str:
     kind = str(metric.get("type"))
-    said = metric.get(kind[0].lower() + kind[1:]) or {}
-    name = (said.get("metric") or {}).get("name") or said.get("name") or ""
+    declared = metric.get(kind[0].lower() + kind[1:]) or {}
+    name = (declared.get("metric") or {}).get("name") or declared.get("name") or ""
     if kind in ("Resource", "ContainerResource"):
         return f"{name} resource utilization (percentage of request)"
     return f"{kind.lower()} metric {name}"

@@ -24,5 +24,5 @@ def retention_s(workload: Manifest) -> float:
     """Return how long a workload's pods are kept after it finishes."""
     if kind_of(workload) != ("ray.io", "RayJob") or not nested(workload, "spec", "shutdownAfterJobFinishes"):
         return 0.0
-    said = nested(workload, "spec", "ttlSecondsAfterFinished")
-    return float(said) if isinstance(said, int) and said > 0 else 0.0
+    seconds = nested(workload, "spec", "ttlSecondsAfterFinished")
+    return float(seconds) if isinstance(seconds, int) and seconds > 0 else 0.0

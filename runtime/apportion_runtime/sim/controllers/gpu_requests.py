@@ -29,5 +29,5 @@ def _asked(slot: Slot) -> float:
 
 def _whole(container: object) -> float:
     resources = container.get("resources") if isinstance(container, dict) else None
-    said = {**(resources or {}).get("requests", {}), **(resources or {}).get("limits", {})}
-    return parse_quantity(str(said.get(_GPU, 0))) / NANO
+    amounts = {**(resources or {}).get("requests", {}), **(resources or {}).get("limits", {})}
+    return parse_quantity(str(amounts.get(_GPU, 0))) / NANO

@@ -28,7 +28,7 @@ class Progress:
     at: float = 0.0
     generation: int = 0
 
-    def change_pace(self, now: float, pace: float) -> None:
+    def change_rate(self, now: float, pace: float) -> None:
         """Continue with a different number of workers."""
         self.done = min(self.total, self.done + self.pace * (now - self.at))
         self.at, self.pace = now, pace
@@ -36,7 +36,7 @@ class Progress:
 
     def stop(self, now: float) -> float:
         """Stop, and return the lost GPU-seconds."""
-        self.change_pace(now, 0.0)
+        self.change_rate(now, 0.0)
         if self.checkpoint is None:
             kept = 0.0
         elif self.checkpoint > 0:

@@ -58,16 +58,16 @@ def read_behavior(written: Mapping[str, Any] | None) -> Behavior:
 
 
 def _rules(written: Mapping[str, Any] | None, default: Rules) -> Rules:
-    said = written or {}
+    settings = written or {}
     policies = tuple(
         Policy(each.get("type") == _PERCENT, int(each.get("value") or 0), float(each.get("periodSeconds") or 0))
-        for each in said.get("policies") or ()
+        for each in settings.get("policies") or ()
     )
-    window, tolerance = said.get("stabilizationWindowSeconds"), said.get("tolerance")
+    window, tolerance = settings.get("stabilizationWindowSeconds"), settings.get("tolerance")
     return Rules(
         default.window_s if window is None else float(window),
         policies or default.policies,
-        said.get("selectPolicy") or default.select,
+        settings.get("selectPolicy") or default.select,
         default.tolerance if tolerance is None else float(tolerance),
     )
 

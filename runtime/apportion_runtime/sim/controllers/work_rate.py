@@ -31,7 +31,7 @@ class WorkRate:
         if pace == 0.0 and progress.pace > 0.0:
             cluster_state.history.workloads[running.number].lost_gpu_s += progress.stop(cluster_state.now)
         else:
-            progress.change_pace(cluster_state.now, pace)
+            progress.change_rate(cluster_state.now, pace)
         self._plan_end(running, slot, progress)
 
     def _of(self, running: Running, pod: PodState) -> float:

@@ -110,8 +110,8 @@ class Kubelet:
         pod.leaving = why
         grace = 0.0
         if pod.is_bound:
-            said = made["spec"].get("terminationGracePeriodSeconds")
-            grace = cluster_state.timing.grace_s if said is None else float(said)
+            seconds = made["spec"].get("terminationGracePeriodSeconds")
+            grace = cluster_state.timing.grace_s if seconds is None else float(seconds)
         cluster_state.n_pending -= pod.waits
         # This includes unbound pods: until they are gone, the scheduler would place them with their gang, and the node would reject them.
         pod.record = cluster_state.records.set_pod(replace(pod.record, status=RELEASING))

@@ -105,7 +105,7 @@ class Autoscaler:
         cluster_state: What is simulated.
         workloads: Notified of pods whose node is removed.
         pools: The node pools of the cluster.
-        told: Called for each request whose state changed.
+        on_answer: Called for each request whose state changed.
         owner: Returns the workload of a request; -1 for a request created by a user.
     """
 
@@ -115,15 +115,15 @@ class Autoscaler:
         workloads: Workloads,
         pools: Mapping[str, Pool],
         *,
-        told: Callable[[Manifest], None] = lambda request: None,
+        on_answer: Callable[[Manifest], None] = lambda request: None,
         owner: Callable[[Manifest], int] = lambda request: -1,
     ) -> None:
         self._cluster_state = cluster_state
         self._workloads = workloads
         self._pools = {name: pool for name, pool in pools.items() if pool.queued is not None}
-        self._told = told
+        self._on_answer = on_answer
         self._owner = owner
-        self._standing: dict[str, _ActiveRequest] = {}
+        self._active: dict[str, _ActiveRequest] = {}
         self._n_made = dict.fromkeys(self._pools, 0)
         cluster_state.store.watch(REQUEST, self._changed)
         for made in cluster_state.store.list(REQUEST):
@@ -151,9 +151,9 @@ class Autoscaler:
 
     def _plan_look(self, made: Manifest) -> None:
         if nested(made, "spec", "provisioningClassName") != GKE_CLASS:
-            said = nested(made, "spec", "provisioningClassName")
+            class_name = nested(made, "spec", "provisioningClassName")
             self._note(
-                "request-ignored", made, f"provisioning class {said} is not simulated; the request stays pending"
+                "request-ignored", made, f"provisioning class {class_name} is not simulated; the request stays pending"
             )
             return
         wait = min(
@@ -163,7 +163,7 @@ class Autoscaler:
 
     def _look(self, namespace: str, name: str) -> None:
         made = self._cluster_state.store.get(REQUEST, namespace, name)
-        if made is None or uid_of(made) in self._standing or nested(made, "status", "conditions"):
+        if made is None or uid_of(made) in self._active or nested(made, "status", "conditions"):
             return
         templates = {
             name_of(t): t for t in self._cluster_state.store.list("PodTemplate") if namespace_of(t) == namespace
@@ -173,22 +173,22 @@ class Autoscaler:
             asked = full
         if isinstance(asked, UnmetRequest):
             self._note("request-failed", made, f"{asked.reason}: {asked.message}")
-            self._told(self._with(made, "Failed", "True", asked.reason, asked.message))
+            self._on_answer(self._with(made, "Failed", "True", asked.reason, asked.message))
             return
         uid = uid_of(made)
-        self._standing[uid] = _ActiveRequest(namespace, name, asked)
+        self._active[uid] = _ActiveRequest(namespace, name, asked)
         self._note("request-accepted", made, f"{_nodes(asked.nodes)} of {asked.pool} for {asked.run_s:.0f}s")
         made = self._with(made, "Accepted", "True", "Accepted", "ProvisioningRequest is accepted by ClusterAutoscaler")
         queued = self._queued(asked.pool)
         self._cluster_state.events.plan(self._cluster_state.now + queued.patience_s, PatienceEnds(uid))
-        self._told(made)
+        self._on_answer(made)
         self._serve()
 
     def _too_many(self, asked: RequestDemand) -> UnmetRequest | None:
         queued = self._queued(asked.pool)
         n_open = sum(
             each.held is None and self._queued(each.asked.pool).region == queued.region
-            for each in self._standing.values()
+            for each in self._active.values()
         )
         if n_open < queued.open_requests:
             return None
@@ -199,14 +199,14 @@ class Autoscaler:
 
     def _serve(self) -> None:
         """Assign machines to waiting requests, the oldest first; a request that cannot be met does not block others."""
-        for uid, standing in list(self._standing.items()):
-            made = self._request(standing, uid)
-            if standing.held is not None or made is None:
+        for uid, active in list(self._active.items()):
+            made = self._request(active, uid)
+            if active.held is not None or made is None:
                 continue
-            held = [each.held for each in self._standing.values() if each.held is not None]
-            found = find_machines(standing.asked, self._pools, held, self._cluster_state.elapsed_s)
+            held = [each.held for each in self._active.values() if each.held is not None]
+            found = find_machines(active.asked, self._pools, held, self._cluster_state.elapsed_s)
             if isinstance(found, HeldMachines):
-                standing.held = found
+                active.held = found
                 self._cluster_state.events.plan(
                     self._cluster_state.now + self._queued(found.pool).boot_s, NodesReady(uid)
                 )
@@ -214,28 +214,28 @@ class Autoscaler:
             before = nested(made, "status", "conditions") or ()
             if not any(each["reason"] == found.reason for each in before):
                 self._note("request-waits", made, f"{found.reason}: {found.message}")
-                self._told(self._with(made, "Provisioned", "False", found.reason, found.message))
+                self._on_answer(self._with(made, "Provisioned", "False", found.reason, found.message))
 
     def _provide(self, uid: str) -> None:
-        standing = self._standing.get(uid)
-        made = None if standing is None else self._request(standing, uid)
-        if standing is None or standing.held is None or made is None:
+        active = self._active.get(uid)
+        made = None if active is None else self._request(active, uid)
+        if active is None or active.held is None or made is None:
             return
-        cluster_state, held = self._cluster_state, standing.held
+        cluster_state, held = self._cluster_state, active.held
         queued, label = self._queued(held.pool), request_name(made)
-        standing.is_ready = True
+        active.is_ready = True
         for _ in range(held.nodes):
             name = node_name(self._pools[held.pool], self._n_made[held.pool])
             self._n_made[held.pool] += 1
-            standing.nodes[name] = cluster_state.now
+            active.nodes[name] = cluster_state.now
             add_node(cluster_state, self._node(name, held, label))
         self._note("request-provisioned", made, f"{_nodes(held.nodes)} of {held.pool} in {held.zone}")
         made = cluster_state.store.patch_status(
-            REQUEST, standing.namespace, standing.name, {"provisioningClassDetails": {"ResizeRequestName": label}}
+            REQUEST, active.namespace, active.name, {"provisioningClassDetails": {"ResizeRequestName": label}}
         )
         cluster_state.events.plan(cluster_state.now + queued.booking_s, BookingEnds(uid))
-        cluster_state.events.plan(cluster_state.now + standing.asked.run_s, RunEnds(uid))
-        self._told(self._with(made, "Provisioned", "True", "CapacityIsProvisioned", "Capacity is provisioned"))
+        cluster_state.events.plan(cluster_state.now + active.asked.run_s, RunEnds(uid))
+        self._on_answer(self._with(made, "Provisioned", "True", "CapacityIsProvisioned", "Capacity is provisioned"))
 
     def _node(self, name: str, held: HeldMachines, request: str) -> dict[str, Any]:
         made = node_manifest(self._pools[held.pool], name)
@@ -249,13 +249,13 @@ class Autoscaler:
 
     def _expire(self, uid: str) -> None:
         """The booking expires; nodes without pods of the request are not needed."""
-        standing = self._standing.get(uid)
-        made = None if standing is None else self._request(standing, uid)
-        if standing is None or made is None:
+        active = self._active.get(uid)
+        made = None if active is None else self._request(active, uid)
+        if active is None or made is None:
             return
-        is_used = any(self._cluster_state.pods_on.get(name) for name in standing.nodes)
+        is_used = any(self._cluster_state.pods_on.get(name) for name in active.nodes)
         if not is_used:
-            self._note("booking-expired", made, f"no pod was scheduled on its {_nodes(len(standing.nodes))}")
+            self._note("booking-expired", made, f"no pod was scheduled on its {_nodes(len(active.nodes))}")
         made = self._with(
             made, "BookingExpired", "True", "CapacityReservationTimeExpired", "Capacity reservation time is expired"
         )
@@ -263,82 +263,80 @@ class Autoscaler:
             self._take_idle(uid)
         else:
             self._release(uid)
-        self._told(made)
+        self._on_answer(made)
 
     def _end_run(self, uid: str) -> None:
-        standing = self._standing.get(uid)
-        if standing is None:
+        active = self._active.get(uid)
+        if active is None:
             return
-        made = self._request(standing, uid)
-        if made is not None and any(self._cluster_state.pods_on.get(name) for name in standing.nodes):
-            message = (
-                f"its {_nodes(len(standing.nodes))} reached the maximum runtime of {standing.asked.run_s:.0f} seconds"
-            )
+        made = self._request(active, uid)
+        if made is not None and any(self._cluster_state.pods_on.get(name) for name in active.nodes):
+            message = f"its {_nodes(len(active.nodes))} reached the maximum runtime of {active.asked.run_s:.0f} seconds"
             self._note("capacity-revoked", made, message)
             # The owner of the request is notified before its pods are lost, and does not recreate them.
-            self._told(self._with(made, "CapacityRevoked", "True", "MaxRunDurationExceeded", message))
-        if uid in self._standing:
+            self._on_answer(self._with(made, "CapacityRevoked", "True", "MaxRunDurationExceeded", message))
+        if uid in self._active:
             self._release(uid)
 
     def _give_up(self, uid: str) -> None:
-        standing = self._standing.get(uid)
-        made = None if standing is None else self._request(standing, uid)
-        if standing is None or standing.held is not None or made is None:
+        active = self._active.get(uid)
+        made = None if active is None else self._request(active, uid)
+        if active is None or active.held is not None or made is None:
             return
-        del self._standing[uid]
+        del self._active[uid]
         self._note("request-failed", made, "Expired: ProvisioningRequest is expired")
-        self._told(self._with(made, "Failed", "True", "Expired", "ProvisioningRequest is expired"))
+        self._on_answer(self._with(made, "Failed", "True", "Expired", "ProvisioningRequest is expired"))
 
     def _cancel(self, uid: str) -> None:
         """A request was deleted: nodes being created are cancelled, existing ones are removed when idle."""
-        standing = self._standing.get(uid)
-        if standing is not None and not standing.is_ready:
-            del self._standing[uid]
+        active = self._active.get(uid)
+        if active is not None and not active.is_ready:
+            del self._active[uid]
             self._serve()
-        elif standing is not None:
+        elif active is not None:
             self._take_idle(uid)
 
     def left(self, pod: PodState) -> None:
         """A pod is gone: its node may be idle now."""
         node = pod.record.node
-        for uid, standing in self._standing.items():
-            if node in standing.nodes and not self._cluster_state.pods_on.get(node or ""):
-                standing.nodes[node or ""] = self._cluster_state.now
+        for uid, active in self._active.items():
+            if node in active.nodes and not self._cluster_state.pods_on.get(node or ""):
+                active.nodes[node or ""] = self._cluster_state.now
                 self._cluster_state.events.plan(
-                    self._cluster_state.now + self._pools[standing.asked.pool].idle_s, IdleEnds(uid)
+                    self._cluster_state.now + self._pools[active.asked.pool].idle_s, IdleEnds(uid)
                 )
 
     def _take_idle(self, uid: str) -> None:
         """Remove nodes of a request that have been idle long enough, after their booking."""
-        standing = self._standing.get(uid)
-        if standing is None:
+        active = self._active.get(uid)
+        if active is None:
             return
-        cluster_state, idle_s = self._cluster_state, self._pools[standing.asked.pool].idle_s
+        cluster_state, idle_s = self._cluster_state, self._pools[active.asked.pool].idle_s
         later: list[float] = []
-        for name in list(standing.nodes):
-            since = standing.nodes[name]
+        for name in list(active.nodes):
+            since = active.nodes[name]
             if cluster_state.pods_on.get(name) or since is None:
                 continue
             at = max(since + idle_s, cluster_state.now)
             if since + idle_s <= cluster_state.now:
-                self._remove(standing, name)
+                self._remove(active, name)
             else:
                 later.append(at)
         if later:
             cluster_state.events.plan(min(later), IdleEnds(uid))
-        if not standing.nodes:
+        if not active.nodes:
             self._release(uid)
 
     def _release(self, uid: str) -> None:
-        standing = self._standing.pop(uid)
-        for name in list(standing.nodes):
-            self._remove(standing, name)
+        active = self._active.pop(uid)
+        for name in list(active.nodes):
+            self._remove(active, name)
         self._serve()
 
-    def _remove(self, standing: _ActiveRequest, name: str) -> None:
+    def _remove(self, active: _ActiveRequest, name: str) -> None:
         for uid in list(self._cluster_state.pods_on.get(name, ())):
             self._workloads.remove_pod(uid, ENDED_BY_NODE)
-        del standing.nodes[name]
+        del active.nodes[name]
         if self._cluster_state.store.get("Node", "", name) is not None:
             remove_node(self._cluster_state, name)
 
@@ -347,8 +345,8 @@ class Autoscaler:
         assert queued is not None
         return queued
 
-    def _request(self, standing: _ActiveRequest, uid: str) -> Manifest | None:
-        made = self._cluster_state.store.get(REQUEST, standing.namespace, standing.name)
+    def _request(self, active: _ActiveRequest, uid: str) -> Manifest | None:
+        made = self._cluster_state.store.get(REQUEST, active.namespace, active.name)
         return made if made is not None and uid_of(made) == uid else None
 
     def _with(self, made: Manifest, kind: str, status: str, reason: str, message: str) -> Manifest:

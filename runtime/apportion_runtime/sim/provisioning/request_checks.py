@@ -83,10 +83,10 @@ def _sized(request: Manifest, pool: Pool, nodes: int) -> RequestDemand | UnmetRe
     assert queued is not None
     run = _run_s(request, queued.longest_s)
     if run is None or not queued.shortest_s <= run <= queued.longest_s:
-        said = (nested(request, "spec", "parameters") or {}).get(MAX_RUN)
+        value = (nested(request, "spec", "parameters") or {}).get(MAX_RUN)
         return UnmetRequest(
             INVALID,
-            f"{MAX_RUN} `{said}` is not between {queued.shortest_s:.0f} and {queued.longest_s:.0f} seconds",
+            f"{MAX_RUN} `{value}` is not between {queued.shortest_s:.0f} and {queued.longest_s:.0f} seconds",
         )
     if nodes > queued.nodes_per_request:
         return UnmetRequest(
@@ -107,10 +107,10 @@ def quota_message(pool: Pool, limit: int, region: str) -> str:
 
 
 def _run_s(request: Manifest, longest_s: float) -> float | None:
-    said = (nested(request, "spec", "parameters") or {}).get(MAX_RUN)
-    if said is None:
+    value = (nested(request, "spec", "parameters") or {}).get(MAX_RUN)
+    if value is None:
         return longest_s
-    text = str(said)
+    text = str(value)
     return float(text) if text.isascii() and text.isdigit() else None
 
 

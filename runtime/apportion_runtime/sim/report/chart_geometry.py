@@ -174,15 +174,15 @@ def _lanes(
     waits: list[str] = []
     evictions: list[str] = []
     scale = WIDTH / until_s if until_s > 0 else 0.0
-    thick = lane * 0.8 if lane > 3 else lane
+    thickness = lane * 0.8 if lane > 3 else lane
     for number, workload in workloads:
         top = lane_of[number] * lane
-        middle = _short(top + thick / 2)
+        middle = _short(top + thickness / 2)
         paths = []
         for since, until in workload.runs:
             x = round(since * scale)
             width = max(_NARROWEST, round(until * scale) - x)
-            paths.append(f"M{x} {_short(top)}h{width}v{_short(thick)}h-{width}z")
+            paths.append(f"M{x} {_short(top)}h{width}v{_short(thickness)}h-{width}z")
         if with_waits:
             for since, until_or_none in workload.waits:
                 until = until_s if until_or_none is None else until_or_none

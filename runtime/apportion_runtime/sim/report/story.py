@@ -39,13 +39,13 @@ class _Entry:
 def story(history: History, most: int = MOST_LINES) -> list[str]:
     """Return what happened, at most so many lines; where it was more, the last line says how much is left out."""
     entries = _entries(history.facts)
-    told = entries
-    if len(told) > most:
+    shown = entries
+    if len(shown) > most:
         ranked = sorted(range(len(entries)), key=lambda number: (_TOLD[entries[number].first.what], number))
-        told = [entries[number] for number in sorted(ranked[: most - 1])]
-    lines = [f"{elapsed(entry.first.at_s)}  {_line(entry)}" for entry in told]
-    if len(told) < len(entries):
-        lines.append(f"… and {counted(len(entries) - len(told), 'more event')}; -o jsonl lists all events")
+        shown = [entries[number] for number in sorted(ranked[: most - 1])]
+    lines = [f"{elapsed(entry.first.at_s)}  {_line(entry)}" for entry in shown]
+    if len(shown) < len(entries):
+        lines.append(f"… and {counted(len(entries) - len(shown), 'more event')}; -o jsonl lists all events")
     return lines
 
 

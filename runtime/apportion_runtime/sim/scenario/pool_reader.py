@@ -28,8 +28,8 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
             known = ", ".join(sorted(policy_nodes)) or "none"
             raise fields.fault("policy_pool", f"the cluster has no node pool {of_policy}; its node pools are {known}")
     count = fields.whole("count", 1)
-    least = count if (said := fields.maybe_whole("min")) is None else said
-    most = count if (said := fields.maybe_whole("max")) is None else said
+    least = count if (declared := fields.maybe_whole("min")) is None else declared
+    most = count if (declared := fields.maybe_whole("max")) is None else declared
     if not least <= count <= most:
         raise fields.fault("count", f"{count} is not in the range from min {least} to max {most}")
     made = Pool(

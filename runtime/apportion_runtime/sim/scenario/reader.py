@@ -301,10 +301,10 @@ def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
     if not named[2]:
         raise job.fault("name", "must be set to the name of the job")
     job.done()
-    said, jumps = fields.raw("priority"), fields.truth("jump")
-    if (said is not None) == jumps:
+    priority, jumps = fields.raw("priority"), fields.truth("jump")
+    if (priority is not None) == jumps:
         raise fields.fault("job", "set either `priority` or `jump`")
-    if said is not None and (isinstance(said, bool) or not isinstance(said, int)):
-        raise fields.fault("priority", f"`{said}` is not an integer")
+    if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
+        raise fields.fault("priority", f"`{priority}` is not an integer")
     fields.done()
-    return Incident(at, "priority", object=named, priority=said)
+    return Incident(at, "priority", object=named, priority=priority)

@@ -93,8 +93,8 @@ def _template(short: WorkloadFields, size: Size) -> dict[str, Any]:
     if short.tolerations:
         spec["tolerations"] = [dict(toleration) for toleration in short.tolerations]
     labels = dict(workload_labels.pod_labels(short.queue))
-    said = {"labels": labels, "annotations": annotations}
-    return {"metadata": {key: value for key, value in said.items() if value}, "spec": spec}
+    declared = {"labels": labels, "annotations": annotations}
+    return {"metadata": {key: value for key, value in declared.items() if value}, "spec": spec}
 
 
 def _pod(short: WorkloadFields) -> dict[str, Any]:

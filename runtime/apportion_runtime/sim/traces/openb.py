@@ -114,8 +114,8 @@ def _check_new(name: str, known: Container[str]) -> None:
 def _node(row: Row) -> TraceNode:
     gpus, model = row.whole("gpu"), row.text("model")
     if (gpus > 0) != bool(model):
-        said = f"model `{model}`" if model else "no model"
-        raise BadRow(f"a node with {gpus} GPUs has {said}", "set the model on nodes with GPUs, and on no others")
+        described = f"model `{model}`" if model else "no model"
+        raise BadRow(f"a node with {gpus} GPUs has {described}", "set the model on nodes with GPUs, and on no others")
     return TraceNode(kubernetes_name(row.text("sn")), row.whole("cpu_milli"), row.whole("memory_mib"), gpus, model)
 
 

@@ -99,8 +99,8 @@ class SkippedRow:
     @property
     def text(self) -> str:
         """One sentence for people."""
-        said = f"{self.file}:{self.line}: {self.reason}"
-        return f"{said}; {self.cure}" if self.cure else said
+        message = f"{self.file}:{self.line}: {self.reason}"
+        return f"{message}; {self.cure}" if self.cure else message
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table)
         yield Row(file, line, columns, fields)
 
 
-def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[SkippedRow], misfit: str) -> int:
+def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[SkippedRow], problem: str) -> int:
     """Have each row taken, or reported among the skips; return how many there were.
 
     A row of another width than the heading is reported with the cure `misfit`; so is one for which `take` raises
@@ -109,7 +109,7 @@ def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[Skip
         n_fields, n_columns = len(row.fields), len(row.columns)
         if n_fields != n_columns:
             reason = f"the row has {n_fields} fields, but the header has {n_columns}"
-            skips.append(SkippedRow(row.file, row.line, reason, misfit))
+            skips.append(SkippedRow(row.file, row.line, reason, problem))
             continue
         try:
             take(row)

@@ -66,14 +66,14 @@ def configured(objects: Mapping[str, Sequence[Object]], shard: str | None, fault
     """
     engine = Engine()
     for config in objects["Config"]:
-        said = config.spec.get("global") or {}
+        declared = config.spec.get("global") or {}
         engine = replace(
             engine,
             settings=replace(
-                engine.settings, scheduler_name=said.get("schedulerName") or engine.settings.scheduler_name
+                engine.settings, scheduler_name=declared.get("schedulerName") or engine.settings.scheduler_name
             ),
-            node_pool_key=said.get("nodePoolLabelKey") or engine.node_pool_key,
-            queue_key=said.get("queueLabelKey") or engine.queue_key,
+            node_pool_key=declared.get("nodePoolLabelKey") or engine.node_pool_key,
+            queue_key=declared.get("queueLabelKey") or engine.queue_key,
         )
     shards = objects["SchedulingShard"]
     if shard is not None:
@@ -233,32 +233,32 @@ def _of_dump(engine: Engine, dumped: Object, faults: list[Fault]) -> Engine:
         )
         settings = _with_arguments(settings, named, dumped, ("config",), faults)
     if config.get("actions"):
-        wished = tuple(name.strip() for name in config["actions"].split(","))
-        settings = replace(settings, actions=tuple(name for name in wished if name in _ACTIONS))
+        actions = tuple(name.strip() for name in config["actions"].split(","))
+        settings = replace(settings, actions=tuple(name for name in actions if name in _ACTIONS))
     if config.get("queueDepthPerAction"):
         settings = replace(settings, queue_depth=dict(config["queueDepthPerAction"]))
-    said: Mapping[str, Any] = dumped.data.get("schedulerParams") or {}
-    if not said:
+    declared: Mapping[str, Any] = dumped.data.get("schedulerParams") or {}
+    if not declared:
         return replace(engine, settings=settings)
     # A flag that is off is not written.
     settings = replace(
         settings,
-        scheduler_name=said.get("schedulerName") or settings.scheduler_name,
-        max_consolidation_preemptees=said.get("maxNumberConsolidationPreemptees") or 0,
-        use_scheduling_signatures=bool(said.get("useSchedulingSignatures")),
-        allow_consolidating_reclaim=bool(said.get("allowConsolidatingReclaim")),
-        staleness_grace=(said.get("globalDefaultStalenessGracePeriod") or 0) / NANO,
+        scheduler_name=declared.get("schedulerName") or settings.scheduler_name,
+        max_consolidation_preemptees=declared.get("maxNumberConsolidationPreemptees") or 0,
+        use_scheduling_signatures=bool(declared.get("useSchedulingSignatures")),
+        allow_consolidating_reclaim=bool(declared.get("allowConsolidatingReclaim")),
+        staleness_grace=(declared.get("globalDefaultStalenessGracePeriod") or 0) / NANO,
     )
-    partition = said.get("partitionParams") or {}
+    partition = declared.get("partitionParams") or {}
     return replace(
         engine,
         settings=settings,
         node_pool_key=partition.get("NodePoolLabelKey") or "",
         node_pool=partition.get("NodePoolLabelValue") or "",
-        queue_key=said.get("queueLabelKey") or engine.queue_key,
-        stuck_after_s=(said.get("stuckInReleasingThreshold") or 0) / NANO or engine.stuck_after_s,
-        restricts_nodes=bool(said.get("restrictSchedulingNodes")),
-        is_full_hierarchy=bool(said.get("fullHierarchyFairness")),
+        queue_key=declared.get("queueLabelKey") or engine.queue_key,
+        stuck_after_s=(declared.get("stuckInReleasingThreshold") or 0) / NANO or engine.stuck_after_s,
+        restricts_nodes=bool(declared.get("restrictSchedulingNodes")),
+        is_full_hierarchy=bool(declared.get("fullHierarchyFairness")),
     )
 
 

@@ -110,13 +110,13 @@ def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_DeviceFacts]:
     spec = made.spec
     for number, written in enumerate(spec.get("devices") or ()):
         # The first beta keeps what a device says one level deeper.
-        said = written.get("basic") or written
+        fields = written.get("basic") or written
         where = written if spec.get("perDeviceNodeSelection") else spec
-        attributes, capacity = _attributes(said.get("attributes") or {}), said.get("capacity") or {}
+        attributes, capacity = _attributes(fields.get("attributes") or {}), fields.get("capacity") or {}
         try:
             scope = {
                 "driver": driver,
-                "allowMultipleAllocations": bool(said.get("allowMultipleAllocations")),
+                "allowMultipleAllocations": bool(fields.get("allowMultipleAllocations")),
                 "attributes": _by_domain(attributes, driver),
                 "capacity": _by_domain({name: _amount(amount) for name, amount in capacity.items()}, driver),
             }

@@ -132,10 +132,10 @@ def _zone_order(zone: NumaZone) -> tuple[bool, int, str]:
 
 
 def _alignment(reported: Object) -> tuple[str, str]:
-    said = {a.get("name"): a.get("value") or "" for a in reported.data.get("attributes") or ()}
-    policy = said.get("topologyManagerPolicy")
+    attributes = {a.get("name"): a.get("value") or "" for a in reported.data.get("attributes") or ()}
+    policy = attributes.get("topologyManagerPolicy")
     if policy:
-        return policy if policy in _POLICIES else "none", "pod" if said.get(
+        return policy if policy in _POLICIES else "none", "pod" if attributes.get(
             "topologyManagerScope"
         ) == "pod" else "container"
     old = reported.data.get("topologyPolicies") or [""]

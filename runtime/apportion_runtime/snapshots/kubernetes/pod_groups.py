@@ -87,8 +87,8 @@ class PodGroupReader:
         priority, preemptible = 0, False
         if (read.queue or "") in self._queues:
             priority = self._priority(group, read.priority_class)
-            said = read.preemptibility
-            preemptible = said == PREEMPTIBLE if said in PREEMPTIBILITIES else priority < NON_PREEMPTIBLE_FROM
+            declared = read.preemptibility
+            preemptible = declared == PREEMPTIBLE if declared in PREEMPTIBILITIES else priority < NON_PREEMPTIBLE_FROM
         return PodGroup(
             uid=group.name,
             name=group.name,
@@ -163,10 +163,10 @@ class PodGroupReader:
                 made.append(SubGroup(name, max(part.min_member or 0, 0), (), constraint))
         return tuple(made)
 
-    def _constraint(self, said: objects.TopologyConstraint) -> TopologyConstraint:
-        labels = self._aliases.get(said.topology, {})
-        required, preferred = (labels.get(level, level) for level in (said.required, said.preferred))
-        return TopologyConstraint(said.topology, required, preferred)
+    def _constraint(self, declared: objects.TopologyConstraint) -> TopologyConstraint:
+        labels = self._aliases.get(declared.topology, {})
+        required, preferred = (labels.get(level, level) for level in (declared.required, declared.preferred))
+        return TopologyConstraint(declared.topology, required, preferred)
 
 
 def _holds_pods(part: SubGroup) -> bool:

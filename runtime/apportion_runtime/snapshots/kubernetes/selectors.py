@@ -101,8 +101,8 @@ def fulfilling(expression: str, devices: Sequence[Mapping[str, Value]]) -> list[
 def _is_fulfilled(selector: _Selector, context: Context, device: Mapping[str, Value]) -> bool:
     # Of a domain that a device does not know it says nothing, which is not an error.
     silent: dict[str, Value] = {literal: {} for literal in selector.literals}
-    said = {key: {**silent, **value} if isinstance(value, Mapping) else value for key, value in device.items()}
-    context.add_variable("device", said)
+    device_values = {key: {**silent, **value} if isinstance(value, Mapping) else value for key, value in device.items()}
+    context.add_variable("device", device_values)
     try:
         return selector.program.execute(context) is True
     except (KeyError, TypeError, ValueError, ArithmeticError, RuntimeError):

@@ -260,7 +260,7 @@ def test_a_refusal_stands_until_something_of_that_quota_is_given_back() -> None:
         book.take(path, {"cpu": 1000}, preemptible=True)
     before = {path: book.n_given.get(path, 0) for path in ("root/algorithm", TEXT, INTERNS)}
     book.give_back(INTERNS, {"cpu": 1000}, preemptible=True)
-    assert {path: book.is_vain(path, count) for path, count in before.items()} == {
+    assert {path: book.would_fail_again(path, count) for path, count in before.items()} == {
         "root/algorithm": False, TEXT: True, INTERNS: False,
     }  # fmt: skip
 

@@ -110,19 +110,19 @@ def _attributes(queue: Queue, name: str, numbers: QuotaTree, owner_above: str | 
     if stand_ins := numbers.stand_ins.get(queue.id):
         attributes[STAND_IN_ATTRIBUTE] = ",".join(stand_ins)
     minimum = numbers.minimum[queue.id]
-    lent = _lent(queue, minimum)
-    if lent != minimum:
-        attributes[LEND_LIMIT_ATTRIBUTE] = json.dumps(_texts(lent), separators=(",", ":"))
+    lending_limits = _lent(queue, minimum)
+    if lending_limits != minimum:
+        attributes[LEND_LIMIT_ATTRIBUTE] = json.dumps(_texts(lending_limits), separators=(",", ":"))
     return attributes
 
 
 def _lent(queue: Queue, minimum: Mapping[str, int]) -> Mapping[str, int]:
     """Return how much of each resource may be lent; kube-queue does not lend an omitted resource."""
-    lent: dict[str, int] = {}
+    lending_limits: dict[str, int] = {}
     for resource, amount in minimum.items():
         own = declared_amount(queue.lending_limit, resource)
-        lent[resource] = amount if own is None or isinstance(own, Unlimited) else min(own, amount)
-    return lent
+        lending_limits[resource] = amount if own is None or isinstance(own, Unlimited) else min(own, amount)
+    return lending_limits
 
 
 def _texts(amounts: Mapping[str, int]) -> dict[str, str]:

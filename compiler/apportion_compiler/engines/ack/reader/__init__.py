@@ -68,11 +68,11 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         else:
             reading.walk(replace(root, name=ROOT), None, (), {})
     facts = admission_facts(manifests)
-    said: Mapping[str, bool] = {} if facts is None else facts.preemptible
+    preemptible: Mapping[str, bool] = {} if facts is None else facts.preemptible
     return with_namespaces(
         ImportRecord(
             queues=tuple(reading.queues.values()),
-            priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
+            priority_classes=tuple(priority_classes(manifests, lambda name, _: preemptible.get(name))),
             pools=pools,
             notes=tuple(dict.fromkeys(notes)),
             cluster=ClusterRecord(ack=_settings(queue_objects)),
@@ -185,8 +185,8 @@ def _lending(attributes: Mapping[str, str], least: Mapping[str, int], where: str
         listed = json_value(written)
     except ValueError as fault:
         raise ValueError(f"{where}: attribute {LEND_LIMIT_ATTRIBUTE} is not JSON: {fault}") from fault
-    lent = amounts_of(mapping({"listed": listed}, "listed"), f"{where}: attribute {LEND_LIMIT_ATTRIBUTE}")
-    return {r: lent.get(r, 0) for r, amount in least.items() if lent.get(r, 0) < amount}
+    lending_limits = amounts_of(mapping({"listed": listed}, "listed"), f"{where}: attribute {LEND_LIMIT_ATTRIBUTE}")
+    return {r: lending_limits.get(r, 0) for r, amount in least.items() if lending_limits.get(r, 0) < amount}
 
 
 def _unknown(node: QuotaNode, attributes: Mapping[str, str], where: str) -> Iterator[Note]:

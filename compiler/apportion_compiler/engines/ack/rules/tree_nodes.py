@@ -162,10 +162,10 @@ def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
     for name in node.unknown:
         message = f"{name} is not a field of a node"
         yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, "remove it")
-    lent = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
-    if lent:
+    lending_limit = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
+    if lending_limit:
         try:
-            is_map = isinstance(json_value(lent), dict)
+            is_map = isinstance(json_value(lending_limit), dict)
         except ValueError:
             is_map = False
         if not is_map:

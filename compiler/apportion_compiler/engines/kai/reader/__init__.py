@@ -154,8 +154,10 @@ def _model(partition: str) -> str:
 
 def _unmanaged(objects: Sequence[_Object], *, divided: bool) -> frozenset[str]:
     """Return the resources without a quota or limit in any queue."""
-    told = [held.queue for held in objects if not divided or held.partition == _DEFAULT]
-    return frozenset(r for r in ACCOUNTED if all(is_unlimited(queue, r) for queue in told)) if told else frozenset()
+    counted = [held.queue for held in objects if not divided or held.partition == _DEFAULT]
+    return (
+        frozenset(r for r in ACCOUNTED if all(is_unlimited(queue, r) for queue in counted)) if counted else frozenset()
+    )
 
 
 def _notes(shards: _Shards) -> Iterator[Note]:
@@ -290,14 +292,14 @@ ORDINARY = "ordinary"
 
 def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Iterator[PriorityClassRecord]:
     """Yield the existing classes, and those that KAI's chart installs."""
-    said = {} if facts is None else facts.preemptible
+    declared = {} if facts is None else facts.preemptible
 
     def preemptible(name: str, value: int) -> bool:
-        return said.get(name, value < NON_PREEMPTIBLE_FROM)
+        return declared.get(name, value < NON_PREEMPTIBLE_FROM)
 
     found = {cls.name: cls for cls in priority_classes(manifests, preemptible)}
     for cls in DEFAULT_PRIORITY_CLASSES:
-        if cls.name not in found and (facts is None or cls.name in said):
+        if cls.name not in found and (facts is None or cls.name in declared):
             found[cls.name] = PriorityClassRecord(
                 cls.name,
                 cls.value,

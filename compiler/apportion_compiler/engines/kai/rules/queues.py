@@ -55,10 +55,10 @@ def _numbers(about: FieldVerdicts, queue: Queue, resource: str) -> Iterator[Verd
     elif limit is not None and limit < 0 and limit != UNLIMITED:
         yield _negative(about, path, "limit", limit, resource)
     elif quota is not None and limit is not None and limit != UNLIMITED and (quota > limit or quota == UNLIMITED):
-        promised = "everything" if quota == UNLIMITED else f"{number_text(quota)} {UNITS[resource]}"
+        guaranteed = "everything" if quota == UNLIMITED else f"{number_text(quota)} {UNITS[resource]}"
         yield about.ignored(
             f"{path}.quota", "Invalid",
-            f"quota guarantees {promised}, but limit allows {number_text(limit)} {UNITS[resource]}",
+            f"quota guarantees {guaranteed}, but limit allows {number_text(limit)} {UNITS[resource]}",
             f"raise limit to {number_text(quota)}, or lower quota to {number_text(limit)}",
         )  # fmt: skip
     if quota is not None and quota < 0 and quota != UNLIMITED:

@@ -125,12 +125,10 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
     for resource in ACCOUNTED if alike else ():
         path = f"spec.resources.{resource}"
         quota, limit = (held.queue.counted(resource, field) for field in ("quota", "limit"))
-        promised = [child.queue.counted(resource, "quota") for child in alike]
-        if held.index is not None and quota is not None and _exceeds(promised, quota):
+        quotas = [child.queue.counted(resource, "quota") for child in alike]
+        if held.index is not None and quota is not None and _exceeds(quotas, quota):
             total = (
-                "everything"
-                if UNLIMITED in promised
-                else f"{number_text(sum(p or 0 for p in promised))} {UNITS[resource]}"
+                "everything" if UNLIMITED in quotas else f"{number_text(sum(p or 0 for p in quotas))} {UNITS[resource]}"
             )
             yield FieldVerdicts(held.index).ignored(
                 f"{path}.quota", "Invalid",

@@ -46,18 +46,18 @@ def quotas(program: Program, trees: Sequence[Tree]) -> Iterator[Manifest]:
 
 def lends_nothing(queue: Queue) -> bool:
     """Return whether a queue lends none of its guarantee."""
-    promised = {resource for resource, amount in queue.guaranteed.items() if amount != 0}
-    return bool(promised) and all(queue.lending_limit.get(resource) == 0 for resource in _counted(promised))
+    guaranteed = {resource for resource, amount in queue.guaranteed.items() if amount != 0}
+    return bool(guaranteed) and all(queue.lending_limit.get(resource) == 0 for resource in _counted(guaranteed))
 
 
 def lends_partially(queue: Queue) -> bool:
     """Return whether a queue lends part of its guarantee: Koordinator lends all of it or none."""
     kept: list[bool] = []
     for resource in _counted({r for r, amount in queue.guaranteed.items() if amount != 0}):
-        lent = queue.lending_limit.get(resource)
-        if lent is not None and lent != 0 and is_over(queue.guaranteed[resource], lent):
+        lending_limit = queue.lending_limit.get(resource)
+        if lending_limit is not None and lending_limit != 0 and is_over(queue.guaranteed[resource], lending_limit):
             return True
-        kept.append(lent == 0)
+        kept.append(lending_limit == 0)
     return any(kept) and not all(kept)
 
 

@@ -96,11 +96,11 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     for id_ in sorted(by_id.keys() - set(ordered)):
         notes.append(Note(by_id[id_].object, "is its own ancestor, which Koordinator rejects: skipped"))
     facts = admission_facts(manifests)
-    said: Mapping[str, bool] = {} if facts is None else facts.preemptible
+    preemptible: Mapping[str, bool] = {} if facts is None else facts.preemptible
     return with_namespaces(
         ImportRecord(
             queues=tuple(by_id[id_] for id_ in ordered),
-            priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
+            priority_classes=tuple(priority_classes(manifests, lambda name, _: preemptible.get(name))),
             pools=tuple(pool for tree in trees for pool in _pools(tree)) if _sized(trees) else (),
             topologies=tuple(_topologies(manifests)),
             notes=tuple(dict.fromkeys(notes)),
@@ -156,12 +156,12 @@ def _queue(
     limit: dict[str, Amount] = {}
     divided = len(trees) > 1
     for tree, quota_name in held:
-        promised, bound = _amounts(tree, quota_name)
+        guarantees, bound = _amounts(tree, quota_name)
         if divided and tree.model is None:
             # Resources without a model are in this tree, and GPUs are not.
-            promised.pop(GPU, None)
+            guarantees.pop(GPU, None)
             bound.pop(GPU, None)
-        for amounts, kept in ((promised, guaranteed), (bound, limit)):
+        for amounts, kept in ((guarantees, guaranteed), (bound, limit)):
             of_model = {
                 gpu_resource(tree.model) if r == GPU and tree.model is not None else r: a for r, a in amounts.items()
             }
@@ -187,8 +187,8 @@ def _queue(
 
 def _amounts(tree: _Tree, name: str) -> tuple[dict[str, Amount], dict[str, Amount]]:
     above = tree.parent(name)
-    promised = promises(tree.least(name), tree.quotas[name].quota.annotations.get(STAND_IN_ANNOTATION))
-    return promised, bounds(tree.most(name), {} if above is None else tree.most(above))
+    guarantees = promises(tree.least(name), tree.quotas[name].quota.annotations.get(STAND_IN_ANNOTATION))
+    return guarantees, bounds(tree.most(name), {} if above is None else tree.most(above))
 
 
 def _add_total(guaranteed: dict[str, Amount]) -> None:

@@ -133,10 +133,10 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
         message = f"{_KEYS}{quota.parent}'s max keys are not the same with {quota.name}'s"
         cure = f"use {', '.join(sorted(keys | quota.max_keys))} in both"
         yield quota.rejected("spec.max", "Invalid", message, cure)
-    promised = parent.min_keys if parent is not None else keys
-    if not quota.min_keys <= promised:
+    guaranteed = parent.min_keys if parent is not None else keys
+    if not quota.min_keys <= guaranteed:
         message = f"{_KEYS}{quota.name}'s min keys are not all included in {quota.parent}'s"
-        cure = f"use {', '.join(sorted(quota.min_keys - promised))} in the parent's min"
+        cure = f"use {', '.join(sorted(quota.min_keys - guaranteed))} in the parent's min"
         yield quota.rejected("spec.min", "Invalid", message, cure)
 
 

@@ -126,7 +126,7 @@ def _lay_on_leaves(
     remaining: RemainingCapacity,
     division: Division,
 ) -> None:
-    promises: list[tuple[Queue, Amount, list[Flavor]]] = []
+    guarantees: list[tuple[Queue, Amount, list[Flavor]]] = []
     for queue in program.queues:
         if not queue.is_leaf:
             continue
@@ -134,11 +134,11 @@ def _lay_on_leaves(
         rest = UNLIMITED if GPU in program.unmanaged else _promised(queue, GPU)
         for model in models:
             amount = _promised(queue, gpu_resource(model))
-            promises.append((queue, amount, [flavor for flavor in may_use if flavor.model == model]))
+            guarantees.append((queue, amount, [flavor for flavor in may_use if flavor.model == model]))
             rest = _less(rest, amount)
-        promises.append((queue, rest, may_use))
+        guarantees.append((queue, rest, may_use))
     # Queues without a choice come first, so that the others see the remaining capacity.
-    for queue, amount, chosen in sorted(promises, key=lambda promise: len(promise[2]) > 1):
+    for queue, amount, chosen in sorted(guarantees, key=lambda promise: len(promise[2]) > 1):
         _assign(division.own[queue.id], GPU, amount, chosen, remaining)
 
 
@@ -305,11 +305,11 @@ def _surplus(program: Program, flavors: Sequence[Flavor], resource: str, divisio
     for flavor in flavors:
         held = capacity(program, flavor, resource)
         flavor_resource = (flavor.name, resource)
-        promised = amount_total(
+        guaranteed = amount_total(
             division.total[queue.id].get(flavor_resource, 0) for queue in program.queues if queue.parent is None
         )
-        if held is not None and isinstance(promised, int) and held > promised:
-            division.root[flavor_resource] = held - promised
+        if held is not None and isinstance(guaranteed, int) and held > guaranteed:
+            division.root[flavor_resource] = held - guaranteed
 
 
 def _count_total(program: Program, layout: Layout, division: Division) -> None:

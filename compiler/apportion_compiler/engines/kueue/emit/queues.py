@@ -173,13 +173,13 @@ def _preemption(queue: Queue, protected: set[str]) -> dict[str, object]:
     Within the queue, a higher priority preempts a lower one, unless no class of the queue is preemptible.
     `borrowWithinCohort` is Never, because fair sharing, which weights require, does not support it.
     """
-    said = queue.kueue.preemption
-    if said is not None:
-        borrow = {"policy": said.borrow_within_cohort, "maxPriorityThreshold": said.borrow_max_priority}
+    preemption = queue.kueue.preemption
+    if preemption is not None:
+        borrow = {"policy": preemption.borrow_within_cohort, "maxPriorityThreshold": preemption.borrow_max_priority}
         kept = {key: value for key, value in borrow.items() if value is not None}
         return {
-            "reclaimWithinCohort": said.reclaim_within_cohort,
-            "withinClusterQueue": said.within_cluster_queue,
+            "reclaimWithinCohort": preemption.reclaim_within_cohort,
+            "withinClusterQueue": preemption.within_cluster_queue,
             **({"borrowWithinCohort": kept} if kept else {}),
         }
     only_protected = bool(queue.priority_classes) and protected.issuperset(queue.priority_classes)

@@ -115,11 +115,11 @@ def _quota(flavor: Flavor, resource: str, held: _ObjectQuotas) -> dict[str, str]
     flavor_resource = (flavor.name, resource)
     nominal, total = held.nominal.get(flavor_resource, 0), held.total.get(flavor_resource, 0)
     quota = {"name": _KUEUE_NAMES.get(resource, resource), "nominalQuota": quantity(resource, nominal)}
-    bound, lent = held.limit.get(flavor_resource), held.lending.get(flavor_resource)
+    bound, lending_limit = held.limit.get(flavor_resource), held.lending.get(flavor_resource)
     if isinstance(bound, int) and isinstance(total, int):
         quota["borrowingLimit"] = quantity(resource, max(bound - total, 0))
-    if isinstance(lent, int):
-        quota["lendingLimit"] = quantity(resource, smaller(lent, nominal) if held.caps else lent)
+    if isinstance(lending_limit, int):
+        quota["lendingLimit"] = quantity(resource, smaller(lending_limit, nominal) if held.caps else lending_limit)
     return quota
 
 

@@ -60,15 +60,15 @@ def _overcommitted(program: Program) -> Iterator[Refusal]:
         models = sorted({r for child in children for r in child if r.startswith(f"{GPU}/")})
         # A policy that counts by model declares models; their total cannot be edited.
         for resource in (*(r for r in counted if r != GPU or not models), *models) if children else ():
-            promised, has = _bounded(children, resource), queue.guaranteed.get(resource, 0)
-            if promised is not None and isinstance(has, int) and promised > has:
+            guaranteed, has = _bounded(children, resource), queue.guaranteed.get(resource, 0)
+            if guaranteed is not None and isinstance(has, int) and guaranteed > has:
                 yield Refusal(
                     "AP506",
                     f"queue {queue.id}",
                     queue.source,
-                    f"guarantees of {amount_text(resource, promised)} for the children of `{queue.id}`, which has "
+                    f"guarantees of {amount_text(resource, guaranteed)} for the children of `{queue.id}`, which has "
                     f"{amount_text(resource, has)}: the quotas of a cohort add up and can all be used at once",
-                    f"guarantee `{queue.id}` {_to_write(program, resource, promised)}, or its children less",
+                    f"guarantee `{queue.id}` {_to_write(program, resource, guaranteed)}, or its children less",
                 )
 
 

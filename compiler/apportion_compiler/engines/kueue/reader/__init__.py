@@ -107,10 +107,10 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     flavor_resources = _flavor_resources(nodes, parents, ordered)
     unmanaged = _unmanaged([node for node in nodes.values() if node.is_leaf])
     local_queues = read_all(LocalQueue, manifests)
-    doors: dict[str, set[str]] = {}
+    local_namespaces: dict[str, set[str]] = {}
     for local in local_queues:
         if local.cluster_queue is not None and local.namespace:
-            doors.setdefault(local.cluster_queue, set()).add(local.namespace)
+            local_namespaces.setdefault(local.cluster_queue, set()).add(local.namespace)
     classes = tuple(_classes(manifests, notes))
     queues = tuple(
         _queue(
@@ -119,7 +119,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
             flavor_resources[id_],
             facts=facts,
             unmanaged=unmanaged,
-            doors=doors,
+            local_namespaces=local_namespaces,
             classes=classes,
         )
         for id_ in ordered
@@ -256,7 +256,7 @@ def _queue(
     *,
     facts: Mapping[str, FlavorFacts],
     unmanaged: frozenset[str],
-    doors: Mapping[str, set[str]],
+    local_namespaces: Mapping[str, set[str]],
     classes: Sequence[PriorityClassRecord],
 ) -> QueueRecord:
     found = totals(node.quotas, total, facts, may_borrow=node.holder.parent is not None or not node.is_leaf)
@@ -270,7 +270,7 @@ def _queue(
             kueue=KueueQueue(without_object=True, name=node.name),
         )
     queue = node.holder if isinstance(node.holder, ClusterQueue) else None
-    namespaces = () if queue is None else _namespaces(queue, doors.get(node.name, set()))
+    namespaces = () if queue is None else _namespaces(queue, local_namespaces.get(node.name, set()))
     return QueueRecord(
         id=node.id,
         object=str(node.holder),
@@ -284,11 +284,13 @@ def _queue(
         weight=dict.fromkeys((CPU, MEMORY, GPU), _weight(node.holder)),
         pools=None if queue is None else _usable(node, facts),
         labels=own_labels(manifest),
-        priority_classes=None if queue is None or namespaces or not is_ours(manifest) else _told(queue, classes),
+        priority_classes=None
+        if queue is None or namespaces or not is_ours(manifest)
+        else _classes_without_namespaces(queue, classes),
     )
 
 
-def _told(queue: ClusterQueue, classes: Sequence[PriorityClassRecord]) -> tuple[str, ...] | None:
+def _classes_without_namespaces(queue: ClusterQueue, classes: Sequence[PriorityClassRecord]) -> tuple[str, ...] | None:
     """Return the classes of a queue without namespaces: if it preempts nothing, they are non-preemptible."""
     protected = tuple(cls.name for cls in classes if cls.preemptible is False)
     if not protected:
@@ -306,9 +308,9 @@ def _weight(holder: QuotaHolder) -> int:
     return max(round(weight * 1000), 1 if weight > 0 else 0)
 
 
-def _namespaces(queue: ClusterQueue, doors: set[str]) -> tuple[str, ...]:
+def _namespaces(queue: ClusterQueue, local_namespaces: set[str]) -> tuple[str, ...]:
     """Return the namespaces with a LocalQueue for it, and those in its selector."""
-    found, selector = set(doors), queue.selector or LabelSelector()
+    found, selector = set(local_namespaces), queue.selector or LabelSelector()
     for expression in selector.expressions:
         if expression.key == _NAMESPACE_NAME and expression.operator == "In":
             found.update(expression.values)
@@ -338,11 +340,11 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Prior
             )
         is_default = of_pods is not None and of_pods.global_default
         description = cls.description or (None if of_pods is None else of_pods.description)
-        said = annotations_of(manifest).get(PREEMPTIBLE_ANNOTATION)
+        annotation = annotations_of(manifest).get(PREEMPTIBLE_ANNOTATION)
         found[name] = PriorityClassRecord(
             free_id(name, {other.name for other in found.values() if other is not of_pods}),
             value,
-            None if said is None else said == "true",
+            None if annotation is None else annotation == "true",
             is_default,
             description,
         )

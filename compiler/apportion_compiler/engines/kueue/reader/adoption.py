@@ -63,11 +63,11 @@ def with_declared_fields(record: ImportRecord, manifests: Sequence[Manifest], ma
     specs = {(kind, name_of(m)): mapping(m, "spec") for kind in _QUEUES for m in of_kind(made, GROUP, kind)}
     own = {_key(m): m for kind in _QUEUES for m in of_kind(manifests, GROUP, kind)}
     locals_made = of_kind(made, GROUP, "LocalQueue")
-    doors: dict[str, list[Manifest]] = {}
+    local_queues: dict[str, list[Manifest]] = {}
     for local in of_kind(manifests, GROUP, "LocalQueue"):
-        doors.setdefault(text(local, "spec", "clusterQueue") or "", []).append(local)
+        local_queues.setdefault(text(local, "spec", "clusterQueue") or "", []).append(local)
     queues = tuple(
-        queue if queue.object not in own else _queue(queue, own[queue.object], specs, doors, locals_made)
+        queue if queue.object not in own else _queue(queue, own[queue.object], specs, local_queues, locals_made)
         for queue in record.queues
     )
     objects = tuple(_objects(manifests, made))
@@ -88,11 +88,11 @@ def _queue(
     queue: QueueRecord,
     manifest: Manifest,
     made: Mapping[tuple[str, str], Mapping[str, object]],
-    doors: Mapping[str, Sequence[Manifest]],
+    local_queues: Mapping[str, Sequence[Manifest]],
     locals_made: Sequence[Manifest],
 ) -> QueueRecord:
     name, kind = name_of(manifest), str(manifest["kind"])
-    said: dict[str, Any] = {} if object_name(queue.id) == name else {"name": name}
+    declared: dict[str, Any] = {} if object_name(queue.id) == name else {"name": name}
     spec = current_spec(manifest)
     # Objects of an imported queue whose name differs from the id cannot be matched, so the whole spec is kept.
     other = made.get((kind, name), made.get((kind, object_name(queue.id)), {}))
@@ -103,21 +103,21 @@ def _queue(
             # The policy determines the parent of a queue.
             fields.pop(parent, None)
     if isinstance(strategy := fields.get("queueingStrategy"), str):
-        said["queueing_strategy"] = strategy
+        declared["queueing_strategy"] = strategy
         del fields["queueingStrategy"]
     preemption = _preemption(fields.get("preemption"))
     if preemption is not None:
-        said["preemption"] = preemption
+        declared["preemption"] = preemption
         del fields["preemption"]
     if fields:
-        said["spec"] = fields
+        declared["spec"] = fields
     if not is_ours(manifest):
-        said.update(_marks(manifest))
-    local_queues = _local_queues(queue, doors.get(name, ()), locals_made) if kind == "ClusterQueue" else None
-    if local_queues is not None:
-        said["local_queues"] = local_queues
+        declared.update(_marks(manifest))
+    own_locals = _local_queues(queue, local_queues.get(name, ()), locals_made) if kind == "ClusterQueue" else None
+    if own_locals is not None:
+        declared["local_queues"] = own_locals
     labels = queue.labels if is_ours(manifest) else {}
-    return replace(queue, labels=labels, kueue=KueueQueue(**said) if said else None)
+    return replace(queue, labels=labels, kueue=KueueQueue(**declared) if declared else None)
 
 
 def _preemption(written: object) -> KueuePreemption | None:
@@ -129,34 +129,34 @@ def _preemption(written: object) -> KueuePreemption | None:
         return None
     if "borrowWithinCohort" in written and not borrow:
         return None
-    said: dict[str, Any] = {field: written[key] for key, field in _PREEMPTION.items()}
+    declared: dict[str, Any] = {field: written[key] for key, field in _PREEMPTION.items()}
     if "policy" in borrow:
-        said["borrow_within_cohort"] = borrow["policy"]
+        declared["borrow_within_cohort"] = borrow["policy"]
     if "maxPriorityThreshold" in borrow:
-        said["borrow_max_priority"] = borrow["maxPriorityThreshold"]
-    return KueuePreemption(**said)
+        declared["borrow_max_priority"] = borrow["maxPriorityThreshold"]
+    return KueuePreemption(**declared)
 
 
 def _local_queues(
-    queue: QueueRecord, doors: Sequence[Manifest], made: Sequence[Manifest]
+    queue: QueueRecord, local_queues: Sequence[Manifest], made: Sequence[Manifest]
 ) -> tuple[KueueLocalQueue, ...] | None:
     """Return the LocalQueues of a queue; None if they equal the generated ones."""
-    wanted = tuple(_local_queue(local) for local in sorted(doors, key=_place))
+    wanted = tuple(_local_queue(local) for local in sorted(local_queues, key=_place))
     plain = tuple(
         KueueLocalQueue(name=object_name(queue.id), namespace=namespace) for namespace in sorted(queue.namespaces)
     )
-    if wanted == plain and {_place(m) for m in doors} <= {_place(m) for m in made}:
+    if wanted == plain and {_place(m) for m in local_queues} <= {_place(m) for m in made}:
         return None
     return wanted
 
 
 def _local_queue(manifest: Manifest) -> KueueLocalQueue:
     namespace, _ = _place(manifest)
-    said: dict[str, Any] = {} if is_ours(manifest) else _marks(manifest)
+    declared: dict[str, Any] = {} if is_ours(manifest) else _marks(manifest)
     spec: dict[str, Any] = {key: value for key, value in mapping(manifest, "spec").items() if key != "clusterQueue"}
     if spec:
-        said["spec"] = spec
-    return KueueLocalQueue(name=name_of(manifest), namespace=namespace, **said)
+        declared["spec"] = spec
+    return KueueLocalQueue(name=name_of(manifest), namespace=namespace, **declared)
 
 
 def _place(manifest: Manifest) -> tuple[str, str]:
@@ -171,12 +171,12 @@ def _objects(manifests: Sequence[Manifest], made: Sequence[Manifest]) -> Iterabl
         values_of = any(not is_ours(m) and _marks(m) for m in read)
         if read and (values_of or {name_of(m): _fields(m) for m in read} != found):
             for manifest in read:
-                said = _marks(manifest)
+                declared = _marks(manifest)
                 fields = _fields(manifest)
                 yield KueueObject(
                     kind=kind,
                     name=name_of(manifest),
-                    **said,
+                    **declared,
                     **({"fields": fields} if fields else {}),
                 )
 

@@ -98,11 +98,11 @@ def totals(
         if not (is_gpu and over_all) and not any(isinstance(bound, Unlimited) for bound in bounds):
             found.limit[name] = amount_total(bounds)
         if any(flavor_resource in own.lending for flavor_resource in flavor_resources):
-            lent = amount_total(
+            lendable = amount_total(
                 own.lending.get(flavor_resource, total.get(flavor_resource, 0)) for flavor_resource in flavor_resources
             )
-            if not isinstance(lent, Unlimited):
-                found.lending_limit[name] = lent
+            if not isinstance(lendable, Unlimited):
+                found.lending_limit[name] = lendable
     if over_all and not isinstance(limit[over_all[0]], Unlimited):
         # Counted in addition to the flavors, each of which may have this amount.
         found.limit[GPU] = limit[over_all[0]]

@@ -87,8 +87,13 @@ def _quotas(
                         f"{at}.{field}", "Invalid", f"must be nil when {rules.above} is empty",
                         f"remove {field}, or set {rules.above}",
                     )  # fmt: skip
-        lent, nominal = quantity(quota.lending_limit), quantity(quota.nominal)
-        if rules.lends_at_most_nominal and lent is not None and nominal is not None and lent > nominal:
+        lending_limit, nominal = quantity(quota.lending_limit), quantity(quota.nominal)
+        if (
+            rules.lends_at_most_nominal
+            and lending_limit is not None
+            and nominal is not None
+            and lending_limit > nominal
+        ):
             yield about.rejected(
                 f"{at}.lendingLimit", "Invalid", "must be less than or equal to the nominalQuota",
                 f"lower lendingLimit of {quota.resource} to {quota.nominal}",

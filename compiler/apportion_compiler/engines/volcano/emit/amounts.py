@@ -51,7 +51,7 @@ def queue_amounts(
     amount of a parent as 0. A limit is capped at the limits of ancestors, which apply anyway.
     """
     resources = _resources(program, partition, divided=divided)
-    said = {
+    declared = {
         queue.id: _of_part(queue, partition, resources, divided=divided)
         for queue in program.queues
         if queue.id in names
@@ -59,14 +59,14 @@ def queue_amounts(
     # Parents precede their children.
     limits: dict[str | None, Mapping[str, Amount]] = {None: {}}
     for queue in program.queues:
-        if queue.id in said:
-            own, above = said[queue.id].limit, limits[queue.parent]
+        if queue.id in declared:
+            own, above = declared[queue.id].limit, limits[queue.parent]
             limits[queue.id] = {r: smaller(own.get(r, UNLIMITED), above.get(r, UNLIMITED)) for r in resources}
     amounts: dict[str, QueueAmounts] = {}
     for queue in reversed(program.queues):
-        if queue.id in said:
+        if queue.id in declared:
             below = [amounts[child] for child in queue.children if child in amounts]
-            amounts[queue.id] = _amounts(said[queue.id], limits[queue.id], below)
+            amounts[queue.id] = _amounts(declared[queue.id], limits[queue.id], below)
     return amounts
 
 
@@ -92,30 +92,37 @@ class _DeclaredAmounts:
     lending: Mapping[str, Amount]
 
 
-def _amounts(said: _DeclaredAmounts, limits: Mapping[str, Amount], below: list[QueueAmounts]) -> QueueAmounts:
+def _amounts(declared: _DeclaredAmounts, limits: Mapping[str, Amount], below: list[QueueAmounts]) -> QueueAmounts:
     guarantee: dict[str, int] = {}
     deserved: dict[str, int] = {}
     capability: dict[str, int] = {}
     for resource, limit in limits.items():
-        promised = said.guaranteed.get(resource, 0)
-        deserved[resource] = max(_whole(resource, promised), sum(child.deserved.get(resource, 0) for child in below))
+        guaranteed_amount = declared.guaranteed.get(resource, 0)
+        deserved[resource] = max(
+            _whole(resource, guaranteed_amount), sum(child.deserved.get(resource, 0) for child in below)
+        )
         kept = max(
-            _kept_back(resource, promised, said.lending), sum(child.guarantee.get(resource, 0) for child in below)
+            _kept_back(resource, guaranteed_amount, declared.lending),
+            sum(child.guarantee.get(resource, 0) for child in below),
         )
         if kept:
             guarantee[resource] = kept
-        if not isinstance(said.limit.get(resource, UNLIMITED), Unlimited):
+        if not isinstance(declared.limit.get(resource, UNLIMITED), Unlimited):
             # A check rejects a guarantee above a limit; it occurs here only if that check is off.
             capability[resource] = max(least(resource, _whole(resource, limit)), deserved[resource])
     return QueueAmounts(guarantee, deserved, capability)
 
 
-def _kept_back(resource: str, promised: Amount, lending: Mapping[str, Amount]) -> int:
+def _kept_back(resource: str, guaranteed_amount: Amount, lending: Mapping[str, Amount]) -> int:
     """Return the part of a guarantee that is never lent."""
-    lent = lending.get(resource, UNLIMITED)
-    if isinstance(promised, Unlimited) or isinstance(lent, Unlimited) or not is_over(promised, lent):
+    lending_limit = lending.get(resource, UNLIMITED)
+    if (
+        isinstance(guaranteed_amount, Unlimited)
+        or isinstance(lending_limit, Unlimited)
+        or not is_over(guaranteed_amount, lending_limit)
+    ):
         return 0
-    return _whole(resource, promised) - _whole(resource, smaller(promised, lent))
+    return _whole(resource, guaranteed_amount) - _whole(resource, smaller(guaranteed_amount, lending_limit))
 
 
 def _resources(program: Program, partition: Partition, *, divided: bool) -> tuple[str, ...]:

@@ -148,17 +148,17 @@ def _queue(id_: str, tree: _Tree, notes: list[Note]) -> QueueRecord:
     manifest = next(iter(group.values()))
     queue = read_object(Queue, manifest)
     for each in group.values():
-        notes.extend(_oddities(each))
-    said = _amounts(group, tree, notes)
+        notes.extend(_unsupported_fields(each))
+    declared = _amounts(group, tree, notes)
     return QueueRecord(
         id=id_,
         object=str(queue),
         parent=_parent(queue, tree, notes),
         title=queue.annotations.get(TITLE_ANNOTATION),
         owner=owner_of(manifest),
-        guaranteed=said.guaranteed,
-        limit=said.limit,
-        lending_limit=said.lending,
+        guaranteed=declared.guaranteed,
+        limit=declared.limit,
+        lending_limit=declared.lending,
         weight=dict.fromkeys((CPU, MEMORY, GPU), (queue.weight or 1) * _UNIT),
         priority=queue.priority,
         pools=_usable(group),
@@ -173,8 +173,8 @@ def _amounts(group: Mapping[str | None, Manifest], tree: _Tree, notes: list[Note
     limit: dict[str, Amount] = {}
     lending: dict[str, Amount] = {}
     for model, manifest in group.items():
-        said = declared_amounts_of(read_object(Queue, manifest), notes)
-        for kept, found in ((guaranteed, said.guaranteed), (limit, said.limit), (lending, said.lending)):
+        declared = declared_amounts_of(read_object(Queue, manifest), notes)
+        for kept, found in ((guaranteed, declared.guaranteed), (limit, declared.limit), (lending, declared.lending)):
             if model is None:
                 # The tree without a model has an explicit GPU amount of 0.
                 kept.update((r, amount) for r, amount in found.items() if r != GPU)
@@ -206,8 +206,8 @@ def _without_sums(queues: Mapping[str, QueueRecord]) -> Iterator[tuple[str, Queu
 
 
 def _kept_back(queue: QueueRecord, resource: str) -> int:
-    promised, lent = queue.guaranteed.get(resource, 0), queue.lending_limit.get(resource, 0)
-    return promised - lent if isinstance(promised, int) and isinstance(lent, int) else 0
+    guarantee, lending_limit = queue.guaranteed.get(resource, 0), queue.lending_limit.get(resource, 0)
+    return guarantee - lending_limit if isinstance(guarantee, int) and isinstance(lending_limit, int) else 0
 
 
 def _parent(queue: Queue, tree: _Tree, notes: list[Note]) -> str | None:
@@ -223,7 +223,7 @@ def _parent(queue: Queue, tree: _Tree, notes: list[Note]) -> str | None:
     return tree.id_of[parent]
 
 
-def _oddities(manifest: Manifest) -> Iterator[Note]:
+def _unsupported_fields(manifest: Manifest) -> Iterator[Note]:
     queue = read_object(Queue, manifest)
     yield from unknown_fields(manifest, _FIELDS, "spec")
     if queue.reclaimable is False:

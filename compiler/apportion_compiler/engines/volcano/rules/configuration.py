@@ -29,7 +29,7 @@ _PLUGINS = frozenset(
         "usage", "pdb", "nodegroup", "network-topology-aware", "proportion", "capacity", "extender", "resourcequota",
     }
 )  # fmt: skip
-_RECLAIM_VOICES = ("conformance", "gang")
+_VICTIM_PLUGINS = ("conformance", "gang")
 """Plugins that select victims of a reclaim, and so decide it for their tier."""
 _AT = f"data[{SCHEDULER_KEY}]"
 
@@ -107,7 +107,7 @@ def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> It
             return
         for plugin in tier.plugins:
             name = plugin.name
-            if name in _RECLAIM_VOICES and plugin.does("Reclaimable"):
+            if name in _VICTIM_PLUGINS and plugin.does("Reclaimable"):
                 yield ignored(
                     index,
                     _AT,

@@ -37,12 +37,12 @@ def hierarchy_verdicts(queues: Sequence[tuple[int, Queue]], tree: QueueTree) -> 
         name = queue.name
         before = tree.before.get(name)
         moved = before is None or before.parent != queue.parent
-        sound = True
+        valid = True
         if moved and is_below_queue(queue):
             for verdict in _place(index, queue, tree):
-                sound = False
+                valid = False
                 yield verdict
-        if sound and name != ROOT_QUEUE and (moved or _amounts_changed(queue, before)):
+        if valid and name != ROOT_QUEUE and (moved or _amounts_changed(queue, before)):
             evaluated[name] = index
             yield from _capability(index, queue, tree)
     yield from _sums(evaluated, tree)

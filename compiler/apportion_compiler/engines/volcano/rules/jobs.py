@@ -208,11 +208,11 @@ def _dependencies(index: int, tasks: Sequence[object]) -> Iterator[Verdict]:
     try:
         tuple(TopologicalSorter(graph).static_order())
     except CycleError:
-        sound = False
+        valid = False
     else:
         # A dependency on a task that does not exist is never satisfied, and is not part of a cycle.
-        sound = all(name in graph for after in graph.values() for name in after)
-    if not sound:
+        valid = all(name in graph for after in graph.values() for name in after)
+    if not valid:
         yield rejected(
             index,
             "spec.tasks",

@@ -121,11 +121,11 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
 
 def _order(index: int, queue: Queue) -> Iterator[Verdict]:
     """Check guarantee ≤ deserved ≤ capability, as the webhook does before it evaluates other queues."""
-    promised, limits = resource_list(queue, "deserved"), resource_list(queue, "capability")
+    deserved, limits = resource_list(queue, "deserved"), resource_list(queue, "capability")
     for name, value in resource_list(queue, "guarantee.resource").items():
-        kept, has = _value(value), _value(promised.get(name))
+        kept, has = _value(value), _value(deserved.get(name))
         at = f"spec.deserved[{name}]"
-        if kept is None or (name in promised and has is None):
+        if kept is None or (name in deserved and has is None):
             continue
         if has is None:
             yield rejected(
@@ -138,10 +138,10 @@ def _order(index: int, queue: Queue) -> Iterator[Verdict]:
             yield rejected(
                 index,
                 at,
-                f"deserved[{name}]={promised[name]} must be >= guarantee[{name}]={kubernetes_text(str(value))}",
+                f"deserved[{name}]={deserved[name]} must be >= guarantee[{name}]={kubernetes_text(str(value))}",
                 f"raise deserved of {name} to {value}, or lower the guarantee",
             )
-    for name, value in promised.items():
+    for name, value in deserved.items():
         has, most = _value(value), _value(limits.get(name))
         if has is not None and most is not None and has > most:
             yield rejected(
@@ -185,11 +185,11 @@ def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterato
     for weight in weights.split("/"):
         number = _number(weight)
         if number is None or number <= 0:
-            said = "is invalid number" if number is None else "must be larger than 0"
+            problem = "is invalid number" if number is None else "must be larger than 0"
             yield rejected(
                 index,
                 f"metadata.annotations[{HIERARCHY_WEIGHTS_ANNOTATION}]",
-                f"{weight} in the {weights} {said}",
+                f"{weight} in the {weights} {problem}",
                 "use a number above 0 for each level",
             )
             return

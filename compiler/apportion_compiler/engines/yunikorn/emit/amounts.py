@@ -67,8 +67,8 @@ def promise_texts(numbers: Numbers) -> dict[str, str]:
     """
     if not any(numbers.values()):
         return {}
-    told = [r for r in _ordered(numbers) if numbers[r] or r == GPU or not (r in _ASKED_BY_ALL or numbers.get(GPU))]
-    return {_key(r): _text(r, numbers[r]) for r in told}
+    written = [r for r in _ordered(numbers) if numbers[r] or r == GPU or not (r in _ASKED_BY_ALL or numbers.get(GPU))]
+    return {_key(r): _text(r, numbers[r]) for r in written}
 
 
 def bound_texts(numbers: Numbers) -> dict[str, str]:

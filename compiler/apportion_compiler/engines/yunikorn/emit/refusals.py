@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.engines.yunikorn.emit.amounts import UNBOUNDED, WHOLE_GPU, is_counted
 from apportion_compiler.engines.yunikorn.emit.config_map import MAX_BYTES, compressed, queues_text
-from apportion_compiler.engines.yunikorn.emit.tree import EVERYBODY, QueueNumbers, queue_numbers
+from apportion_compiler.engines.yunikorn.emit.tree import ALL_USERS, QueueNumbers, queue_numbers
 from apportion_compiler.ir.gpu_models import model_only_bounds
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Amount, Unlimited
@@ -60,9 +60,12 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
 
 
 def _amounts(queue: Queue) -> Iterator[Refusal]:
-    told: list[tuple[str, Mapping[str, Amount]]] = [("a guarantee of", queue.guaranteed), ("a limit of", queue.limit)]
-    told += [(f"a limit for {user.user} of", user.limit) for user in queue.users]
-    for what, amounts in told:
+    declared: list[tuple[str, Mapping[str, Amount]]] = [
+        ("a guarantee of", queue.guaranteed),
+        ("a limit of", queue.limit),
+    ]
+    declared += [(f"a limit for {user.user} of", user.limit) for user in queue.users]
+    for what, amounts in declared:
         for resource, amount in amounts.items():
             if isinstance(amount, Unlimited) or not is_counted(resource):
                 continue
@@ -89,8 +92,8 @@ def _promised_twice(queue: Queue, children: Sequence[Queue], numbers: Mapping[st
         endless = [child for child in children if isinstance(child.guaranteed.get(resource), Unlimited)]
         total = min(sum(numbers[child.id].guaranteed.get(resource, 0) for child in children), UNBOUNDED)
         # A parent without any guarantee is not written, and so not compared.
-        promised = own.guaranteed[resource] if any(own.guaranteed.values()) else UNBOUNDED
-        if endless and total > min(promised, own.above.get(resource, UNBOUNDED)):
+        guaranteed = own.guaranteed[resource] if any(own.guaranteed.values()) else UNBOUNDED
+        if endless and total > min(guaranteed, own.above.get(resource, UNBOUNDED)):
             yield _of(
                 endless[-1],
                 "AP519",
@@ -102,7 +105,7 @@ def _promised_twice(queue: Queue, children: Sequence[Queue], numbers: Mapping[st
 
 def _users(queue: Queue) -> Iterator[Refusal]:
     for user in queue.users:
-        if user.user != EVERYBODY and not _USER.fullmatch(user.user):
+        if user.user != ALL_USERS and not _USER.fullmatch(user.user):
             yield _of(
                 queue,
                 "AP518",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from apportion_compiler.engines.yunikorn.emit.amounts import UNBOUNDED, bounded, is_counted, number
 from apportion_compiler.ir.program import Program, Queue, UserLimit
 
-EVERYBODY = "*"
+ALL_USERS = "*"
 MAX_APPLICATIONS = 2**63 - 1
 """Substitute for unlimited in a limit that requires a number."""
 
@@ -51,10 +51,10 @@ def queue_numbers(program: Program) -> Mapping[str, QueueNumbers]:
         own = bounded(queue.limit)
         maximum = {r: min(amount, inherited.get(r, amount)) for r, amount in own.items()}
         above = {**inherited, **maximum}
-        promised = {r: number(r, amount) for r, amount in queue.guaranteed.items() if is_counted(r)}
+        guarantees = {r: number(r, amount) for r, amount in queue.guaranteed.items() if is_counted(r)}
         # Only an UNLIMITED guarantee can exceed the maximum; checks reject others.
         guaranteed = {
-            r: min(amount, above.get(r, amount)) if amount == UNBOUNDED else amount for r, amount in promised.items()
+            r: min(amount, above.get(r, amount)) if amount == UNBOUNDED else amount for r, amount in guarantees.items()
         }
         limits = _limits(queue, maximum, persons[queue.parent])
         persons[queue.id] = _with_those_above({limit.user: limit for limit in limits}, persons[queue.parent])
@@ -69,27 +69,27 @@ def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, Person
         declared[user.user] = _smaller(own, declared[user.user]) if user.user in declared else own
 
     def merge(user: str, own: PersonLimit) -> PersonLimit:
-        over = above.get(user, above.get(EVERYBODY))
+        over = above.get(user, above.get(ALL_USERS))
         within = _smaller(replace(own, user=user), _of_queue(maximum))
         return within if over is None else _smaller(within, over)
 
     merged = {user: merge(user, own) for user, own in declared.items()}
-    if EVERYBODY in declared:
+    if ALL_USERS in declared:
         # The limit of all users must not exceed that of an ancestor; users with a higher limit there get an explicit
         # one here.
         for name in sorted(above.keys() - declared.keys()):
-            held = merge(name, declared[EVERYBODY])
-            if held != replace(merged[EVERYBODY], user=name):
+            held = merge(name, declared[ALL_USERS])
+            if held != replace(merged[ALL_USERS], user=name):
                 merged[name] = held
-    everybody = merged.get(EVERYBODY, above.get(EVERYBODY))
-    told: list[PersonLimit] = []
+    all_users = merged.get(ALL_USERS, above.get(ALL_USERS))
+    written: list[PersonLimit] = []
     for limit in merged.values():
         if limit.maximum or limit.max_applications:
-            told.append(limit)
-        elif everybody is not None and (everybody.maximum or everybody.max_applications):
+            written.append(limit)
+        elif all_users is not None and (all_users.maximum or all_users.max_applications):
             # An unlimited user is an exception from the limit of all users, and YuniKorn requires a number for it.
-            told.append(replace(limit, max_applications=MAX_APPLICATIONS))
-    return tuple(sorted(told, key=lambda limit: (limit.user == EVERYBODY, limit.user)))
+            written.append(replace(limit, max_applications=MAX_APPLICATIONS))
+    return tuple(sorted(written, key=lambda limit: (limit.user == ALL_USERS, limit.user)))
 
 
 def _limit(user: UserLimit) -> PersonLimit:
@@ -104,7 +104,7 @@ def _with_those_above(here: Mapping[str, PersonLimit], above: Mapping[str, Perso
     """Return the limit of each user in a queue: that of all users applies to users without their own."""
     found: dict[str, PersonLimit] = {}
     for user in {**above, **here}:
-        own, over = (limits.get(user, limits.get(EVERYBODY)) for limits in (here, above))
+        own, over = (limits.get(user, limits.get(ALL_USERS)) for limits in (here, above))
         if own is not None and over is not None:
             clamped = _smaller(own, over)
             found[user] = replace(clamped, maximum={**over.maximum, **clamped.maximum})

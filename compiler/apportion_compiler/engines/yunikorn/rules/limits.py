@@ -115,19 +115,19 @@ class _Measure(Generic[Bound]):
     words: Callable[[Bound, Bound, str, bool], str]
 
 
-def _resource_words(bound: Amounts, above: Amounts, queue: str, of_everybody: bool) -> str:  # noqa: FBT001
+def _resource_words(bound: Amounts, above: Amounts, queue: str, of_all_users: bool) -> str:  # noqa: FBT001
     whose = (
         f"wildcard maximum resource {amounts_text(above)} of immediate or ancestor parent queue"
-        if of_everybody
+        if of_all_users
         else f"immediate or ancestor parent maximum resource {amounts_text(above)}"
     )
     return f"max resource {amounts_text(bound)} of queue {queue} is greater than {whose}"
 
 
-def _application_words(bound: int, above: int, queue: str, of_everybody: bool) -> str:  # noqa: FBT001
+def _application_words(bound: int, above: int, queue: str, of_all_users: bool) -> str:  # noqa: FBT001
     whose = (
         f"wildcard max applications {above} of immediate or ancestor parent queue"
-        if of_everybody
+        if of_all_users
         else f"immediate or ancestor parent max applications {above}"
     )
     return f"max applications {bound} of queue {queue} is greater than {whose}"

@@ -103,14 +103,14 @@ def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
 def _priority_class(manifest: Manifest, index: int) -> Iterator[Verdict]:
     metadata = manifest.get("metadata")
     annotations = _texts(metadata, "annotations") if isinstance(metadata, Mapping) else {}
-    said = annotations.get(ALLOW_PREEMPTION_ANNOTATION)
-    if said is not None and said not in ("true", "false"):
+    allowed = annotations.get(ALLOW_PREEMPTION_ANNOTATION)
+    if allowed is not None and allowed not in ("true", "false"):
         yield Verdict(
             Effect.IGNORED,
             index,
             f"metadata.annotations[{ALLOW_PREEMPTION_ANNOTATION}]",
             "Ignored",
-            f'"{said}" is treated as true',
+            f'"{allowed}" is treated as true',
             'set it to "false" if its workloads should be evicted last',
         )
 

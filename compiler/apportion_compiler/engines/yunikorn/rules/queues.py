@@ -105,20 +105,20 @@ def check_queue_resources(queue: Queue, above: Amounts | None = None) -> Amounts
             f"{queue.path}.resources.max",
         )
     most = least(most, above or {})
-    promised: Amounts = {}
+    guarantees: Amounts = {}
     for child in queue.queues or ():
-        promised = total(promised, check_queue_resources(child, most))
+        guarantees = total(guarantees, check_queue_resources(child, most))
     for bound, words in (
         (guaranteed, f"guaranteed resource of parent {amounts_text(guaranteed)}"),
         (most, f"max resource {amounts_text(most)}"),
     ):
-        if not fits(bound, promised):
+        if not fits(bound, guarantees):
             raise ConfigRefusedError(
-                f"{words} is smaller than sum of guaranteed resources {amounts_text(promised)} of the children "
+                f"{words} is smaller than sum of guaranteed resources {amounts_text(guarantees)} of the children "
                 f"for queue {queue.name}",
                 f"{queue.path}.resources",
             )
-    return promised if is_zero(guaranteed) else guaranteed
+    return guarantees if is_zero(guaranteed) else guaranteed
 
 
 def check_max_applications(queue: Queue) -> None:
