@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:
     from apportion_compiler.compile import CheckResult
     from apportion_compiler.graph.graph import PolicyGraph
+    from apportion_policy.policy import Policy
     from apportion_review.shares.share_explanation import ShareExplanation
 
 _HAS_ERRORS = "Fair shares are not computed: the policy has errors."
@@ -97,6 +98,25 @@ def section_lines(section: ShareSection) -> Sequence[str]:
     lines += (line for explained in section.explanations for line in explained.lines)
     lines += (line for note in section.notes for line in wrap(note, 80, break_long_words=False))
     return lines
+
+
+def share_hint(policy: Policy) -> Sequence[str]:
+    """Return how to get the section for a queue as written, in lines of at most 80 columns; nothing without a cluster."""
+    from textwrap import wrap
+
+    environments = [each for each in policy.environments if each.clusters]
+    if not environments:
+        return ()
+    first = environments[0]
+    cluster = f" --cluster {first.clusters[0].name}" if len(first.clusters) > 1 else ""
+    others = [each.name for each in environments[1:]]
+    instead = f" (or {', '.join(others[:3])})" if others else ""
+    return wrap(
+        f"Its fair share depends on the cluster: add `--env {first.name}{cluster}`{instead} to see how it is divided.",
+        80,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def section_document(section: ShareSection) -> dict[str, object]:

@@ -18,6 +18,7 @@ from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
 
     from apportion_cli.share_sections import ShareSection
@@ -116,17 +117,22 @@ def explain(
     if id_ not in checked.graph.nodes:
         close = get_close_matches(id_, checked.graph.nodes, n=1)
         raise click.UsageError(f"there is no queue {id_}" + (f"; did you mean {close[0]}?" if close else ""))
-    from apportion_cli.share_sections import share_section
+    from apportion_cli.share_sections import share_hint, share_section
 
     scope = scope_of(checked.graph, env, cluster)
     explanation = explain_queue(checked.graph, scope, id_)
     shares = None if scope.name is None else share_section(checked, checked.graph, scope.name, id_, peer)
     for output in outputs or (Output("text"),):
-        deliver(console, output, _json(explanation, shares) if output.format == "json" else _text(explanation, shares))
+        text = (
+            _json(explanation, shares)
+            if output.format == "json"
+            else _text(explanation, shares, share_hint(checked.graph.policy) if scope.name is None else ())
+        )
+        deliver(console, output, text)
     return ExitCode.OK
 
 
-def _text(explanation: QueueExplanation, shares: ShareSection | None) -> str:
+def _text(explanation: QueueExplanation, shares: ShareSection | None, hint: Sequence[str]) -> str:
     width = max(len(value.field) for value in explanation.values)
     lines = [
         f"queue {explanation.id}, {explanation.scope}  ({explanation.at.file}:{explanation.at.line})",
@@ -141,6 +147,8 @@ def _text(explanation: QueueExplanation, shares: ShareSection | None) -> str:
         from apportion_cli.share_sections import section_lines
 
         lines += ["", *section_lines(shares)]
+    if hint:
+        lines += ["", *hint]
     return "\n".join(lines) + "\n"
 
 

@@ -222,3 +222,21 @@ fair share on prod/koordinator, if every queue requests all resources
   the surplus (`speech` is at its limit, `vision` is at its limit).
 """
     )
+
+
+def test_queue_as_written_has_a_hint_in_place_of_the_share(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(
+        POLICY + "- {name: dev, clusters: [{name: lab, engine: kai, engine_version: '0.17.0'}]}\n"
+    )
+    told = run("explain", "queue", "vision", "-p", "policy.yaml")
+    assert (told.code, told.err) == (0, "")
+    assert HEADING not in told.out
+    assert told.out.endswith(
+        "\n\nIts fair share depends on the cluster: add `--env prod --cluster kai` (or dev)\nto see how it is divided.\n"
+    )
+    assert "depends on the cluster" not in run("explain", "queue", "vision", "-p", "policy.yaml", "--json").out
+
+
+def test_policy_without_clusters_has_no_share_to_hint_at(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY[: POLICY.index("environments:")])
+    assert "fair share" not in run("explain", "queue", "vision", "-p", "policy.yaml").out
