@@ -9,11 +9,14 @@ from apportion_cli.cluster_inputs import nearest, read_cluster
 from apportion_cli.console import current
 from apportion_cli.cycle_report import job_text, queue_text
 from apportion_cli.delivery import deliver
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output
+from apportion_cli.snapshot_commands import snapshot_command
 
 if TYPE_CHECKING:
     from apportion_runtime.core.session import Session
+    from apportion_runtime.core.snapshot import Snapshot
 
 
 def explain_in_cluster(
@@ -39,11 +42,24 @@ def explain_in_cluster(
     code = inputs.show(console, fail_on)
     if inputs.snapshot is None:
         return code or ExitCode.FINDINGS
+    _check_objects(kind, inputs.snapshot, snapshots)
     session = cycle(inputs.snapshot, inputs.settings)
     document, text = _job(session, name) if kind == "job" else _queue(session, name)
     for output in outputs or (Output("text"),):
         deliver(console, output, to_json(document) if output.format == "json" else text)
     return code
+
+
+def _check_objects(kind: str, snapshot: Snapshot, files: Sequence[str]) -> None:
+    """Raise `PreconditionError` if a snapshot has no object of the kind to explain."""
+    lacking = {"queue": ("Queue", snapshot.queues), "job": ("PodGroup", snapshot.pod_groups)}
+    name, held = lacking[kind]
+    if not held:
+        raise PreconditionError(
+            f"{', '.join(files)}: no {name} of KAI Scheduler, so no {kind} can be explained; shares and decisions of other "
+            "engines are not explained from a snapshot",
+            hint=f"take it again with all kinds: {snapshot_command('kai')}",
+        )
 
 
 def _job(session: Session, name: str) -> tuple[dict[str, object], str]:

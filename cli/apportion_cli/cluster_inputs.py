@@ -88,7 +88,8 @@ def nearest(word: str, name: str, known: Sequence[str]) -> click.UsageError:
     """Return the usage error for an unknown name, with the closest match."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1)
+    # A pod group is named `pg-OWNER-UID`.
+    near = [each for each in known if f"-{name}-" in f"{each}-"] or get_close_matches(name, known, n=1)
     return click.UsageError(f"there is no {word} {name}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
