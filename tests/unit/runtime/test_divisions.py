@@ -12,16 +12,16 @@ from apportion_runtime.engines.kueue.quota_tree import Quota as FlavorQuota
 GPU = ("default", "gpu")
 
 
-def test_units_lost_to_rounding_go_to_the_largest_remainders() -> None:
+def test_rounding_uses_largest_remainders() -> None:
     assert largest_remainders(10, {"a": 1, "b": 1, "c": 4}) == {"a": 2, "b": 2, "c": 6}
     assert largest_remainders(11, {"a": 1, "b": 1, "c": 4}) == {"a": 2, "b": 2, "c": 7}
 
 
-def test_equal_remainders_go_by_name() -> None:
+def test_equal_remainders_are_ordered_by_name() -> None:
     assert largest_remainders(2, {"c": 1, "b": 1, "a": 1}) == {"a": 1, "b": 1, "c": 0}
 
 
-def test_nothing_is_split_without_weight_or_amount() -> None:
+def test_no_weight_or_amount_gives_zero() -> None:
     assert largest_remainders(5, {"a": 0, "b": -1}) == {"a": 0, "b": 0}
     assert largest_remainders(-5, {"a": 1}) == {"a": 0}
 
@@ -31,32 +31,32 @@ def test_amounts_beyond_64_bits_are_split_exactly() -> None:
     assert given == {"a": 2**61 + 1, "b": 2**61}
 
 
-def test_equal_ratios_go_by_name() -> None:
+def test_equal_ratios_are_ordered_by_name() -> None:
     assert largest_ratio([("gpu", 2.0), ("cpu", 2.0), ("memory", 1.0)]) == ("cpu", 2.0)
     assert largest_ratio([("gpu", 0.0)]) == ("", 0.0)
 
 
-def test_who_does_not_lend_keeps_its_promise_idle() -> None:
+def test_guarantee_that_is_not_lent_stays_idle() -> None:
     members = [Member("idle", 30, 0, 1, lends=False), Member("busy", 10, 100, 1)]
     assert redistribute(50, members) == {"idle": 30, "busy": 20}
 
 
-def test_what_one_does_not_need_is_shared_again() -> None:
+def test_unneeded_share_is_redistributed() -> None:
     members = [Member("small", 0, 10, 3), Member("large", 0, 100, 1), Member("weightless", 5, 100, 0)]
     assert redistribute(65, members) == {"small": 10, "large": 50, "weightless": 5}
 
 
-def test_a_quota_below_none_that_is_there_is_left_out() -> None:
+def test_quota_with_missing_parent_is_skipped() -> None:
     assert runtime_quotas(10, [Quota("lost", parent="gone", own_request=5, weight=1)]).keys() == set()
 
 
-def test_promises_are_cut_in_proportion_and_rounded_down() -> None:
+def test_guarantees_are_scaled_down_proportionally() -> None:
     quotas = [Quota(name, min=10, max=100, weight=0, own_request=50) for name in ("a", "b", "c")]
     found = runtime_quotas(20, quotas, scale_min=True)
     assert [found[name].min for name in "abc"] == [6, 6, 6]
 
 
-def test_a_quota_without_bound_grows_with_its_cohort_and_stays_there() -> None:
+def test_unlimited_quota_is_bounded_by_its_cohort() -> None:
     tree = CohortTree(
         [
             Node("a", "cohort", {GPU: FlavorQuota(UNLIMITED)}, usage={GPU: 5}),
@@ -67,12 +67,12 @@ def test_a_quota_without_bound_grows_with_its_cohort_and_stays_there() -> None:
     assert tree.available("b", GPU) == UNLIMITED
 
 
-def test_an_overdraft_leaves_less_than_nothing() -> None:
+def test_overdraft_leaves_negative_quota() -> None:
     tree = CohortTree([Node("a", None, {GPU: FlavorQuota(2)}, usage={GPU: 5})])
     assert tree.available("a", GPU) == -3
 
 
-def test_a_share_of_nothing_lendable_is_no_share_though_it_is_borrowed() -> None:
+def test_share_without_lendable_quota_is_zero() -> None:
     tree = CohortTree(
         [
             Node("a", "cohort", {GPU: FlavorQuota(0)}, usage={GPU: 5}),
@@ -90,6 +90,6 @@ def test_a_share_of_nothing_lendable_is_no_share_though_it_is_borrowed() -> None
         ([Node("a"), Node("a")], "a is listed twice"),
     ],
 )
-def test_what_is_no_tree_is_refused(nodes: list[Node], message: str) -> None:
+def test_invalid_tree_is_refused(nodes: list[Node], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         CohortTree(nodes)

@@ -25,7 +25,7 @@ workloads:
 """
 
 
-def test_each_folder_of_an_engine_is_registered_and_each_target_has_a_model() -> None:
+def test_engine_folders_are_registered() -> None:
     folder = Path(apportion_runtime.engines.__path__[0])
     rooms = {each.name for each in folder.iterdir() if (each / "__init__.py").exists()}
     assert {model.name for model in MODELS} == rooms - SHARED == {engine.value for engine in Engine}
@@ -38,7 +38,7 @@ def _blocks() -> dict[str, str]:
     return {name: textwrap.dedent(text) for name, text in named}
 
 
-def test_the_worked_example_of_a_simulated_engine_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worked_example_of_a_simulated_engine_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = _blocks()
     assert blocks.keys() == {"engine.py", "model.py"}
     folder = tmp_path / "plenum"

@@ -15,7 +15,7 @@ def told(session: Session) -> list[tuple[str, ...]]:
     return [eviction.lines for eviction in evictions(session)]
 
 
-def test_reclaim_names_the_share_that_was_left() -> None:
+def test_reclaim_explains_the_remaining_share() -> None:
     session = run(
         [node("n", 4)],
         [queue("a", quota=2), queue("b", quota=2)],
@@ -35,7 +35,7 @@ def test_reclaim_names_the_share_that_was_left() -> None:
     ]
 
 
-def test_queues_are_compared_where_the_two_sides_meet() -> None:
+def test_reclaim_compares_ancestors_at_the_first_common_level() -> None:
     session = run(
         [node("n", 2)],
         [
@@ -52,7 +52,7 @@ def test_queues_are_compared_where_the_two_sides_meet() -> None:
     assert [eviction.victim.before[2], eviction.victim.after[2]] == [2, 1]
 
 
-def test_over_its_quota_but_within_its_fair_share() -> None:
+def test_reclaim_above_quota_within_fair_share() -> None:
     session = run(
         [node("n0", 2), node("n1", 2)],
         [queue("a", quota=2), queue("b", quota=1)],
@@ -74,7 +74,7 @@ def test_preemption_names_the_priorities() -> None:
     ]
 
 
-def test_consolidation_says_where_the_pod_goes() -> None:
+def test_consolidation_names_the_target_node() -> None:
     session = run(
         [node("n0", 2), node("n1", 2)],
         [queue("q")],
@@ -86,7 +86,7 @@ def test_consolidation_says_where_the_pod_goes() -> None:
     assert moved in ("  it will be rescheduled on n0", "  it will be rescheduled on n1")
 
 
-def test_a_stale_gang_is_told_what_it_lacks() -> None:
+def test_stale_gang_eviction_names_the_missing_pods() -> None:
     session = run([node("n", 4)], [queue("q")], [job("r", "q", needs=2, on="n", stale_since=NOW - 120)])
     assert told(session) == [
         (
@@ -97,12 +97,12 @@ def test_a_stale_gang_is_told_what_it_lacks() -> None:
     assert Settings().staleness_grace == 60
 
 
-def test_nothing_is_told_of_what_was_only_tried() -> None:
+def test_simulated_evictions_are_not_reported() -> None:
     session = run([node("n", 1)], [queue("a", quota=1), queue("b", quota=1)], [job("r", "b", on="n"), job("j", "a")])
     assert told(session) == []
 
 
-def test_the_engine_says_in_its_event_what_both_queues_hold() -> None:
+def test_event_message_lists_allocations_of_both_queues() -> None:
     session = run(
         [node("n", 4)],
         [queue("a", quota=2), queue("b", quota=2)],
@@ -135,6 +135,6 @@ def test_the_engine_says_in_its_event_what_both_queues_hold() -> None:
         ),
     ],
 )
-def test_the_engine_says_in_its_event_why(jobs: list[Made], message: str) -> None:
+def test_event_message_states_the_reason(jobs: list[Made], message: str) -> None:
     (eviction,) = evictions(run([node("n", 4)], [queue("q")], jobs))
     assert eviction.message == message

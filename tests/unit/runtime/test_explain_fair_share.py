@@ -126,7 +126,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_steps_of_a_share_are_told(name: str) -> None:
+def test_share_steps_are_explained(name: str) -> None:
     queues, asked, expected = CASES[name]
     session = run([node("n", 8)], queues, [job(f"of-{q}", q, n) for q, n in asked.items()], actions=())
     assert gpu_lines(fair_share(session, "q").lines) == expected
@@ -140,6 +140,6 @@ def test_steps_add_up_to_the_share() -> None:
             assert sum(step.amount for step in division.steps) == division.fair == share.fair[r]
 
 
-def test_a_queue_that_is_not_there_is_an_error() -> None:
+def test_unknown_queue_is_an_error() -> None:
     with pytest.raises(KeyError):
         fair_share(run([node("n")], [queue("q")], []), "gone")

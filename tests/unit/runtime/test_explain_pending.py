@@ -200,25 +200,25 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_job_that_waits_is_told_why(name: str) -> None:
+def test_pending_reasons(name: str) -> None:
     made, expected = CASES[name]
     assert reasons(made()) == expected
 
 
-def test_pods_of_a_part_that_is_not_there_are_named() -> None:
+def test_pods_of_a_missing_sub_group_are_named() -> None:
     group, pods = job("j", "q")
     lost = replace(pods[0], uid="lost", name="lost", sub_group="gone")
     session = run(hosts(1), [queue("q")], [(group, [*pods, lost])])
     assert reasons(session) == ["1 pod in sub-group gone, which the pod group does not define"]
 
 
-def test_jobs_that_have_their_places_are_left_out() -> None:
+def test_scheduled_jobs_are_not_explained() -> None:
     session = run(hosts(1), [queue("q")], [job("r", "q"), job("j", "q", priority=40)])
     assert [each.name for each in pending_jobs(session)] == ["j"]
     assert why_pending(session, session.jobs["r"]).reasons == ()
 
 
-def test_lines_number_the_reasons_and_fit_a_terminal() -> None:
+def test_reasons_are_numbered_and_wrapped() -> None:
     session = CASES["others within their fair share"][0]()
     lines = list(wrapped(why_pending(session, session.jobs["j"]).lines))
     assert lines == [
@@ -230,14 +230,14 @@ def test_lines_number_the_reasons_and_fit_a_terminal() -> None:
     ]
 
 
-def test_explaining_leaves_the_session_as_it_is() -> None:
+def test_explanation_does_not_change_the_session() -> None:
     session = run(hosts(3, 2), [queue("q")], [job("j", "q", 13, gpus=0.5)])
     before = session.nodes.idle.tolist(), [task.gpu_groups for task in session.jobs["j"].tasks.values()]
     list(pending_jobs(session))
     assert before == (session.nodes.idle.tolist(), [task.gpu_groups for task in session.jobs["j"].tasks.values()])
 
 
-def test_a_document_has_kinds_texts_and_numbers() -> None:
+def test_json_has_kinds_texts_and_numbers() -> None:
     session = CASES["gang"][0]()
     (reason,) = document(why_pending(session, session.jobs["j"]))["reasons"]
     assert reason == {

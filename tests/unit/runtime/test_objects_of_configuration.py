@@ -80,7 +80,7 @@ def test_configuration(case: str) -> None:
     assert read(queue(), written).settings == expected
 
 
-def test_a_shard_is_of_one_partition() -> None:
+def test_shard_contains_one_partition() -> None:
     of_pool = made("Node", "n", metadata={"labels": {"kai.scheduler/node-pool": "a100"}})
     snapshot = read(shard(partitionLabelValue="a100"), of_pool, made("Node", "m")).snapshot
     assert snapshot is not None
@@ -88,7 +88,7 @@ def test_a_shard_is_of_one_partition() -> None:
     assert Engine().is_of_pool({})
 
 
-def test_now_is_the_newest_moment_of_the_objects() -> None:
+def test_current_time_defaults_to_the_newest_timestamp() -> None:
     beat = made(
         "Node",
         "n",
@@ -111,14 +111,14 @@ def test_now_is_the_newest_moment_of_the_objects() -> None:
         "{apiVersion: v1, kind: Node, metadata: {name: n}}",
     ],
 )
-def test_forms_of_input(text: str) -> None:
+def test_input_formats(text: str) -> None:
     result = read_snapshot([Source("-", text)])
     assert result.faults == ()
     assert result.snapshot is not None
     assert [node.name for node in result.snapshot.nodes] == ["n"]
 
 
-def test_a_dump_of_the_engine_says_how_it_was_configured() -> None:
+def test_engine_dump_contains_its_configuration() -> None:
     text = """{"config": {"actions": "allocate, reclaim", "tiers": [{"plugins": [{"name": "proportion",
         "arguments": {"kValue": "3"}}, {"name": "sg-multinodegang"}]}]},
         "schedulerParams": {"schedulerName": "kai", "maxNumberConsolidationPreemptees": 2,

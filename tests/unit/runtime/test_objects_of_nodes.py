@@ -34,7 +34,7 @@ def node_of(*, name: str = "n", labels: Any = None, spec: Any = None, allocatabl
     return only
 
 
-def test_cpu_is_millicores_memory_bytes_and_extended_resources_thousandths() -> None:
+def test_units_of_node_resources() -> None:
     node = node_of(
         allocatable={
             "cpu": "1500m", "memory": "2Gi", "pods": "110", "nvidia.com/gpu": "8", "example.com/nic": "2",
@@ -93,7 +93,7 @@ def test_nodes(case: str) -> None:
         assert {field: getattr(found, field) for field in expected} == expected
 
 
-def test_nodes_queues_and_groups_of_other_pools_are_left_out() -> None:
+def test_objects_of_other_node_pools_are_skipped() -> None:
     elsewhere = {"labels": {"kai.scheduler/node-pool": "other"}}
     snapshot = read(
         made("Node", "n", metadata=elsewhere), queue("q", **elsewhere), group(name="g", **elsewhere), made("Node", "m")
@@ -102,7 +102,7 @@ def test_nodes_queues_and_groups_of_other_pools_are_left_out() -> None:
     assert ([n.name for n in snapshot.nodes], snapshot.queues, snapshot.pod_groups) == (["m"], (), ())
 
 
-def test_pods_on_nodes_of_other_pools_are_no_fault() -> None:
+def test_pods_on_nodes_of_other_pools_are_accepted() -> None:
     elsewhere = made("Node", "n", metadata={"labels": {"kai.scheduler/node-pool": "other"}})
     assert read(elsewhere, pod({"nodeName": "n"}, status={"phase": "Running"})).faults == ()
 
@@ -134,7 +134,7 @@ def claim(exactly: Any, *, status: Any = None, **metadata: Any) -> dict[str, Any
     )
 
 
-def test_devices_their_classes_and_the_gpus_of_nodes() -> None:
+def test_dra_devices_and_classes() -> None:
     snapshot = read(
         made("Node", "n"),
         slices("a", "b"),
@@ -166,7 +166,7 @@ def test_claimed_gpus(case: str) -> None:
     assert found.claims == (ClaimReference("g", "c"),)
 
 
-def test_claims_of_templates_belong_to_their_owner() -> None:
+def test_template_claims_belong_to_their_pod() -> None:
     owned = claim({"deviceClassName": "gpu"}, ownerReferences=[{"kind": "Pod", "uid": "uid-p"}])
     spec = {"resourceClaims": [{"name": "g", "resourceClaimTemplateName": "t"}]}
     status = {"phase": "Pending", "resourceClaimStatuses": [{"name": "g", "resourceClaimName": "c"}]}
@@ -192,7 +192,7 @@ def test_claims() -> None:
     assert snapshot.claims == (Claim("team", "c", (asked,), "q", Allocation(((DRIVER, "n", "a"),)), ("u",)),)
 
 
-def test_the_devices_of_a_binding_are_taken_for_granted() -> None:
+def test_devices_of_a_bind_request_are_allocated() -> None:
     result = {"driver": DRIVER, "pool": "n", "device": "a"}
     given = binding({"resourceClaimAllocations": [{"name": "g", "allocation": {"devices": {"results": [result]}}}]})
     held = pod({"resourceClaims": [{"name": "g", "resourceClaimName": "c"}]})
@@ -241,7 +241,7 @@ def test_zones(case: str) -> None:
     assert snapshot.nodes[0].numa == NumaTopology(policy, scope, (NumaZone("node-2", *has), NumaZone("node-10", *has)))
 
 
-def test_zones_that_a_pod_was_given() -> None:
+def test_zones_assigned_to_a_pod() -> None:
     observed = '[{"zone": "node-2", "amount": {"cpu": "2"}}]'
     found = pod_of(
         {"nodeName": "n"}, zones(), metadata={"annotations": {"kai.scheduler/numa-placement-observed": observed}}

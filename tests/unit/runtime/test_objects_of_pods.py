@@ -32,18 +32,18 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("case", STATUSES)
-def test_states_of_pods(case: str) -> None:
+def test_pod_states(case: str) -> None:
     spec, metadata, phase, expected = STATUSES[case]
     assert NAMES[pod_of(spec, metadata=metadata, status={"phase": phase}).status] == expected
 
 
-def test_failed_pods_are_not_watched() -> None:
+def test_failed_pods_are_skipped() -> None:
     snapshot = read(pod(status={"phase": "Failed"}), queue()).snapshot
     assert snapshot is not None
     assert snapshot.pods == ()
 
 
-def test_of_a_pod_that_succeeded_only_its_group_is_kept() -> None:
+def test_succeeded_pod_keeps_only_its_group() -> None:
     metadata = {"annotations": {"pod-group-name": "g"}, "labels": {"kai.scheduler/subgroup-name": "a", "b": "c"}}
     found = pod_of({**asking({"cpu": "1"}), "nodeName": "n"}, group(), metadata=metadata, status={"phase": "Succeeded"})
     assert (found.group, found.sub_group, found.node, found.request, found.labels) == ("g", "a", None, BASE, {})
@@ -136,7 +136,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("case", PARTS)
-def test_parts_of_gpus(case: str) -> None:
+def test_gpu_fractions(case: str) -> None:
     annotations, gpu, is_old = PARTS[case]
     found = pod_of(asking({"nvidia.com/gpu": 1}), metadata={"annotations": annotations})
     assert (found.gpu, found.legacy_mig) == (gpu, is_old)
@@ -156,7 +156,7 @@ def test_shared_devices(case: str) -> None:
     assert pod_of({"nodeName": "n"}, metadata={"labels": labels}).gpu_groups == expected
 
 
-def test_reservation_pods_hold_no_device_and_count_as_our_own() -> None:
+def test_reservation_pods_hold_no_device() -> None:
     labels = {"app": "kai-resource-reservation", "runai-gpu-group": "a"}
     found = pod_of({**asking({"cpu": "1", "nvidia.com/gpu": 1}), "nodeName": "n"}, metadata={"labels": labels})
     assert (found.gpu, found.gpu_groups, found.scheduler) == (GpuRequest(), (), "kai-scheduler")
@@ -168,7 +168,7 @@ def test_schedulers(said: str | None, expected: str) -> None:
     assert pod_of({"schedulerName": said} if said else {}).scheduler == expected
 
 
-def test_where_a_pod_may_run() -> None:
+def test_node_constraints_of_a_pod() -> None:
     found = pod_of(
         {
             "nodeSelector": {"a": "b"},
@@ -211,7 +211,7 @@ def test_where_a_pod_may_run() -> None:
     assert (found.nominated_node, found.qos_class) == ("n", "Guaranteed")
 
 
-def test_namespaces_chosen_by_label_are_looked_up() -> None:
+def test_namespace_selectors_are_resolved() -> None:
     term = {"topologyKey": "host", "labelSelector": {}, "namespaceSelector": {"matchLabels": {"team": "a"}}}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     found = pod_of(
@@ -222,7 +222,7 @@ def test_namespaces_chosen_by_label_are_looked_up() -> None:
     assert found.affinity == (PodTerm("host", (), ("one",), (Expression("team", "In", ("a",)),)),)
 
 
-def test_what_a_pod_prefers_to_have_beside_it_has_a_weight() -> None:
+def test_preferred_pod_affinity_has_a_weight() -> None:
     term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"x": "y"}}}
     affinity = {
         key: {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": weight, "podAffinityTerm": term}]}

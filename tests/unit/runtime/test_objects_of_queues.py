@@ -41,7 +41,7 @@ def test_queues(case: str) -> None:
     assert next(q for q in snapshot.queues if q.name == "q") == expected
 
 
-def test_flat_fairness_hangs_all_queues_below_one() -> None:
+def test_flat_fairness_uses_a_single_parent() -> None:
     shard = made("SchedulingShard", api="kai.scheduler/v1", spec={"args": {"full-hierarchy-fairness": "false"}})
     snapshot = read(shard, queue("root"), queue("q", {"parentQueue": "lab"})).snapshot
     assert snapshot is not None
@@ -74,7 +74,7 @@ def test_priority_and_preemptibility(case: str) -> None:
     assert (found.priority, found.preemptible) == expected
 
 
-def test_the_default_class_of_all_stands_for_a_missing_one() -> None:
+def test_global_default_class_applies() -> None:
     default = {**classes(usual=70)[0], "globalDefault": True}
     assert group_of({}, default).priority == 70
 
@@ -112,21 +112,21 @@ TREES = {
 
 
 @pytest.mark.parametrize("case", TREES)
-def test_parts_of_pod_groups(case: str) -> None:
+def test_sub_groups(case: str) -> None:
     written, expected = TREES[case]
     levels = [{"nodeLabel": "example.com/rack", "alias": "rack"}, {"nodeLabel": "host"}]
     topology = made("Topology", "t", api="kai.scheduler/v1alpha1", spec={"levels": levels})
     assert group_of(written, topology).root == expected
 
 
-def test_topologies_list_node_labels_widest_first() -> None:
+def test_topology_levels_are_widest_first() -> None:
     levels = [{"nodeLabel": "zone"}, {"nodeLabel": "host"}]
     snapshot = read(made("Topology", "t", api="kai.scheduler/v1alpha1", spec={"levels": levels}), queue()).snapshot
     assert snapshot is not None
     assert snapshot.topologies == (Topology("t", ("zone", "host")),)
 
 
-def test_times_of_pod_groups() -> None:
+def test_pod_group_timestamps() -> None:
     stamps = {
         "kai.scheduler/last-start-timestamp": "2025-11-21T07:00:00Z",
         "kai.scheduler/last-eviction-timestamp": "2025-11-21T08:00:00+01:00",
@@ -145,14 +145,14 @@ def test_times_of_pod_groups() -> None:
     ("backoff", "pool", "is_read"),
     [(None, "default", True), (-1, "default", True), (1, "default", False), (1, "a", True)],
 )
-def test_a_group_that_backs_off_is_not_read(backoff: int | None, pool: str, is_read: bool) -> None:
+def test_pod_group_in_backoff_is_skipped(backoff: int | None, pool: str, is_read: bool) -> None:
     status = {"schedulingConditions": [{"nodePool": pool, "transitionID": "1"}]}
     snapshot = read(group({"schedulingBackoff": backoff}, status=status), queue()).snapshot
     assert snapshot is not None
     assert len(snapshot.pod_groups) == is_read
 
 
-def test_groups_are_known_by_name_alone() -> None:
+def test_pod_groups_are_identified_by_name() -> None:
     here = pod(metadata={"annotations": {"pod-group-name": "g"}, "namespace": "other"})
     snapshot = read(group(), queue(), here).snapshot
     assert snapshot is not None

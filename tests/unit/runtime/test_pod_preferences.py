@@ -74,6 +74,6 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_pod_goes_where_its_preferences_and_those_of_others_say(rule: str) -> None:
+def test_pod_preferences_decide_the_node(rule: str) -> None:
     jobs, expected = RULES[rule]
     assert place(*jobs) == expected

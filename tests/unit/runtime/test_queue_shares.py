@@ -13,7 +13,7 @@ def _counted(held: float, waiting: float) -> tuple[float, ...]:
     return (0.0, 0.0, held, 0.0, 0.0, 0.0, 0.0, 0.0, waiting)
 
 
-def test_what_a_queue_may_use_shrinks_when_a_sibling_asks_for_more() -> None:
+def test_share_shrinks_as_sibling_demand_grows() -> None:
     shares = Shares([Queue("vision", None, gpu=GPUS), Queue("speech", None, gpu=GPUS)])
     shares.total = (0.0, 0.0, 8.0)
     shares.recount({"vision": _counted(8, 0)})

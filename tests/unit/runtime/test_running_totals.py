@@ -10,7 +10,7 @@ from apportion_runtime.core.running_totals import RunningMaximum, RunningTotal
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_sum_is_that_of_the_rows_in_their_order(seed: int) -> None:
+def test_total_equals_the_ordered_sum(seed: int) -> None:
     """Whatever was put, changed and dropped before; floats that do not add exactly tell an order from another."""
     rng = random.Random(seed)
     made, rows = RunningTotal(2), dict[str, tuple[float, float]]()
@@ -29,12 +29,12 @@ def test_a_sum_is_that_of_the_rows_in_their_order(seed: int) -> None:
             assert made.total() == [first, second]
 
 
-def test_nothing_adds_up_to_nothing() -> None:
+def test_total_of_no_rows_is_zero() -> None:
     assert RunningTotal(3).total() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_highest_is_that_of_what_is_known(seed: int) -> None:
+def test_maximum_equals_the_largest_value(seed: int) -> None:
     rng = random.Random(seed)
     made, known = RunningMaximum(), dict[str, float]()
     for _ in range(400):

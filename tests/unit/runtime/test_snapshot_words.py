@@ -45,7 +45,7 @@ def test_quantities_are_exact_and_rounded_up(text: str | float, units: int, mill
 
 
 @pytest.mark.parametrize("text", ["", "4 cores", "1.5.2", "Gi", "1gi", "1K", "0x10", "1_000", "१", "inf", "1e9999"])
-def test_what_is_no_quantity(text: str) -> None:
+def test_invalid_quantities_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity"):
         parse_quantity(text)
 
@@ -58,18 +58,18 @@ def test_durations(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "90", "1d", "1h 30m", "h"])
-def test_what_is_no_duration(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
 
 
-def test_times_are_utc_and_come_back() -> None:
+def test_times_are_utc_and_round_trip() -> None:
     assert parse_time("1970-01-01T01:00:00+01:00") == 0.0
     assert time_text(parse_time("2026-11-21T08:00:00Z")) == "2026-11-21T08:00:00Z"
 
 
 @pytest.mark.parametrize("text", ["2026-11-21", "yesterday", "2026-11-21T08:00:00", "2026-13-01T00:00:00Z"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_times_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         parse_time(text)
 
@@ -143,6 +143,6 @@ def test_selectors(expression: str, expected: bool) -> None:
         "device.driver == 'unterminated",
     ],
 )
-def test_selectors_that_are_not_understood(expression: str) -> None:
+def test_unsupported_selectors_are_refused(expression: str) -> None:
     with pytest.raises(UnknownSelector):
         fulfilling(expression, [DEVICE])

@@ -33,11 +33,11 @@ def _read(pods: str = PODS, nodes: str = NODES, rules: OpenbRules | None = None)
     return read_openb(Source("nodes.csv", nodes), Source("pods.csv", pods), rules)
 
 
-def test_nodes_are_taken_as_they_stand() -> None:
+def test_nodes_are_read() -> None:
     assert _read().nodes == (TraceNode("node-a", 96_000, 393_216, 8, "G2"), TraceNode("node-b", 32_000, 262_144))
 
 
-def test_pods_come_by_arrival_with_tier_queue_and_end() -> None:
+def test_pods_are_ordered_by_arrival() -> None:
     like = TraceJob("", "pods.csv", 0, "", "", 6000, 12_288)
     assert _read().jobs == (
         replace(like, name="pod-1", line=2, queue="serving", priority="inference", cpu_milli=12_000, memory_mib=16_384,
@@ -51,7 +51,7 @@ def test_pods_come_by_arrival_with_tier_queue_and_end() -> None:
     )  # fmt: skip
 
 
-def test_all_rows_are_accounted_for() -> None:
+def test_every_row_is_counted() -> None:
     trace = _read()
     assert (trace.n_rows, len(trace.nodes), len(trace.jobs), trace.skips) == (6, 2, 4, ())
 
@@ -85,7 +85,7 @@ def test_all_rows_are_accounted_for() -> None:
         ("___,1,1,1,1000,,LS,Running,0,5,0", "`___` is not a valid name; use letters and digits"),
     ],
 )  # fmt: skip
-def test_bad_row_is_reported_with_line_and_cure_and_the_others_are_read(row: str, told: str) -> None:
+def test_invalid_row_is_reported_and_skipped(row: str, told: str) -> None:
     trace = _read(PODS + row + "\n")
     assert [skip.text for skip in trace.faults] == [f"pods.csv:6: {told}"]
     assert trace.n_rows == 7 == len(trace.nodes) + len(trace.jobs) + len(trace.skips)
@@ -99,7 +99,7 @@ def test_bad_row_is_reported_with_line_and_cure_and_the_others_are_read(row: str
         ("node-a,1,1,0,", "`node-a` is listed twice; give every row a unique name"),
     ],
 )
-def test_bad_node_is_reported_with_line_and_cure(row: str, told: str) -> None:
+def test_invalid_node_is_reported(row: str, told: str) -> None:
     trace = _read(nodes=f"{NODES}\n{row}\n")
     assert [skip.text for skip in trace.skips] == [f"nodes.csv:5: {told}"]
     assert trace.n_rows == 7
@@ -114,23 +114,23 @@ def test_bad_node_is_reported_with_line_and_cure(row: str, told: str) -> None:
         (_HEADING + ",qos\n", "pods.csv:1: the column `qos` occurs twice; "),
     ],
 )  # fmt: skip
-def test_what_is_no_pod_list_is_refused(pods: str, told: str) -> None:
+def test_invalid_pod_list_is_refused(pods: str, told: str) -> None:
     with pytest.raises(TraceError) as refused:
         _read(pods)
     assert str(refused.value) == told + "use the unmodified files of cluster-trace-gpu-v2023, with their header"
 
 
 @pytest.mark.parametrize("changed", ["\ufeff" + PODS, PODS.replace("\n", "\r\n"), PODS + "\n\n"])
-def test_marks_line_ends_and_empty_lines_change_nothing(changed: str) -> None:
+def test_bom_line_endings_and_empty_lines_are_ignored(changed: str) -> None:
     assert _read(changed) == _read()
 
 
-def test_pod_without_a_deletion_time_stays() -> None:
+def test_pod_without_deletion_time_runs_forever() -> None:
     trace = _read(f"{_HEADING}\np,1,1,1,1000,,LS,Running,7,,9\n")
     assert [(job.arrives_s, job.stays_s, job.end) for job in trace.jobs] == [(7.0, None, JobEnd.OPEN)]
 
 
-def test_several_queues_of_a_class_share_its_pods_by_name() -> None:
+def test_pods_of_a_class_are_distributed_by_name() -> None:
     rules = OpenbRules(queues={"LS": ("a", "b", "c")})
     rows = [f"p-{n},1,1,1,1000,,LS,Running,0,5,0" for n in range(60)]
     trace = _read("\n".join([_HEADING, *rows]), rules=rules)
@@ -143,7 +143,7 @@ def _works(trace: Trace) -> dict[str, Work]:
     return {work.manifest["metadata"]["name"]: work for work in scenario_of(trace).works}
 
 
-def test_work_has_the_life_that_was_recorded() -> None:
+def test_recorded_lifetimes() -> None:
     works = _works(_read())
     assert {name: (work.arrives_s, work.work_s, work.lifetime_s, work.fails) for name, work in works.items()} == {
         "pod-1": (0.0, 480.0, None, False),
@@ -153,7 +153,7 @@ def test_work_has_the_life_that_was_recorded() -> None:
     }
 
 
-def test_part_of_a_device_is_a_fraction_and_row_queue_and_tier_are_written() -> None:
+def test_gpu_share_becomes_a_fraction() -> None:
     made: Any = _works(_read())["pod-2"].manifest
     assert made["metadata"] == {
         "name": "pod-2",
@@ -166,7 +166,7 @@ def test_part_of_a_device_is_a_fraction_and_row_queue_and_tier_are_written() -> 
     assert template["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "6000m", "memory": "12288Mi"}
 
 
-def test_parts_of_several_devices_are_a_fraction_of_each() -> None:
+def test_multi_gpu_share_is_a_fraction_of_each() -> None:
     job = TraceJob("p", "f", 2, "q", "train", 1, 1, gpus=2, gpu_milli=505)
     template = work_of(job, "openb").manifest["spec"]["template"]
     assert template["metadata"]["annotations"] == {"gpu-fraction": "0.505", "gpu-fraction-num-devices": "2"}
@@ -175,7 +175,7 @@ def test_parts_of_several_devices_are_a_fraction_of_each() -> None:
 @pytest.mark.parametrize(
     ("spec", "selector", "values"), [("", None, None), ("G2", "G2", None), ("G3|G2", None, ["G2", "G3"])]
 )
-def test_allowed_models_bind_the_pod(spec: str, selector: str | None, values: list[str] | None) -> None:
+def test_allowed_gpu_models_become_node_affinity(spec: str, selector: str | None, values: list[str] | None) -> None:
     pod = _works(_read(f"{_HEADING}\np,1,1,1,1000,{spec},LS,Running,7,9,9\n"))["p"].manifest["spec"]["template"]["spec"]
     assert pod.get("nodeSelector") == (selector and {"nvidia.com/gpu.product": selector})
     found = json.dumps(pod.get("affinity"))
@@ -193,7 +193,7 @@ def test_allowed_models_bind_the_pod(spec: str, selector: str | None, values: li
     )
 
 
-def test_node_keeps_its_name_and_what_it_has() -> None:
+def test_node_object() -> None:
     made: Any = node_object(_read().nodes[0])
     assert made["metadata"]["name"] == "node-a"
     assert made["metadata"]["labels"]["nvidia.com/gpu.product"] == "G2"
@@ -213,7 +213,7 @@ def _queue(name: str, parent: str | None) -> dict[str, Any]:
     }
 
 
-def test_trace_runs_on_the_embedded_cluster_as_recorded() -> None:
+def test_trace_runs_on_the_simulated_cluster() -> None:
     trace = _read()
     queues = [_queue("all", None), *(_queue(name, "all") for name in trace.queues)]
     history = Cluster(queues, scenario_of(trace)).run()

@@ -45,7 +45,7 @@ def _one(rules: SlurmRules | None = None, **changed: str) -> TraceJob:
     return trace.jobs[0]
 
 
-def test_job_is_taken_with_account_size_and_life() -> None:
+def test_job_is_read() -> None:
     trace = _read(_row())
     assert trace.jobs == (
         TraceJob(
@@ -78,9 +78,7 @@ def test_job_is_taken_with_account_size_and_life() -> None:
         ({"State": "PENDING", **_WAITED, "Timelimit": "Partition_Limit"}, (None, JobEnd.OPEN)),
     ],
 )
-def test_state_tells_how_long_a_job_stays_and_how_it_ends(
-    changed: Mapping[str, str], life: tuple[float | None, JobEnd]
-) -> None:
+def test_state_determines_lifetime_and_end(changed: Mapping[str, str], life: tuple[float | None, JobEnd]) -> None:
     job = _one(**changed)
     assert (job.stays_s, job.end) == life
 
@@ -100,27 +98,27 @@ def test_state_tells_how_long_a_job_stays_and_how_it_ends(
         ("cpu=2,gres/mps=100,node=2", (2, 1000, 0, 1, 500)),
     ],
 )
-def test_resources_become_pods_that_are_alike(tres: str, pods: tuple[int, ...]) -> None:
+def test_resources_are_divided_into_equal_pods(tres: str, pods: tuple[int, ...]) -> None:
     job = _one(SlurmRules(shares_per_gpu={"shard": 4, "mps": 100}), AllocTRES=tres)
     assert (job.n_pods, job.cpu_milli, job.memory_mib, job.gpus, job.gpu_milli) == pods
 
 
-def test_what_was_asked_for_counts_where_nothing_was_given() -> None:
+def test_requested_resources_are_the_fallback() -> None:
     job = _one(State="CANCELLED by 1", **_WAITED, ReqTRES="cpu=4,gres/gpu=1,mem=8G,node=1")
     assert (job.cpu_milli, job.gpus) == (4000, 1)
 
 
-def test_job_arrives_when_it_could_run() -> None:
+def test_arrival_is_the_eligible_time() -> None:
     trace = _read(_row(), _row(JobID="8", Eligible="2026-11-02T08:03:00"))
     assert [job.arrives_s for job in trace.jobs] == [0.0, 180.0]
 
 
-def test_job_cancelled_before_it_could_run_leaves_as_it_comes() -> None:
+def test_job_cancelled_before_eligible_leaves_at_once() -> None:
     job = _one(State="CANCELLED", **_WAITED, Eligible="2026-11-02T09:00:00")
     assert (job.stays_s, job.end) == (0.0, JobEnd.NEVER_RAN)
 
 
-def test_rules_name_queues_classes_and_models() -> None:
+def test_rules_map_queues_classes_and_models() -> None:
     rules = SlurmRules(
         queues={"vision": "research/vision"}, priorities={"interactive": "build"}, models={"a100": ("A100-80", "A100")}
     )
@@ -128,7 +126,7 @@ def test_rules_name_queues_classes_and_models() -> None:
     assert (job.queue, job.priority, job.gpu_models) == ("research/vision", "build", ("A100-80", "A100"))
 
 
-def test_account_becomes_a_name_that_kubernetes_takes() -> None:
+def test_account_becomes_a_kubernetes_name() -> None:
     assert _one(Account="Vision_Lab").queue == "vision-lab"
 
 
@@ -142,13 +140,13 @@ def test_account_becomes_a_name_that_kubernetes_takes() -> None:
         ("7_[1-2,2-3]", ["job-7-1", "job-7-2", "job-7-3"]),
     ],
 )
-def test_tasks_of_arrays_are_jobs_of_their_own(job: str, names: list[str]) -> None:
+def test_array_tasks_are_separate_jobs(job: str, names: list[str]) -> None:
     trace = _read(_row(JobID=job))
     assert [made.name for made in trace.jobs] == names
     assert {made.line for made in trace.jobs} == {2}
 
 
-def test_runs_of_a_job_that_was_requeued_are_jobs_of_their_own() -> None:
+def test_requeued_runs_are_separate_jobs() -> None:
     trace = _read(_row(State="PREEMPTED"), _row(Submit="2026-11-02T08:16:00", Eligible=""))
     assert [(job.name, job.arrives_s) for job in trace.jobs] == [("job-7", 0.0), ("job-7-run2", 960.0)]
 
@@ -161,7 +159,7 @@ def test_runs_of_a_job_that_was_requeued_are_jobs_of_their_own() -> None:
         ({"State": "REVOKED"}, "the job ran on another cluster of the federation"),
     ],
 )
-def test_rows_that_are_no_jobs_are_reported_and_are_no_faults(changed: Mapping[str, str], told: str) -> None:
+def test_non_job_rows_are_reported_without_fault(changed: Mapping[str, str], told: str) -> None:
     trace = _read(_row(JobID="6"), _row(**changed))
     assert ([skip.text for skip in trace.skips], trace.faults) == ([f"jobs.txt:3: {told}"], ())
     assert (trace.n_rows, len(trace.jobs)) == (2, 1)
@@ -206,13 +204,13 @@ _AS_LISTED = f"run sacct -P -X --format={FORMAT}"
         ({"Account": ""}, "it has no account; map the empty account to a queue in the rules"),
     ],
 )  # fmt: skip
-def test_bad_row_is_reported_with_line_and_cure_and_the_others_are_read(changed: Mapping[str, str], told: str) -> None:
+def test_invalid_row_is_reported_and_skipped(changed: Mapping[str, str], told: str) -> None:
     trace = _read(_row(JobID="6"), _row(**changed))
     assert [skip.text for skip in trace.faults] == [f"jobs.txt:3: {told}"]
     assert (trace.n_rows, len(trace.jobs), len(trace.skips)) == (2, 1, 1)
 
 
-def test_row_with_a_delimiter_within_a_field_is_reported() -> None:
+def test_delimiter_within_a_field_is_reported() -> None:
     trace = _read(_row(), _row(JobID="8") + "|x")
     assert [skip.text for skip in trace.faults] == [
         (
@@ -223,23 +221,23 @@ def test_row_with_a_delimiter_within_a_field_is_reported() -> None:
 
 
 @pytest.mark.parametrize("change", ["", "|"])
-def test_both_parsable_forms_are_read(change: str) -> None:
+def test_parsable_and_parsable2_are_read(change: str) -> None:
     trace = _read(_row() + change, heading=HEADING + change)
     assert (trace.n_rows, [job.name for job in trace.jobs]) == (1, ["job-7"])
 
 
-def test_another_delimiter_is_read() -> None:
+def test_custom_delimiter_is_read() -> None:
     listing = Source("jobs.txt", f"{HEADING}\n{_row(JobID='9')}\n".replace("|", "~~"))
     assert [job.name for job in read_sacct(listing, delimiter="~~").jobs] == ["job-9"]
 
 
 @pytest.mark.parametrize("text", ["", _row(), HEADING.replace("AllocTRES", "ReqGRES")])
-def test_what_is_no_such_listing_is_refused(text: str) -> None:
+def test_invalid_listing_is_refused(text: str) -> None:
     with pytest.raises(TraceError, match=r"^jobs\.txt:1: missing column .*; run sacct -P -X --format=JobID,"):
         read_sacct(Source("jobs.txt", text))
 
 
-def test_job_on_several_nodes_starts_as_a_whole() -> None:
+def test_multi_node_job_is_a_gang() -> None:
     scenario = scenario_of(_read(_row(AllocTRES="cpu=16,gres/gpu=16,mem=8G,node=2")))
     made: Any = scenario.works[0].manifest
     assert (made["metadata"]["namespace"], made["spec"]["parallelism"]) == ("slurm", 2)

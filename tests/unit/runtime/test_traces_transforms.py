@@ -30,12 +30,12 @@ _JOBS = (
 TRACE = Trace("t", _NODES, _JOBS)
 
 
-def test_offered_load_is_what_is_asked_for_until_the_last_arrival() -> None:
+def test_offered_load() -> None:
     # One device for 10 s and half of one for 5 s, of 20 devices for 100 s.
     assert offered_load(TRACE) == pytest.approx((10.0 + 0.5 * 5.0) / (20 * 100))
 
 
-def test_peak_load_is_the_most_that_is_asked_for_at_once() -> None:
+def test_peak_load() -> None:
     """Half of a device for 10 s, and two beside it from its sixth second on; whoever leaves makes room for who comes."""
     assert peak_load(TRACE) == pytest.approx((0.5 + 2.0) / 20)
     follows = replace(_LIKE, name="e", arrives_s=10.0)
@@ -43,33 +43,33 @@ def test_peak_load_is_the_most_that_is_asked_for_at_once() -> None:
 
 
 @pytest.mark.parametrize("trace", [Trace("t", _NODES, ()), Trace("t", (), _JOBS)])
-def test_there_is_no_peak_without_jobs_or_devices(trace: Trace) -> None:
+def test_peak_load_without_jobs_or_devices_is_zero(trace: Trace) -> None:
     assert peak_load(trace) == 0.0
 
 
 @pytest.mark.parametrize("trace", [Trace("t", _NODES, ()), Trace("t", _NODES, _JOBS[:1]), Trace("t", (), _JOBS)])
-def test_there_is_no_load_without_jobs_a_time_or_devices(trace: Trace) -> None:
+def test_offered_load_without_jobs_or_devices_is_zero(trace: Trace) -> None:
     assert offered_load(trace) == 0.0
 
 
-def test_faster_draws_arrivals_together_and_leaves_how_long_jobs_stay() -> None:
+def test_faster_changes_only_arrivals() -> None:
     made = faster(TRACE, 10.0)
     assert [(job.arrives_s, job.stays_s) for job in made.jobs] == [(0.0, 10.0), (5.0, 10.0), (9.5, 10.0), (10.0, 10.0)]
 
 
-def test_compressed_in_time_finds_the_factor() -> None:
+def test_time_compression_finds_the_factor() -> None:
     # Ten times faster the first job fills its device, and half a device is in use for the last twentieth.
     made = compressed_in_time(TRACE, (1.0 + 0.5 * 0.05) / 20)
     assert made.jobs[-1].arrives_s == pytest.approx(10.0)
 
 
-def test_inflated_goes_through_the_trace_again_until_the_cluster_is_full() -> None:
+def test_inflation_repeats_the_trace() -> None:
     made = inflated(replace(TRACE, nodes=_NODES[:2]), load=1.1, every_s=3.0)
     assert [job.name for job in made.jobs] == ["a", "b", "c", "d", "a-r2"]
     assert [job.arrives_s for job in made.jobs] == [0.0, 3.0, 6.0, 9.0, 12.0]
 
 
-def test_compressed_on_nodes_takes_of_each_shape_its_part() -> None:
+def test_node_compression_preserves_proportions() -> None:
     made = compressed_on_nodes(TRACE, 0.5, seed=3)
     assert [node.gpu_model for node in made.nodes] == ["T4"] * 4 + ["A10"]
 
@@ -86,12 +86,12 @@ def test_compressed_on_nodes_takes_of_each_shape_its_part() -> None:
         (lambda: faster(TRACE, float("inf")), "the speed factor must be greater than 0, not inf"),
     ],
 )
-def test_what_cannot_be_made_is_refused(change: Callable[[], Trace], told: str) -> None:
+def test_impossible_transforms_are_refused(change: Callable[[], Trace], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         change()
 
 
-def test_parts_of_several_devices_and_several_models_find_their_places() -> None:
+def test_multi_gpu_shares_and_models_are_placed() -> None:
     jobs = (
         replace(_LIKE, name="parts", gpus=2, gpu_milli=510, gpu_models=("A10",)),
         replace(_LIKE, name="gang", n_pods=3, gpus=2, gpu_models=("A10", "T4"), end=JobEnd.FAILED),

@@ -11,7 +11,7 @@ from .objects import asking, group, made, pod, queue, read
 _RUNNING = {"phase": "Running"}
 
 
-def test_such_a_victim_helps_nobody_and_harms_nothing() -> None:
+def test_victim_on_an_unknown_node_is_not_useful() -> None:
     quotas = {
         "resources": {
             "gpu": {"quota": 1, "limit": -1},
@@ -43,7 +43,7 @@ def test_such_a_victim_helps_nobody_and_harms_nothing() -> None:
     assert session.decided.binds == []
 
 
-def test_a_stale_gang_is_evicted_wherever_its_pods_are() -> None:
+def test_stale_gang_on_unknown_nodes_is_evicted() -> None:
     stale = {"kai.scheduler/stale-podgroup-timestamp": "2025-11-21T07:00:00Z"}
     result = read(
         queue(),

@@ -81,7 +81,7 @@ def job(name: str, namespace: str, cpu: int = 8, **more: Any) -> str:
     return f"  - {said}\n"
 
 
-def test_every_node_of_the_tree_has_a_queue_and_objects_stand_for_their_own() -> None:
+def test_every_tree_node_has_a_queue() -> None:
     cluster = cluster_of(NODES, TREE, queue("root/a", "Block", priority=3))
     made = {
         each["metadata"]["annotations"]["kube-queue/quota-fullname"]: each
@@ -97,7 +97,7 @@ def test_every_node_of_the_tree_has_a_queue_and_objects_stand_for_their_own() ->
     assert next(iter(engine_of(cluster).queue.queues)) == "own-a", "queues of a higher priority go first"
 
 
-def test_a_job_is_let_go_when_its_quota_has_room_and_carries_the_moments() -> None:
+def test_job_is_dequeued_when_its_quota_has_room() -> None:
     cluster = cluster_of(NODES + "workloads:\n" + job("one", "a") + job("two", "a"))
     cluster.step()
     while cluster.cluster_state.events.next_at() == cluster.cluster_state.now:
@@ -130,7 +130,7 @@ def test_a_job_is_let_go_when_its_quota_has_room_and_carries_the_moments() -> No
 @pytest.mark.parametrize(
     ("policy", "order"), [("Round", ["first", "small", "large"]), ("Block", ["first", "large", "small"])]
 )
-def test_block_keeps_the_small_job_behind_the_large_one(policy: str, order: list[str]) -> None:
+def test_block_policy_keeps_small_jobs_behind_large_ones(policy: str, order: list[str]) -> None:
     history = run(
         NODES + "workloads:\n" + job("first", "a", 8) + job("large", "a", 8) + job("small", "a", 4),
         TREE,
@@ -139,7 +139,7 @@ def test_block_keeps_the_small_job_behind_the_large_one(policy: str, order: list
     assert [fact.workload for fact in of(history, "dequeued")] == order
 
 
-def test_with_priority_nobody_waits_out_a_silence_when_something_is_given_back() -> None:
+def test_released_quota_ends_backoff_under_priority_policy() -> None:
     history = run(NODES + "workloads:\n" + job("one", "a") + job("two", "a"), TREE, queue("root/a", "Priority"))
     assert at(history, "dequeued", "two") == [at(history, "finished", "one")[0]] == [102.0]
 
@@ -167,7 +167,7 @@ events:
     assert [fact.workload for fact in of(history, "dequeued")] == ["one", "three", "four", "two"]
 
 
-def test_a_gang_that_finds_no_nodes_says_so_in_each_cycle_and_backs_off() -> None:
+def test_unschedulable_gang_backs_off() -> None:
     ray = {
         "name": "ray", "kind": "RayJob", "namespace": "b", "pods": 2, "cpu": 5, "memory": "1Gi",
         "head": {"cpu": 5, "memory": "1Gi"}, "duration": 60,
@@ -185,7 +185,7 @@ def test_a_gang_that_finds_no_nodes_says_so_in_each_cycle_and_backs_off() -> Non
     assert of(history, "bound", "ray") == []
 
 
-def test_a_job_whose_gang_finds_no_nodes_goes_back_into_its_queue() -> None:
+def test_job_of_an_unschedulable_gang_is_requeued() -> None:
     ray = {
         "name": "ray", "kind": "RayJob", "namespace": "b", "pods": 2, "cpu": 5, "memory": "1Gi",
         "head": {"cpu": 5, "memory": "1Gi"}, "duration": 60,
@@ -205,7 +205,7 @@ def test_a_job_whose_gang_finds_no_nodes_goes_back_into_its_queue() -> None:
     assert at(history, "dequeued", "other") != []
 
 
-def test_what_is_lent_is_taken_back_from_those_who_are_promised_nothing_first() -> None:
+def test_lent_quota_is_reclaimed_from_queues_without_min_first() -> None:
     history = run(
         NODES + "workloads:\n"
         + job("intern", "interns", 4, pods=2)
@@ -219,7 +219,7 @@ def test_what_is_lent_is_taken_back_from_those_who_are_promised_nothing_first() 
     assert history.workloads[0].outcome == "succeeded"
 
 
-def test_beyond_its_min_a_quota_takes_nothing_from_others() -> None:
+def test_quota_above_its_min_reclaims_nothing() -> None:
     history = run(NODES + "workloads:\n" + job("intern", "interns", 4, pods=4) + job("greedy", "a", 4, at=10, count=3))
     # Two of the jobs are within the min of 8 cores, and the third stays in its queue.
     assert len(of(history, "evicted")) == 2
@@ -228,7 +228,7 @@ def test_beyond_its_min_a_quota_takes_nothing_from_others() -> None:
     assert at(history, "dequeued", "greedy-2") > [100.0]
 
 
-def test_a_quotas_own_pods_of_lower_priority_leave_beyond_its_min() -> None:
+def test_lower_priority_pods_of_a_quota_are_preempted() -> None:
     """Pods that were never queued find a full node, and their quota has all that it is promised."""
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
@@ -247,7 +247,7 @@ def test_a_quotas_own_pods_of_lower_priority_leave_beyond_its_min() -> None:
     assert at(history, "bound", "high") == [40.0]
 
 
-def test_a_ray_job_holds_its_quota_until_its_cluster_goes() -> None:
+def test_ray_job_holds_quota_until_its_cluster_is_deleted() -> None:
     manifest = {
         "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "ray", "namespace": "a"},
         "spec": {
@@ -295,19 +295,19 @@ def test_a_ray_job_holds_its_quota_until_its_cluster_goes() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_never_leaves_a_queue_says_why(manifest: Node, what: str, why: str) -> None:
+def test_jobs_that_never_dequeue_have_reasons(manifest: Node, what: str, why: str) -> None:
     metadata = {"name": "w", "namespace": "a", **manifest.get("metadata", {})}
     history = run(NODES + f"workloads:\n  - manifest: { ({**manifest, 'metadata': metadata}) }\nuntil: 1m\n")
     assert [fact.why for fact in of(history, what)] == [why]
 
 
-def test_a_job_whose_queue_unit_is_there_already_waits_with_that_reason() -> None:
+def test_existing_queue_unit_is_a_reason() -> None:
     """A RayJob's QueueUnit has a suffix, and a Job may be called so."""
     history = run(NODES + "workloads:\n" + job("w-ray-qu", "a") + job("w", "a", kind="RayJob") + "until: 10m\n")
     assert [fact.why for fact in of(history, "waiting", "w")] == ["QueueUnit a/w-ray-qu already exists"]
 
 
-def test_an_annotation_suspends_the_jobs_of_the_training_operator() -> None:
+def test_training_operator_jobs_are_suspended_by_annotation() -> None:
     pod = {"spec": {"containers": [{"name": "m", "resources": {"requests": {"cpu": "8"}}}]}}
     manifest = {
         "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
@@ -326,7 +326,7 @@ def test_an_annotation_suspends_the_jobs_of_the_training_operator() -> None:
     assert at(history, "dequeued", "one") > at(history, "finished", "w")
 
 
-def test_a_node_pool_grows_for_what_its_quota_lets_run() -> None:
+def test_node_pool_scales_up_for_dequeued_jobs() -> None:
     history = run(
         "nodes: [{pool: n, count: 0, max: 2, cpu: 8, memory: 64Gi, scale_up: 30s, idle: 60s}]\nworkloads:\n"
         + job("one", "b", 8)
@@ -349,7 +349,7 @@ def test_a_node_pool_grows_for_what_its_quota_lets_run() -> None:
         ),
     ],
 )
-def test_objects_that_cannot_be_read_are_named(objects: tuple[Node, ...], why: str) -> None:
+def test_unreadable_objects_are_named(objects: tuple[Node, ...], why: str) -> None:
     with pytest.raises(UnreadableError) as refused:
         cluster_of(NODES, *objects)
     assert str(refused.value) == why
@@ -364,18 +364,18 @@ def test_objects_that_cannot_be_read_are_named(objects: tuple[Node, ...], why: s
         ("{at: 1s, job: {name: x, kind: Job}, jump: true}", "events[0].job.kind: unknown field"),
     ],
 )
-def test_an_event_that_cannot_be_read_names_its_place(event: str, why: str) -> None:
+def test_invalid_event_has_its_location(event: str, why: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         cluster_of(f"events: [{event}]")
     assert str(refused.value).startswith(why)
 
 
-def test_a_scenario_that_takes_jobs_back_says_when_it_ends() -> None:
+def test_scenario_with_requeues_requires_an_end() -> None:
     with pytest.raises(ScenarioError, match=r"^until: a scenario with timing\.requeue requires `until`"):
         cluster_of("timing: {requeue: 5m}")
 
 
-def test_an_engine_without_queued_jobs_refuses_the_event() -> None:
+def test_engine_without_job_queues_refuses_jumps() -> None:
     scenario = read_scenario("events: [{at: 1s, job: {name: x}, jump: true}]", lambda name: [])
     with pytest.raises(ScenarioError, match=r"events\[0\]: KAI Scheduler does not support it"):
         Cluster((), scenario, KAI)

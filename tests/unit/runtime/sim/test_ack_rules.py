@@ -51,14 +51,12 @@ def tree(*, lent: str | None = None, algorithm_max: int = 40) -> Tree:
         ("pods", 3000, 3000, "3k"),
     ],
 )
-def test_amounts_are_counted_and_written_as_kube_queue_does(
-    resource: str, written: object, counted: int, again: str
-) -> None:
+def test_amounts_match_kube_queue(resource: str, written: object, counted: int, again: str) -> None:
     assert amounts({resource: written}) == {resource: counted}
     assert text(resource, counted) == again
 
 
-def test_the_first_node_is_called_root_and_namespaces_find_their_leaves() -> None:
+def test_namespaces_map_to_leaves_below_root() -> None:
     made = tree()
     assert list(made.quotas) == ["root", "root/algorithm", VIDEO, TEXT, INTERNS]
     assert made.parents[VIDEO] == "root/algorithm"
@@ -70,7 +68,7 @@ def test_the_first_node_is_called_root_and_namespaces_find_their_leaves() -> Non
     assert made.quota_of(unknown) is None
 
 
-def test_nodes_of_one_name_are_told_apart_by_their_paths_and_a_label_names_the_last() -> None:
+def test_equal_node_names_are_distinguished_by_path() -> None:
     """The guide's own tree has two nodes called devops."""
     inner = node("infrastructure", {}, {}, node("devops", {}, {}, namespaces=["one"]))
     root = node("root", {}, {}, inner, node("devops", {}, {}, namespaces=["two"]))
@@ -104,7 +102,7 @@ def test_nodes_of_one_name_are_told_apart_by_their_paths_and_a_label_names_the_l
         ),
     ],
 )
-def test_a_tree_that_cannot_be_read_names_the_node(root: object, why: str) -> None:
+def test_invalid_tree_names_the_node(root: object, why: str) -> None:
     with pytest.raises(TreeError) as refused:
         read_tree({"spec": {"root": root}})
     assert str(refused.value).startswith(why)
@@ -126,7 +124,7 @@ HELD = Sequence[tuple[str, int, bool]]
         ([(INTERNS, 1, False)], VIDEO, 12, False, None),
     ],
 )  # fmt: skip
-def test_a_job_leaves_its_queue_while_its_quota_has_room(
+def test_job_is_dequeued_within_its_quota(
     held: HELD, quota: str, cpu: int, preemptible: bool, refused: str | None
 ) -> None:
     book = QuotaAccounts(tree())
@@ -137,7 +135,7 @@ def test_a_job_leaves_its_queue_while_its_quota_has_room(
     assert (refused or "") in ("" if said is None else said.why)
 
 
-def test_a_full_parent_refuses_what_is_lent_and_not_what_is_promised() -> None:
+def test_full_parent_refuses_only_borrowing() -> None:
     book = QuotaAccounts(tree(algorithm_max=24))
     book.take(TEXT, {"cpu": 14_000}, preemptible=True)
     said = book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True)
@@ -151,7 +149,7 @@ def test_a_full_parent_refuses_what_is_lent_and_not_what_is_promised() -> None:
     assert book.refusal(VIDEO, {"cpu": 12_000}, preemptible=False) is None
 
 
-def test_a_bound_of_two_gibibytes_of_memory_is_none_to_kube_queue() -> None:
+def test_memory_limit_of_2_gib_is_ignored() -> None:
     assert QuotaAccounts(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**40}, preemptible=True) is None
     said = QuotaAccounts(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**31}, preemptible=False)
     assert said is not None
@@ -159,7 +157,7 @@ def test_a_bound_of_two_gibibytes_of_memory_is_none_to_kube_queue() -> None:
 
 
 @pytest.mark.parametrize(("lent", "n_cpu"), [(None, 24), ('{"cpu": 12}', 24), ('{"cpu": 8}', 20), ('{"cpu": 1}', 13)])
-def test_what_a_quota_does_not_lend_is_kept_from_its_siblings(lent: str | None, n_cpu: int) -> None:
+def test_unlent_quota_is_reserved(lent: str | None, n_cpu: int) -> None:
     made = tree(lent=lent, algorithm_max=24)
     book = QuotaAccounts(made)
     book.take(INTERNS, {"cpu": (n_cpu - 13) * 1000}, preemptible=True)
@@ -169,7 +167,7 @@ def test_what_a_quota_does_not_lend_is_kept_from_its_siblings(lent: str | None, 
     assert book.refusal(TEXT, {"cpu": 12_000}, preemptible=True) is None
 
 
-def test_what_is_given_back_is_free_on_the_whole_path() -> None:
+def test_released_quota_is_free_at_every_level() -> None:
     book = QuotaAccounts(tree())
     book.take(VIDEO, {"cpu": 5}, preemptible=False)
     book.give_back(VIDEO, {"cpu": 5}, preemptible=False)
@@ -201,7 +199,7 @@ def jobs(units: Sequence[Unit]) -> list[int]:
     return [each.job for each in units]
 
 
-def test_jobs_stand_by_priority_and_then_by_when_they_came() -> None:
+def test_jobs_are_ordered_by_priority_and_time() -> None:
     made = queue(Policy.ROUND, unit(0, since=5), unit(1, since=4), unit(2, priority=1, since=9), unit(3, since=4))
     assert jobs(made.active()) == [2, 1, 3, 0]
     assert made.details()["active"][0] == {"name": "job-2-ray-qu", "namespace": "video", "position": 1, "priority": 1}
@@ -210,9 +208,7 @@ def test_jobs_stand_by_priority_and_then_by_when_they_came() -> None:
 @pytest.mark.parametrize(
     ("policy", "after_refusal", "after_giving_back"), [("Round", 1, 1), ("Block", None, 0), ("Priority", 1, 0)]
 )
-def test_policies_differ_in_who_is_tried_after_the_first_was_refused(
-    policy: str, after_refusal: int | None, after_giving_back: int
-) -> None:
+def test_policies_order_jobs_after_a_refusal(policy: str, after_refusal: int | None, after_giving_back: int) -> None:
     made = queue(Policy(policy), unit(0), unit(1))
     made.refuse(0, 100.0, VIDEO, 0)
     tried = made.next()
@@ -224,7 +220,7 @@ def test_policies_differ_in_who_is_tried_after_the_first_was_refused(
     assert tried.job == after_giving_back
 
 
-def test_silence_doubles_from_a_second_up_to_twenty() -> None:
+def test_backoff_doubles_up_to_20_seconds() -> None:
     made, now = queue(Policy.ROUND, unit(0)), 0.0
     lasted = []
     for _ in range(7):
@@ -243,7 +239,7 @@ def test_silence_doubles_from_a_second_up_to_twenty() -> None:
 
 
 @pytest.mark.parametrize("now", [0.5, 1.0, 1.5, 3.0, 30.5, 31.0, 50.9, 51.0, 51.1, 1000.0, 12_345.6])
-def test_attempts_in_vain_count_as_if_each_had_been_made(now: float) -> None:
+def test_skipped_attempts_are_counted(now: float) -> None:
     made = queue(Policy.ROUND, unit(0))
     made.refuse(0, 0.0, VIDEO, 0)
     attempts, at = 1, 1.0
@@ -254,7 +250,7 @@ def test_attempts_in_vain_count_as_if_each_had_been_made(now: float) -> None:
     assert (made.units[0].attempts, made.units[0].silent_until) == (attempts, at)
 
 
-def test_a_refusal_stands_until_something_of_that_quota_is_given_back() -> None:
+def test_refusal_is_cached_until_quota_is_released() -> None:
     book = QuotaAccounts(tree())
     for path in (TEXT, INTERNS):
         book.take(path, {"cpu": 1000}, preemptible=True)
@@ -265,7 +261,7 @@ def test_a_refusal_stands_until_something_of_that_quota_is_given_back() -> None:
     }  # fmt: skip
 
 
-def test_a_job_that_was_taken_back_keeps_silent_whatever_is_given_back() -> None:
+def test_requeued_job_backs_off_despite_released_quota() -> None:
     made = queue(Policy.PRIORITY, unit(0))
     made.refuse(0, 0.0, "", 0)
     assert not made.given_back(never)
@@ -273,19 +269,19 @@ def test_a_job_that_was_taken_back_keeps_silent_whatever_is_given_back() -> None
     assert made.wake(1.0, always)
 
 
-def test_a_job_that_jumps_gets_the_least_priority_that_puts_it_first() -> None:
+def test_jump_sets_the_lowest_leading_priority() -> None:
     made = queue(Policy.ROUND, unit(0, priority=500), unit(1), unit(2))
     assert made.jump(2).priority == 501
     assert jobs(made.active()) == [2, 0, 1]
     assert made.jump(2).priority == 501
 
 
-def test_a_queue_whose_priority_is_no_number_is_named() -> None:
+def test_invalid_queue_priority_is_reported() -> None:
     with pytest.raises(ValueError, match=r"^Queue q: spec\.priority: `high` is not an integer$"):
         read_queue({"metadata": {"name": "q"}, "spec": {"priority": "high"}})
 
 
-def test_a_queue_object_says_its_policy_and_how_long_one_keeps_silent() -> None:
+def test_queue_object_sets_policy_and_backoff() -> None:
     notes = {"kube-queue/quota-fullname": VIDEO, "kube-queue/queue-args": "podMaxBackoffSeconds: '300'"}
     made = read_queue(
         {"metadata": {"name": "q", "annotations": notes}, "spec": {"queuePolicy": "Block", "priority": 7}}
@@ -305,7 +301,7 @@ def test_a_queue_object_says_its_policy_and_how_long_one_keeps_silent() -> None:
         (132_100.596012, "2025-01-11 14:18:04.596012 +0000 UTC m=+132100.596012000"),
     ],
 )
-def test_moments_are_written_as_go_writes_them(elapsed_s: float, written: str) -> None:
+def test_timestamps_match_go(elapsed_s: float, written: str) -> None:
     assert stamp(1_736_472_984.0, elapsed_s) == written
 
 
@@ -346,7 +342,7 @@ CROWD = (
         (None, 4, 99, CROWD, None),
     ],
 )
-def test_whose_pods_are_taken(
+def test_victim_selection(
     quota: str | None, cpu: int, priority: int, crowd: Sequence[PlacedPod], taken: tuple[str, list[str]] | None
 ) -> None:
     """The gang fits as soon as those who go leave as many cores as it asks for."""
@@ -361,7 +357,7 @@ def test_whose_pods_are_taken(
     assert (None if found is None else (found[0], sorted(pod.uid for pod in found[1]))) == taken
 
 
-def test_a_pod_is_bounded_by_the_max_of_every_quota_above_it() -> None:
+def test_pod_is_limited_by_max_of_every_ancestor() -> None:
     made = tree(algorithm_max=24)
     used = usage(made, [held("t", TEXT, 14)])
     assert over_max(made, used, VIDEO, {"cpu": 10_000}) is None

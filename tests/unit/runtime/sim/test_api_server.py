@@ -54,7 +54,7 @@ def refusal(quotas: Quotas, made: Made) -> str:
     return str(denied.value)
 
 
-def test_a_quota_on_gpus_refuses_what_is_over_it_in_the_api_servers_words() -> None:
+def test_gpu_quota_refusal_matches_the_api_server() -> None:
     quotas = Quotas([quota({f"requests.{GPU}": "8"})])
     quotas.charge(pod("a", {GPU: "6"}))
     assert refusal(quotas, pod("b", {GPU: "4"})) == (
@@ -66,7 +66,7 @@ def test_a_quota_on_gpus_refuses_what_is_over_it_in_the_api_servers_words() -> N
     quotas.charge(pod("b", {GPU: "4"}))
 
 
-def test_only_the_resources_that_are_over_are_named_in_their_order() -> None:
+def test_refusal_lists_only_exceeded_resources() -> None:
     quotas = Quotas([quota({"requests.memory": "2Gi", "limits.memory": "1Gi", "pods": "4", "cpu": "8"})])
     said = refusal(quotas, pod("a", {"cpu": "1", "memory": "3Gi"}, {"memory": "1536Mi"}))
     assert said.endswith(
@@ -75,7 +75,7 @@ def test_only_the_resources_that_are_over_are_named_in_their_order() -> None:
     )
 
 
-def test_a_quota_on_cpu_wants_every_container_to_say_it() -> None:
+def test_cpu_quota_requires_requests_of_every_container() -> None:
     quotas = Quotas([quota({"requests.cpu": "8", "limits.memory": "8Gi"})])
     assert refusal(quotas, pod("a", {"memory": "1Gi"})) == (
         'pods "a" is forbidden: failed quota: ai-quota: must specify limits.memory for: main; requests.cpu for: main'
@@ -83,7 +83,7 @@ def test_a_quota_on_cpu_wants_every_container_to_say_it() -> None:
     quotas.charge(pod("b", {"cpu": "1"}, {"memory": "1Gi"}))
 
 
-def test_init_containers_count_where_they_ask_for_more() -> None:
+def test_larger_init_container_requests_count() -> None:
     made = pod("a", {"cpu": "1"})
     made["spec"]["initContainers"] = [{"name": "load", "resources": {"requests": {"cpu": "6"}}}]
     assert "requested: cpu=6, used: cpu=0, limited: cpu=4" in refusal(Quotas([quota({"cpu": "4"})]), made)
@@ -103,7 +103,7 @@ def test_init_containers_count_where_they_ask_for_more() -> None:
         ({"scopeName": "BestEffort", "operator": "Exists"}, {}, False),
     ],
 )
-def test_a_quota_with_a_scope_holds_for_pods_of_it(scope: Made, spec: Made, counts: bool) -> None:
+def test_scoped_quota_applies_to_matching_pods(scope: Made, spec: Made, counts: bool) -> None:
     quotas = Quotas([quota({f"requests.{GPU}": "0"}, scopeSelector={"matchExpressions": [scope]})])
     made = pod("a", {GPU: "1", **ALL}, **spec)
     if counts:
@@ -124,12 +124,12 @@ def test_objects_are_counted_by_their_resource() -> None:
     )
 
 
-def test_an_amount_that_cannot_be_read_is_said_with_its_quota() -> None:
+def test_invalid_amount_names_its_quota() -> None:
     with pytest.raises(UnreadableError, match=r"invalid ResourceQuota ai/ai-quota: `many` is not a quantity"):
         Quotas([quota({"pods": "many"})])
 
 
-def test_nothing_is_charged_where_one_of_several_quotas_refuses() -> None:
+def test_refused_pod_charges_no_quota() -> None:
     first, second = quota({"pods": "5"}), quota({"pods": "0"})
     second["metadata"] = {"name": "strict", "namespace": "ai"}
     quotas = Quotas([first, second])
@@ -149,11 +149,11 @@ def test_nothing_is_charged_where_one_of_several_quotas_refuses() -> None:
         (f"requests.{GPU}", "0", "0"),
     ],
 )
-def test_amounts_are_written_as_kubernetes_writes_them(name: str, written: str, said: str) -> None:
+def test_quantities_match_kubernetes(name: str, written: str, said: str) -> None:
     assert quantity_text(name, parse_quantity(written)) == said
 
 
-def test_a_limit_range_gives_what_containers_do_not_say() -> None:
+def test_limit_range_sets_defaults() -> None:
     ranges = [limit_range(default={"cpu": "4", "memory": "8Gi"}, defaultRequest={"cpu": "2"}, max={GPU: "2"})]
     made = with_defaults(pod("a", {"memory": "1Gi"}), ranges)
     assert made["spec"]["containers"][0]["resources"] == {
@@ -184,7 +184,7 @@ def test_a_limit_range_gives_what_containers_do_not_say() -> None:
         ),
     ],
 )
-def test_a_limit_range_has_bounds(item: Made, requests: Made | None, limits: Made | None, said: str | None) -> None:
+def test_limit_range_enforces_bounds(item: Made, requests: Made | None, limits: Made | None, said: str | None) -> None:
     made, ranges = pod("a", requests, limits), [limit_range(**item)]
     if said is None:
         check_limits(made, ranges)
@@ -201,7 +201,7 @@ def classes(*made: Made) -> ObjectStore:
     return store
 
 
-def test_a_pod_gets_the_priority_of_its_class_and_a_class_that_is_not_there_is_refused() -> None:
+def test_pod_priority_requires_an_existing_class() -> None:
     store = classes(
         {"metadata": {"name": "high"}, "value": 1000, "preemptionPolicy": "Never"},
         {"metadata": {"name": "usual"}, "value": 10, "globalDefault": True},
@@ -222,7 +222,7 @@ def test_a_pod_gets_the_priority_of_its_class_and_a_class_that_is_not_there_is_r
 
 
 @pytest.mark.parametrize("others", [0, 2])
-def test_a_run_without_an_end_stops_where_only_denied_retries_are_left(others: int) -> None:
+def test_run_ends_when_only_denied_retries_remain(others: int) -> None:
     small = "".join(
         f"  - {{name: s{n}, kind: Job, namespace: ai, cpu: 2, at: {n}s, duration: 600s}}\n" for n in range(others)
     )

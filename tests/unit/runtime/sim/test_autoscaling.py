@@ -43,26 +43,26 @@ USUAL = Behavior()
         ([], 2, 80, 2, None),
     ],
 )
-def test_an_average_over_pods_wants_replicas(
+def test_replicas_for_an_average_metric(
     values: list[float], n_pending: int, target: float, current: int, wanted: int | None
 ) -> None:
     assert replicas_by_average(values, n_pending, target, current, USUAL) == wanted
 
 
-def test_a_total_is_divided_and_a_value_is_made_smaller() -> None:
+def test_replicas_for_total_and_value_metrics() -> None:
     assert replicas_by_total(100.0, 30.0, 2, USUAL) == 4
     assert replicas_by_total(64.0, 30.0, 2, USUAL) == 2
     assert replicas_by_value(60.0, 30.0, 3, 3, USUAL) == 6
     assert replicas_by_value(31.0, 30.0, 3, 3, USUAL) == 3
 
 
-def test_fewer_are_wanted_only_when_that_was_so_for_five_minutes() -> None:
+def test_scale_down_is_stabilised_for_five_minutes() -> None:
     past = AutoscalerHistory([(0.0, 8)])
     assert stabilised(past, USUAL, 299.0, 8, 2) == 8
     assert stabilised(past, USUAL, 300.0, 8, 2) == 2
 
 
-def test_windows_of_both_directions_hold_back() -> None:
+def test_stabilisation_windows_of_both_directions() -> None:
     said = read_behavior(
         {"scaleUp": {"stabilizationWindowSeconds": 60}, "scaleDown": {"stabilizationWindowSeconds": 0}}
     )
@@ -88,14 +88,14 @@ def test_windows_of_both_directions_hold_back() -> None:
         ({"scaleDown": {"selectPolicy": "Disabled"}}, 9, 1, 9),
     ],
 )
-def test_rates_bound_a_change(behavior: Made | None, current: int, wanted: int, allowed: int) -> None:
+def test_scaling_policies_limit_the_rate(behavior: Made | None, current: int, wanted: int, allowed: int) -> None:
     assert (
         limited(AutoscalerHistory(), read_behavior(behavior), 0.0, current=current, wanted=wanted, bounds=(1, 20))
         == allowed
     )
 
 
-def test_what_was_added_in_the_period_counts() -> None:
+def test_recent_scale_ups_count_towards_the_rate() -> None:
     said = read_behavior({"scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]}})
     past = AutoscalerHistory()
     remember(past, 0.0, 1, 3)
@@ -148,7 +148,7 @@ def scaled(history: History) -> list[tuple[float, str]]:
     return [(fact.at_s, fact.why.split(";")[0]) for fact in history.facts if fact.what == "autoscaled"]
 
 
-def test_replicas_follow_the_load_of_their_devices() -> None:
+def test_replicas_follow_gpu_load() -> None:
     history = run(scaler(BY_GPU_LOAD))
     sizes = scaled(history)
     # One replica can be busy by a hundred percent and no more, so that the autoscaler sees the rest step by step.
@@ -159,7 +159,7 @@ def test_replicas_follow_the_load_of_their_devices() -> None:
     assert sizes[-1][1] == "New size: 2"
 
 
-def test_the_metrics_api_knows_no_devices() -> None:
+def test_metrics_api_has_no_gpu_resource() -> None:
     history = run(scaler(BY_DEVICES))
     assert scaled(history) == []
     assert [fact.why for fact in history.facts if fact.what == "autoscaler-blind"] == [
@@ -167,11 +167,11 @@ def test_the_metrics_api_knows_no_devices() -> None:
     ]
 
 
-def test_replicas_out_of_the_bounds_are_brought_back() -> None:
+def test_replicas_are_clamped_to_bounds() -> None:
     assert scaled(run(scaler(BY_GPU_LOAD, minReplicas=3)))[0] == (0.0, "New size: 3")
 
 
-def test_pods_without_a_place_are_no_reason_for_more() -> None:
+def test_pending_pods_do_not_cause_scale_up() -> None:
     history = run(scaler(BY_GPU_LOAD), gpus=2)
     assert max(int(size.split()[-1]) for _, size in scaled(history)) == 3
 
@@ -179,11 +179,11 @@ def test_pods_without_a_place_are_no_reason_for_more() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"behavior": ["fast"]}, {"maxReplicas": "many"}, {"scaleTargetRef": "serving"}, {"metrics": [3]}]
 )
-def test_an_autoscaler_that_cannot_be_read_is_named(wrong: Made) -> None:
+def test_invalid_autoscaler_is_named(wrong: Made) -> None:
     with pytest.raises(UnreadableError, match="invalid HorizontalPodAutoscaler ai/serving: "):
         run(scaler(BY_GPU_LOAD, **wrong))
 
 
-def test_a_demand_needs_an_end() -> None:
+def test_demand_requires_an_end() -> None:
     with pytest.raises(ScenarioError, match="until: a scenario with `demand` requires"):
         read_scenario("workloads: [{name: d, kind: Deployment, demand: [{at: 0, total: 1}]}]", lambda name: [])

@@ -40,7 +40,7 @@ def times(history: History, what: str, workload: str = "") -> list[float]:
 NODES = "nodes: [{pool: gpu, count: 1, gpus: 4, cpu: 32, memory: 128Gi}]\n"
 
 
-def test_a_pod_starts_loads_works_and_ends() -> None:
+def test_pod_lifecycle() -> None:
     history, _ = run(
         NODES + "workloads: [{name: p, kind: Pod, queue: a, gpus: 1, at: 10s, startup: 60s, duration: 100s}]"
     )
@@ -52,13 +52,13 @@ def test_a_pod_starts_loads_works_and_ends() -> None:
     assert history.waits == [GroupWait(history.waits[0].group, 0, "a", 10.0, 10.0)]
 
 
-def test_a_job_runs_as_many_pods_at_a_time_as_it_says() -> None:
+def test_job_respects_parallelism() -> None:
     history, _ = run(NODES + "workloads: [{name: j, kind: Job, queue: a, pods: 3, parallelism: 2, duration: 100s}]")
     assert times(history, "bound") == [0.0, 0.0, 102.0]
     assert history.workloads[0].finished_s == 204.0
 
 
-def test_reclaim_takes_what_was_borrowed_and_work_goes_on_from_the_checkpoint() -> None:
+def test_reclaimed_work_resumes_from_its_checkpoint() -> None:
     history, _ = run(
         NODES
         + """
@@ -77,7 +77,7 @@ workloads:
     assert borrower.finished_s == pytest.approx(632.0 + 2.0 + 700.0)
 
 
-def test_an_elastic_gang_gives_up_what_is_above_its_minimum_and_goes_on_slower() -> None:
+def test_elastic_gang_shrinks_to_its_minimum() -> None:
     history, _ = run(
         NODES
         + """
@@ -92,7 +92,7 @@ workloads:
     assert history.workloads[0].finished_s == pytest.approx(503.0 + (2000.0 - 3.0) / 2)
 
 
-def test_pods_of_a_node_that_fails_are_given_up_and_made_anew_elsewhere() -> None:
+def test_pods_of_a_failed_node_are_recreated() -> None:
     history, cluster = run(
         """
 nodes: [{pool: gpu, count: 2, gpus: 1}]
@@ -108,7 +108,7 @@ events: [{at: 100s, node: gpu-0000, what: fails}]
     assert cluster.cluster_state.pods == {}
 
 
-def test_a_bare_pod_that_is_evicted_is_lost() -> None:
+def test_evicted_bare_pod_is_lost() -> None:
     history, _ = run(
         NODES
         + """
@@ -119,7 +119,7 @@ events: [{at: 100s, node: gpu-0000, what: drains}]
     assert history.workloads[0].outcome == "lost"
 
 
-def test_a_pool_grows_for_what_waits_and_shrinks_when_idle() -> None:
+def test_node_pool_scales_up_and_down() -> None:
     history, cluster = run(
         """
 until: 2h
@@ -134,7 +134,7 @@ workloads: [{name: j, kind: Job, queue: a, pods: 5, gpus: 1, duration: 10m}]
     assert history.workloads[0].outcome == "succeeded"
 
 
-def test_replicas_follow_the_load() -> None:
+def test_replicas_follow_demand() -> None:
     history, _ = run(
         NODES
         + """
@@ -152,7 +152,7 @@ workloads:
     assert times(history, "gone") == [1230.0, 1230.0, 3630.0]
 
 
-def test_a_cron_job_makes_jobs_until_the_end() -> None:
+def test_cron_job_creates_jobs() -> None:
     history, _ = run(
         "until: 1h\n"
         + NODES
@@ -162,13 +162,13 @@ def test_a_cron_job_makes_jobs_until_the_end() -> None:
     assert [facts.arrived_s for facts in history.workloads[1:]] == [0.0, 1200.0, 2400.0, 3600.0]
 
 
-def test_a_workload_that_never_ran_is_cancelled() -> None:
+def test_pending_workload_is_cancelled() -> None:
     history, _ = run(NODES + "workloads: [{name: big, kind: Job, queue: a, gpus: 8, cancel_after: 5m}]")
     assert (history.workloads[0].outcome, history.workloads[0].finished_s) == ("deleted", 300.0)
     assert {made.name: made.wait_p50_s for made in summarise(history).queues} == {"top": 300.0, "a": 300.0, "b": None}
 
 
-def test_events_of_one_moment_come_in_the_order_of_their_kinds() -> None:
+def test_simultaneous_events_are_ordered_by_kind() -> None:
     events = EventQueue()
     for event in (CycleDue(), WorkloadArrives(2), WorkloadArrives(1), PodGone("x")):
         events.plan(5.0, event)
@@ -182,14 +182,14 @@ def test_events_of_one_moment_come_in_the_order_of_their_kinds() -> None:
     ]
 
 
-def test_the_clock_does_not_go_back() -> None:
+def test_clock_is_monotonic() -> None:
     clock = Clock()
     clock.advance(clock.now + 5)
     with pytest.raises(ValueError, match="cannot go back"):
         clock.advance(clock.start)
 
 
-def test_the_store_refuses_what_an_api_server_refuses() -> None:
+def test_object_store_rejects_conflicts() -> None:
     store = ObjectStore(Clock())
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}, "spec": {}}
     told: list[str] = []
@@ -227,12 +227,12 @@ def test_cron_schedules(schedule: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["* * * *", "61 * * * *", "x * * * *", "5-1 * * * *"])
-def test_a_schedule_that_cannot_be_read_is_an_error(schedule: str) -> None:
+def test_invalid_cron_schedule_is_an_error(schedule: str) -> None:
     with pytest.raises(ValueError, match=r"schedule|not in the range|literal"):
         next(due_times(schedule, 0.0))
 
 
-def test_a_date_that_never_comes_ends_a_schedule() -> None:
+def test_impossible_cron_date_ends_the_schedule() -> None:
     assert list(due_times("0 0 31 2 *", 0.0)) == []
 
 
@@ -257,7 +257,7 @@ def test_a_date_that_never_comes_ends_a_schedule() -> None:
         ("a: [", "invalid YAML: expected the node content"),
     ],
 )
-def test_a_scenario_that_cannot_be_read_names_the_place(text: str, expected: str) -> None:
+def test_invalid_scenario_has_its_location(text: str, expected: str) -> None:
     with pytest.raises(ScenarioError, match=expected):
         read_scenario(text, lambda name: [])
 
@@ -273,19 +273,19 @@ def test_a_scenario_that_cannot_be_read_names_the_place(text: str, expected: str
         ("- a\n", None),
     ],
 )
-def test_a_fault_of_a_scenario_has_its_line(text: str, line: int | None) -> None:
+def test_scenario_error_has_its_line(text: str, line: int | None) -> None:
     """That of the field, or, where it is missing, of what it should stand in."""
     with pytest.raises(ScenarioError) as wrong:
         read_scenario(text, lambda name: [])
     assert wrong.value.line == line
 
 
-def test_percentiles_are_of_values_that_occurred() -> None:
+def test_percentiles_are_observed_values() -> None:
     assert [percentile([1.0, 2.0, 3.0, 4.0], p) for p in (50, 90, 99)] == [2.0, 4.0, 4.0]
     assert percentile([], 50) is None
 
 
-def test_what_a_parent_used_is_the_sum_of_its_children() -> None:
+def test_parent_usage_is_the_sum_of_its_children() -> None:
     history, _ = run(
         NODES
         + """
@@ -300,7 +300,7 @@ workloads:
     assert queues["a"].share == pytest.approx(1.0)
 
 
-def test_a_run_looks_now_and_then_whether_everything_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invariants_are_checked_during_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod that stands where the scheduler does not believe it is a fault of the simulation, and ends it."""
     monkeypatch.setattr("apportion_runtime.sim.cluster._CHECKED_EVERY", 1)
     text = NODES + "workloads: [{name: p, kind: Pod, queue: a, gpus: 1, duration: 60s}]"
@@ -314,7 +314,7 @@ def test_a_run_looks_now_and_then_whether_everything_holds(monkeypatch: pytest.M
         cluster.run(lose)
 
 
-def test_work_on_a_cluster_without_nodes_waits() -> None:
+def test_work_is_pending_without_nodes() -> None:
     history, _ = run("until: 1h\nworkloads: [{name: w, kind: Job, queue: a, gpus: 1, duration: 1h}]\n")
     assert history.workloads[0].started_s is None
     assert history.workloads[0].why_waiting

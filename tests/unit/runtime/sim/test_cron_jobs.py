@@ -31,7 +31,7 @@ def jobs(history: History) -> list[tuple[float, str]]:
     return [(facts.arrived_s / 60, facts.outcome) for facts in history.workloads if facts.kind == "Job"]
 
 
-def test_jobs_run_beside_each_other_unless_that_is_forbidden() -> None:
+def test_concurrency_policies_allow_and_forbid() -> None:
     allowed = jobs(run(""))
     assert [at for at, _ in allowed] == [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]
     history = run("concurrencyPolicy: Forbid,")
@@ -39,17 +39,17 @@ def test_jobs_run_beside_each_other_unless_that_is_forbidden() -> None:
     assert [fact.at_s / 60 for fact in history.facts if fact.what == "skipped"] == [10.0, 20.0, 40.0, 50.0]
 
 
-def test_a_job_takes_the_place_of_the_one_before() -> None:
+def test_concurrency_policy_replace() -> None:
     replaced = jobs(run("concurrencyPolicy: Replace,"))
     # The one before the last still has its grace when the simulation ends.
     assert [outcome for _, outcome in replaced] == ["deleted"] * 4 + ["", ""]
 
 
-def test_a_suspended_cron_job_makes_none() -> None:
+def test_suspended_cron_job_creates_nothing() -> None:
     assert jobs(run("suspend: true,")) == []
 
 
-def test_a_schedule_is_of_its_time_zone() -> None:
+def test_schedule_uses_its_time_zone() -> None:
     in_berlin = next(due_times("0 2 * * *", 0.0, "Europe/Berlin"))
     assert in_berlin == next(due_times("0 1 * * *", 0.0, "Etc/UTC"))
     with pytest.raises(ValueError, match="`Nowhere/At-all` is not a known time zone"):

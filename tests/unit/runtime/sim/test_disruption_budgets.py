@@ -33,7 +33,7 @@ def budget(allowed: Any, labels: Made | None, **status: Any) -> Made:
         ({**budget(0, {"app": "a"}), "metadata": {"name": "b", "namespace": "other"}}, set()),
     ],
 )
-def test_pods_whose_disruption_exceeds_a_budget(made: Made, found: set[str]) -> None:
+def test_pods_exceeding_a_budget(made: Made, found: set[str]) -> None:
     pods = [
         pod_facts({"spec": {}}, Pod(name, name, "ns", None, labels={"app": name[0]}), priority=0, may_preempt=True)
         for name in ("a-0", "a-1", "b-0")
@@ -41,6 +41,6 @@ def test_pods_whose_disruption_exceeds_a_budget(made: Made, found: set[str]) -> 
     assert violating(pods, disruption_budgets([made])) == found
 
 
-def test_a_budget_that_cannot_be_read_is_named() -> None:
+def test_invalid_budget_is_named() -> None:
     with pytest.raises(UnreadableError, match="PodDisruptionBudget ns/b"):
         disruption_budgets([budget("many", {"app": "a"})])

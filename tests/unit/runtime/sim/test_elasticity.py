@@ -47,12 +47,12 @@ def _moments(history: History, what: str) -> list[float]:
     ],
     ids=["up and down", "too short", "the latest counts", "at most", "at least"],
 )
-def test_replicas_wait_out_their_delays(demand: list[tuple[float, float]], expected: list[tuple[float, int]]) -> None:
+def test_scaling_delays(demand: list[tuple[float, float]], expected: list[tuple[float, int]]) -> None:
     found = scalings_of([Demand(at, total) for at, total in demand], Autoscaling(10, 1, 4))
     assert [(scaling.at_s, scaling.replicas) for scaling in found] == expected
 
 
-def test_a_ray_service_follows_its_requests_between_its_bounds() -> None:
+def test_ray_service_scales_between_its_bounds() -> None:
     """Three workers for 25 requests; one again when it was quiet for ten minutes."""
     history, _ = run(
         """
@@ -66,7 +66,7 @@ workloads:
 
 
 @pytest.mark.parametrize("said", ["kind: Job, demand: [{at: 0, total: 1}]", "kind: RayService"])
-def test_requests_are_of_a_ray_service_with_a_demand(said: str) -> None:
+def test_requests_require_a_ray_service_with_demand(said: str) -> None:
     with pytest.raises(ScenarioError, match="valid only for a RayService with `demand`"):
         run("until: 1h\nworkloads: [{name: s, queue: a, target_ongoing_requests: 1, " + said + "}]")
 
@@ -95,11 +95,11 @@ def _service(config: str, *, least: int = 1, most: int = 4) -> dict[str, Any]:
         ("max_replicas: 1, upscaling_factor: 1.0, look_back_period_s: 30", Autoscaling(2, 1, 1)),
     ],
 )
-def test_a_service_scales_as_its_own_configuration_says(config: str, expected: Autoscaling) -> None:
+def test_autoscaling_configuration_is_read(config: str, expected: Autoscaling) -> None:
     assert autoscaling_of(_service(_SERVE % config), None) == expected
 
 
-def test_replicas_that_ray_chooses_have_ray_s_bounds() -> None:
+def test_automatic_replicas_have_the_bounds_of_ray() -> None:
     config = "applications: [{name: a, deployments: [{name: d, num_replicas: auto}]}]"
     assert autoscaling_of(_service(config, most=200), None) == Autoscaling(2, 1, 100)
 
@@ -115,7 +115,7 @@ def test_replicas_that_ray_chooses_have_ray_s_bounds() -> None:
         ("a: [{autoscaling_config: {}}, {autoscaling_config: {}}]", "2 of its deployments have an autoscaling_config"),
     ],
 )
-def test_a_configuration_without_a_model_is_refused(config: str, said: str) -> None:
+def test_unsupported_configuration_is_refused(config: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         autoscaling_of(_service(config), None)
 
@@ -127,12 +127,12 @@ def test_a_configuration_without_a_model_is_refused(config: str, said: str) -> N
         ("Deployment", r"workloads\[0\].demand: no HorizontalPodAutoscaler targets Deployment w"),
     ],
 )
-def test_a_demand_that_nothing_follows_is_refused(kind: str, said: str) -> None:
+def test_demand_without_autoscaling_is_refused(kind: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         run(f"until: 1h\nworkloads: [{{name: w, kind: {kind}, queue: a, gpus: 1, demand: [{{at: 0, total: 5}}]}}]")
 
 
-def test_devices_are_shared_by_memory_and_never_beyond_it() -> None:
+def test_gpu_sharing_respects_memory() -> None:
     """Two of 30,000 MiB fit on a device of 80,000, a third does not: nine pods need more than four devices."""
     history, _ = run("workloads: [{name: s, kind: Pod, count: 9, queue: a, gpu_memory: 30000, duration: 1h}]")
     bound = _moments(history, "bound")
@@ -140,7 +140,7 @@ def test_devices_are_shared_by_memory_and_never_beyond_it() -> None:
     assert bound[8:] == [pytest.approx(3602.0, abs=60)]
 
 
-def test_loading_costs_again_after_a_restart() -> None:
+def test_loading_time_is_repeated_after_a_restart() -> None:
     """Ten minutes of loading, twenty of work, a checkpoint each five: a node fails after eighteen."""
     history, _ = run(
         """

@@ -27,18 +27,18 @@ def _run(manifest: dict[str, Any]) -> History:
     return Cluster([_QUEUE], scenario).run()
 
 
-def test_pods_of_ray_get_the_scheduler_that_kuberay_is_set_to() -> None:
+def test_ray_pods_get_the_configured_scheduler() -> None:
     history = _run({"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": _RAY})
     assert [fact.at_s for fact in history.facts if fact.what == "bound"] == [0.0] * 3
 
 
-def test_a_ray_job_with_a_submitter_pod_is_refused_as_kuberay_does() -> None:
+def test_ray_job_with_submitter_pod_is_refused() -> None:
     history = _run({"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": {"rayClusterSpec": _RAY}})
     assert history.workloads[0].outcome == "refused"
     assert "does not support RayJob with K8sJobMode" in history.workloads[0].why_waiting
 
 
-def test_pods_of_a_train_job_get_it_too() -> None:
+def test_train_job_pods_get_the_configured_scheduler() -> None:
     spec = {"trainer": {"numNodes": 2, "resourcesPerNode": {"requests": {"cpu": "1"}}}}
     history = _run({"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "spec": spec})
     assert history.workloads[0].outcome == "succeeded"

@@ -63,7 +63,7 @@ def scoring(strategy: str, **resources: int) -> Made:
     return {"pluginConfig": [{"name": "NodeResourcesFit", "args": args}]}
 
 
-def test_a_pod_counts_for_its_containers_or_for_its_largest_init_container() -> None:
+def test_pod_request_is_the_larger_of_containers_and_init_container() -> None:
     def asks(cpu: str, **more: Any) -> Made:
         return {"resources": {"requests": {"cpu": cpu}}, **more}
 
@@ -105,17 +105,17 @@ NODE = {"cpu": "8", "memory": "16Gi", GPU: "4"}
         ("LeastAllocated", {}, (48 + 48) // 2),
     ],
 )
-def test_fit_scores_are_kubernetes_own_arithmetic(strategy: str, asked: Made, score: int) -> None:
+def test_fit_scores_match_kubernetes(strategy: str, asked: Made, score: int) -> None:
     profile = Profile(strategy=strategy, resources={GPU: 100, "cpu": 1, "memory": 1})
     assert fit_score(facts(asked), state(NODE, HALF_FULL), profile) == score
 
 
-def test_a_shape_says_what_a_use_is_worth() -> None:
+def test_requested_to_capacity_ratio_shape() -> None:
     profile = Profile(strategy="RequestedToCapacityRatio", resources={"cpu": 1}, shape=((0, 0), (100, 10)))
     assert fit_score(facts({"cpu": "2"}), state(NODE, HALF_FULL), profile) == 75
 
 
-def test_balance_is_scored_by_what_the_pod_makes_of_it() -> None:
+def test_balanced_allocation_score() -> None:
     resources = {"cpu": 1, "memory": 1}
     empty = state(NODE, {})
     assert balance_score(facts({"cpu": "4", "memory": "8Gi"}), empty, resources) == 75
@@ -124,7 +124,7 @@ def test_balance_is_scored_by_what_the_pod_makes_of_it() -> None:
 
 
 @pytest.mark.parametrize(("n_nodes", "wanted"), [(99, 99), (100, 100), (1000, 420), (5000, 500), (10_000, 500)])
-def test_large_clusters_are_not_looked_at_as_a_whole(n_nodes: int, wanted: int) -> None:
+def test_large_clusters_are_sampled(n_nodes: int, wanted: int) -> None:
     assert feasible_nodes_to_find(n_nodes) == wanted
 
 
@@ -145,18 +145,18 @@ def test_profiles_are_read_with_their_plugins() -> None:
     assert set(read_profiles([])[0]) == {"default-scheduler"}
 
 
-def test_a_plugin_that_kube_scheduler_does_not_have_keeps_it_from_starting() -> None:
+def test_unknown_plugin_prevents_start() -> None:
     score = {"plugins": {"score": {"enabled": [{"name": "GPUAffinity", "weight": 2}]}}}
     with pytest.raises(UnreadableError, match="unknown plugin GPUAffinity"):
         run(TWO, configuration({"schedulerName": "ai-scheduler", **score}))
 
 
-def test_a_configuration_that_cannot_be_read_is_named() -> None:
+def test_invalid_configuration_is_named() -> None:
     with pytest.raises(UnreadableError, match="invalid KubeSchedulerConfiguration: "):
         run("nodes: [{pool: n}]", {**configuration(), "profiles": ["default-scheduler"]})
 
 
-def test_a_pod_of_which_an_amount_cannot_be_read_is_not_admitted() -> None:
+def test_pod_with_invalid_amount_is_rejected() -> None:
     container = {"name": "c", "resources": {"requests": {"cpu": "lots"}}}
     spec = {"completions": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
     manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
@@ -170,7 +170,7 @@ FOUR_JOBS = "workloads: [{name: j, kind: Job, pods: 4, gpus: 1, duration: 1h}]"
 
 
 @pytest.mark.parametrize(("strategy", "n_nodes"), [("LeastAllocated", 2), ("MostAllocated", 1)])
-def test_the_profile_spreads_or_packs(strategy: str, n_nodes: int) -> None:
+def test_profile_selects_spreading_or_packing(strategy: str, n_nodes: int) -> None:
     packing = configuration({"schedulerName": "default-scheduler", **scoring(strategy, **{"nvidia.com_gpu": 1})})
     history, _ = run(TWO + FOUR_JOBS, packing)
     assert len(set(nodes_of(history))) == n_nodes
@@ -190,7 +190,7 @@ def test_the_profile_spreads_or_packs(strategy: str, n_nodes: int) -> None:
         ),
     ],
 )
-def test_the_scheduler_says_why_no_node_fits(nodes: str, spec: Made, said: str) -> None:
+def test_unschedulable_message(nodes: str, spec: Made, said: str) -> None:
     history, _ = run(
         f"until: 1m\nnodes: [{nodes}]\nworkloads: [{{name: p, kind: Pod, **: 0}}]".replace("**: 0", _flow(spec))
     )
@@ -203,7 +203,7 @@ def _flow(spec: Made) -> str:
     return ", ".join(f"{key}: {value}" for key, value in {"startup": 0, **spec}.items())
 
 
-def test_a_node_that_is_drained_or_failed_takes_no_pod() -> None:
+def test_drained_or_failed_node_accepts_no_pod() -> None:
     history, _ = run(
         TWO.replace("count: 2", "count: 1")
         + """
@@ -220,7 +220,7 @@ HIGH, LOW = priority("high", 1000), priority("low", 10)
 ONE = "nodes: [{pool: gpu, count: 1, gpus: 4, cpu: 32, memory: 128Gi}]\n"
 
 
-def test_higher_priority_evicts_the_least_important_pods_that_suffice() -> None:
+def test_preemption_evicts_the_least_important_pods() -> None:
     history, _ = run(
         ONE
         + """
@@ -248,7 +248,7 @@ workloads:
         (priority("high", 10), "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."),
     ],
 )
-def test_who_may_not_preempt_waits(urgent: Made, said: str) -> None:
+def test_preemption_policy_never(urgent: Made, said: str) -> None:
     history, _ = run(
         ONE
         + """
@@ -284,14 +284,14 @@ def deployment(spec: Made) -> str:
     return f"workloads: [{{manifest: {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d}}, spec: {spec}}}}}]"
 
 
-def test_pods_spread_over_zones_with_a_skew_of_one_at_most() -> None:
+def test_topology_spread_max_skew() -> None:
     history, _ = run(ZONES + deployment(spread_pod("d")))
     zones = [node[0] for node in nodes_of(history)]
     assert sorted(map(zones.count, "abc")) == [1, 2, 2]
     assert "d" not in zones, "a node without the label is none of the domains"
 
 
-def test_pods_that_would_stand_askew_wait() -> None:
+def test_pods_violating_the_skew_are_pending() -> None:
     # The other zones count only for pods that may run there.
     history, _ = run(ZONES + deployment(spread_pod("d", "a", nodeAffinityPolicy="Ignore")))
     assert len(nodes_of(history)) == 1
@@ -299,7 +299,7 @@ def test_pods_that_would_stand_askew_wait() -> None:
     assert len(nodes_of(run(ZONES + deployment(spread_pod("d", "a")))[0])) == 5
 
 
-def test_a_soft_spread_is_only_a_wish() -> None:
+def test_soft_topology_spread() -> None:
     wish = spread_pod("d", whenUnsatisfiable="ScheduleAnyway", maxSkew=1)
     history, _ = run(ZONES + deployment(wish))
     zones = [node[0] for node in nodes_of(history)]
@@ -307,7 +307,7 @@ def test_a_soft_spread_is_only_a_wish() -> None:
     assert min(map(zones.count, "abc")) >= 1
 
 
-def test_affinity_between_pods_is_kept() -> None:
+def test_pod_affinity_and_anti_affinity() -> None:
     apart = {
         "podAntiAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -327,14 +327,14 @@ def test_affinity_between_pods_is_kept() -> None:
     assert "2 node(s) didn't match pod anti-affinity rules" in why(history, "d")
 
 
-def test_a_pod_of_another_scheduler_is_nobodys() -> None:
+def test_pod_of_another_scheduler_is_ignored() -> None:
     spec = {"replicas": 1, "template": {"spec": {"schedulerName": "elsewhere", "containers": [{"name": "c"}]}}}
     history, _ = run("until: 1m\n" + TWO + deployment(spec))
     assert nodes_of(history) == []
     assert why(history, "d") == "scheduler elsewhere does not exist"
 
 
-def test_a_pod_waits_behind_its_gates() -> None:
+def test_scheduling_gates() -> None:
     spec = {"schedulingGates": [{"name": "example.com/wait"}], "containers": [{"name": "c"}]}
     text = (
         f"until: 1m\n{TWO}workloads: [{{manifest: {{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {spec}}}}}]"
@@ -344,7 +344,7 @@ def test_a_pod_waits_behind_its_gates() -> None:
     assert cluster.cluster_state.n_pending == 0
 
 
-def test_a_suspended_job_has_no_pods() -> None:
+def test_suspended_job_has_no_pods() -> None:
     template = {"spec": {"containers": [{"name": "c"}], "restartPolicy": "Never"}}
     spec = {"suspend": True, "completions": 1, "template": template}
     text = f"until: 1m\n{TWO}workloads: [{{manifest: {{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {spec}}}}}]"
@@ -359,7 +359,7 @@ def test_a_suspended_job_has_no_pods() -> None:
     assert cluster.workloads.running[0].is_suspended
 
 
-def test_half_of_a_gang_holds_its_nodes_and_does_not_work() -> None:
+def test_partial_gang_holds_nodes_without_progress() -> None:
     history, _ = run(
         "until: 2h\n"
         + ONE

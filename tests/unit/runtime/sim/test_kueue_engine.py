@@ -28,7 +28,7 @@ from .kueue_clusters import (
 )
 
 
-def test_a_guarantee_is_taken_back_from_a_whole_job_which_waits_again() -> None:
+def test_reclaimed_job_is_requeued_as_a_whole() -> None:
     cluster = cluster_of(
         [job_of("borrower", "b", "0s", 8, checkpoint="5m"), job_of("owner", "a", "2m", 2)],
         *queue_of("a", 4),
@@ -46,7 +46,7 @@ def test_a_guarantee_is_taken_back_from_a_whole_job_which_waits_again() -> None:
     assert borrower.n_evictions == 1
 
 
-def test_a_job_is_admitted_as_a_whole_or_waits_and_says_why() -> None:
+def test_job_is_admitted_as_a_whole() -> None:
     history = cluster_of([job_of("first", "a", "0s", 3), job_of("second", "a", "1m", 2)], *queue_of("a", 4)).run()
     (waiting,) = facts_of(history, "second", "waiting")
     assert waiting.why == (
@@ -57,7 +57,7 @@ def test_a_job_is_admitted_as_a_whole_or_waits_and_says_why() -> None:
 
 
 @pytest.mark.parametrize(("strategy", "admitted"), [("BestEffortFIFO", 120.0), ("StrictFIFO", 602.0)])
-def test_small_work_passes_large_work_unless_the_order_is_strict(strategy: str, admitted: float) -> None:
+def test_best_effort_and_strict_fifo(strategy: str, admitted: float) -> None:
     jobs = [job_of("running", "a", "0s", 2), job_of("large", "a", "1m", 4), job_of("small", "a", "2m", 1)]
     history = cluster_of(jobs, *queue_of("a", 4, queueingStrategy=strategy)).run()
     first = min(moments_of(history, "small", "admitted")[0], moments_of(history, "large", "admitted")[0])
@@ -65,7 +65,7 @@ def test_small_work_passes_large_work_unless_the_order_is_strict(strategy: str, 
     assert (moments_of(history, "small", "admitted")[0] == admitted) is (strategy == "BestEffortFIFO")
 
 
-def test_a_higher_class_goes_first_and_evicts_a_lower_one_of_its_queue() -> None:
+def test_higher_priority_preempts_within_its_queue() -> None:
     jobs = [job_of("low", "a", "0s", 4), job_of("high", "a", "1m", 4, priority="high")]
     classes = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1}
     history = cluster_of(jobs, *queue_of("a", 4), HIGH, classes).run()
@@ -74,7 +74,7 @@ def test_a_higher_class_goes_first_and_evicts_a_lower_one_of_its_queue() -> None
     assert len(moments_of(history, "low", "admitted")) == 2
 
 
-def test_quota_of_pods_that_are_done_and_not_replaced_is_free() -> None:
+def test_quota_of_finished_pods_is_released() -> None:
     jobs = [job_of("three", "a", "0s", 3, parallelism=2), job_of("one", "a", "1m", 1)]
     history = cluster_of(jobs, *queue_of("a", 2)).run()
     assert moments_of(history, "one", "admitted") == [602.0], (
@@ -83,7 +83,7 @@ def test_quota_of_pods_that_are_done_and_not_replaced_is_free() -> None:
     assert moments_of(history, "three", "finished") == [1204.0]
 
 
-def test_work_without_a_queue_stays_suspended_where_the_configuration_manages_it() -> None:
+def test_jobs_without_queue_stay_suspended_if_managed() -> None:
     config = configuration_of(manageJobsWithoutQueueName=True)
     cluster = cluster_of([job_of("loose", "", "0s", 1)], *queue_of("a", 2), config, until="1h")
     history = cluster.run()
@@ -95,7 +95,7 @@ def test_work_without_a_queue_stays_suspended_where_the_configuration_manages_it
     assert [fact.why for fact in facts_of(unmanaged, "loose", "finished")] == ["succeeded"]
 
 
-def test_a_kind_without_a_model_is_refused_in_words() -> None:
+def test_unsupported_kind_is_refused() -> None:
     history = cluster_of([job_of("serve", "a", "0s", 1, kind="RayService", lifetime="1h")], *queue_of("a", 2)).run()
     (refused,) = facts_of(history, "serve", "refused")
     assert refused.why.startswith(
@@ -103,7 +103,7 @@ def test_a_kind_without_a_model_is_refused_in_words() -> None:
     )
 
 
-def test_a_queue_that_names_what_is_not_there_admits_nothing() -> None:
+def test_queue_with_missing_references_admits_nothing() -> None:
     objects = queue_of("a", 2, admissionChecksStrategy={"admissionChecks": [{"name": "gone"}]})
     history = cluster_of([job_of("w", "a", "0s", 1)], *objects, until="1h").run()
     (waiting,) = facts_of(history, "w", "waiting")
@@ -115,7 +115,7 @@ def test_a_queue_that_names_what_is_not_there_admits_nothing() -> None:
     assert [fact.why for fact in facts_of(history, "w", "waiting")] == ["LocalQueue nowhere doesn't exist"]
 
 
-def test_work_that_cannot_be_read_is_refused_and_an_unknown_class_keeps_it_waiting() -> None:
+def test_invalid_work_is_refused_and_unknown_class_waits() -> None:
     history = cluster_of([job_of("w", "a", "0s", 1, priority="none")], *queue_of("a", 2), until="1h").run()
     assert [fact.why for fact in facts_of(history, "w", "waiting")] == [
         'WorkloadPriorityClass.kueue.x-k8s.io "none" not found'
@@ -129,7 +129,7 @@ def test_work_that_cannot_be_read_is_refused_and_an_unknown_class_keeps_it_waiti
     ]
 
 
-def test_the_version_before_is_read_as_well() -> None:
+def test_previous_api_version_is_read() -> None:
     spec = {"cohort": "c", "namespaceSelector": {}, "resourceGroups": groups_of(2)}
     old = [
         object_of("ClusterQueue", "a", spec, api="kueue.x-k8s.io/v1beta1"),
@@ -142,7 +142,7 @@ def test_the_version_before_is_read_as_well() -> None:
     assert moments_of(cluster.run(), "w", "admitted") == [0.0]
 
 
-def test_what_the_objects_say_and_nothing_heeds_is_told() -> None:
+def test_ignored_fields_are_reported() -> None:
     topology = object_of("ResourceFlavor", "racks", {"nodeLabels": {"x": "y"}, "topologyName": "t"})
     other = object_of("AdmissionCheck", "budget", {"controllerName": "acme.example/budget"})
     cluster = cluster_of(
@@ -156,7 +156,7 @@ def test_what_the_objects_say_and_nothing_heeds_is_told() -> None:
     }
 
 
-def test_cohorts_that_hang_below_themselves_cannot_be_read() -> None:
+def test_cohort_cycle_is_refused() -> None:
     loop = [object_of("Cohort", "x", {"parentName": "y"}), object_of("Cohort", "y", {"parentName": "x"})]
     with pytest.raises(UnreadableError, match="cohort x is its own ancestor"):
         cluster_of([], *queue_of("a", 2), *loop)
@@ -164,7 +164,7 @@ def test_cohorts_that_hang_below_themselves_cannot_be_read() -> None:
         cluster_of([], *queue_of("a", 2, resourceGroups=groups_of("many")))
 
 
-def test_work_that_is_not_ready_in_time_backs_off_and_is_deactivated_at_last() -> None:
+def test_pods_ready_timeout_and_deactivation() -> None:
     ready = {"timeout": "5m", "requeuingStrategy": {"backoffLimitCount": 2, "backoffBaseSeconds": 60}}
     jobs = [job_of("w", "a", "0s", 9)]
     cluster = cluster_of(jobs, *queue_of("a", 9), configuration_of(waitForPodsReady=ready), until="2h")
@@ -175,7 +175,7 @@ def test_work_that_is_not_ready_in_time_backs_off_and_is_deactivated_at_last() -
     assert not cluster.cluster_state.pods
 
 
-def test_a_ray_job_is_a_workload_of_its_groups_and_a_scaled_cluster_waits_anew() -> None:
+def test_ray_job_has_a_pod_set_for_each_group() -> None:
     jobs = [
         job_of("job", "a", "0s", 2, kind="RayJob", head={"cpu": 1}),
         job_of("cluster", "b", "0s", 1, kind="RayCluster", head={"cpu": 1}, duration="1h")
@@ -231,7 +231,7 @@ def _random_cluster(seed: int) -> Cluster:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_happens_no_quota_is_given_twice_and_no_pod_is_lost(seed: int) -> None:
+def test_quota_and_pods_are_conserved_in_random_runs(seed: int) -> None:
     cluster, rng = _random_cluster(seed), random.Random(seed)
     engine, n_events = engine_of(cluster), 0
     while cluster.step():
@@ -253,6 +253,6 @@ def test_whatever_happens_no_quota_is_given_twice_and_no_pod_is_lost(seed: int) 
     assert sum(facts.started_s is not None for facts in cluster.finish().workloads) >= 2
 
 
-def test_the_same_input_gives_the_same_bytes() -> None:
+def test_simulation_is_deterministic() -> None:
     one, other = (json.dumps([fact.document() for fact in _random_cluster(1).run().facts]) for _ in range(2))
     assert one == other

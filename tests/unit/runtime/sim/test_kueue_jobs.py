@@ -59,7 +59,7 @@ def _line(name: str, pods: int, **more: Any) -> str:
     return f"  - { ({**own, **more}) }\n"
 
 
-def test_a_job_that_says_a_least_runs_with_as_many_pods_as_there_is_quota_for() -> None:
+def test_partial_admission() -> None:
     """Three of eight are admitted beside the other job; the eight are done by three at a time."""
     jobs = _line("whole", 1) + _line("part", 8, at="1m", annotations={_LEAST: "2"})
     history = _run(jobs, *_queue("a", 4))
@@ -70,19 +70,19 @@ def test_a_job_that_says_a_least_runs_with_as_many_pods_as_there_is_quota_for() 
     assert history.workloads[1].outcome == "succeeded"
 
 
-def test_completions_follow_where_the_job_says_so() -> None:
+def test_partial_admission_adjusts_completions() -> None:
     more = {_LEAST: "2", "kueue.x-k8s.io/job-completions-equal-parallelism": "true"}
     history = _run(_line("part", 8, annotations=more), *_queue("a", 4))
     assert len(_at(history, "part", "bound")) == 4
     assert _at(history, "part", "finished") == [602.0]
 
 
-def test_less_than_the_least_waits() -> None:
+def test_partial_admission_respects_the_minimum() -> None:
     history = _run(_line("whole", 3) + _line("part", 8, at="1m", annotations={_LEAST: "2"}), *_queue("a", 4))
     assert _at(history, "part", "admitted") == [602.0]
 
 
-def test_a_job_that_was_preempted_asks_for_all_of_its_pods_again() -> None:
+def test_preempted_partial_job_requests_all_pods() -> None:
     """Its size is as it was; once the urgent one is done, all eight devices are its own."""
     preemption = {"preemption": {"withinClusterQueue": "LowerPriority"}}
     jobs = _line("other", 4) + _line("part", 8, at="1m", annotations={_LEAST: "2"}, checkpoint="1s")
@@ -94,7 +94,7 @@ def test_a_job_that_was_preempted_asks_for_all_of_its_pods_again() -> None:
 
 
 @pytest.mark.parametrize("said", ["8", "0", "many", "-1"])
-def test_a_least_that_is_none_is_refused_in_kueues_words(said: str) -> None:
+def test_invalid_minimum_is_refused(said: str) -> None:
     history = _run(_line("part", 8, annotations={_LEAST: said}), *_queue("a", 4))
     assert history.workloads[0].outcome == "refused"
     assert history.workloads[0].why_waiting == (
@@ -109,13 +109,13 @@ def test_a_least_that_is_none_is_refused_in_kueues_words(said: str) -> None:
         ({}, {"kueue.x-k8s.io/elastic-job": "true"}, "creates workload slices, which are not simulated"),
     ],
 )
-def test_what_nothing_reckons_with_is_refused_in_words(labels: Made, annotations: Made, why: str) -> None:
+def test_unsupported_annotations_are_refused(labels: Made, annotations: Made, why: str) -> None:
     history = _run(_line("job", 1, labels=labels, annotations=annotations), *_queue("a", 4))
     assert history.workloads[0].outcome == "refused"
     assert why in history.workloads[0].why_waiting
 
 
-def test_work_that_takes_longer_than_it_may_is_deactivated_with_what_it_ran_before_counted() -> None:
+def test_maximum_execution_time_includes_earlier_runs() -> None:
     """It ran for five minutes before it was preempted, and five more are left of its ten."""
     preemption = {"preemption": {"withinClusterQueue": "LowerPriority"}}
     jobs = _line("slow", 4, duration="1h", labels={"kueue.x-k8s.io/max-exec-time-seconds": "600"})
@@ -130,7 +130,7 @@ def test_work_that_takes_longer_than_it_may_is_deactivated_with_what_it_ran_befo
 @pytest.mark.parametrize(
     ("said", "evicted"), [({}, [900.0]), ({"recoveryTimeout": "1m"}, [660.0]), ({"recoveryTimeout": "0s"}, [])]
 )
-def test_a_pod_that_is_lost_and_finds_no_place_again_costs_the_job_its_quota(said: Made, evicted: list[float]) -> None:
+def test_unrecovered_pod_evicts_the_workload(said: Made, evicted: list[float]) -> None:
     """The node fails at 5 min, is given up at 10, and its pods have nowhere to go; without a word the timeout counts."""
     config = _configuration(waitForPodsReady={"timeout": "5m", **said})
     history = _run(
@@ -140,7 +140,7 @@ def test_a_pod_that_is_lost_and_finds_no_place_again_costs_the_job_its_quota(sai
     assert _at(history, "job", "evicted")[:1] == evicted[:1]
 
 
-def test_what_kueue_says_beside_and_nothing_heeds_is_told() -> None:
+def test_ignored_configuration_is_reported() -> None:
     config = _configuration(admissionFairSharing={"usageHalfLifeTime": "5m"}, featureGates={"PartialAdmission": False})
     cluster = Cluster(
         [_FLAVOR, *_queue("a", 4, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"}), config],
@@ -155,7 +155,7 @@ def test_what_kueue_says_beside_and_nothing_heeds_is_told() -> None:
     ]
 
 
-def test_work_that_names_no_queue_runs_in_the_default_one_of_its_namespace() -> None:
+def test_default_local_queue_is_used() -> None:
     _, local = _queue("a", 4)
     default = {**local, "metadata": {"name": "default", "namespace": "ns"}}
     history = _run(_line("mine", 2, queue=""), *_queue("a", 4), default)

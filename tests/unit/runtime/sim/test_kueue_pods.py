@@ -55,7 +55,7 @@ def _of_pods(pods: list[tuple[str, Made]], *objects: Made) -> Cluster:
     )
 
 
-def test_a_pod_waits_behind_a_gate_until_there_is_quota() -> None:
+def test_pod_is_gated_until_admitted() -> None:
     cluster = cluster_of(
         [job_of("first", "a", "0s", 1, kind="Pod"), job_of("second", "a", "1m", 1, kind="Pod")], *queue_of("a", 1)
     )
@@ -69,7 +69,7 @@ def test_a_pod_waits_behind_a_gate_until_there_is_quota() -> None:
     assert not broken(cluster.cluster_state, cluster.workloads.running)
 
 
-def test_each_pod_of_a_deployment_is_a_workload() -> None:
+def test_each_deployment_pod_is_a_workload() -> None:
     jobs = [job_of("serve", "a", "0s", 3, kind="Deployment", lifetime="20m")]
     cluster = cluster_of(jobs, *queue_of("a", 2), until="10m")
     history = cluster.run()
@@ -81,7 +81,7 @@ def test_each_pod_of_a_deployment_is_a_workload() -> None:
     assert [made["spec"]["schedulingGates"] for made in gated] == [[{"name": "kueue.x-k8s.io/admission"}]]
 
 
-def test_a_pod_of_a_deployment_that_is_preempted_is_made_anew_and_waits() -> None:
+def test_preempted_deployment_pod_is_recreated_and_waits() -> None:
     jobs = [
         job_of("serve", "a", "0s", 2, kind="Deployment", lifetime="1h"),
         job_of("urgent", "a", "1m", 1, priority="high"),
@@ -101,7 +101,7 @@ def test_a_pod_of_a_deployment_that_is_preempted_is_made_anew_and_waits() -> Non
     assert not broken(cluster.cluster_state, cluster.workloads.running)
 
 
-def test_a_group_of_pods_is_admitted_when_it_is_whole() -> None:
+def test_pod_group_is_admitted_when_complete() -> None:
     pods = [("0s", _pod("one", group="g", size="2")), ("5m", _pod("two", group="g", size="2", gpus=2))]
     cluster = _of_pods(pods, *queue_of("a", 3))
     history = cluster.run()
@@ -113,13 +113,13 @@ def test_a_group_of_pods_is_admitted_when_it_is_whole() -> None:
     assert not engine_of(cluster).units
 
 
-def test_a_group_waits_as_a_whole() -> None:
+def test_pod_group_waits_as_a_whole() -> None:
     pods = [("0s", _pod(name, group="g", size="2")) for name in ("one", "two")]
     history = _of_pods(pods, *queue_of("a", 1)).run()
     assert not [fact for fact in history.facts if fact.what == "bound"]
 
 
-def test_quota_of_a_pod_that_is_done_is_free_while_others_of_its_group_go_on() -> None:
+def test_quota_of_finished_group_pods_is_released() -> None:
     pods = [("0s", _pod("one", group="g", size="2")), ("0s", _pod("two", group="g", size="2")), ("1m", _pod("next"))]
     cluster = _of_pods(pods, *queue_of("a", 2))
     history = cluster.run()
@@ -134,13 +134,13 @@ def test_quota_of_a_pod_that_is_done_is_free_while_others_of_its_group_go_on() -
         (_pod("p", group="g", size="0"), 'Invalid value: "0": group total count should be greater than zero'),
     ],
 )
-def test_half_a_group_is_refused_in_the_words_of_the_webhook(pod: Made, said: str) -> None:
+def test_incomplete_group_labels_are_refused(pod: Made, said: str) -> None:
     history = _of_pods([("0s", pod)], *queue_of("a", 1)).run()
     (refused,) = facts_of(history, "p", "refused")
     assert said in refused.why
 
 
-def test_a_pod_beyond_its_group_is_refused() -> None:
+def test_excess_group_pod_is_refused() -> None:
     pods = [("0s", _pod(name, group="g", size="1")) for name in ("one", "two")]
     history = _of_pods(pods, *queue_of("a", 2)).run()
     (refused,) = facts_of(history, "two", "refused")
@@ -148,7 +148,7 @@ def test_a_pod_beyond_its_group_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Deployment"])
-def test_without_its_integration_a_kind_that_names_a_queue_is_refused_with_the_cure(kind: str) -> None:
+def test_kind_without_integration_is_refused(kind: str) -> None:
     config = configuration_of(integrations={"frameworks": ["batch/job"]})
     history = cluster_of([job_of("serve", "a", "0s", 1, kind=kind, lifetime="1h")], config, *queue_of("a", 2)).run()
     (refused,) = facts_of(history, "serve", "refused")
@@ -158,7 +158,7 @@ def test_without_its_integration_a_kind_that_names_a_queue_is_refused_with_the_c
     )
 
 
-def test_pods_without_a_queue_stay_gated_where_the_configuration_manages_them() -> None:
+def test_pods_without_queue_stay_gated_if_managed() -> None:
     config = configuration_of(manageJobsWithoutQueueName=True)
     jobs = [job_of("loose", "", "0s", 1, kind="Pod"), job_of("serve", "", "0s", 1, kind="Deployment", lifetime="30m")]
     history = cluster_of(jobs, config, *queue_of("a", 2), until="1h").run()
@@ -168,7 +168,7 @@ def test_pods_without_a_queue_stay_gated_where_the_configuration_manages_them() 
     ]
 
 
-def test_a_job_that_a_cron_job_makes_is_held_back_as_any_other() -> None:
+def test_cron_job_jobs_are_queued() -> None:
     template = _pod("p")["spec"]
     job = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "a"}}, "spec": {"template": {"spec": template}}}
     cron = {

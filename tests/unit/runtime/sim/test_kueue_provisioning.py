@@ -34,7 +34,7 @@ CHECKS = [
 CHECKED = {"admissionChecksStrategy": {"admissionChecks": [{"name": "dws"}]}}
 
 
-def test_a_request_that_is_cancelled_brings_no_nodes() -> None:
+def test_cancelled_request_provisions_no_nodes() -> None:
     cancel = {"at": "11m", "deleted": {"kind": "Job", "namespace": "ns", "name": "w"}}
     cluster = cluster_of([job_of("w", "a", "0s", 4)], *queue_of("a", 8, **CHECKED), *CHECKS, nodes=DWS, events=[cancel])
     history = cluster.run()
@@ -44,7 +44,7 @@ def test_a_request_that_is_cancelled_brings_no_nodes() -> None:
     assert not cluster.cluster_state.store.list("PodTemplate")
 
 
-def test_a_request_that_somebody_deletes_is_made_anew_while_its_work_waits() -> None:
+def test_deleted_request_is_recreated() -> None:
     cluster = cluster_of([job_of("w", "a", "0s", 4)], *queue_of("a", 8, **CHECKED), *CHECKS, nodes=DWS)
     while not cluster.cluster_state.store.list("ProvisioningRequest"):
         assert cluster.step()
@@ -58,7 +58,7 @@ def test_a_request_that_somebody_deletes_is_made_anew_while_its_work_waits() -> 
     assert [fact.why for fact in facts_of(history, "w", "finished")] == ["succeeded"]
 
 
-def test_a_booking_that_expires_before_other_checks_are_ready_is_tried_again() -> None:
+def test_expired_booking_is_retried() -> None:
     other = object_of("AdmissionCheck", "budget", {"controllerName": "acme.example/budget"})
     checks = {"admissionChecksStrategy": {"admissionChecks": [{"name": "dws"}, {"name": "budget"}]}}
     history = cluster_of(
@@ -74,7 +74,7 @@ def test_a_booking_that_expires_before_other_checks_are_ready_is_tried_again() -
     assert not facts_of(history, "w", "admitted")
 
 
-def test_work_without_gpus_needs_no_machines() -> None:
+def test_work_without_gpus_needs_no_provisioning() -> None:
     history = cluster_of(
         [job_of("w", "a", "0s", 1, gpus=0)], *queue_of("a", 8, **CHECKED), *CHECKS, nodes=DWS, until="1h"
     ).run()
@@ -82,7 +82,7 @@ def test_work_without_gpus_needs_no_machines() -> None:
     assert not facts_of(history, "w", "requested")
 
 
-def test_pod_sets_that_are_alike_are_one_of_the_request_and_two_are_too_many() -> None:
+def test_equal_pod_sets_are_merged_in_a_request() -> None:
     def jobset(name: str, second: str) -> Made:
         def job(cpu: str) -> Made:
             resources = {"requests": {"cpu": cpu, "memory": "1Gi", GPU: "1"}}
@@ -117,7 +117,7 @@ def test_pod_sets_that_are_alike_are_one_of_the_request_and_two_are_too_many() -
     assert {fact.pod for fact in facts_of(history, "alike", "bound")} == {"alike-x-0-x-0-0"}
 
 
-def test_a_preempted_job_gets_other_nodes_for_another_request() -> None:
+def test_preempted_job_gets_a_new_request() -> None:
     """The nodes of the first request go idle; the second one has the same name, and its own nodes."""
     jobs = [job_of("low", "a", "0s", 4, checkpoint="1m"), job_of("high", "a", "15m", 4, priority="high", duration="1m")]
     classes = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1}

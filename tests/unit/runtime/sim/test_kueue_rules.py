@@ -60,7 +60,7 @@ def _decide(rules: Rules, heads: Sequence[Pending], holders: Sequence[Holder] = 
     return entries
 
 
-def test_more_important_work_is_next_then_what_waits_for_longest() -> None:
+def test_queue_order_is_priority_then_age() -> None:
     waiting = PendingQueue()
     for key, priority, ordered_at in (("late", 0, 2.0), ("early", 0, 1.0), ("important", 5, 3.0)):
         waiting.push(_pending(key, priority=priority, ordered_at=ordered_at), now=3.0)
@@ -72,7 +72,7 @@ def test_more_important_work_is_next_then_what_waits_for_longest() -> None:
     assert waiting.pop() is None
 
 
-def test_what_does_not_fit_is_parked_with_its_like_until_something_changes() -> None:
+def test_inadmissible_workloads_wait_for_a_change() -> None:
     waiting = PendingQueue()
     for key in ("one", "two"):
         waiting.push(_pending(key, ordered_at=0.0, shape="large"), now=0.0)
@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_parked_with_its_like_until_something_changes() -> 
     assert {head.key for head in iter(waiting.pop, None)} == {"one", "two", "three"}
 
 
-def test_a_strict_queue_waits_for_its_head() -> None:
+def test_strict_fifo_waits_for_its_head() -> None:
     waiting = PendingQueue(STRICT)
     waiting.push(_pending("head", ordered_at=0.0, shape="s"), now=0.0)
     waiting.push(_pending("next", ordered_at=1.0, shape="s"), now=1.0)
@@ -101,14 +101,14 @@ def test_a_strict_queue_waits_for_its_head() -> None:
     assert again.key == "head"
 
 
-def test_what_backs_off_is_not_woken_before_its_time() -> None:
+def test_backoff_is_not_interrupted() -> None:
     waiting = PendingQueue()
     waiting.push(_pending("w"), now=0.0, not_before=60.0)
     assert not waiting.wake(59.0)
     assert waiting.wake(60.0)
 
 
-def test_one_whose_victims_are_leaving_stays_ahead_of_more_important_work() -> None:
+def test_preemptor_keeps_the_head_of_its_queue() -> None:
     waiting = PendingQueue()
     waiting.push(_pending("preemptor"), now=0.0)
     head = waiting.pop()
@@ -129,7 +129,7 @@ def test_one_whose_victims_are_leaving_stays_ahead_of_more_important_work() -> N
     ("fungibility", "flavor"),
     [(Fungibility(), "a"), (Fungibility(when_can_borrow="TryNextFlavor"), "b")],
 )
-def test_a_flavor_is_borrowed_or_the_next_one_used(fungibility: Fungibility, flavor: str) -> None:
+def test_flavor_fungibility(fungibility: Fungibility, flavor: str) -> None:
     queue = _queue(quotas={"a": Quota(0), "b": Quota(1)}, cohort="c", fungibility=fungibility)
     lender = _queue("lender", {"a": Quota(4), "b": Quota(0)}, cohort="c")
     (entry,) = _decide(_rules(queue, lender), [_pending("w")])
@@ -137,7 +137,7 @@ def test_a_flavor_is_borrowed_or_the_next_one_used(fungibility: Fungibility, fla
     assert entry.assignment.flavors == {"main": {_GPU: flavor}}
 
 
-def test_flavors_are_chosen_by_the_labels_they_have_and_the_taints_they_tell() -> None:
+def test_flavors_match_labels_and_taints() -> None:
     flavor = ResourceFlavor({"model": "h100"}, ({"key": "gpu", "effect": "NoSchedule"},), name="h100")
     template: dict[str, Any] = {"spec": {"nodeSelector": {"model": "a100", "zone": "x"}}}
     assert mismatch(template, "h100", flavor) == "untolerated taint {gpu NoSchedule} in flavor h100"
@@ -155,7 +155,7 @@ def test_flavors_are_chosen_by_the_labels_they_have_and_the_taints_they_tell() -
     assert mismatch(template, "h100", flavor) == ""
 
 
-def test_no_more_is_given_than_the_quota_and_the_message_says_what_is_missing() -> None:
+def test_message_names_the_missing_quota() -> None:
     (entry,) = _decide(_rules(_queue()), [_pending("w", gpus=3)], [_holder("h", gpus=2)])
     assert entry.why is RequeueReason.NO_CANDIDATES
     assert entry.message == (
@@ -166,7 +166,7 @@ def test_no_more_is_given_than_the_quota_and_the_message_says_what_is_missing() 
     assert "current podset request (5) > maximum capacity (4)" in entry.message
 
 
-def test_two_heads_do_not_get_the_same_quota() -> None:
+def test_heads_of_two_queues_do_not_share_quota() -> None:
     queues = [_queue(name, {"a": Quota(0)}, cohort="c") for name in ("x", "y")]
     lender = Node(cohort_name("c"), quotas={("a", _GPU): Quota(4)}, is_cohort=True)
     heads = [_pending("first", "x", 3, ordered_at=1.0), _pending("second", "y", 3, ordered_at=2.0)]
@@ -175,7 +175,7 @@ def test_two_heads_do_not_get_the_same_quota() -> None:
     assert (second.outcome, second.why) == (Outcome.SKIPPED, RequeueReason.AFTER_NOMINATION)
 
 
-def test_fair_sharing_looks_first_at_who_borrows_least_for_its_weight() -> None:
+def test_fair_sharing_orders_by_weighted_share() -> None:
     heavy, light = (
         _queue(name, {"a": Quota(1)}, cohort="c", weight=weight) for name, weight in (("heavy", 3.0), ("light", 1.0))
     )
@@ -186,7 +186,7 @@ def test_fair_sharing_looks_first_at_who_borrows_least_for_its_weight() -> None:
     assert order == ["h", "l"]
 
 
-def test_a_guarantee_is_taken_back_whatever_the_priority() -> None:
+def test_reclaim_ignores_priority() -> None:
     own = _queue("own", cohort="c", preemption=Preemption(LOWER_PRIORITY, ANY))
     other = _queue("other", {"a": Quota(0)}, cohort="c")
     borrowed = [_holder("important", "other", 4, priority=100)]
@@ -203,5 +203,5 @@ def test_a_guarantee_is_taken_back_whatever_the_priority() -> None:
     ("resource", "amount", "text"),
     [("cpu", 1500, "1500m"), ("cpu", 2000, "2"), ("memory", 3 << 30, "3Gi"), (_GPU, 8, "8"), (_GPU, 2000, "2k")],
 )
-def test_amounts_are_written_as_kubernetes_does(resource: str, amount: int, text: str) -> None:
+def test_quantities_match_kubernetes(resource: str, amount: int, text: str) -> None:
     assert amount_text(resource, amount) == text

@@ -42,25 +42,25 @@ def pod(number: int, kind: str, phase: str = "Running") -> Made:
         ({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "w", "namespace": "ns"}, "spec": {}}, 0),
     ],
 )
-def test_pods_that_a_controller_with_one_pod_lacks(made: Made, n_missing: int) -> None:
+def test_number_of_missing_pods(made: Made, n_missing: int) -> None:
     assert n_missing_pods([made, pod(0, made["kind"]), pod(1, made["kind"], "Succeeded")]) == n_missing
 
 
-def test_a_workload_without_any_pod_is_found() -> None:
+def test_workload_without_pods_is_found() -> None:
     found = with_missing_pods([], [controller("Job", parallelism=2)])
     assert [(each.owner, [lacking["count"] for lacking in each.missing]) for each in found] == [
         (Owner("ns", "w", "Job"), [2])
     ]
 
 
-def test_missing_pods_are_of_the_workload_of_the_others() -> None:
+def test_missing_pods_belong_to_their_workload() -> None:
     objects = [controller("ReplicaSet", replicas=2), pod(0, "ReplicaSet")]
     (found,) = with_missing_pods(observed_workloads(objects), objects)
     assert len(found.pods) == 1
     assert [each["count"] for each in found.manifest()["spec"]["podSets"]] == [1, 1]
 
 
-def test_a_job_in_a_queue_lacks_nothing() -> None:
+def test_queued_job_has_no_missing_pods() -> None:
     job = controller("Job", parallelism=2)
     assert with_missing_pods([], [job], [job]) == []
     assert n_missing_pods([job], [job]) == 0

@@ -36,7 +36,7 @@ def resumed(engine: str, held: Sequence[Made], *, with_ends: bool = False) -> Cl
 
 
 @pytest.mark.parametrize("engine", SIMULATED)
-def test_running_pods_keep_their_nodes_and_nothing_else_starts(engine: str) -> None:
+def test_running_pods_keep_their_nodes(engine: str) -> None:
     cluster = compiled(policy_for(engine))
     works = [job("a", "speech", 2, 8), job("b", "vision", 1, 8), job("over", "speech", 4, 8)]
     held = snapshot(cluster, [bound(cluster, made) for made in works])
@@ -48,7 +48,7 @@ def test_running_pods_keep_their_nodes_and_nothing_else_starts(engine: str) -> N
 
 
 @pytest.mark.parametrize("engine", SIMULATED)
-def test_waiting_work_starts_once_there_is_room_for_it(engine: str) -> None:
+def test_pending_work_starts_when_it_fits(engine: str) -> None:
     cluster = compiled(policy_for(engine))
     held = snapshot(
         cluster, [bound(cluster, job("a", "speech", 2, 8)), bound(cluster, job("b", "vision", 2, 8))], nodes=3
@@ -62,7 +62,7 @@ def test_waiting_work_starts_once_there_is_room_for_it(engine: str) -> None:
     assert sum(pod.is_bound for pod in found.cluster_state.pods.values()) == 4
 
 
-def test_a_waiting_workload_of_kueue_gets_pods_from_its_workload_object() -> None:
+def test_pending_kueue_workload_has_pods_of_its_object() -> None:
     cluster = compiled(policy_for("kueue"))
     held = snapshot(cluster, [bound(cluster, job("a", "speech", 2, 8)), bound(cluster, job("b", "speech", 2, 8))])
     assert {name_of(made)[:5] for made in held if made["kind"] == "Workload"} == {"job-a", "job-b"}
@@ -74,7 +74,7 @@ def test_a_waiting_workload_of_kueue_gets_pods_from_its_workload_object() -> Non
 
 
 @pytest.mark.parametrize("engine", SIMULATED)
-def test_work_ends_at_its_deadline_and_what_waits_takes_its_place(engine: str) -> None:
+def test_pending_work_starts_after_a_deadline(engine: str) -> None:
     cluster = compiled(policy_for(engine))
     works = [job("a", "speech", 2, 8, activeDeadlineSeconds=600), job("b", "vision", 2, 8)]
     held = snapshot(cluster, [bound(cluster, made) for made in works], nodes=2)
@@ -94,7 +94,7 @@ def pod(name: str, owners: Sequence[Made] = (), **more: Any) -> Made:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}, "status": {}, **more}
 
 
-def test_pods_are_of_the_topmost_owner_that_is_known() -> None:
+def test_pods_belong_to_their_top_owner() -> None:
     cluster = {
         "apiVersion": "ray.io/v1",
         "kind": "RayCluster",
@@ -108,7 +108,7 @@ def test_pods_are_of_the_topmost_owner_that_is_known() -> None:
     }
 
 
-def test_a_pod_without_owner_is_of_the_owner_of_its_group() -> None:
+def test_pod_without_owner_belongs_to_its_group() -> None:
     group = {
         "apiVersion": "scheduling.run.ai/v2alpha2",
         "kind": "PodGroup",
@@ -142,13 +142,13 @@ def test_a_pod_without_owner_is_of_the_owner_of_its_group() -> None:
         ({"kind": "Job", "spec": {"activeDeadlineSeconds": "soon"}, "status": {"startTime": "x"}}, 1, None),
     ],
 )
-def test_the_end_of_work_is_known_by_its_deadline_alone(owner: Made, pods: int, after: float | None) -> None:
+def test_end_time_requires_a_deadline(owner: Made, pods: int, after: float | None) -> None:
     begun = "2026-11-23T09:00:00Z"
     found = ends_at([owner], [pod("p", status={"startTime": begun})] * pods)
     assert found == (None if after is None else parse_time(begun) + after)
 
 
-def test_pods_bound_their_workload_only_if_all_of_them_have_a_deadline() -> None:
+def test_end_time_requires_deadlines_of_all_pods() -> None:
     begun = {"startTime": "2026-11-23T09:00:00Z"}
     short, long = (pod("p", spec={"activeDeadlineSeconds": s}, status=begun) for s in (10, 20))
     assert ends_at([], [short, long]) == parse_time(begun["startTime"]) + 20

@@ -67,7 +67,7 @@ def _at(history: History, what: str, words: str = "") -> list[float]:
 
 
 @pytest.mark.parametrize("key", ["autoscaling.x-k8s.io", "cluster-autoscaler.kubernetes.io"])
-def test_pods_that_name_a_request_wait_for_its_nodes_and_no_others_run_there(key: str) -> None:
+def test_requested_nodes_are_reserved_for_their_pods(key: str) -> None:
     other = _job("other", "", 1)
     del other["spec"]["template"]["metadata"]
     works = [
@@ -81,7 +81,7 @@ def test_pods_that_name_a_request_wait_for_its_nodes_and_no_others_run_there(key
     assert idle == 1920.0 + 2.0 + 1800.0 + 600.0, "ten minutes after the last pod"
 
 
-def test_the_hundred_and_first_request_that_is_open_fails() -> None:
+def test_number_of_open_requests_is_limited() -> None:
     """The scenario lets two be open."""
     made = [each for name in ("one", "two", "three") for each in _request(name, 1)]
     cluster, history = _run([], [{"at": "0s", "made": made}])
@@ -93,20 +93,20 @@ def test_the_hundred_and_first_request_that_is_open_fails() -> None:
     assert (condition["type"], condition["status"], condition["reason"]) == ("Failed", "True", "QuotaExceeded")
 
 
-def test_a_request_that_is_deleted_in_time_brings_no_nodes() -> None:
+def test_deleted_request_provisions_no_nodes() -> None:
     cancel = {"at": "31m", "deleted": {"kind": "ProvisioningRequest", "namespace": "ns", "name": "mine"}}
     _, history = _run([], [{"at": "0s", "made": _request("mine")}, cancel])
     assert _at(history, "request-accepted")
     assert not _at(history, "node-joined")
 
 
-def test_a_request_that_is_never_met_is_given_up() -> None:
+def test_unfulfilled_request_expires() -> None:
     pool = _POOL.replace("boot: 2m", "boot: 2m, patience: 1h")
     _, history = _run([], [{"at": "0s", "made": _request("mine", 9)}], pool)
     assert _at(history, "request-failed", "Expired: ProvisioningRequest is expired") == [3610.0]
 
 
-def test_a_class_without_a_model_is_answered_by_nobody() -> None:
+def test_unsupported_provisioning_class_is_ignored() -> None:
     made = _request("mine")
     made[1]["spec"]["provisioningClassName"] = "check-capacity.autoscaling.x-k8s.io"
     cluster, history = _run([], [{"at": "0s", "made": made}])
@@ -152,7 +152,7 @@ def test_kai_places_the_pods_of_a_request_on_its_nodes() -> None:
 
 
 @pytest.mark.parametrize("model", [ACK, VOLCANO], ids=["ack", "volcano"])
-def test_requests_are_answered_whichever_engine_there_is(model: Model) -> None:
+def test_requests_are_fulfilled_under_every_engine(model: Model) -> None:
     text = _POOL + yaml.safe_dump({"events": [{"at": "0s", "made": _request("mine")}], "until": "4h"})
     history = Cluster(
         {"ack": [TREE], "volcano": [config_map()]}[model.name],

@@ -44,7 +44,7 @@ def _judge(
     return check_request(request, {"t": {"template": {"spec": spec}}}, [pool])
 
 
-def test_pods_are_put_together_on_whole_nodes() -> None:
+def test_pods_are_packed_on_whole_nodes() -> None:
     assert _judge(_spec(), _pool(), 5, max_run="3600") == RequestDemand("dws", 3, 6, 3600.0)
     assert _judge(_spec(gpus=2), _pool(), 5) == RequestDemand("dws", 5, 10, 7 * 86_400.0)
 
@@ -65,7 +65,7 @@ def test_pods_are_put_together_on_whole_nodes() -> None:
         ({"spec": _spec(tolerations=[])}, "CapacityIsNotFound", "its pods select no node pool"),
     ],
 )
-def test_a_request_that_cannot_be_met_fails_with_its_reason(said: dict[str, Any], reason: str, words: str) -> None:
+def test_impossible_request_fails_with_a_reason(said: dict[str, Any], reason: str, words: str) -> None:
     spec, count = said.pop("spec"), said.pop("count", 1)
     found = _judge(spec, _pool(region="r"), count, **said)
     assert isinstance(found, UnmetRequest)
@@ -73,12 +73,12 @@ def test_a_request_that_cannot_be_met_fails_with_its_reason(said: dict[str, Any]
     assert words in found.message
 
 
-def test_a_request_for_more_nodes_than_its_pool_may_have_fails() -> None:
+def test_request_above_the_pool_maximum_fails() -> None:
     found = _judge(_spec(gpus=2), _pool(most=4), 5)
     assert found == UnmetRequest("CapacityIsNotFound", "it requires 5 nodes, but node pool dws has at most 4")
 
 
-def test_all_machines_come_from_one_zone_or_none_does() -> None:
+def test_nodes_come_from_a_single_zone() -> None:
     pools = {"dws": _pool()}
     three = RequestDemand("dws", 3, 6, 600.0)
     assert isinstance(find_machines(three, pools, (), 0.0), UnmetRequest), (
@@ -90,7 +90,7 @@ def test_all_machines_come_from_one_zone_or_none_does() -> None:
     assert isinstance(find_machines(two, pools, [HeldMachines("dws", "b", 1, 2)], 0.0), UnmetRequest)
 
 
-def test_what_the_region_may_have_is_counted_over_all_that_is_held() -> None:
+def test_regional_quota_counts_all_nodes() -> None:
     pools = {"dws": _pool(gpu_quotas=(GpuQuota(6), GpuQuota(8, 1200.0)), region="r")}
     found = find_machines(RequestDemand("dws", 2, 4, 600.0), pools, [HeldMachines("dws", "a", 2, 4)], 600.0)
     assert found == UnmetRequest("QuotaExceeded", "Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 6.0 in region r.")
@@ -99,11 +99,11 @@ def test_what_the_region_may_have_is_counted_over_all_that_is_held() -> None:
     ) == HeldMachines("dws", "a", 2, 4)
 
 
-def test_a_request_for_more_gpus_than_the_quota_is_accepted() -> None:
+def test_request_above_the_gpu_quota_is_accepted() -> None:
     assert isinstance(_judge(_spec(), _pool(gpu_quotas=(GpuQuota(2),)), 5), RequestDemand), "the quota may rise"
 
 
-def test_a_provider_has_what_its_last_offer_says() -> None:
+def test_latest_offer_applies() -> None:
     queued = QueuedPool((Offer("a", 3), Offer("a", 1, 60.0), Offer("b", 2, 60.0)))
     assert [queued.nodes_in("a", at) for at in (0.0, 59.0, 60.0)] == [3, 3, 1]
     assert queued.nodes_in("b", 0.0) == 0

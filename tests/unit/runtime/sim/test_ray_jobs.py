@@ -84,7 +84,7 @@ def _at(history: History, what: str, pod: str | None = None) -> list[float]:
 _SUBMITTER = "ray-submitter"
 
 
-def test_the_pod_that_submits_comes_when_the_cluster_is_ready_and_goes_when_the_work_is_done() -> None:
+def test_submitter_pod_lifecycle() -> None:
     """Bound at 0, running at 2 and ready at 12 are the others; the submitter runs two seconds after its bind."""
     history = _run(_ray_job())
     assert _at(history, "bound", _SUBMITTER) == [12.0]
@@ -97,7 +97,7 @@ def test_the_pod_that_submits_comes_when_the_cluster_is_ready_and_goes_when_the_
     ]
 
 
-def test_the_job_that_submits_is_the_ray_jobs_own() -> None:
+def test_submitter_job_is_owned_by_the_ray_job() -> None:
     cluster = _cluster(_ray_job())
     made = None
     while made is None and cluster.step():
@@ -106,7 +106,7 @@ def test_the_job_that_submits_is_the_ray_jobs_own() -> None:
     assert [reference["kind"] for reference in made["metadata"]["ownerReferences"]] == ["RayJob"]
 
 
-def test_a_cluster_whose_submitter_finds_no_room_holds_its_places_and_does_nothing() -> None:
+def test_cluster_idles_if_its_submitter_does_not_fit() -> None:
     """The known trap of a quota or a cluster that has room for the Ray cluster alone."""
     history = _run(_ray_job(), cpu=3)
     assert history.workloads[0].outcome == ""
@@ -114,7 +114,7 @@ def test_a_cluster_whose_submitter_finds_no_room_holds_its_places_and_does_nothi
     assert "Insufficient cpu" in history.workloads[0].why_waiting
 
 
-def test_the_operator_submits_over_http_when_every_pod_is_ready() -> None:
+def test_http_mode_submits_when_pods_are_ready() -> None:
     history = _run(_ray_job(submissionMode="HTTPMode"))
     assert {fact.pod for fact in history.facts if fact.what == "bound"} == {
         "ray-cluster-head", "ray-cluster-w-worker-0", "ray-cluster-w-worker-1",
@@ -122,7 +122,7 @@ def test_the_operator_submits_over_http_when_every_pod_is_ready() -> None:
     assert _at(history, "finished") == [112.0]
 
 
-def test_a_container_beside_the_head_submits_in_sidecar_mode() -> None:
+def test_sidecar_mode_submits_from_the_head_pod() -> None:
     """The head asks for half a core more, for which a node of three cores has no room."""
     assert _at(_run(_ray_job(submissionMode="SidecarMode")), "finished") == [112.0]
     history = _run(_ray_job(submissionMode="SidecarMode"), cpu=3)
@@ -137,19 +137,19 @@ def test_a_container_beside_the_head_submits_in_sidecar_mode() -> None:
         ({"clusterSelector": {"ray.io/cluster": "c"}}, "define the cluster in spec.rayClusterSpec"),
     ],
 )  # fmt: skip
-def test_what_nobody_would_submit_is_refused_with_a_cure(spec: Made, why: str) -> None:
+def test_unsubmittable_ray_job_is_refused(spec: Made, why: str) -> None:
     history = _run(_ray_job(**spec))
     assert history.workloads[0].outcome == "refused"
     assert why in history.workloads[0].why_waiting
 
 
-def test_a_submitter_that_was_evicted_is_made_anew_and_the_work_goes_on() -> None:
+def test_evicted_submitter_is_recreated() -> None:
     history = _run(_ray_job(), text=f"events: [{{at: 50s, deleted: {{kind: Pod, namespace: ns, name: {_SUBMITTER}}}}}]")
     assert _at(history, "bound", f"{_SUBMITTER}-r1") == [50.0]
     assert _at(history, "finished") == [114.0]
 
 
-def test_kueue_counts_the_submitter_and_releases_it_with_the_rest() -> None:
+def test_kueue_counts_the_submitter() -> None:
     """Eight cores are not enough for eight cores and the submitter's half."""
     labels = {"kueue.x-k8s.io/queue-name": "lq"}
     history = _run(_ray_job("4", 1, labels=labels), KUEUE, *_KUEUE)
@@ -158,7 +158,7 @@ def test_kueue_counts_the_submitter_and_releases_it_with_the_rest() -> None:
     assert _at(_run(_ray_job("2", 1, labels=labels), KUEUE, *_KUEUE), "finished") == [114.0]
 
 
-def test_kubequeue_leaves_the_submitter_out_and_its_pod_counts_at_the_quota() -> None:
+def test_kube_queue_does_not_count_the_submitter() -> None:
     """The job of eight cores is let go, and its submitter stays without a place beyond the quota's maximum."""
     full = _run(_ray_job("4", 1, suspend=True), ACK, _TREE)
     assert _at(full, "dequeued") == [0.0]
@@ -167,13 +167,13 @@ def test_kubequeue_leaves_the_submitter_out_and_its_pod_counts_at_the_quota() ->
     assert _run(_ray_job("2", 1, suspend=True), ACK, _TREE).workloads[0].outcome == "succeeded"
 
 
-def test_a_gang_of_ack_does_not_wait_for_what_comes_after_it() -> None:
+def test_ack_gang_does_not_wait_for_the_submitter() -> None:
     labels = {"ray.io/scheduler-name": "kube-scheduler"}
     history = _run(_ray_job("2", 1, suspend=True, labels=labels), ACK, _TREE)
     assert history.workloads[0].outcome == "succeeded"
 
 
-def test_volcano_keeps_room_for_the_submitter_and_starts_the_gang_without_it() -> None:
+def test_volcano_reserves_room_for_the_submitter() -> None:
     labels = {"volcano.sh/queue-name": "q"}
     job = _ray_job(scheduler="volcano", labels=labels)
     history = _run(job, VOLCANO, *_VOLCANO)
@@ -186,7 +186,7 @@ def test_volcano_keeps_room_for_the_submitter_and_starts_the_gang_without_it() -
 
 
 @pytest.mark.parametrize(("scales", "n_bound"), [(False, 0), (True, 2)])
-def test_volcanos_gang_of_a_ray_cluster_is_all_of_it_unless_ray_scales_it(scales: bool, n_bound: int) -> None:
+def test_volcano_gang_excludes_autoscaled_workers(scales: bool, n_bound: int) -> None:
     job = _ray_job("2", 3, scheduler="volcano", labels={"volcano.sh/queue-name": "q"}, submissionMode="HTTPMode")
     job["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = scales
     job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["minReplicas"] = 1
@@ -198,7 +198,7 @@ def test_volcanos_gang_of_a_ray_cluster_is_all_of_it_unless_ray_scales_it(scales
     [(NATIVE, ()), (ACK, (_TREE,)), (VOLCANO, _VOLCANO)],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_half_a_gang_on_its_nodes_is_no_fault_where_nothing_keeps_it_together(
+def test_partial_gang_is_allowed_without_gang_scheduling(
     model: Model, objects: tuple[Made, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run looks now and then whether everything holds; here after each event. Under Volcano another scheduler places it."""

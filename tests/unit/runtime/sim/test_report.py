@@ -59,7 +59,7 @@ def report_of(history: History) -> Report:
     return build_report(history, "a name", 0.0)
 
 
-def test_stacked_spans_hold_what_is_there() -> None:
+def test_stacked_spans() -> None:
     assert stacked([(0.0, 4.0, 1.0), (2.0, 3.0, 0.5), (4.0, 5.0, 1.0)]) == [
         (0.0, 1.0),
         (2.0, 1.5),
@@ -68,7 +68,7 @@ def test_stacked_spans_hold_what_is_there() -> None:
     ]
 
 
-def test_thinned_steps_enclose_the_same_area() -> None:
+def test_thinned_steps_preserve_the_area() -> None:
     steps = [(float(at), float((at * 7919) % 11)) for at in range(1000)]
     found = thinned(steps, 1000.0, 37)
     assert len(found) == 37
@@ -76,7 +76,7 @@ def test_thinned_steps_enclose_the_same_area() -> None:
     assert thinned(steps, 1000.0, 1000) == steps
 
 
-def test_queues_have_what_is_below_them() -> None:
+def test_queue_figures_include_descendants() -> None:
     report = report_of(small())
     queues = {queue.name: queue for queue in report.summary.queues}
     assert queues["a"].gpu_hours == 6.0
@@ -96,7 +96,7 @@ def test_queues_have_what_is_below_them() -> None:
     assert (gang.gpus, gang.most_gpus, gang.evicted_s) == (2.0, 2.0, (2 * _HOUR,))
 
 
-def test_the_area_of_what_a_queue_held_is_its_gpu_hours() -> None:
+def test_area_of_usage_is_gpu_hours() -> None:
     report = report_of(crowded(300, 20))
     series = {found.queue: found for found in report.series}
     for queue in report.summary.queues:
@@ -106,7 +106,7 @@ def test_the_area_of_what_a_queue_held_is_its_gpu_hours() -> None:
     assert sum(queue.gpu_hours for queue in roots) == pytest.approx(report.summary.gpu_hours)
 
 
-def test_fragmentation_is_what_a_pod_drawn_by_chance_cannot_use() -> None:
+def test_fragmentation_is_unusable_for_a_random_pod() -> None:
     """Of five stays, one asks for half a GPU and four for a whole one: half a device is of no use to four in five."""
     history = small()
     free_half = 9 * 0.5
@@ -114,14 +114,14 @@ def test_fragmentation_is_what_a_pod_drawn_by_chance_cannot_use() -> None:
     assert fragmentation(history) == pytest.approx(0.8 * free_half / (free_half + free_whole))
 
 
-def test_nothing_is_fragmented_where_nobody_asks_for_gpus() -> None:
+def test_no_fragmentation_without_gpu_requests() -> None:
     history = History()
     history.set_machine("n", 4.0, 0.0)
     history.end(10.0)
     assert fragmentation(history) is None
 
 
-def test_two_small_rests_do_not_make_a_device() -> None:
+def test_remainders_of_two_devices_are_not_added() -> None:
     history = History(workloads=[WorkloadFacts(0, "w", "Pod", "x", 0.0, "q", 1.0)])
     history.set_machine("n", 2.0, 0.0)
     for number in range(2):
@@ -152,7 +152,7 @@ class _Values(HTMLParser):
             self.tiles[said["data-tile"]] = said["data-value"]
 
 
-def test_the_page_has_the_numbers_of_the_document() -> None:
+def test_page_and_json_have_equal_numbers() -> None:
     report = report_of(crowded(200, 20))
     document = json.loads(json.dumps(report.document()))
     read = _Values()
@@ -164,15 +164,15 @@ def test_the_page_has_the_numbers_of_the_document() -> None:
         assert read.rows[queue["name"]][:6] == wanted
 
 
-def test_the_page_of_ten_thousand_workloads_is_below_three_megabytes() -> None:
+def test_page_size_for_10000_workloads() -> None:
     assert len(html_page(report_of(crowded(10_000))).encode()) < 3_000_000
 
 
-def test_the_same_history_gives_the_same_bytes() -> None:
+def test_page_is_deterministic() -> None:
     assert html_page(report_of(crowded(100, 10))) == html_page(report_of(crowded(100, 10)))
 
 
-def test_no_two_workloads_share_a_lane_at_one_time() -> None:
+def test_lanes_do_not_overlap() -> None:
     report = report_of(crowded(400, 20))
     lanes, shows_waits = draw_lanes(
         list({queue.name for queue in report.summary.queues}), report.workloads, report.summary.duration_s
@@ -189,7 +189,7 @@ def test_no_two_workloads_share_a_lane_at_one_time() -> None:
         assert sum(found.n_workloads for found in lanes) == 400
 
 
-def test_an_empty_simulation_has_a_page_too() -> None:
+def test_empty_simulation_has_a_page() -> None:
     history = History()
     history.end(0.0)
     page = html_page(report_of(history))
@@ -197,7 +197,7 @@ def test_an_empty_simulation_has_a_page_too() -> None:
     assert story(history) == []
 
 
-def test_a_story_is_no_longer_than_asked_and_keeps_what_matters() -> None:
+def test_story_is_bounded_and_keeps_important_events() -> None:
     facts = [Fact(float(number), "arrived", f"w{number}", "q") for number in range(50)]
     facts += [Fact(60.0, "evicted", "w1", "q", pod, by="w9", why="over its share") for pod in ("a", "b", "c")]
     lines = story(History(facts=facts), most=5)
@@ -208,7 +208,7 @@ def test_a_story_is_no_longer_than_asked_and_keeps_what_matters() -> None:
     ]
 
 
-def test_what_an_interruption_kept_from_coming_is_no_failure() -> None:
+def test_interrupted_workloads_are_not_failures() -> None:
     history = crowded(50, 10)
     history.ended_s = history.workloads[7].arrived_s
     late = sum(facts.arrived_s > history.ended_s and not facts.outcome for facts in history.workloads)
@@ -218,14 +218,14 @@ def test_what_an_interruption_kept_from_coming_is_no_failure() -> None:
     assert drawn == 50 - late
 
 
-def test_a_report_compared_with_itself_differs_in_nothing() -> None:
+def test_comparison_of_equal_reports_is_empty() -> None:
     report = report_of(small())
     comparison = compare(report, report_of(small()))
     assert comparison.is_empty
     assert "No differences." in comparison_page(comparison)
 
 
-def test_a_comparison_has_what_differs_and_no_more() -> None:
+def test_comparison_lists_only_differences() -> None:
     later = small()
     later.workloads[0].finished_s = 7 * _HOUR
     comparison = compare(report_of(small()), report_of(later))
@@ -236,7 +236,7 @@ def test_a_comparison_has_what_differs_and_no_more() -> None:
     assert both(comparison.cluster[0]) == "6h → 7h"
 
 
-def test_times_are_said_as_people_say_them() -> None:
+def test_durations_are_readable() -> None:
     assert [lasting(seconds) for seconds in (0, 59.6, 90, 12_000, 187_200)] == [
         "0s",
         "60s",

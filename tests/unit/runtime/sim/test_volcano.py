@@ -48,7 +48,7 @@ tiers:
         ([config_map(capacity="{name: nodeorder}")], "without the capacity plugin is not simulated"),
     ],
 )
-def test_what_has_no_model_is_refused(objects: list[Made], said: str) -> None:
+def test_unsupported_configuration_is_refused(objects: list[Made], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         read_configuration(objects)
 
@@ -80,7 +80,7 @@ B = queue("b", deserved={GPU: "2"})
 ONE = "nodes: [{pool: gpu, count: 2, gpus: 2, cpu: 32, memory: 128Gi}]\n"
 
 
-def test_a_gang_starts_as_a_whole_or_not_at_all() -> None:
+def test_gang_starts_as_a_whole() -> None:
     history = run(
         ONE
         + """
@@ -100,12 +100,12 @@ workloads:
     assert "1 pods: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu." in why
 
 
-def test_without_a_gang_pods_start_one_by_one() -> None:
+def test_pods_without_gang_start_individually() -> None:
     history = run(ONE + "workloads: [{name: six, kind: Job, queue: a, pods: 6, gpus: 1, duration: 10m}]", A)
     assert [fact.at_s for fact in history.facts if fact.what == "bound"] == [0.0] * 4 + [602.0] * 2
 
 
-def test_a_pod_group_that_pods_name_says_queue_and_gang() -> None:
+def test_pod_group_sets_queue_and_gang() -> None:
     group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
@@ -121,7 +121,7 @@ def test_a_pod_group_that_pods_name_says_queue_and_gang() -> None:
     assert history.workloads[0].queue == "a"
 
 
-def test_a_job_of_volcanos_own_is_a_gang_of_its_tasks() -> None:
+def test_volcano_job_is_a_gang() -> None:
     template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", GPU: "1"}}}]}}
     manifest = {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -146,7 +146,7 @@ def test_a_job_of_volcanos_own_is_a_gang_of_its_tasks() -> None:
     assert history.workloads[0].outcome == "succeeded"
 
 
-def test_jobs_that_their_queue_cannot_hold_are_not_enqueued() -> None:
+def test_jobs_exceeding_their_queue_are_not_enqueued() -> None:
     history = run(
         ONE + "until: 1h\nworkloads: [{name: j, kind: Job, queue: bounded, pods: 3, min: 3, gpus: 1, duration: 10m}]",
         queue("bounded", capability={GPU: "2"}),
@@ -155,7 +155,7 @@ def test_jobs_that_their_queue_cannot_hold_are_not_enqueued() -> None:
     assert count(history, "bound", "j") == 0
 
 
-def test_a_queue_that_is_not_there_is_said() -> None:
+def test_missing_queue_is_reported() -> None:
     history = run(ONE + "until: 1m\nworkloads: [{name: j, kind: Job, queue: nowhere, duration: 1m}]")
     assert first(history, "waiting", "j").why == "queue nowhere does not exist"
 
@@ -167,7 +167,7 @@ workloads:
 """
 
 
-def test_a_queue_takes_back_what_it_deserves() -> None:
+def test_queue_reclaims_up_to_deserved() -> None:
     history = run(ONE + BORROWED, A, B)
     assert count(history, "evicted", "borrower") == 2
     assert {(taken.action, taken.for_workload) for taken in history.taken} == {("reclaim", 1)}
@@ -182,19 +182,19 @@ def test_a_queue_takes_back_what_it_deserves() -> None:
         (A, config_map(actions="enqueue, allocate, preempt, backfill")),
     ],
 )
-def test_nothing_is_taken_back_where_that_is_not_allowed(lender: Made, config: Made | None) -> None:
+def test_no_reclaim_if_disabled(lender: Made, config: Made | None) -> None:
     history = run(ONE + BORROWED, lender, B, config=config)
     assert history.taken == []
 
 
-def test_a_gang_is_broken_only_where_the_plugin_gang_does_not_protect_it() -> None:
+def test_gang_plugin_protects_gangs() -> None:
     gangs = BORROWED.replace("pods: 4,", "pods: 4, min: 4,")
     assert run(ONE + gangs, A, B).taken == []
     open_to_all = config_map(gang=", enableReclaimable: false, enablePreemptable: false")
     assert len(run(ONE + gangs, A, B, config=open_to_all).taken) == 2
 
 
-def test_what_says_that_it_may_not_be_preempted_stays() -> None:
+def test_non_preemptible_work_is_not_evicted() -> None:
     said = BORROWED.replace("queue: a,", "queue: a, annotations: {volcano.sh/preemptable: 'false'},")
     pod = said.replace(
         "{name: borrower, kind: Job, queue: a, annotations",
@@ -211,7 +211,7 @@ def classes() -> tuple[Made, ...]:
     )
 
 
-def test_important_jobs_take_the_place_of_others_in_their_queue() -> None:
+def test_preemption_within_a_queue() -> None:
     history = run(
         ONE
         + """
@@ -228,7 +228,7 @@ workloads:
     assert len(history.taken) == 2
 
 
-def test_a_gang_evicts_nobody_where_it_would_not_start() -> None:
+def test_unschedulable_gang_evicts_nothing() -> None:
     history = run(
         ONE
         + """
@@ -242,7 +242,7 @@ workloads:
     assert history.taken == []
 
 
-def test_pods_that_ask_for_nothing_are_filled_in() -> None:
+def test_backfill_of_best_effort_pods() -> None:
     spec = {"schedulerName": "volcano", "containers": [{"name": "c"}]}
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
     assert run(ONE + f"workloads: [{{manifest: {manifest}, duration: 1m}}]").workloads[0].outcome == "succeeded"
@@ -255,19 +255,19 @@ def test_pods_that_ask_for_nothing_are_filled_in() -> None:
         (queue("a", deserved=["gpus"]), "invalid Queue a: "),
     ],
 )
-def test_a_queue_that_cannot_be_read_is_named(wrong: Made, said: str) -> None:
+def test_invalid_queue_is_named(wrong: Made, said: str) -> None:
     with pytest.raises(UnreadableError, match=said):
         run(ONE, wrong)
 
 
 @pytest.mark.parametrize("text", ["actions: [", "- a", "tiers: 3\nactions: allocate", "tiers: [{plugins: [gang]}]"])
-def test_a_configuration_that_cannot_be_read_is_named(text: str) -> None:
+def test_invalid_configuration_is_named(text: str) -> None:
     config = config_map()
     with pytest.raises(UnreadableError, match="ConfigMap volcano-scheduler-configmap"):
         run(ONE, config={**config, "data": {"volcano-scheduler.conf": text}})
 
 
-def test_a_configuration_without_a_model_ends_the_simulation() -> None:
+def test_unsupported_plugin_ends_the_simulation() -> None:
     with pytest.raises(UnreadableError, match="drf plugin is not simulated"):
         run(ONE, config=config_map(plugins="  - {name: drf}"))
 
@@ -281,7 +281,7 @@ def grouped(name: str, *groups: str) -> Made:
 
 
 @pytest.mark.parametrize(("made", "n_bound"), [(grouped("a", "left"), 2), (grouped("a", "left", "right"), 4), (A, 0)])
-def test_work_runs_on_the_node_groups_of_its_queue(made: Made, n_bound: int) -> None:
+def test_queue_node_groups(made: Made, n_bound: int) -> None:
     text = """
 nodes:
   - {pool: l, count: 1, gpus: 2, cpu: 32, memory: 128Gi, labels: {volcano.sh/nodegroup-name: left}}

@@ -36,7 +36,7 @@ def tree(*specs: QueueSpec, **held: int) -> Capacity:
     return capacity
 
 
-def test_what_a_queue_may_hold_leaves_out_what_others_are_guaranteed() -> None:
+def test_real_capability_excludes_guarantees_of_others() -> None:
     capacity = tree()
     assert {
         name: queue.real.get(GPU) for name, queue in capacity.queues.items() if name not in ("root", "default")
@@ -51,7 +51,7 @@ def test_what_a_queue_may_hold_leaves_out_what_others_are_guaranteed() -> None:
     assert wide.queues["b"].real[GPU] == 10
 
 
-def test_a_queue_and_all_above_it_bound_what_is_given() -> None:
+def test_allocation_is_limited_at_every_level() -> None:
     capacity = tree(a=7, b=4)
     assert capacity.refused("b", gpus(1)) == ""
     assert capacity.refused("b", gpus(2)) == "queue resource quota insufficient: insufficient nvidia.com/gpu"
@@ -61,7 +61,7 @@ def test_a_queue_and_all_above_it_bound_what_is_given() -> None:
     assert closed.refused("shut", {}) == "queue shut is not open"
 
 
-def test_a_job_is_enqueued_with_its_minimum_beside_what_others_wait_for() -> None:
+def test_enqueue_counts_inqueue_jobs() -> None:
     capacity = tree(b=3)
     assert capacity.not_enqueued("b", gpus(3)) == ""
     capacity.count("b", requested={}, inqueue=gpus(2), elastic={})
@@ -70,7 +70,7 @@ def test_a_job_is_enqueued_with_its_minimum_beside_what_others_wait_for() -> Non
     assert capacity.not_enqueued("b", gpus(3)) == "", "what others hold beyond their minimum does not count"
 
 
-def test_queues_are_served_by_priority_then_by_share() -> None:
+def test_queue_order_is_priority_then_share() -> None:
     capacity = tree(a=2, b=3)
     assert capacity.in_order(["b", "a", "free"]) == ["a", "b", "free"], "a quarter, three quarters, and none deserved"
     assert tree(a=8, b=1).in_order(["a", "b"]) == ["b", "a"]
@@ -87,7 +87,7 @@ def test_queues_are_served_by_priority_then_by_share() -> None:
         ({}, {"cpu": 1000}, False),  # It deserves no cpu.
     ],
 )
-def test_a_queue_takes_back_only_what_it_deserves(held: dict[str, int], asked: Amounts, may: bool) -> None:
+def test_reclaim_is_limited_by_deserved(held: dict[str, int], asked: Amounts, may: bool) -> None:
     capacity = Capacity((*TREE[1:2], QueueSpec("org", capability=gpus(12)), TREE[2]), CLUSTER, hierarchy=True)
     for name, count in held.items():
         capacity.charge(name, gpus(count))
@@ -109,7 +109,7 @@ class Leaving:
         ([Leaving("b", {"cpu": 1000})], []),  # That would not help.
     ],
 )
-def test_queues_give_back_what_is_more_than_they_deserve(victims: list[Leaving], found: list[int]) -> None:
+def test_queues_above_deserved_are_reclaimable(victims: list[Leaving], found: list[int]) -> None:
     assert reclaimable(tree(a=8, b=6, free=2), "default", gpus(1), victims) == found
 
 
@@ -131,7 +131,7 @@ def departments(level: int, **held: int) -> Capacity:
 
 
 @pytest.mark.parametrize(("level", "may"), [(0, False), (1, True)])
-def test_a_queue_takes_back_what_the_queue_above_deserves(level: int, may: bool) -> None:
+def test_reclaim_for_deserved_of_the_parent(level: int, may: bool) -> None:
     assert may_reclaim(departments(level, x1=3), "x1", gpus(1)) is may
 
 
@@ -144,12 +144,12 @@ def test_a_queue_takes_back_what_the_queue_above_deserves(level: int, may: bool)
         (0, "x2", [0]),  # It deserves nothing.
     ],
 )
-def test_the_queue_above_keeps_what_it_deserves(level: int, giver: str, found: list[int]) -> None:
+def test_parent_keeps_its_deserved(level: int, giver: str, found: list[int]) -> None:
     capacity = departments(level, **{giver: 3})
     assert reclaimable(capacity, "x2" if giver != "x2" else "y1", gpus(1), [Leaving(giver, gpus(1))]) == found
 
 
-def test_siblings_that_deserve_nothing_take_nothing_from_each_other() -> None:
+def test_siblings_without_deserved_do_not_reclaim() -> None:
     specs = (QueueSpec("x"), QueueSpec("x1", "x"), QueueSpec("x2", "x"))
     for level, found in ((0, [0]), (1, [])):
         capacity = Capacity(specs, CLUSTER, hierarchy=True, ancestor_level=level)
@@ -157,7 +157,7 @@ def test_siblings_that_deserve_nothing_take_nothing_from_each_other() -> None:
         assert reclaimable(capacity, "x2", gpus(1), [Leaving("x1", gpus(1))]) == found
 
 
-def test_the_share_of_an_inner_queue_is_that_at_the_start_of_a_cycle() -> None:
+def test_inner_queue_share_is_updated_once_per_cycle() -> None:
     capacity = departments(0, x1=1, y1=2)
     capacity.update_shares()
     assert capacity.in_order(["y1", "x1"]) == ["x1", "y1"]
@@ -178,18 +178,16 @@ def test_the_share_of_an_inner_queue_is_that_at_the_start_of_a_cycle() -> None:
         ((("priority", "unheard-of", "conformance"),), False),
     ],
 )
-def test_a_plugin_decides_alone_where_no_other_decides_anew(
-    tiers: tuple[tuple[str, ...], ...], is_decided: bool
-) -> None:
+def test_later_tiers_are_skipped_after_a_decision(tiers: tuple[tuple[str, ...], ...], is_decided: bool) -> None:
     made = SchedulerConfiguration(tiers=tuple(Tier(tuple(Plugin(name) for name in tier)) for tier in tiers))
     assert is_decided_by(made, "priority", "Preemptable") is is_decided
 
 
-def test_nothing_is_taken_below_a_guarantee() -> None:
+def test_guarantee_is_not_reclaimable() -> None:
     specs = (QueueSpec("kept", guarantee=gpus(2)), QueueSpec("other", deserved=gpus(4)))
     assert reclaimable(tree(*specs, kept=3), "other", gpus(1), [Leaving("kept", gpus(1))] * 2) == [0]
 
 
-def test_a_tree_that_does_not_reach_its_root_schedules_nothing() -> None:
+def test_disconnected_tree_schedules_nothing() -> None:
     capacity = tree(QueueSpec("lost", "nowhere"))
     assert capacity.refused("lost", gpus(1)) == "the queue lost is not a descendant of root"
