@@ -48,3 +48,8 @@ class Backoffs(Generic[K]):
         for key in forgotten:
             del self._delays[key]
         return {key: one.why for key, one in self._delays.items() if now < one.until_s}
+
+    def remaining_s(self) -> float | None:
+        """Return the time until the first key may be tried again; None if no key waits."""
+        now = self._clock()
+        return min((one.until_s - now for one in self._delays.values() if now < one.until_s), default=None)

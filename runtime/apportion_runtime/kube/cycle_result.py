@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from apportion_runtime.kube.cluster import Manifest
@@ -20,6 +21,7 @@ class CycleResult:
         refused: Writes that the API server rejected, each with the object and the message.
         decisions: One line for each decision, for the log.
         faults: Objects that were read only in part.
+        next_cycle_s: The time in seconds until another cycle may decide otherwise although nothing changes.
     """
 
     bound: list[str] = field(default_factory=list)
@@ -29,6 +31,7 @@ class CycleResult:
     refused: list[str] = field(default_factory=list)
     decisions: list[str] = field(default_factory=list)
     faults: tuple[Fault, ...] = ()
+    next_cycle_s: float = math.inf
 
 
 def name_of(manifest: Manifest) -> str:

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from apportion_runtime.kube.assumptions import Assumption, Assumptions, Key
+from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
@@ -24,7 +25,7 @@ _ASSUMED_S = 30.0
 
 
 class ObjectCache:
-    """The objects of the watched kinds. `changed` is set whenever one changes.
+    """The objects of the watched kinds. `changed` is set whenever a change may change decisions.
 
     Args:
         connection: The API server.
@@ -235,20 +236,23 @@ class ObjectCache:
             with self._lock:
                 if self._generations[resource.kind] != generation:
                     break
-                self._receive(resource.kind, event["type"], one)
-            self.changed.set()
+                is_relevant = self._receive(resource.kind, event["type"], one)
+            if is_relevant:
+                self.changed.set()
             if self._ended.is_set():
                 break
         return version
 
-    def _receive(self, kind: str, event: str, one: Manifest) -> None:
-        key = _key(one)
+    def _receive(self, kind: str, event: str, one: Manifest) -> bool:
+        """Hold what a watch delivers, and tell whether it may change decisions."""
+        key, held = _key(one), self._held[kind]
         if event == "DELETED":
-            self._held[kind].pop(key, None)
             if kind == POD:
                 self._assumptions.end(key)
-        else:
-            self._held[kind][key] = self._assumptions.applied(key, one) if kind == POD else one
+            return held.pop(key, None) is not None
+        before = held.get(key)
+        held[key] = self._assumptions.applied(key, one) if kind == POD else one
+        return is_relevant(kind, before, held[key])
 
 
 def _key(manifest: Manifest) -> Key:

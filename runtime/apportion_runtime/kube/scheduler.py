@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +13,7 @@ from apportion_api.kai.names import (
     STALE_SINCE_ANNOTATION,
 )
 from apportion_runtime.core.cycle import run_actions
+from apportion_runtime.core.decision_times import next_decision_time
 from apportion_runtime.core.explain.pending import pending_jobs
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
@@ -34,6 +36,8 @@ from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.quantities import time_text
 
+_REPEATED_S = 1.0
+"""The time after which writes that were rejected temporarily are tried again."""
 _FIRST_DELAY_S = 10.0
 _LONGEST_DELAY_S = 300.0
 
@@ -108,7 +112,19 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
     _note(scheduling, session, result)
     _write_statuses(scheduling)
     scheduling.reasons.end_cycle()
+    result.next_cycle_s = min(_delays(scheduling, session, result), default=math.inf)
     return result
+
+
+def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> Iterator[float]:
+    if result.refused:
+        yield _REPEATED_S
+    at = next_decision_time(session)
+    if at is not None:
+        yield at - session.now
+    for backoffs in (scheduling.rejections.gangs, scheduling.rejections.victims):
+        if (remaining_s := backoffs.remaining_s()) is not None:
+            yield remaining_s
 
 
 def _supported(scheduling: Scheduling, ungrouped: Mapping[str, str], result: CycleResult) -> Iterator[Manifest]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,13 +35,14 @@ class Options:
         scheduler: The `schedulerName` of its pods.
         shard: Its SchedulingShard, if there is more than one.
         period_s: The minimum time between the starts of two cycles.
-        idle_s: A cycle runs after this time even if nothing changed, since some decisions depend on time.
+        idle_s: The maximum time between two cycles. A cycle runs earlier if something changed, or if the passage of
+            time may change decisions.
     """
 
     scheduler: str
     shard: str | None = None
     period_s: float = 1.0
-    idle_s: float = 10.0
+    idle_s: float = 60.0
 
 
 def run(
@@ -100,18 +102,20 @@ class _Loop:
     log: Log
     ended: Event
     collect: Callable[[], None]
-    last_cycle_s: float = 0.0
+    last_cycle_s: float = -math.inf
+    next_cycle_s: float = -math.inf
 
     def run(self) -> None:
         while not self.ended.is_set():
             now_s = time.monotonic()
             self.counters.alive_at = now_s
             self._lead()
-            is_due = self.cache.changed.is_set() or now_s - self.last_cycle_s >= self.options.idle_s
+            is_due = self.cache.changed.is_set() or now_s >= self.next_cycle_s
             if not self.counters.is_leader or not is_due or now_s - self.last_cycle_s < self.options.period_s:
                 self.ended.wait(_POLL_S)
                 continue
             self.last_cycle_s = now_s
+            self.next_cycle_s = now_s + self.options.idle_s
             self.cache.changed.clear()
             try:
                 self._cycle()
@@ -130,6 +134,7 @@ class _Loop:
         began_s = time.monotonic()
         self.cache.verify()
         result = run_cycle(self.scheduling, time.time())
+        self.next_cycle_s = min(self.next_cycle_s, began_s + result.next_cycle_s)
         counters = self.counters
         counters.cycles += 1
         counters.bound += len(result.bound)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from apportion_runtime.core.cycle import run_actions
+from apportion_runtime.core.decision_times import next_decision_time
 from apportion_runtime.core.explain.evictions import Eviction, evictions
 from apportion_runtime.core.explain.pending import why_no_reclaim
 from apportion_runtime.core.job import Job
@@ -184,26 +185,6 @@ class Scheduler:
 
     def _wake_in_time(self, session: Session) -> None:
         """Schedule the next cycle for when the passage of time alone may change decisions."""
-        now = self._cluster_state.now
-        at = min((moment for moment in _moments(session) if moment > now), default=None)
+        at = next_decision_time(session)
         if at is not None:
             self._cluster_state.request_cycle(at)
-
-
-def _moments(session: Session) -> Iterator[float]:
-    settings = session.settings
-    minima = {settings.default_preempt_min_runtime, settings.default_reclaim_min_runtime}
-    for queue in session.shares.queues.values():
-        minima.update(value for value in (queue.preempt_min_runtime, queue.reclaim_min_runtime) if value)
-    minima.discard(0.0)
-    for job in session.active_jobs.unsettled.values():
-        if job.stale_since is not None:
-            own = job.group.staleness_grace
-            yield job.stale_since + max(0.0, settings.staleness_grace if own is None else own)
-    for job in session.pending_jobs():
-        if job.group.preemption_delay:
-            yield max(job.created, job.last_eviction or 0.0) + job.group.preemption_delay
-    if minima and session.pending_jobs():
-        for job in session.jobs.values():
-            if job.last_start is not None:
-                yield from (job.last_start + minimum for minimum in minima)

@@ -1,0 +1,65 @@
+"""Which changes of objects may change decisions: heartbeats of nodes, conditions, statuses and the
+scheduler's own writes do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.resources import POD, POD_GROUP
+
+
+def is_relevant(kind: str, before: Manifest | None, after: Manifest) -> bool:
+    """Tell whether a change from one version of an object to another may change decisions.
+
+    Args:
+        kind: The kind of the object.
+        before: The object as it was; None if it is new.
+        after: The object as it is.
+    """
+    if before is None:
+        return True
+    old, new = before["metadata"], after["metadata"]
+    if old.get("resourceVersion") == new.get("resourceVersion"):
+        return False
+    read = _READ.get(kind)
+    return read is None or old.get("uid") != new.get("uid") or read(before) != read(after)
+
+
+def _of_metadata(manifest: Manifest) -> tuple[Any, ...]:
+    metadata = manifest["metadata"]
+    return tuple(metadata.get(key) or None for key in ("labels", "annotations", "deletionTimestamp", "ownerReferences"))
+
+
+def _of_pod(manifest: Manifest) -> tuple[Any, ...]:
+    status = manifest.get("status") or {}
+    read = tuple(status.get(key) for key in ("phase", "nominatedNodeName", "qosClass", "resourceClaimStatuses"))
+    return _of_metadata(manifest), manifest.get("spec"), read
+
+
+def _of_node(manifest: Manifest) -> tuple[Any, ...]:
+    status = manifest.get("status") or {}
+    conditions = [(one.get("type"), one.get("status")) for one in status.get("conditions") or ()]
+    amounts = status.get("allocatable"), status.get("capacity")
+    # Annotations of a node hold the state of its agents.
+    return manifest["metadata"].get("labels"), manifest.get("spec"), amounts, conditions
+
+
+def _of_pod_group(manifest: Manifest) -> tuple[Any, ...]:
+    conditions = (manifest.get("status") or {}).get("schedulingConditions")
+    return _of_metadata(manifest), manifest.get("spec"), conditions
+
+
+def _of_queue(manifest: Manifest) -> tuple[Any, ...]:
+    return _of_metadata(manifest), manifest.get("spec")
+
+
+_READ: Mapping[str, Callable[[Manifest], object]] = {
+    POD: _of_pod,
+    POD_GROUP: _of_pod_group,
+    "Node": _of_node,
+    "Queue": _of_queue,
+}
+"""What is read of a kind; any change of other kinds is relevant."""

@@ -1,0 +1,81 @@
+"""An idle cluster costs no cycles; time that changes decisions does."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from apportion_runtime.kube.http_server import Counters
+from apportion_runtime.kube.scheduler_process import Options, run
+
+from .api_server import ApiServer, running
+from .memory_cluster import Memory, run_cycle
+from .objects import NOW, TRAIN, node, pod, pod_group, queue
+
+TEAM = queue("team", None, 8)
+
+
+@contextmanager
+def _scheduler(server: ApiServer) -> Iterator[Counters]:
+    counters, ended = Counters(), Event()
+    options = Options("kai-scheduler", period_s=0.01)
+    with running(server) as connection:
+        thread = Thread(
+            target=lambda: run(connection, options, None, counters, say=lambda _: None, ended=ended), daemon=True
+        )
+        thread.start()
+        try:
+            yield counters
+        finally:
+            ended.set()
+            thread.join()
+
+
+def _settled(counters: Counters) -> int:
+    """Return the number of cycles once it has not changed for a second."""
+    before = -1
+    while before != counters.cycles:
+        before = counters.cycles
+        time.sleep(1)
+    return before
+
+
+def _until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None:
+    server = ApiServer()
+    # The second pod waits, and gets a condition.
+    server.add(node("n1", 1), TRAIN, TEAM, pod("a", "team", 1), pod("b", "team", 1))
+    with _scheduler(server) as counters:
+        _until(lambda: "conditions" in server.pod("b")["status"] or "conditions" in server.pod("a")["status"])
+        before = _settled(counters)
+        for second in range(20):
+            machine = copy.deepcopy(server.held["/api/v1/nodes/n1"])
+            machine["status"]["conditions"][0]["lastHeartbeatTime"] = f"2026-11-21T08:00:{second:02}Z"
+            server.put("/api/v1/nodes/n1", machine, "MODIFIED")
+        assert _settled(counters) == before
+        server.add(node("n2", 1))
+        _until(lambda: all("nodeName" in server.pod(name)["spec"] for name in "ab"))
+
+
+def test_a_stale_gang_is_evicted_when_its_grace_ends_without_any_change() -> None:
+    group = pod_group("gang", "team", 2)
+    running_pod = pod("running", "team", 1, on="n1", **{"pod-group-name": "gang"})
+    cluster = Memory(node("n1", 8), TRAIN, TEAM, group, running_pod)
+    first = run_cycle(cluster, NOW)
+    assert first.next_cycle_s == 60
+    assert run_cycle(cluster, NOW + first.next_cycle_s).evicted == ["team/running"]
+
+
+def test_a_cluster_on_which_time_changes_nothing_needs_no_cycle() -> None:
+    cluster = Memory(node("n1", 8), TRAIN, TEAM, pod("a", "team", 1))
+    run_cycle(cluster, NOW)
+    assert run_cycle(cluster, NOW + 1).next_cycle_s == float("inf")
