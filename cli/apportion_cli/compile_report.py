@@ -132,12 +132,12 @@ def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
     provided = sum(line.verdict == "exact" and bool(line.provided) for r in reports for line in r.fidelity)
     n_clusters = len({(each.target.environment, each.target.cluster) for each in reports})
-    relying = f", {provided} of them only if the files named above are applied" if provided else ""
+    conditional = f", {provided} of them only if the files named above are applied" if provided else ""
     lines += [
         "",
         (
             f"{_count(len(reports), 'target')}, {_count(sum(n for r in reports for _, n in r.kinds), 'object')}; "
-            f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact on {_count(n_clusters, 'cluster')}{relying}"
+            f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact on {_count(n_clusters, 'cluster')}{conditional}"
         ),
     ]
     return "\n".join(lines) + "\n"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _EXACT, _APPROXIMATED, _UNUSED = "exact", "approx", "-"
-_RELYING = f"{_EXACT}*"
+_CONDITIONAL = f"{_EXACT}*"
 
 
 def clusters_text(report: str) -> str:
@@ -30,8 +30,8 @@ def fidelity_text(report: str) -> str:
             features[line["feature"]] = None
             verdicts.setdefault(target["target"], {})[line["feature"]] = _verdict(line)
     rows = [["", *verdicts], *([f, *(of.get(f, _UNUSED) for of in verdicts.values())] for f in features)]
-    relying = any(_RELYING in row for row in rows)
-    return _table(rows) + (f"\n{_RELYING}: only if configuration of the engine is applied" if relying else "")
+    conditional = any(_CONDITIONAL in row for row in rows)
+    return _table(rows) + (f"\n{_CONDITIONAL}: only if configuration of the engine is applied" if conditional else "")
 
 
 def _verdict(line: Mapping[str, Any]) -> str:
@@ -39,7 +39,7 @@ def _verdict(line: Mapping[str, Any]) -> str:
         return str(line["code"])
     if line["verdict"] != _EXACT:
         return _APPROXIMATED
-    return _RELYING if line.get("provided") else _EXACT
+    return _CONDITIONAL if line.get("provided") else _EXACT
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -133,7 +133,7 @@ def simulate_objects(
         raise PreconditionError(f"{choice.source}: {wrong}") from None
     except ScenarioError as wrong:
         file = load if isinstance(load, str) else load.beside or ""
-        line = line_of(_text_again(file), wrong.path) if file else None
+        line = line_of(_reread_text(file), wrong.path) if file else None
         raise _unreadable(file or str(load), wrong, line) from None
     _show_faults(console, simulated)
     code = _run(console, simulated)
@@ -219,7 +219,7 @@ def _read(file: str, objects: ScenarioObjects) -> Scenario:
         raise _unreadable(file, wrong, wrong.line) from None
 
 
-def _text_again(file: str) -> str:
+def _reread_text(file: str) -> str:
     """Return the text of a scenario that was read before; empty for a pipe or a deleted file."""
     try:
         return content_found(file, MAX_BYTES).decode("utf-8")

@@ -1,6 +1,6 @@
 """Settings of a project: the nearest `apportion.toml`, or `pyproject.toml` with a table `[tool.apportion]`.
 
-The file is part of a pull request, so settings that affect the result of a check (`DECIDING`) are not read from the
+The file is part of a pull request, so settings that affect the result of a check (`AFFECTING`) are not read from the
 work tree. They come from flags, from variables named `APPORTION_…`, or from the file in a revision (`--settings-from`).
 An output in the file is a format and never a file name. The file is optional.
 """
@@ -31,7 +31,7 @@ KEYS: Mapping[str, str] = {
     "weaker-enforcement": "environments and clusters that may enforce less than the policy requires",
     "color": "whether text is coloured",
 }
-DECIDING = ("policy", "env", "fail-on", "time-limit", "memory-limit", "reserved-namespaces", "weaker-enforcement")
+AFFECTING = ("policy", "env", "fail-on", "time-limit", "memory-limit", "reserved-namespaces", "weaker-enforcement")
 """Keys that determine what is checked, or how strictly."""
 _LISTS = ("env", "output", "reserved-namespaces", "weaker-enforcement")
 # Formats differ between commands, and only these accept several environments.
@@ -69,12 +69,12 @@ class Settings:
         return tuple(
             setting
             for setting in self.settings
-            if setting.key in DECIDING and command in _ONLY_FOR.get(setting.key, (command,))
+            if setting.key in AFFECTING and command in _ONLY_FOR.get(setting.key, (command,))
         )
 
     def without_affecting(self) -> Settings:
         """Return the settings that may be read from a work tree."""
-        return replace(self, settings=tuple(s for s in self.settings if s.key not in DECIDING))
+        return replace(self, settings=tuple(s for s in self.settings if s.key not in AFFECTING))
 
 
 def read_settings(folder: Path | None = None) -> Settings:

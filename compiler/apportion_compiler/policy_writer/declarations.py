@@ -79,7 +79,7 @@ def _declared(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPolicy:
     queues = []
     for queue in record.queues:
         notes += amount_notes(queue)
-        notes += _unkept(queue)
+        notes += _unsupported(queue)
         notes += _reworded(queue.object, "title", queue.title)
         inherited = identity.owner if queue.parent is None else owners.get(queue.parent)
         owners[queue.id] = _owner(queue) or inherited
@@ -131,7 +131,7 @@ def _user(user: ir.UserLimit) -> UserLimit:
     return UserLimit(user=user.user, limit=resources_of(user.limit) or Resources(), max_jobs=user.max_jobs)
 
 
-def _unkept(queue: QueueRecord) -> Iterator[Note]:
+def _unsupported(queue: QueueRecord) -> Iterator[Note]:
     if queue.priority is not None and not 0 <= queue.priority <= _MAX_PRIORITY:
         yield Note(queue.object, f"priority {queue.priority} is dropped: the minimum priority is 0")
     if queue.owner is not None and _owner(queue) is None:

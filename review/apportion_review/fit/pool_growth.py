@@ -40,7 +40,7 @@ def pool_changes(
             n_more = _nodes_before(observed, probe, pool, workload, min(_MOST_REBUILT, n_pods))
         else:
             cluster = probe.cluster
-            probe.spoil()
+            probe.invalidate()
             n_more = _nodes_needed(observed, cluster, pool, workload, _most(cluster, n_pods))
         if n_more is None:
             continue
@@ -53,7 +53,7 @@ def pool_changes(
 def _nodes_before(observed: ObservedCluster, probe: Probe, pool: NodePool, workload: Manifest, most: int) -> int | None:
     for number in range(1, most + 1):
         cluster = probe.cluster
-        probe.spoil()
+        probe.invalidate()
         template = next((node for node in cluster.cluster_state.store.list("Node") if _is_of(node, pool)), None)
         for each in range(1, number + 1):
             add_node(cluster.cluster_state, _node(observed, pool, template, each))

@@ -43,7 +43,7 @@ class Probe:
             run(self._settled, _HORIZON_S)
         return self._settled
 
-    def spoil(self) -> None:
+    def invalidate(self) -> None:
         """Rebuild the cluster before the next probe."""
         self._settled = None
 
@@ -55,7 +55,7 @@ class Probe:
         submission.settle(_HORIZON_S)
         decision = submission.decision()
         if decision.victims or not submission.withdraw() or _footprint(cluster) != before:
-            self.spoil()
+            self.invalidate()
         return decision
 
 

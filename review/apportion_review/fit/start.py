@@ -52,7 +52,7 @@ def _by_deadlines(observed: ObservedCluster, workload: Manifest) -> Start | None
 def _suffice(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Iterator[Ending]:
     """Yield running workloads whose end lets the workload start, as few as a greedy search finds."""
     cluster = probe.cluster
-    probe.spoil()
+    probe.invalidate()
     order = _candidates(cluster, workload)
     found = _until_placed(cluster, workload, order)
     if found is None:

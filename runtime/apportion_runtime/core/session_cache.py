@@ -235,9 +235,9 @@ class SessionCache:
         self._collect_decisions(session)
         nodes = session.nodes
         for uid in self._changes.jobs:
-            self._remake_job(session, uid)
+            self._rebuild_job(session, uid)
         if self._changes.others:
-            self._remake_others(session)
+            self._rebuild_others(session)
         for i in sorted(self._changes.nodes):
             nodes.clear(i)
             for uid, pod in sorted(self._pods_by_node.get(nodes.names[i], {}).items()):
@@ -263,7 +263,7 @@ class SessionCache:
                     jobs.append(task.job)
         self._changes.jobs.update((uid, None) for uid in jobs if uid in self._groups)
 
-    def _remake_job(self, session: Session, uid: str) -> None:
+    def _rebuild_job(self, session: Session, uid: str) -> None:
         tasks = [session.open_task(pod) for pod in self._pods[uid].values()]
         session.open_job(self._groups[uid], tasks, self._numbers[uid])
         for task in tasks:
@@ -273,7 +273,7 @@ class SessionCache:
             if task.node != NO_NODE:
                 self._changes.nodes.add(task.node)
 
-    def _remake_others(self, session: Session) -> None:
+    def _rebuild_others(self, session: Session) -> None:
         session.others = []
         for pod in self._pods[_NO_GROUP].values():
             task = self._tasks[pod.uid] = session.open_task(pod)

@@ -151,16 +151,16 @@ def runtime_quotas(
     for quota in quotas:
         children.setdefault(quota.parent, []).append(quota)
     requests: dict[str, int] = {}
-    _climb(ROOT, children, requests)
+    _sum_requests(ROOT, children, requests)
     found: dict[str, RuntimeQuota] = {}
     _descend(ROOT, total, children, requests, found, scale_min=scale_min, records=records)
     return found
 
 
-def _climb(parent: str, children: Mapping[str, Sequence[Quota]], requests: dict[str, int]) -> int:
+def _sum_requests(parent: str, children: Mapping[str, Sequence[Quota]], requests: dict[str, int]) -> int:
     """Record the request of each child of a quota, and return the sum."""
     for quota in children.get(parent, ()):
-        asked = quota.own_request + _climb(quota.name, children, requests)
+        asked = quota.own_request + _sum_requests(quota.name, children, requests)
         if not quota.lends:
             asked = max(asked, quota.min)
         requests[quota.name] = asked if quota.max is None else min(asked, quota.max)

@@ -231,8 +231,8 @@ class Kueue(PlainEngine):
         unit.message = entry.message
         self.note_waiting(unit.number, entry.message)
         queue.give_back(entry.again(), entry.why)
-        was_parked = not queue.is_waiting(unit.key)
-        return is_new or was_parked
+        was_inadmissible = not queue.is_waiting(unit.key)
+        return is_new or was_inadmissible
 
     def change_job(self, unit: WorkloadState, manifest: Manifest) -> None:
         """Start or stop the job of a workload, without handling this as a change by its owner."""

@@ -67,26 +67,26 @@ def _first_round(
     situation: PreemptionSnapshot, asking: PreemptionRequest, candidates: Iterable[Holder], strategy: str
 ) -> tuple[bool, list[Target], list[Holder]]:
     ledger, own = situation.ledger, asking.queue.name
-    choosing = _TargetSearch(situation, asking, candidates)
+    ordering = _TargetSearch(situation, asking, candidates)
     targets: list[Target] = []
     rejected: list[Holder] = []
     is_within_nominal = not any(ledger.borrows(own, fr) for fr in asking.contested)
-    for name in choosing:
+    for name in ordering:
         if name == own or is_within_nominal:
-            holder = choosing.take(name)
-            targets.append(choosing.remove(holder, IN_QUEUE if name == own else RECLAMATION))
+            holder = ordering.take(name)
+            targets.append(ordering.remove(holder, IN_QUEUE if name == own else RECLAMATION))
             if _fits(ledger, asking):
                 return True, targets, []
             continue
-        mine, theirs = choosing.shares(name)
-        while choosing.waiting[name]:
-            holder = choosing.take(name)
-            after = choosing.share_after(holder)
+        mine, theirs = ordering.shares(name)
+        while ordering.waiting[name]:
+            holder = ordering.take(name)
+            after = ordering.share_after(holder)
             passed = rank(mine) <= rank(after) if strategy == FINAL_SHARE else rank(mine) < rank(theirs)
             if not passed:
                 rejected.append(holder)
                 continue
-            targets.append(choosing.remove(holder, FAIR))
+            targets.append(ordering.remove(holder, FAIR))
             if _fits(ledger, asking):
                 return True, targets, []
             break
@@ -96,15 +96,15 @@ def _first_round(
 def _second_round(
     situation: PreemptionSnapshot, asking: PreemptionRequest, rejected: Iterable[Holder], targets: list[Target]
 ) -> bool:
-    choosing = _TargetSearch(situation, asking, rejected)
-    for name in choosing:
-        mine, theirs = choosing.shares(name)
-        holder = choosing.take(name)
+    ordering = _TargetSearch(situation, asking, rejected)
+    for name in ordering:
+        mine, theirs = ordering.shares(name)
+        holder = ordering.take(name)
         if rank(mine) < rank(theirs):
-            targets.append(choosing.remove(holder, FAIR))
+            targets.append(ordering.remove(holder, FAIR))
             if _fits(situation.ledger, asking):
                 return True
-        choosing.pruned.add(name)
+        ordering.pruned.add(name)
     return False
 
 

@@ -1,4 +1,4 @@
-"""The pending workloads of one ClusterQueue: the next head, and those parked until something changes.
+"""The pending workloads of one ClusterQueue: the next head, and inadmissible ones until the cluster changes.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/queue/cluster_queue.go and inadmissible_workloads.go.
 """
@@ -25,23 +25,23 @@ class RequeueReason(Enum):
 
 
 _AT_ONCE = (RequeueReason.PENDING_PREEMPTION, RequeueReason.AFTER_NOMINATION)
-_INADMISSIBLE = (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
+_NO_FIT_REASONS = (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
 
 
 @dataclass(slots=True)
 class PendingQueue:
-    """A ClusterQueue. Parked workloads are requeued by `wake`; those in backoff, not before its end.
+    """A ClusterQueue. `wake` requeues inadmissible workloads, except those in backoff.
 
     Attributes:
-        strategy: StrictFIFO never parks its head.
+        strategy: With StrictFIFO, the head is never inadmissible.
     """
 
     strategy: str = BEST_EFFORT
     _active: dict[str, Pending] = field(default_factory=dict)
     _heap: list[tuple[int, float, str, str]] = field(default_factory=list)
-    _parked: dict[str, Pending] = field(default_factory=dict)
+    _inadmissible: dict[str, Pending] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
-    _inadmissible_keys: set[str] = field(default_factory=set)
+    _no_fit_shapes: set[str] = field(default_factory=set)
     _sticky: str = ""
 
     @property
@@ -58,9 +58,9 @@ class PendingQueue:
         self.remove(workload.key)
         if not_before > now:
             self._not_before[workload.key] = not_before
-            self._parked[workload.key] = workload
-        elif self.strategy == BEST_EFFORT and workload.shape in self._inadmissible_keys:
-            self._parked[workload.key] = workload
+            self._inadmissible[workload.key] = workload
+        elif self.strategy == BEST_EFFORT and workload.shape in self._no_fit_shapes:
+            self._inadmissible[workload.key] = workload
         else:
             self._activate(workload)
 
@@ -71,7 +71,7 @@ class PendingQueue:
     def remove(self, key: str) -> None:
         """Remove a workload."""
         self._active.pop(key, None)
-        self._parked.pop(key, None)
+        self._inadmissible.pop(key, None)
         self._not_before.pop(key, None)
         if self._sticky == key:
             self._sticky = ""
@@ -96,21 +96,21 @@ class PendingQueue:
         if at_once or any(workload.next_flavor.values()):
             self._activate(workload)
             return
-        self._parked[workload.key] = workload
-        if why in _INADMISSIBLE and self.strategy == BEST_EFFORT and workload.shape:
+        self._inadmissible[workload.key] = workload
+        if why in _NO_FIT_REASONS and self.strategy == BEST_EFFORT and workload.shape:
             # Equivalent workloads would not be admitted either.
-            self._inadmissible_keys.add(workload.shape)
+            self._no_fit_shapes.add(workload.shape)
             for key in [key for key, other in self._active.items() if other.shape == workload.shape]:
-                self._parked[key] = self._active.pop(key)
+                self._inadmissible[key] = self._active.pop(key)
 
     def wake(self, now: float) -> bool:
-        """Requeue the parked workloads, and return whether there are any."""
-        self._inadmissible_keys.clear()
-        ready = [key for key in self._parked if self._not_before.get(key, now) <= now]
+        """Requeue the inadmissible workloads, and return whether there are any."""
+        self._no_fit_shapes.clear()
+        ready = [key for key in self._inadmissible if self._not_before.get(key, now) <= now]
         for key in ready:
             self._not_before.pop(key, None)
             # Their last flavor assignments are outdated as well.
-            self._activate(replace(self._parked.pop(key), next_flavor={}))
+            self._activate(replace(self._inadmissible.pop(key), next_flavor={}))
         return bool(ready)
 
 

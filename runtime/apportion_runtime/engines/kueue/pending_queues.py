@@ -73,7 +73,7 @@ class PendingQueues:
         self._wake(self._of_cohort(queue))
 
     def wake_freed(self) -> None:
-        """Wake the cohorts whose quota was freed since the heads were removed, for heads parked after that."""
+        """Wake the cohorts whose quota was freed since the heads were removed, for heads that become inadmissible after that."""
         for queue in tuple(dict.fromkeys(self._freed)):
             self.wake(queue)
 

@@ -111,10 +111,10 @@ def is_decided_by(made: SchedulerConfiguration, plugin: str, function: str) -> b
         ]
         for tier in made.tiers
     ]
-    deciding = [names for names in tiers if names]
-    if len(deciding) != 1 or plugin not in deciding[0]:
+    tiers_with_plugin = [names for names in tiers if names]
+    if len(tiers_with_plugin) != 1 or plugin not in tiers_with_plugin[0]:
         return False
-    names = deciding[0]
+    names = tiers_with_plugin[0]
     return names[-1] == plugin or (names[0] == plugin and len(names) == 2)
 
 

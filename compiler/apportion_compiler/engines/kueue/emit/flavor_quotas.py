@@ -104,10 +104,10 @@ def _divide_gpus(program: Program, layout: Layout, division: Division) -> None:
     remaining: RemainingCapacity = {flavor.name: capacity(program, flavor, GPU) for flavor in flavors}
     reach = _reach(program, flavors)
     models = counted_models(program) if layout.by_model else ()
-    _lay_on_leaves(program, reach, models, remaining, division)
+    _assign_to_leaves(program, reach, models, remaining, division)
     for queue in reversed(program.queues):
         if not queue.is_leaf and GPU not in program.unmanaged:
-            _lay_on_inner(queue, flavors, reach[queue.id], models=models, remaining=remaining, division=division)
+            _assign_to_inner(queue, flavors, reach[queue.id], models=models, remaining=remaining, division=division)
         _sum(queue, flavors, GPU, division)
     for queue in program.queues:
         may_use = reach[queue.id]
@@ -119,7 +119,7 @@ def _divide_gpus(program: Program, layout: Layout, division: Division) -> None:
     _surplus(program, flavors, GPU, division)
 
 
-def _lay_on_leaves(
+def _assign_to_leaves(
     program: Program,
     reach: Mapping[str, list[Flavor]],
     models: Sequence[str],
@@ -142,7 +142,7 @@ def _lay_on_leaves(
         _assign(division.own[queue.id], GPU, amount, chosen, remaining)
 
 
-def _lay_on_inner(
+def _assign_to_inner(
     queue: Queue,
     flavors: Sequence[Flavor],
     reach: Sequence[Flavor],
@@ -186,7 +186,7 @@ def _divide_resource(program: Program, layout: Layout, resource: str, division: 
         else:
             below = amount_total(division.total[c].get((f.name, resource), 0) for c in queue.children for f in flavors)
             amount = _less(_promised(queue, resource), below)
-        _lay_beside_gpus(queue, resource, amount, reach[queue.id], remaining=remaining, division=division)
+        _assign_with_gpus(queue, resource, amount, reach[queue.id], remaining=remaining, division=division)
         _sum(queue, flavors, resource, division)
     for queue in program.queues:
         _limit(program, queue, resource, reach[queue.id], division, each_alike=False)
@@ -194,7 +194,7 @@ def _divide_resource(program: Program, layout: Layout, resource: str, division: 
     _surplus(program, flavors, resource, division)
 
 
-def _lay_beside_gpus(
+def _assign_with_gpus(
     queue: Queue,
     resource: str,
     amount: Amount,

@@ -222,8 +222,8 @@ def _is_selectable(
     labels = distinguishing_labels(program, group)
     inside = {pool.id for pool in group}
     outside = [node_labels(program, pool) for pool in among if pool.id not in inside]
-    told_apart = not any(labels.items() <= other.items() for other in outside)
-    return told_apart and bool(labels or not topologies) and len(_taints(group)) <= _MAX_TOLERATIONS
+    is_unique = not any(labels.items() <= other.items() for other in outside)
+    return is_unique and bool(labels or not topologies) and len(_taints(group)) <= _MAX_TOLERATIONS
 
 
 def _flavor(

@@ -167,9 +167,9 @@ def _nominal(groups: object) -> Mapping[str, int | None]:
         resource = GPU if name == GPU_RESOURCE else name
         if name == TOTAL_GPUS:
             continue
-        sofar = found.get(resource, 0)
+        subtotal = found.get(resource, 0)
         amount = _amount(name, resource, 0 if written is None else written)
-        found[resource] = None if sofar is None or amount is None else sofar + amount
+        found[resource] = None if subtotal is None or amount is None else subtotal + amount
     return found
 
 

@@ -57,12 +57,15 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
         yield about.rejected(
             "spec.provisioningClassName",
             "Invalid",
-            f'"{class_name}" is not a class name',
+            f'"{class_name}" is not a valid class name',
             "use queued-provisioning.gke.io",
         )
     if len(config.parameters) > _MAX_PARAMETERS:
         yield about.rejected(
-            "spec.parameters", "TooMany", f"must have at most {_MAX_PARAMETERS} items", "remove some of them"
+            "spec.parameters",
+            "TooMany",
+            f"must have at most {_MAX_PARAMETERS} items",
+            f"remove {len(config.parameters) - _MAX_PARAMETERS} of them",
         )
     for key, value in config.parameters.items():
         if about.is_malformed(f"spec.parameters.{key}") or len(value) > _MAX_VALUE:
@@ -70,7 +73,7 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
                 f"spec.parameters[{key}]",
                 "Invalid",
                 f"must be a string of at most {_MAX_VALUE} characters",
-                "use a string",
+                f"use a string of at most {_MAX_VALUE} characters",
             )
     managed = config.managed_resources
     if len(managed) > _MAX_PARAMETERS or len(set(managed)) < len(managed):
@@ -78,7 +81,7 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
             "spec.managedResources",
             "Invalid",
             f"must list at most {_MAX_PARAMETERS} distinct resources",
-            "list each once",
+            f"list each resource once, at most {_MAX_PARAMETERS}",
         )
     yield from about.one_of(config.merge_policy, "spec.podSetMergePolicy", _MERGES)
     if len(config.node_labels) > _MAX_SELECTORS:
@@ -86,7 +89,7 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
             "spec.podSetUpdates.nodeSelector",
             "TooMany",
             f"must have at most {_MAX_SELECTORS} items",
-            "remove some of them",
+            f"remove {len(config.node_labels) - _MAX_SELECTORS} of them",
         )
     base, most = config.backoff_base_s, config.backoff_max_s
     if base is not None and most is not None and base > most:

@@ -39,8 +39,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
     Feature.LENDING_LIMIT: Lowered(
         "Queue spec.guarantee.resource: the guarantee minus the lending limit",
-        "Volcano treats the root of the tree as unlimited: for top-level queues, and below parents without a limit, "
-        "capacity that must not be lent is protected from reclaim but does not stay idle",
+        "for top-level queues, and for queues whose parent has no limit, other queues can use this capacity while it is "
+        "idle, but never reclaim it",
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(
         "Queue spec.weight, an integer from 1 to 65535",

@@ -102,7 +102,7 @@ def _amounts(declared: _DeclaredAmounts, limits: Mapping[str, Amount], below: li
             _whole(resource, guaranteed_amount), sum(child.deserved.get(resource, 0) for child in below)
         )
         kept = max(
-            _kept_back(resource, guaranteed_amount, declared.lending),
+            _reserved(resource, guaranteed_amount, declared.lending),
             sum(child.guarantee.get(resource, 0) for child in below),
         )
         if kept:
@@ -113,7 +113,7 @@ def _amounts(declared: _DeclaredAmounts, limits: Mapping[str, Amount], below: li
     return QueueAmounts(guarantee, deserved, capability)
 
 
-def _kept_back(resource: str, guaranteed_amount: Amount, lending: Mapping[str, Amount]) -> int:
+def _reserved(resource: str, guaranteed_amount: Amount, lending: Mapping[str, Amount]) -> int:
     """Return the part of a guarantee that is never lent."""
     lending_limit = lending.get(resource, UNLIMITED)
     if (

@@ -198,14 +198,14 @@ def _without_sums(queues: Mapping[str, QueueRecord]) -> Iterator[tuple[str, Queu
         if queue.parent is not None:
             above = kept.setdefault(queue.parent, {})
             for resource in queue.lending_limit:
-                above[resource] = above.get(resource, 0) + _kept_back(queue, resource)
+                above[resource] = above.get(resource, 0) + _reserved(queue, resource)
     for id_, queue in queues.items():
         below = kept.get(id_, {})
-        own = {r: a for r, a in queue.lending_limit.items() if _kept_back(queue, r) > below.get(r, 0)}
+        own = {r: a for r, a in queue.lending_limit.items() if _reserved(queue, r) > below.get(r, 0)}
         yield id_, queue if len(own) == len(queue.lending_limit) else replace(queue, lending_limit=own)
 
 
-def _kept_back(queue: QueueRecord, resource: str) -> int:
+def _reserved(queue: QueueRecord, resource: str) -> int:
     guarantee, lending_limit = queue.guaranteed.get(resource, 0), queue.lending_limit.get(resource, 0)
     return guarantee - lending_limit if isinstance(guarantee, int) and isinstance(lending_limit, int) else 0
 
