@@ -220,6 +220,119 @@ def test_a_pod_of_an_unknown_kind_of_owner_is_grouped_by_its_owner_and_bound(
     )
 
 
+def _running(cluster: Kubectl, name: str) -> None:
+    """Report a pod as running and ready, as a kubelet does: a budget protects only such pods."""
+    conditions = [{"type": "Ready", "status": "True"}]
+    patch = json.dumps({"status": {"phase": "Running", "conditions": conditions}})
+    cluster.must("patch", "pod", name, f"--namespace={NAMESPACE}", "--subresource=status", "--type=merge", "-p", patch)
+
+
+def _events(cluster: Kubectl, reason: str) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = cluster.get("events", f"--namespace={NAMESPACE}")["items"]
+    return [one for one in events if one["reason"] == reason]
+
+
+def _protect(cluster: Kubectl, name: str) -> None:
+    """Create a disruption budget for one pod that allows no disruption; its controller is not here."""
+    cluster.must("label", "pod", name, f"--namespace={NAMESPACE}", f"only={name}")
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"only": name}}},
+    }
+    assert cluster.create(budget).accepted
+    status = {"observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+    patch = json.dumps({"status": {**status, "disruptionsAllowed": 0}})
+    cluster.must("patch", "pdb", name, f"--namespace={NAMESPACE}", "--subresource=status", "--type=merge", "-p", patch)
+
+
+def test_a_pod_that_a_disruption_budget_protects_stays_and_another_is_evicted(
+    cluster: Kubectl, access: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "scheduler.log"
+    with _scheduler(access, log):
+        for name in ("nlp-1", "nlp-2"):
+            assert cluster.create(_pod(name, "sched-nlp", 2)).accepted
+        _until(lambda: _bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
+        for name in ("nlp-1", "nlp-2"):
+            _running(cluster, name)
+        # The pod that would be evicted otherwise.
+        _protect(cluster, "nlp-2")
+        assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
+        _until(lambda: _bound(cluster), lambda found: found == {"nlp-2", "vision-1"}, log)
+    said = log.read_text()
+    assert "eviction of scheduled/nlp-2 for scheduled/pg-vision-1-" in said
+    assert "disruption budget" in said
+    assert [one["involvedObject"]["name"] for one in _events(cluster, "Reclaimed")] == ["nlp-1"]
+    (refused,) = _events(cluster, "EvictionRefused")
+    assert refused["involvedObject"]["kind"] == "PodGroup"
+
+
+@pytest.fixture
+def denied_binding(cluster: Kubectl) -> Iterator[str]:
+    """The name of a pod whose binding admission rejects."""
+    name = "gang-2"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}
+    metadata = {"name": "no-binding"}
+    validation = {"expression": f"object.metadata.name != '{name}'", "message": "this pod must not be bound"}
+    made = [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": metadata,
+            "spec": {"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]},
+        },
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": metadata,
+            "spec": {"policyName": metadata["name"], "validationActions": ["Deny"]},
+        },
+    ]
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "sched-1"},
+    }
+    try:
+        assert cluster.create(*made).accepted
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding"
+        deadline = time.monotonic() + _LIMIT_S
+        while "must not be bound" not in cluster("create", "--raw", path, "-f", "-", stdin=json.dumps(binding)).said:
+            assert time.monotonic() < deadline
+            time.sleep(0.3)
+        yield name
+    finally:
+        cluster.delete_objects(made)
+
+
+def test_a_gang_of_which_admission_rejects_one_bind_is_not_left_half_bound(
+    cluster: Kubectl, access: Path, denied_binding: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "scheduler.log"
+    group = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": NAMESPACE},
+        "spec": {"queue": "sched-nlp", "minMember": 4},
+    }
+    assert cluster.create(group).accepted
+    for number in range(4):
+        made = _pod(f"gang-{number}", "sched-nlp", 1)
+        made["metadata"]["annotations"] = {"pod-group-name": "gang"}
+        assert cluster.create(made).accepted
+    with _scheduler(access, log):
+        (rejected,) = _until(lambda: _events(cluster, "BindingRejected"), bool, log)
+        _until(lambda: _bound(cluster), lambda found: not found, log)
+        # What the rejection leaves is not bound again.
+        assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
+        _until(lambda: _bound(cluster), lambda found: found == {"vision-1"}, log)
+    assert f"rejected the binding of pod {denied_binding}" in rejected["message"]
+    assert "this pod must not be bound" in rejected["message"]
+
+
 def test_the_packaged_account_may_do_nothing_else(kubectl: Kubectl, access: Path) -> None:
     own = Kubectl(kubectl.binary, access)
     for verb, resource in (
