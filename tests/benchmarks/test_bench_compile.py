@@ -59,9 +59,7 @@ def _report(name: str, value: float, bound: float | None, unit: str = "x") -> No
     print(f"\n{name}: {value:.2f} {unit}" + ("" if bound is None else f" (at most {bound:g})"))
 
 
-def test_validate_costs_less_than_dumping_the_documents(
-    organisation: Path, documents: list[Any], bench_size: BenchSize
-) -> None:
+def test_validate(organisation: Path, documents: list[Any], bench_size: BenchSize) -> None:
     """The whole command, both processes, against PyYAML's C dumper on what `compile --target kai` writes."""
     command = [*APPORTION, "validate", str(organisation)]
     assert run(command).returncode == 0
@@ -73,9 +71,7 @@ def test_validate_costs_less_than_dumping_the_documents(
         assert wall < 1
 
 
-def test_compile_to_disk_costs_at_most_twice_the_dump(
-    organisation: Path, documents: list[Any], tmp_path: Path, bench_size: BenchSize
-) -> None:
+def test_compile_to_disk(organisation: Path, documents: list[Any], tmp_path: Path, bench_size: BenchSize) -> None:
     def compile_afresh() -> float:
         out = tmp_path / "out"
         shutil.rmtree(out, ignore_errors=True)
@@ -88,7 +84,7 @@ def test_compile_to_disk_costs_at_most_twice_the_dump(
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl on PATH to compare with")
-def test_compile_costs_less_than_kubectl_kustomize(
+def test_compile_and_kubectl_kustomize(
     organisation: Path, rendered: Path, tmp_path: Path, bench_size: BenchSize
 ) -> None:
     tree = next(rendered.rglob("kustomization.yaml")).parent
@@ -110,7 +106,7 @@ def test_peak_memory(organisation: Path, tmp_path: Path, bench_size: BenchSize, 
         assert peak < PEAK_MIB
 
 
-def test_validating_a_hundred_queues(tmp_path: Path, bench_size: BenchSize) -> None:
+def test_validate_100_queues(tmp_path: Path, bench_size: BenchSize) -> None:
     """Process start, child process and all, against importing pydantic and networkx."""
     policy = write_organisation(tmp_path, departments=10, leaves=90, pools=4)
     command = [*APPORTION, "validate", str(policy)]
@@ -122,7 +118,7 @@ def test_validating_a_hundred_queues(tmp_path: Path, bench_size: BenchSize) -> N
         assert ratio <= 3
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_no_heavy_module() -> None:
     probe = "import sys, json; from apportion_cli.main import main; main(['--help']); print(json.dumps(sorted(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     modules = set(json.loads(shown.stdout.splitlines()[-1]))
@@ -158,7 +154,7 @@ print(json.dumps({
 """
 
 
-def test_every_engine_in_one_process(tmp_path: Path, bench_size: BenchSize) -> None:
+def test_compile_every_engine(tmp_path: Path, bench_size: BenchSize) -> None:
     """Checks, all seven engines with the plain objects beside each, and their trees' bytes, against one dump of them."""
     policy = write_organisation(
         tmp_path,

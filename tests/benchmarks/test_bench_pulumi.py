@@ -21,7 +21,7 @@ GOAL_S = 3.0
 ROUNDS = 3
 
 
-def test_the_program_of_a_stack_of_500_queues(tmp_path: Path, bench_size: BenchSize) -> None:
+def test_pulumi_program_of_500_queues(tmp_path: Path, bench_size: BenchSize) -> None:
     departments, leaves = (50, 450) if bench_size.judged else (5, 45)
     write_organisation(tmp_path, departments=departments, leaves=leaves, pools=20)
     (tmp_path / "apportion.toml").write_text("")

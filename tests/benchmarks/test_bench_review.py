@@ -76,7 +76,7 @@ def _day(file: Path, queues: list[str], n_nodes: int) -> None:
     file.write_text("\n".join([nodes, "workloads:", *jobs]) + "\n")
 
 
-def test_a_days_load_under_both_policies(tmp_path: Path, bench_size: BenchSize) -> None:
+def test_comparison_of_a_day(tmp_path: Path, bench_size: BenchSize) -> None:
     """Every weight changes; a day's jobs request about 90 % of the GPUs on average."""
     leaves = 480 if bench_size.judged else 48
     base = write_organisation(tmp_path / "base", departments=leaves // 24, leaves=leaves, pools=10)

@@ -60,7 +60,7 @@ def test_cycle(kind: str, nodes: int, pods: int, actions: str, bench_size: Bench
         assert seconds <= 20
 
 
-def test_cost_grows_with_the_pods(bench_size: BenchSize) -> None:
+def test_cycle_scales_with_pods(bench_size: BenchSize) -> None:
     """Ten times the pods cost little more than ten times as much."""
     nodes, rounds = (10_000, ROUNDS) if bench_size.judged else (20, 1)
     few, many = (

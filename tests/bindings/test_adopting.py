@@ -83,7 +83,7 @@ def _lost(before: Any, after: Any, path: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_job_loses_only_what_the_engine_is_told_anew(engine: str) -> None:
+def test_bound_job_keeps_its_other_fields(engine: str) -> None:
     job = _loaded(_JOB)
     (made,) = adopt(program(engine), "vision", [job], Options()).objects
     owned = {".metadata.labels.kueue.x-k8s.io/queue-name"} if engine == "kueue" else set()
@@ -94,33 +94,33 @@ def test_a_job_loses_only_what_the_engine_is_told_anew(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_ray_job_needs_nothing_more(engine: str) -> None:
+def test_ray_job_is_bound(engine: str) -> None:
     (made,) = adopt(program(engine), "vision", [_loaded(_RAY_JOB)], Options()).objects
     assert _lost(_loaded(_RAY_JOB), made) == []
     assert errors(made) == []
     assert list(workload_verdicts(engine, [made])) == []
 
 
-def test_the_class_that_a_manifest_names_stays() -> None:
+def test_priority_class_of_a_manifest_is_kept() -> None:
     (made,) = adopt(program("kai"), "vision", [_loaded(_JOB)], Options()).objects
     assert made["metadata"]["labels"]["priorityClassName"] == "build-preemptible"
 
 
-def test_putting_a_workload_into_its_queue_again_changes_nothing() -> None:
+def test_binding_again_changes_nothing() -> None:
     for engine in ENGINES:
         for kind in ("Job", "RayJob", "RayService", "Deployment", "CronJob"):
             made = bind(program(engine), "vision", kind, Options())
             assert adopt(program(engine), "vision", made, Options()).objects == made, (engine, kind)
 
 
-def test_what_is_no_workload_passes_through() -> None:
+def test_other_objects_pass_through() -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "code"}, "data": {"a.py": "print(1)\n"}}
     objects = adopt(program("kai"), "vision", [config, _loaded(_JOB)], Options()).objects
     assert objects[0] == config
     assert objects[1]["kind"] == "Job"
 
 
-def test_templates_that_share_an_anchor_are_told_apart() -> None:
+def test_templates_sharing_a_yaml_anchor_are_separated() -> None:
     cluster = _loaded(_RAY_JOB)
     groups = cluster["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     groups.append({**groups[0], "groupName": "more"})
@@ -153,7 +153,7 @@ def test_templates_that_share_an_anchor_are_told_apart() -> None:
         ("kai", {"spec": {"template": {"spec": {"priorityClassName": "huge"}}}}, Options(), "priority class huge"),
     ],
 )
-def test_what_cannot_run_in_the_queue_is_refused(
+def test_workloads_outside_the_queue_are_refused(
     engine: str, change: dict[str, Any], options: Options, says: str
 ) -> None:
     with pytest.raises(BindingError, match=says):
@@ -161,7 +161,7 @@ def test_what_cannot_run_in_the_queue_is_refused(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_made_up_name_is_enough_where_no_gang_is_named(engine: str) -> None:
+def test_generate_name_is_accepted_without_a_gang(engine: str) -> None:
     job = _loaded(_JOB)
     job["metadata"] = {"generateName": "train-"}
     if engine in {"kai", "kueue", "volcano", "native"}:
@@ -175,14 +175,14 @@ def test_a_made_up_name_is_enough_where_no_gang_is_named(engine: str) -> None:
     assert list(workload_verdicts(engine, [made])) == []
 
 
-def test_a_file_without_a_workload_is_refused() -> None:
+def test_file_without_workload_is_refused() -> None:
     with pytest.raises(BindingError, match="the file contains no workload"):
         adopt(
             program("kai"), "vision", [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}], Options()
         )
 
 
-def test_an_amount_that_is_none_is_refused() -> None:
+def test_invalid_amount_is_refused() -> None:
     job = _loaded(_JOB)
     job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "lots"
     with pytest.raises(BindingError, match='cpu of a container: "lots" is not a CPU quantity'):
@@ -196,21 +196,21 @@ def test_an_amount_that_is_none_is_refused() -> None:
         ("kueue", "clusterSelector", {"a": "b"}, "Kueue does not support a RayJob that uses an existing cluster"),
     ],
 )
-def test_a_ray_job_that_the_engine_cannot_run_is_refused(engine: str, field: str, value: object, says: str) -> None:
+def test_unsupported_ray_job_is_refused(engine: str, field: str, value: object, says: str) -> None:
     job = _loaded(_RAY_JOB)
     job["spec"][field] = value
     with pytest.raises(BindingError, match=says):
         adopt(program(engine), "vision", [job], Options())
 
 
-def test_kueue_cannot_count_a_cluster_that_scales_itself() -> None:
+def test_kueue_refuses_autoscaled_ray_clusters() -> None:
     job = _loaded(_RAY_JOB)
     job["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = True
     with pytest.raises(BindingError, match="remove enableInTreeAutoscaling"):
         adopt(program("kueue"), "vision", [job], Options())
 
 
-def test_kueue_takes_eighteen_pod_sets() -> None:
+def test_kueue_limits_the_number_of_pod_sets() -> None:
     job = _loaded(_RAY_JOB)
     group = job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]
     job["spec"]["rayClusterSpec"]["workerGroupSpecs"] = [{**group, "groupName": f"g{n}"} for n in range(18)]

@@ -27,22 +27,22 @@ def _requests(made: Node) -> dict[str, str]:
     return cast("dict[str, str]", cast("Any", spec)["containers"][0]["resources"]["requests"])
 
 
-def test_the_first_namespace_and_the_queues_name_are_taken() -> None:
+def test_default_namespace_and_name() -> None:
     made = _only("kai", "Job")
     assert found(made, "metadata", "name") == "vision-job"
     assert found(made, "metadata", "namespace") == "vision"
 
 
-def test_another_namespace_of_the_queue_may_be_named() -> None:
+def test_namespace_option() -> None:
     assert found(_only("kai", "Job", Options(namespace="vision-dev")), "metadata", "namespace") == "vision-dev"
 
 
-def test_batch_work_gets_the_lowest_class_and_a_server_the_highest() -> None:
+def test_default_priority_class_depends_on_the_kind() -> None:
     assert found(pod_sets(_only("native", "Job"))[0].spec, "priorityClassName") == "train"
     assert found(pod_sets(_only("native", "Deployment"))[0].spec, "priorityClassName") == "inference"
 
 
-def test_the_default_class_of_the_policy_goes_first() -> None:
+def test_default_class_of_the_policy_takes_precedence() -> None:
     default = PriorityClass(name="usual", value=10, preemptible=True, global_default=True)
     base = program("native")
     classes = tuple(sorted((*base.priority_classes, _lowered(default)), key=lambda cls: cls.value))
@@ -54,12 +54,12 @@ def test_the_default_class_of_the_policy_goes_first() -> None:
     assert found(pod_sets(made)[0].spec, "priorityClassName") == "usual"
 
 
-def test_a_queue_with_gpus_gets_one_and_another_none() -> None:
+def test_default_gpu_count() -> None:
     assert _requests(_only("kai", "Job"))["nvidia.com/gpu"] == "1"
     assert "nvidia.com/gpu" not in _requests(_only("kai", "Job", queue="speech"))
 
 
-def test_no_class_is_written_where_the_policy_has_none() -> None:
+def test_no_priority_class_without_classes() -> None:
     base = program("kai")
     queues = tuple(_with(queue, priority_classes=()) for queue in base.queues)
     (made,) = bind(_with(base, priority_classes=(), queues=queues), "vision", "Job", _FIRST)
@@ -67,14 +67,14 @@ def test_no_class_is_written_where_the_policy_has_none() -> None:
     assert found(pod_sets(made)[0].spec, "priorityClassName") is None
 
 
-def test_an_image_of_ones_own_runs_what_it_runs() -> None:
+def test_custom_image_keeps_its_command() -> None:
     (container,) = cast("Any", pod_sets(_only("kai", "Job", Options(image="acme/train:1")))[0].spec["containers"])
     assert container["image"] == "acme/train:1"
     assert "command" not in container
 
 
 @pytest.mark.parametrize("kind", ["RayJob", "RayCluster", "RayService", "JobSet", "CronJob", "PyTorchJob", "Pod"])
-def test_a_long_queue_name_still_gives_a_name_that_fits(kind: str) -> None:
+def test_long_queue_names_are_shortened(kind: str) -> None:
     bounds = {
         "RayJob": 47,
         "RayService": 47,
@@ -93,7 +93,7 @@ def test_a_long_queue_name_still_gives_a_name_that_fits(kind: str) -> None:
     assert names[0] != names[1]
 
 
-def test_a_part_of_a_gpu_is_an_annotation_on_kai() -> None:
+def test_gpu_fraction_is_a_kai_annotation() -> None:
     made = _only("kai", "RayCluster", Options(gpus=500, workers=2))
     head, workers = pod_sets(made)
     assert found(head.template, "metadata", "annotations") is None
@@ -101,7 +101,7 @@ def test_a_part_of_a_gpu_is_an_annotation_on_kai() -> None:
     assert "nvidia.com/gpu" not in _requests(made)
 
 
-def test_the_gpu_model_chooses_the_queue_of_a_divided_cluster() -> None:
+def test_gpu_model_selects_the_shard() -> None:
     base = {"pools": (H100, A100, ORDINARY)}
     made = _only("kai", "Job", Options(gpu_model="h100"), **base)
     assert found(made, "metadata", "labels", "kai.scheduler/queue") == "vision"
@@ -134,7 +134,7 @@ _CUT = H100.model_copy(update={"id": "cut-h100", "sharing": Mig(profile="1g.10gb
         (("cut-h100",), (_CUT,), None),
     ],
 )
-def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: Any, selector: object) -> None:
+def test_allowed_pools_are_selected(usable: Any, pools: Any, selector: object) -> None:
     queue = VISION.model_copy(update={"pools": usable})
     (made,) = bind(program("native", queue, pools=(*pools, ORDINARY)), "vision", "Job", _FIRST)
     spec = pod_sets(made)[0].spec
@@ -183,23 +183,23 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
         ("vision", "Job", Options(gpu_model="b200"), "queue vision cannot use any pool with b200 GPUs; choose h100"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_sentence(queue: str, kind: str, options: Options, says: str) -> None:
+def test_invalid_options_are_one_sentence(queue: str, kind: str, options: Options, says: str) -> None:
     with pytest.raises(BindingError, match=says):
         bind(program("kai"), queue, kind, options)
 
 
-def test_a_queue_without_a_namespace_gets_no_work() -> None:
+def test_queue_without_namespace_is_refused() -> None:
     with pytest.raises(BindingError, match="queue lone has no namespace"):
         bind(program("kai", Queue(id="lone")), "lone", "Job", _FIRST)
 
 
 @pytest.mark.parametrize("engine", ["kueue", "volcano", "ack", "koordinator", "native", "yunikorn"])
-def test_an_engine_that_counts_no_parts_of_gpus_says_so(engine: str) -> None:
+def test_gpu_fractions_are_refused_by_other_engines(engine: str) -> None:
     with pytest.raises(BindingError, match=f"{engine} has no quota for fractions of a GPU; request 1"):
         bind(program(engine), "vision", "Job", Options(gpus=500))
 
 
-def test_more_than_the_queue_may_ever_have_is_remarked() -> None:
+def test_request_above_the_limit_is_warned_about() -> None:
     over = bound(program("kueue"), "vision", "Job", Options(gpus=8000, workers=3))
     assert over.remarks == (
         "vision-job requests 24 GPUs, but queue vision is limited to 16 GPUs; the workload would never start",
@@ -211,15 +211,13 @@ def test_more_than_the_queue_may_ever_have_is_remarked() -> None:
     ("engine", "holds"),
     [("kai", True), ("ack", True), ("koordinator", True), ("kueue", False), ("volcano", False), ("yunikorn", False)],
 )
-def test_non_preemptible_work_over_the_guarantee_is_remarked_where_nothing_is_lent_to_it(
-    engine: str, holds: bool
-) -> None:
+def test_non_preemptible_work_above_guarantee_is_warned_about(engine: str, holds: bool) -> None:
     remarks = bound(program(engine), "vision", "Job", Options(gpus=8000, workers=2, priority_class="build")).remarks
     says = "vision-job requests 16 GPUs, but queue vision limits build workloads to its guarantee of 8 GPUs"
     assert [remark.startswith(says) for remark in remarks] == [True] * holds
 
 
-def test_a_pod_larger_than_every_machine_is_remarked() -> None:
+def test_pod_larger_than_every_node_is_warned_about() -> None:
     wide = VISION.model_copy(update={"limit": Resources(gpu=32)})
     (remark,) = bound(program("native", wide), "vision", "Job", Options(gpus=16000)).remarks
     assert (
@@ -228,7 +226,7 @@ def test_a_pod_larger_than_every_machine_is_remarked() -> None:
     )
 
 
-def test_a_gang_larger_than_all_machines_is_remarked() -> None:
+def test_gang_larger_than_the_cluster_is_warned_about() -> None:
     wide = VISION.model_copy(update={"limit": None})
     many = Options(gpus=8000, workers=H100.max_nodes + 1)
     (remark,) = bound(program("volcano", wide), "vision", "Job", many).remarks
@@ -245,12 +243,12 @@ def test_a_gang_larger_than_all_machines_is_remarked() -> None:
 @pytest.mark.parametrize(
     ("text", "variable"), [("hub:token", "TOKEN"), ("hub:api-key", "API_KEY"), ("hub:token:HF_TOKEN", "HF_TOKEN")]
 )
-def test_a_secret_becomes_a_variable(text: str, variable: str) -> None:
+def test_secret_becomes_an_environment_variable(text: str, variable: str) -> None:
     assert parse_secret(text).variable == variable
 
 
 @pytest.mark.parametrize("text", ["hub", "hub:", ":token", "hub:token:A-B", "hub:1st"])
-def test_a_secret_in_another_form_is_refused(text: str) -> None:
+def test_invalid_secret_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not NAME:KEY"):
         parse_secret(text)
 
@@ -258,7 +256,7 @@ def test_a_secret_in_another_form_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["0 2 * * *", " */15 0-6/2 1,15 jan-MAR mon-fri ", "5/10 * ? 12 0", "@daily", "@every 1h30m"]
 )
-def test_a_schedule(text: str) -> None:
+def test_valid_schedules(text: str) -> None:
     assert parse_schedule(text) == text.strip()
 
 
@@ -270,7 +268,7 @@ def test_a_schedule(text: str) -> None:
         "TZ=UTC 0 2 * * *", "9" * 5000 + " * * * *",
     ],
 )  # fmt: skip
-def test_a_schedule_that_is_none(text: str) -> None:
+def test_invalid_schedule_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a cron schedule such as"):
         parse_schedule(text)
 

@@ -31,7 +31,7 @@ def _made(engine: str, kind: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "path"), [("RayCluster", ()), ("RayJob", ("rayClusterSpec",)), ("RayService", ("rayClusterConfig",))]
 )
-def test_ray_scales_itself_between_the_bounds(engine: str, kind: str, path: tuple[str, ...]) -> None:
+def test_ray_autoscaling_bounds(engine: str, kind: str, path: tuple[str, ...]) -> None:
     cluster: Any = _made(engine, kind)["spec"]
     for step in path:
         cluster = cluster[step]
@@ -40,7 +40,7 @@ def test_ray_scales_itself_between_the_bounds(engine: str, kind: str, path: tupl
     assert cluster["enableInTreeAutoscaling"] is True
 
 
-def test_other_kinds_start_with_the_least() -> None:
+def test_other_kinds_start_at_the_minimum() -> None:
     job = _made("kai", "Job")
     assert (job["spec"]["parallelism"], job["metadata"]["annotations"]["kai.scheduler/batch-min-member"]) == (4, "2")
     job = _made("kueue", "Job")
@@ -63,7 +63,7 @@ def test_other_kinds_start_with_the_least() -> None:
         ("kai", "Deployment", "kai starts all workers of a Deployment or none"),
     ],
 )
-def test_what_cannot_be_elastic_is_refused(engine: str, kind: str, words: str) -> None:
+def test_inelastic_kinds_are_refused(engine: str, kind: str, words: str) -> None:
     with pytest.raises(BindingError, match=words):
         bind(program(engine, VISION), "vision", kind, ELASTIC)
 
@@ -73,13 +73,13 @@ def test_inverted_bounds_are_refused() -> None:
         bind(program("kai", VISION), "vision", "RayJob", Options(least=5, most=4))
 
 
-def test_the_namespace_is_the_one_that_the_policy_names_first() -> None:
+def test_first_namespace_of_the_policy_is_the_default() -> None:
     queue = Queue(id="vision", namespaces=("zeta", "alpha"))
     (made,) = bind(program("kai", queue), "vision", "Job", Options())
     assert made["metadata"]["namespace"] == "zeta"  # type: ignore[index]
 
 
-def test_a_small_part_of_a_machine_is_noted() -> None:
+def test_small_share_of_a_node_is_noted() -> None:
     notes = bound(program("kai", VISION), "vision", "Job", Options(gpus=8000)).notes
     (note,) = notes
     assert note == (
@@ -89,7 +89,7 @@ def test_a_small_part_of_a_machine_is_noted() -> None:
     assert bound(program("kai", VISION), "vision", "Job", Options(gpus=8000, cpu=32000)).notes == ()
 
 
-def test_a_queued_pool_that_a_limit_above_cuts_off_is_remarked_and_found() -> None:
+def test_queued_pool_excluded_by_a_limit_is_reported() -> None:
     vision = Queue(id="vision", namespaces=("vision",), guaranteed=Resources(gpu=8), limit=Resources(gpu=16))
     made = program("kueue", vision, pools=(H100, QUEUED, ORDINARY))
     objects = EMITTERS["kueue"].emit(made).manifests
@@ -111,7 +111,7 @@ def _without_borrowing(made: Mapping[str, Any], flavor: str) -> Mapping[str, Any
     return {**made, "spec": {**made["spec"], "resourceGroups": [group]}}
 
 
-def test_of_several_pod_sets_one_gets_queued_nodes() -> None:
+def test_one_pod_set_gets_queued_nodes() -> None:
     queued = program("kueue", Queue(id="vision", namespaces=("vision",)), pools=(H100, QUEUED, ORDINARY))
     options = Options(provisioning="dws", gpus=8000, workers=3)
     alike = bound(queued, "vision", "PyTorchJob", options)
@@ -126,7 +126,7 @@ def test_of_several_pod_sets_one_gets_queued_nodes() -> None:
     assert "Master and Worker differ, but queued-provisioning.gke.io provides nodes for only one kind of pod" in remark
 
 
-def test_packed_work_of_a_policy_that_spreads_is_noted() -> None:
+def test_placement_conflict_is_noted() -> None:
     packed = program("native", Queue(id="vision", namespaces=("vision",), limit=Resources(gpu=0)))
     options = Options(workers=4)
     assert bound(replace(packed, cpu_placement="binpack"), "vision", "Job", options).notes == ()
@@ -134,7 +134,7 @@ def test_packed_work_of_a_policy_that_spreads_is_noted() -> None:
     assert note.endswith("set schedulerName: apportion-cpu if the control plane uses kube-scheduler.yaml")
 
 
-def test_a_gang_that_whole_machines_do_not_hold_is_remarked() -> None:
+def test_gang_that_does_not_fit_whole_nodes_is_warned_about() -> None:
     free = program("kai", Queue(id="vision", namespaces=("vision",)))
     (remark,) = bound(free, "vision", "Job", Options(gpus=5000, workers=5)).remarks
     assert remark == (

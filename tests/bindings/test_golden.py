@@ -27,7 +27,7 @@ _IDS = [f"{engine}-{kind}" for engine, kind in CASES]
 
 
 @pytest.mark.parametrize(("engine", "kind"), CASES, ids=_IDS)
-def test_a_workload_is_as_expected(engine: str, kind: str, update_golden: bool) -> None:
+def test_workload_matches_golden_file(engine: str, kind: str, update_golden: bool) -> None:
     written = dump_all(bind(program(engine), "vision", kind, _ASKED))
     file = _GOLDEN / engine / f"{kind.lower()}.yaml"
     if update_golden:
@@ -38,25 +38,25 @@ def test_a_workload_is_as_expected(engine: str, kind: str, update_golden: bool) 
 
 
 @pytest.mark.parametrize(("engine", "kind"), CASES, ids=_IDS)
-def test_a_strict_api_server_takes_it(engine: str, kind: str) -> None:
+def test_workload_satisfies_the_schemas(engine: str, kind: str) -> None:
     held = yaml.load_all((_GOLDEN / engine / f"{kind.lower()}.yaml").read_bytes(), Loader=yaml.CSafeLoader)
     assert [fault for manifest in held for fault in errors(manifest)] == []
 
 
 @pytest.mark.parametrize(("engine", "kind"), CASES, ids=_IDS)
 @pytest.mark.parametrize("workers", [1, 3])
-def test_nothing_in_it_would_wait_for_ever(engine: str, kind: str, workers: int) -> None:
+def test_workload_would_not_stay_pending(engine: str, kind: str, workers: int) -> None:
     made = bind(program(engine), "vision", kind, Options(workers=workers))
     assert list(workload_verdicts(engine, made)) == []
 
 
-def test_no_golden_is_left_over() -> None:
+def test_no_unused_golden_files() -> None:
     held = {(path.parent.name, path.stem) for path in _GOLDEN.glob("*/*.yaml")}
     assert held == {(engine, kind.lower()) for engine, kind in CASES}
 
 
 @pytest.mark.parametrize(("engine", "kind"), CASES, ids=_IDS)
-def test_a_secret_is_referred_to_and_never_written(engine: str, kind: str) -> None:
+def test_secrets_are_referenced_only(engine: str, kind: str) -> None:
     made = bind(program(engine), "vision", kind, _ASKED)
     assert all(manifest["kind"] != "Secret" for manifest in made)
     references = list(_values(list(made), "secretKeyRef"))

@@ -63,7 +63,7 @@ def told(engine: str, *manifests: Mapping[str, object], by_tree: bool = False) -
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_bind_writes_is_clean(engine: str, kind: str) -> None:
+def test_bound_workloads_have_no_findings(engine: str, kind: str) -> None:
     if kind == "VolcanoJob" and engine != "volcano":
         with pytest.raises(BindingError):
             bind(cluster(engine)[0], "vision", kind, Options(workers=2, gpus=2000))
@@ -74,7 +74,7 @@ def test_what_bind_writes_is_clean(engine: str, kind: str) -> None:
 
 @pytest.mark.parametrize("by_tree", [False, True], ids=["policy", "tree"])
 @pytest.mark.parametrize("engine", QUEUES)
-def test_a_queue_of_another_namespace_is_found(engine: str, by_tree: bool) -> None:
+def test_queue_of_another_namespace_is_reported(engine: str, by_tree: bool) -> None:
     other = _OTHER.get(engine, "speech")
     assert f"it references {other}; workloads in namespace vision must use" in told(
         engine, _renamed(job(engine), QUEUES[engine], other), by_tree=by_tree
@@ -83,7 +83,7 @@ def test_a_queue_of_another_namespace_is_found(engine: str, by_tree: bool) -> No
 
 @pytest.mark.parametrize("by_tree", [False, True], ids=["policy", "tree"])
 @pytest.mark.parametrize("engine", QUEUES)
-def test_a_namespace_of_another_queue_is_found(engine: str, by_tree: bool) -> None:
+def test_namespace_of_another_queue_is_reported(engine: str, by_tree: bool) -> None:
     made = job(engine)
     made["metadata"]["namespace"] = "speech"
     assert "workloads in namespace speech must use" in told(engine, made, by_tree=by_tree)
@@ -92,7 +92,7 @@ def test_a_namespace_of_another_queue_is_found(engine: str, by_tree: bool) -> No
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_class_that_is_not_allowed_is_found(engine: str) -> None:
+def test_forbidden_priority_class_is_reported(engine: str) -> None:
     made = job(engine)
     made["spec"]["template"]["spec"]["priorityClassName"] = "inference"
     message = "priority class inference is not allowed in namespace vision; allowed: train"
@@ -101,7 +101,7 @@ def test_a_class_that_is_not_allowed_is_found(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_the_policy_alone_knows_is_found(engine: str) -> None:
+def test_capacity_findings_require_the_policy(engine: str) -> None:
     made = job(engine)
     pods = made["spec"]["template"]["spec"]
     amounts = pods["containers"][0]["resources"]
@@ -121,7 +121,7 @@ def test_what_the_policy_alone_knows_is_found(engine: str) -> None:
 @pytest.mark.parametrize(
     ("engine", "never"), [("kai", False), ("kueue", True), ("volcano", False), ("ack", True), ("native", False)]
 )
-def test_pods_that_start_one_by_one_are_not_said_to_wait_for_ever(engine: str, never: bool) -> None:
+def test_independent_pods_can_start_partially(engine: str, never: bool) -> None:
     made = job(engine, workers=7)
     for node in (made["metadata"], made["spec"]["template"].get("metadata", {})):
         node["annotations"] = {}
@@ -132,7 +132,7 @@ def test_pods_that_start_one_by_one_are_not_said_to_wait_for_ever(engine: str, n
     assert ("its pods never all run at the same time" in found[0].message) is not never
 
 
-def test_a_job_of_volcano_starts_with_its_least_number_of_pods() -> None:
+def test_volcano_job_starts_at_its_minimum() -> None:
     (made,) = bind(cluster("volcano")[0], "vision", "VolcanoJob", Options(gpus=2000, workers=7))
     assert [v.effect for v in capacity_verdicts(cluster("volcano")[0], [made])] == [Effect.PENDING]
     made["spec"]["minAvailable"] = 3  # type: ignore[index]
@@ -157,7 +157,7 @@ def test_elastic_work_over_the_limit_starts_with_fewer_pods() -> None:
         ({"topology.kubernetes.io/zone": "europe-west4-a"}, ""),
     ],
 )
-def test_what_users_of_a_provider_select_by_is_judged(selector: dict[str, str], expected: str) -> None:
+def test_provider_node_selectors_are_checked(selector: dict[str, str], expected: str) -> None:
     made = program("kai", _VISION, pools=(QUEUED.model_copy(update={"provisioning": None}),))
     (work,) = bind(made, "vision", "Job", Options(gpus=2000))
     pods = cast("dict[str, Any]", work)["spec"]["template"]["spec"]
@@ -179,7 +179,7 @@ def _selecting(**selector: str) -> list[tuple[str, str]]:
     return [(verdict.message, verdict.cure) for verdict in capacity_verdicts(made, (work,))]
 
 
-def test_a_selector_that_a_flavor_of_other_nodes_has_no_key_for_is_found() -> None:
+def test_node_selector_without_flavor_is_reported() -> None:
     pool = "cloud.google.com__gke_nodepool"
     ((message, cure),) = _selecting(**{pool: "l4"})
     assert message == (
@@ -195,7 +195,7 @@ def test_a_selector_that_a_flavor_of_other_nodes_has_no_key_for_is_found() -> No
 
 
 @pytest.mark.parametrize(("engine", "other"), [("kueue", "kai"), ("native", "volcano"), ("kai", "kueue")])
-def test_work_that_is_written_for_another_engine_is_found(engine: str, other: str) -> None:
+def test_workload_of_another_engine_is_reported(engine: str, other: str) -> None:
     found = [v for v in capacity_verdicts(cluster(engine)[0], [job(other)]) if "queue or scheduler of" in v.message]
     assert [v.message for v in found] == [
         f"it references a queue or scheduler of {other}, but cluster gpu runs {engine}"
@@ -203,7 +203,7 @@ def test_work_that_is_written_for_another_engine_is_found(engine: str, other: st
     assert found[0].effect is (Effect.IGNORED if other == "kueue" else Effect.PENDING)
 
 
-def test_a_pod_larger_than_the_machines_of_its_model_is_remarked() -> None:
+def test_pod_larger_than_nodes_of_its_model_is_warned_about() -> None:
     remarks = bound(cluster("kai")[0], "vision", "Job", Options(gpus=2000, gpu_model="h100", cpu=1_000_000)).remarks
     assert any("in one pod, but no machine that queue vision may use has more than" in remark for remark in remarks)
 

@@ -238,14 +238,12 @@ PROVISIONING = [
 
 
 @pytest.mark.parametrize(("engine", "documents", "expected"), CASES)
-def test_what_becomes_of_a_workload(
-    engine: str, documents: tuple[str, ...], expected: tuple[str, str, str] | None
-) -> None:
+def test_workload_verdicts(engine: str, documents: tuple[str, ...], expected: tuple[str, str, str] | None) -> None:
     _compare(_said(engine, *documents), expected)
 
 
 @pytest.mark.parametrize(("documents", "expected"), PROVISIONING)
-def test_what_becomes_of_a_request_for_nodes(documents: tuple[str, ...], expected: tuple[str, str, str] | None) -> None:
+def test_provisioning_request_verdicts(documents: tuple[str, ...], expected: tuple[str, str, str] | None) -> None:
     _compare(_said("native", *documents), expected)
 
 
@@ -272,12 +270,12 @@ def test_every_rule_has_a_case() -> None:
     [None, [], "text", 7, {"template": []}, {"template": {"spec": {"containers": [None, 3, {"resources": "a"}]}}}],
 )
 @pytest.mark.parametrize("kind", ["batch/v1 Job", "batch/v1 CronJob", "ray.io/v1 RayJob", "kubeflow.org/v1 TFJob"])
-def test_what_has_the_wrong_shape_is_passed_over(engine: str, spec: object, kind: str) -> None:
+def test_malformed_objects_are_skipped(engine: str, spec: object, kind: str) -> None:
     version, name = kind.split()
     list(workload_verdicts(engine, [{"apiVersion": version, "kind": name, "metadata": {"name": "a"}, "spec": spec}]))
 
 
-def test_work_that_a_controller_made_is_judged_with_its_owner() -> None:
+def test_controlled_pods_are_checked_with_their_owner() -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -287,7 +285,7 @@ def test_work_that_a_controller_made_is_judged_with_its_owner() -> None:
     assert list(workload_verdicts("kai", [pod])) == []
 
 
-def test_what_the_cluster_has_counts_as_well() -> None:
+def test_existing_objects_are_considered() -> None:
     queues = list(yaml.safe_load_all(_KAI_QUEUES))
     job = yaml.safe_load(_job(**_IN_KAI))
     assert list(workload_verdicts("kai", [job], queues)) == []

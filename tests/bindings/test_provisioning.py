@@ -29,7 +29,7 @@ def _site(engine: str = "native", **plan: Any) -> Program:
     return program(engine, pools=(H100, QUEUED, ORDINARY), plan=PLAN.model_copy(update=plan))
 
 
-def test_template_then_request_then_job() -> None:
+def test_objects_are_ordered() -> None:
     template, request, job = bind(_site(), "vision", "Job", _ASKED)
     assert (template["apiVersion"], template["kind"]) == ("v1", "PodTemplate")
     assert (request["apiVersion"], request["kind"]) == ("autoscaling.x-k8s.io/v1", "ProvisioningRequest")
@@ -46,7 +46,7 @@ def test_template_then_request_then_job() -> None:
     assert list(workload_verdicts("native", (template, request, job))) == []
 
 
-def test_of_several_templates_the_largest_request_of_each_resource_counts() -> None:
+def test_largest_request_of_templates_is_used() -> None:
     ray = yaml.safe_load(
         """
 apiVersion: ray.io/v1
@@ -84,13 +84,13 @@ spec:
     assert pod_set["count"] == 1 + 3 + 2 * 2
 
 
-def test_kueue_asks_by_itself_and_is_told_how_long() -> None:
+def test_kueue_creates_the_request() -> None:
     (job,) = bind(_site("kueue"), "vision", "Job", _ASKED)
     annotations = found(job, "metadata", "annotations")
     assert annotations == {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "86400"}
 
 
-def test_other_classes_get_their_parameters_alone() -> None:
+def test_parameters_of_other_provisioning_classes() -> None:
     class_ = "check-capacity.autoscaling.x-k8s.io"
     site = _site(provisioning_class=class_, max_run_duration=None, parameters={"noRetry": "true"})
     _, request, _ = bind(site, "vision", "Job", Options(provisioning="dws", gpus=8000))
@@ -120,23 +120,23 @@ def test_other_classes_get_their_parameters_alone() -> None:
         ),
     ],
 )
-def test_what_the_class_does_not_provide_for_is_refused(plan: dict[str, Any], options: Options, says: str) -> None:
+def test_unsupported_provisioning_options_are_refused(plan: dict[str, Any], options: Options, says: str) -> None:
     with pytest.raises(BindingError, match=says):
         bind(_site(**plan), "vision", "Job", options)
 
 
-def test_a_cron_job_runs_more_than_once() -> None:
+def test_cron_job_with_provisioning_is_refused() -> None:
     with pytest.raises(BindingError, match="a ProvisioningRequest provides nodes for one run"):
         bind(_site(), "vision", "CronJob", _ASKED)
 
 
-def test_many_small_pods_share_a_node() -> None:
+def test_small_pods_share_a_node() -> None:
     asked = Options(provisioning="dws", gpus=1000, workers=24)
     _, request, _ = bind(_site(max_nodes_per_request=3), "vision", "Job", asked)
     assert found(request, "spec", "podSets") == [{"count": 24, "podTemplateRef": {"name": "vision-job"}}]
 
 
-def test_pods_that_keep_apart_may_find_no_place() -> None:
+def test_anti_affinity_with_provisioning_is_warned_about() -> None:
     (job,) = bind(program("native"), "vision", "Job", Options())
     rule = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname"}]}
     pod_sets(job)[0].spec["affinity"] = {"podAntiAffinity": rule}

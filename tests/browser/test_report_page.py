@@ -92,7 +92,7 @@ def _area(path: str, top: float, hours: float) -> float:
     return total / _UNITS * top * hours
 
 
-def test_the_page_shows_the_numbers_of_the_json_report(page: Page, seed: tuple[Path, dict[str, Any]]) -> None:
+def test_page_and_json_have_equal_numbers(page: Page, seed: tuple[Path, dict[str, Any]]) -> None:
     file, report = seed
     _opened(page, file)
     shown = page.value(
@@ -111,7 +111,7 @@ def test_the_page_shows_the_numbers_of_the_json_report(page: Page, seed: tuple[P
     assert _numbers(page, "#matrix") == matrix
 
 
-def test_drawings_enclose_what_was_used(page: Page, seed: tuple[Path, dict[str, Any]]) -> None:
+def test_charts_match_usage(page: Page, seed: tuple[Path, dict[str, Any]]) -> None:
     file, report = seed
     _opened(page, file)
     hours = report["duration_s"] / 3600
@@ -144,7 +144,7 @@ def test_ten_thousand_workloads(page: Page, large: tuple[Path, Report]) -> None:
     assert {name: _area(path, top, hours) for name, top, path in charts} == pytest.approx(used, rel=0.01)
 
 
-def test_search_finds_in_the_list_and_in_the_drawing(page: Page, large: tuple[Path, Report]) -> None:
+def test_search_filters_list_and_chart(page: Page, large: tuple[Path, Report]) -> None:
     file, report = large
     _opened(page, file)
     wanted = [workload for workload in report.workloads if "team-007" in workload.queue]
@@ -167,7 +167,7 @@ def test_search_finds_in_the_list_and_in_the_drawing(page: Page, large: tuple[Pa
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_in_both_schemes(
+def test_contrast_in_both_colour_schemes(
     page: Page, seed: tuple[Path, dict[str, Any]], scheme: Literal["light", "dark"]
 ) -> None:
     page.emulate(scheme=scheme)
@@ -177,13 +177,13 @@ def test_text_stands_out_in_both_schemes(
     assert back == {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}[scheme]
 
 
-def test_a_phone_scrolls_down_alone(phone: Page, seed: tuple[Path, dict[str, Any]]) -> None:
+def test_phone_scrolls_only_vertically(phone: Page, seed: tuple[Path, dict[str, Any]]) -> None:
     _opened(phone, seed[0])
     assert phone.value("document.documentElement.scrollWidth") == 390
     assert phone.value("parseFloat(getComputedStyle(document.body).fontSize)") >= 14
 
 
-def test_everything_has_a_name(page: Page, seed: tuple[Path, dict[str, Any]]) -> None:
+def test_every_control_has_an_accessible_name(page: Page, seed: tuple[Path, dict[str, Any]]) -> None:
     """What a reader who does not see the page is told: names of inputs, drawings and regions, heads of columns."""
     _opened(page, seed[0])
     assert (
@@ -209,7 +209,7 @@ def test_print(page: Page, seed: tuple[Path, dict[str, Any]]) -> None:
     assert page.value("getComputedStyle(document.querySelector('.controls')).display") == "none"
 
 
-def test_hostile_names_stay_text(page: Page, tmp_path: Path) -> None:
+def test_hostile_names_are_escaped(page: Page, tmp_path: Path) -> None:
     history = crowded(20, 10)
     for facts in history.workloads:
         facts.name = "</script><img src=x onerror=alert(1)><!--"
@@ -226,7 +226,7 @@ def test_hostile_names_stay_text(page: Page, tmp_path: Path) -> None:
     )
 
 
-def test_a_comparison_shows_what_differs(page: Page, tmp_path: Path) -> None:
+def test_comparison_shows_differences(page: Page, tmp_path: Path) -> None:
     example = _EXAMPLES / "seed-001-kai-vllm"
     file, document = tmp_path / "comparison.html", tmp_path / "comparison.json"
     arguments = ["simulate", str(example), "--against", str(example / "literal.py")]
@@ -242,7 +242,7 @@ def test_a_comparison_shows_what_differs(page: Page, tmp_path: Path) -> None:
     assert rows == [changed["name"] for changed in wanted["workloads"]]
 
 
-def test_complaints_and_requests_would_be_seen(page: Page, tmp_path: Path) -> None:
+def test_console_errors_and_requests_are_detected(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(
         "<!doctype html><title>a</title><img src='http://127.0.0.1:9/a.png'><script>console.error('b'); c()</script>"

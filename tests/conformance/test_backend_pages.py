@@ -21,7 +21,7 @@ DELIVERY = PAGES.parent / "delivery.md"
 
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=lambda backend: backend.name)
-def test_table_of_the_page_is_the_backends(backend: Backend, update_golden: bool) -> None:
+def test_page_table_is_up_to_date(backend: Backend, update_golden: bool) -> None:
     page = PAGES / f"{backend.name}.md"
     text = page.read_text(encoding="utf-8")
     if update_golden:
@@ -30,7 +30,7 @@ def test_table_of_the_page_is_the_backends(backend: Backend, update_golden: bool
         assert text == with_capability_table(text, backend)
 
 
-def test_matrix_is_that_of_the_backends(update_golden: bool) -> None:
+def test_fidelity_matrix_is_up_to_date(update_golden: bool) -> None:
     text = MATRIX.read_text(encoding="utf-8")
     expected = with_table(text, fidelity_matrix(BACKENDS.values()))
     if update_golden:
@@ -39,7 +39,7 @@ def test_matrix_is_that_of_the_backends(update_golden: bool) -> None:
         assert text == expected
 
 
-def test_every_file_that_a_verdict_relies_on_is_listed(update_golden: bool) -> None:
+def test_delivery_table_is_up_to_date(update_golden: bool) -> None:
     text = DELIVERY.read_text(encoding="utf-8")
     expected = with_table(text, condition_table(BACKENDS.values()))
     if update_golden:
@@ -48,7 +48,7 @@ def test_every_file_that_a_verdict_relies_on_is_listed(update_golden: bool) -> N
         assert text == expected
 
 
-def test_no_page_without_its_backend() -> None:
+def test_every_page_has_a_backend() -> None:
     assert {page.stem for page in PAGES.glob("*.md")} <= {*BACKENDS, *COMPANIONS}
 
 

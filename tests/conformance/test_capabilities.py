@@ -20,16 +20,16 @@ EVERY_BACKEND = pytest.mark.parametrize("backend", BACKENDS.values(), ids=lambda
 
 
 @EVERY_BACKEND
-def test_table_has_every_feature(backend: Backend) -> None:
+def test_every_feature_has_a_capability(backend: Backend) -> None:
     assert set(backend.capabilities) == set(Feature)
 
 
-def test_every_feature_is_found_in_programs() -> None:
+def test_every_feature_is_detected() -> None:
     assert set(USED) == set(Feature)
 
 
 @EVERY_BACKEND
-def test_refusals_have_a_rule_and_a_reason(backend: Backend) -> None:
+def test_refusals_have_rules_and_reasons(backend: Backend) -> None:
     for feature, capability in backend.capabilities.items():
         match capability:
             case Unsupported(code, reason, hint):
@@ -47,13 +47,13 @@ def _golden_tree(backend: str) -> Path:
     return trees[0]
 
 
-def test_an_engine_without_a_golden_case_is_told_to_add_one() -> None:
+def test_engine_without_golden_case_is_refused() -> None:
     with pytest.raises(AssertionError, match=r"plenum has no golden case: add tests/golden/plenum-"):
         _golden_tree("plenum")
 
 
 @EVERY_BACKEND
-def test_files_that_verdicts_rely_on_are_written(backend: Backend) -> None:
+def test_required_files_are_emitted(backend: Backend) -> None:
     """A condition that names no file of the output could be met by nobody."""
     written = {file.name for file in _golden_tree(backend.name).iterdir()}
     assert {condition.file for condition in backend.conditions} <= written
@@ -86,7 +86,7 @@ def test_files_that_verdicts_rely_on_are_written(backend: Backend) -> None:
         ("kai", Feature.GUARANTEED, "exact", None),
     ],
 )
-def test_a_verdict_says_what_has_to_be_applied(engine: str, feature: Feature, verdict: str, said: str | None) -> None:
+def test_verdict_lists_required_files(engine: str, feature: Feature, verdict: str, said: str | None) -> None:
     (line,) = (line for line in feature_lines(BACKENDS[engine], (feature,)))
     assert line.verdict == verdict
     assert (said in line.text) if said is not None else "provided" not in line.text
@@ -98,11 +98,11 @@ def test_every_refusal_is_used() -> None:
     assert set(REFUSALS) - used <= OF_SINGLE_POLICIES
 
 
-def test_backends_are_named_as_the_engines() -> None:
+def test_backend_names() -> None:
     assert all(name == backend.name for name, backend in BACKENDS.items())
     assert set(BACKENDS) <= {engine.value for engine in Engine}
 
 
-def test_companions_are_named_as_no_engine() -> None:
+def test_companion_names() -> None:
     assert all(name == companion.name for name, companion in COMPANIONS.items())
     assert not set(COMPANIONS) & {engine.value for engine in Engine}

@@ -96,7 +96,7 @@ def _group(made: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata": metadata, "spec": spec}
 
 
-def test_every_kind_with_a_grouper_is_recorded_grouped_and_failing() -> None:
+def test_every_grouper_has_recorded_cases() -> None:
     kinds = {(o["apiVersion"], o["kind"]) for case in cases() for o in case["objects"]}
     assert set(GROUPERS) <= kinds
     fates = Counter(pod["fails"] for case in cases() for pod in case["expected"]["pods"])
@@ -104,5 +104,5 @@ def test_every_kind_with_a_grouper_is_recorded_grouped_and_failing() -> None:
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
-def test_pods_are_grouped_as_by_the_engine(case: dict[str, Any]) -> None:
+def test_grouping_matches_the_engine(case: dict[str, Any]) -> None:
     assert grouped(case) == case["expected"]

@@ -31,7 +31,7 @@ def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
-def test_the_status_is_that_of_the_engine_and_is_written_once(case: dict[str, Any]) -> None:
+def test_status_matches_the_engine(case: dict[str, Any]) -> None:
     objects = {(made["kind"], made["metadata"]["name"]): made for made in case["objects"]}
     updates = StatusUpdates()
     for update in list(updates.of(list(objects.values()))):

@@ -69,12 +69,12 @@ def check(step: int) -> tuple[int, int, int]:
     return n_never, n_kept, n_pairs
 
 
-def test_fates_are_those_of_kueue() -> None:
+def test_sample_of_fates_matches_kueue() -> None:
     check(48)
 
 
 @pytest.mark.slow
-def test_all_fates_are_those_of_kueue() -> None:
+def test_all_fates_match_kueue() -> None:
     n_never, n_kept, n_pairs = check(1)
     assert n_pairs >= 300
     assert n_kept >= 0.4 * n_never, (n_kept, n_never)

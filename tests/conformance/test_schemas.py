@@ -73,18 +73,18 @@ def test_an_object_without_a_schema_is_named() -> None:
     ],
     ids=["block", "flow", "json"],
 )
-def test_a_definition_is_found_in_any_layout(text: str) -> None:
+def test_definitions_are_found_in_any_layout(text: str) -> None:
     assert definition_of(text) == ("toy.example.com", "Queue")
     assert definition_of("partitions:\n  - name: default\n") is None
 
 
-def test_a_quantity_text_is_no_number() -> None:
+def test_quantity_must_match_its_type() -> None:
     wrong = copy.deepcopy(QUEUE)
     wrong["spec"]["resources"]["cpu"]["limit"] = "64"
     assert errors(wrong) == ["spec.resources.cpu.limit: '64' is not of type 'number'"]
 
 
-def test_a_label_that_no_server_takes_is_refused() -> None:
+def test_invalid_label_is_refused() -> None:
     assert errors({**QUEUE, "metadata": {"name": "vision", "labels": {"a": "b c"}}}) == ["metadata.labels: a: 'b c'"]
 
 
@@ -93,7 +93,7 @@ def test_a_label_that_no_server_takes_is_refused() -> None:
     [f for f in GOLDEN if f.name not in NOT_OBJECTS and not _is_document(f)],
     ids=lambda file: "/".join(file.parts[file.parts.index("golden") + 1 :]),
 )
-def test_golden_objects_fit(file: Path) -> None:
+def test_golden_objects_satisfy_the_schemas(file: Path) -> None:
     documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
     assert documents
     assert [found for document in documents for found in errors(document)] == []
@@ -101,7 +101,7 @@ def test_golden_objects_fit(file: Path) -> None:
 
 @pytest.mark.property
 @given(policies())
-def test_random_objects_fit(policy: Policy) -> None:
+def test_random_objects_satisfy_the_schemas(policy: Policy) -> None:
     for manifest in _manifests(policy):
         assert errors(manifest) == [], manifest
 

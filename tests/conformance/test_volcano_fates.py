@@ -108,13 +108,13 @@ def check(pair: Pair) -> Iterator[tuple[Fate, bool]]:
                 yield verdict.fate, is_exact
 
 
-def test_fates_are_those_of_volcano() -> None:
+def test_sample_of_fates_matches_volcano() -> None:
     for pair in itertools.chain(itertools.islice(pairs(), 0, None, 24), itertools.islice(trees(), 0, None, 12)):
         list(check(pair))
 
 
 @pytest.mark.slow
-def test_all_fates_are_those_of_volcano() -> None:
+def test_all_fates_match_volcano() -> None:
     fates: Counter[Fate] = Counter()
     directions: Counter[str] = Counter()
     n_several = n_exact_of_several = 0
@@ -135,7 +135,7 @@ def test_all_fates_are_those_of_volcano() -> None:
 
 
 @pytest.mark.slow
-def test_fates_in_deep_trees_are_those_of_volcano() -> None:
+def test_fates_in_deep_trees_match_volcano() -> None:
     fates: Counter[Fate] = Counter()
     n_pairs = 0
     for pair in trees():

@@ -42,7 +42,7 @@ def test_fault_becomes_a_finding(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", _cases("good*.*"))
-def test_sound_input_is_evaluated(file: Path) -> None:
+def test_valid_input_is_evaluated(file: Path) -> None:
     outcome = start(file, LIMITS).result()
     assert isinstance(outcome, EvaluatedPolicy), outcome
 
@@ -53,7 +53,7 @@ def test_every_kind_of_fault_has_a_rule() -> None:
     assert all(kind == rule.name for kind, rule in AUTHORING.items())
 
 
-def test_fault_without_a_file_stands_nowhere() -> None:
+def test_fault_without_file_has_no_location() -> None:
     (found,) = authoring_findings([Fault("no-policy", "the folder teams holds none of policy.py", hint="name a file")])
     assert (found.address, found.at, found.hint) == ("policy", NOWHERE, "name a file")
     assert found.at.line == 0

@@ -56,7 +56,7 @@ def test_codes_and_names_are_unique() -> None:
     assert list(RULES) == sorted(RULES)
 
 
-def test_every_module_with_a_rule_is_run() -> None:
+def test_every_check_module_is_registered() -> None:
     run = {check.__module__ for check in (*STRUCTURE_CHECKS, *CHECKS, *FINDING_CHECKS)} | TABLES
     assert set(_defined()) <= run
 
@@ -88,7 +88,7 @@ def test_codes_without_a_rule_are_listed() -> None:
     assert numbers - set(RULES) == listed
 
 
-def test_no_page_or_case_without_its_rule() -> None:
+def test_pages_and_cases_have_rules() -> None:
     pages = {page.stem for page in (REPOSITORY / "docs/diagnostics").glob("AP*.md")}
     cases = {case.name for case in HERE.glob("AP*-*")}
     assert pages | cases <= {f"{rule.code}-{rule.name}" for rule in RULES.values()}

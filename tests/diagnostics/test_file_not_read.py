@@ -21,7 +21,7 @@ def _found(folder: Path) -> list[Diagnostic]:
     return [d for d in found if d.code == "AP119"]
 
 
-def test_files_that_nothing_reads_are_found(update_golden: bool) -> None:
+def test_unread_files_are_reported(update_golden: bool) -> None:
     found = _found(CASE / "bad")
     assert [d.at.file for d in found] == ["speech.py", "teams/retired/nlp.yaml"]
     text = "".join(
@@ -36,5 +36,5 @@ def test_files_that_nothing_reads_are_found(update_golden: bool) -> None:
         assert text == expected.read_text(encoding="utf-8")
 
 
-def test_a_folder_of_which_everything_is_read_is_left_alone() -> None:
+def test_fully_read_folder_passes() -> None:
     assert _found(CASE / "good") == []

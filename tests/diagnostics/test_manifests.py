@@ -33,7 +33,7 @@ def test_fault_is_found_at_its_line(case: Path, update_golden: bool) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_sound_manifests_are_left_alone(case: Path) -> None:
+def test_valid_manifests_pass(case: Path) -> None:
     assert _findings((case / "good.yaml").read_text(encoding="utf-8"), "good.yaml") == ()
 
 

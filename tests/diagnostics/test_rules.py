@@ -43,7 +43,7 @@ def test_fault_is_found_at_its_line(case: Path, file: str, findings: Findings, m
 
 
 @pytest.mark.parametrize(("case", "file"), _cases(*GOOD))
-def test_sound_policy_is_left_alone(case: Path, file: str, findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_valid_policy_passes(case: Path, file: str, findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(case)
     code = _code(case)
     found = [d for d in findings(file, code) if d.code == code]
@@ -51,7 +51,9 @@ def test_sound_policy_is_left_alone(case: Path, file: str, findings: Findings, m
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_wording(case: Path, findings: Findings, monkeypatch: pytest.MonkeyPatch, update_golden: bool) -> None:
+def test_message_matches_golden_file(
+    case: Path, findings: Findings, monkeypatch: pytest.MonkeyPatch, update_golden: bool
+) -> None:
     monkeypatch.chdir(case)
     code = _code(case)
     text = _text([d for d in findings("bad.py", code) if d.code == code])

@@ -35,7 +35,7 @@ def test_fault_is_found_at_its_line(case: Path, update_golden: bool) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_sound_snapshot_is_left_alone(case: Path) -> None:
+def test_valid_snapshot_passes(case: Path) -> None:
     assert _faults((case / "good.yaml").read_text(encoding="utf-8"), "good.yaml") == ()
 
 

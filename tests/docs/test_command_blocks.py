@@ -33,7 +33,7 @@ def _pages() -> list[str]:
     return sorted(page.relative_to(ROOT).as_posix() for page in with_commands)
 
 
-def test_every_page_with_commands_is_run() -> None:
+def test_every_page_with_commands_is_tested() -> None:
     assert _pages() == sorted(PAGES)
 
 
@@ -45,11 +45,11 @@ def _invocations(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_option_on_a_page_exists(name: str) -> None:
+def test_options_on_pages_exist(name: str) -> None:
     _parse(steps(ROOT / name))
 
 
-def test_every_option_in_an_example_of_a_commands_help_exists() -> None:
+def test_options_in_help_examples_exist() -> None:
     for text in reference_pages().values():
         _parse(steps_of(text))
 
@@ -89,7 +89,7 @@ def _programs(folder: Path, page: Page) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_the_commands_of_a_page_do_what_it_shows(name: str, tmp_path: Path, update_golden: bool) -> None:
+def test_page_commands_produce_the_shown_output(name: str, tmp_path: Path, update_golden: bool) -> None:
     page = PAGES[name]
     done = [step for step in steps(ROOT / name) if page.consoles or not _is_console(step)]
     for folder in ("bin", "home", "reader", "kept"):

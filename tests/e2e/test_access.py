@@ -67,13 +67,13 @@ def who(request: pytest.FixtureRequest, kubectl: Kubectl, tmp_path_factory: pyte
 
 
 @pytest.mark.parametrize("right", MAY, ids=lambda right: " ".join(filter(None, right)))
-def test_a_team_may_work_in_its_namespace(who: People, right: tuple[str | None, str, str]) -> None:
+def test_team_can_work_in_its_namespace(who: People, right: tuple[str | None, str, str]) -> None:
     """What work takes, and the sight of what bounds it."""
     assert _can(who.alpha, right) == "yes"
 
 
 @pytest.mark.parametrize("right", MAY_NOT, ids=lambda right: " ".join(filter(None, right)))
-def test_a_team_may_not(who: People, right: tuple[str | None, str, str]) -> None:
+def test_team_cannot_change_other_objects(who: People, right: tuple[str | None, str, str]) -> None:
     """Nothing in another team's namespace, and nothing of what bounds it in its own."""
     assert _can(who.alpha, right) == "no"
 
@@ -87,7 +87,7 @@ def test_a_team_may_not(who: People, right: tuple[str | None, str, str]) -> None
     ],
     ids=lambda right: " ".join(filter(None, right)),
 )
-def test_a_team_has_to_do_with_the_objects_of_its_engine_alone(
+def test_team_can_use_only_objects_of_its_engine(
     who: People, right: tuple[str | None, str, str], request: pytest.FixtureRequest
 ) -> None:
     """Bare pods that start together need a PodGroup of KAI's; where another engine runs nothing reads one."""
@@ -95,7 +95,7 @@ def test_a_team_has_to_do_with_the_objects_of_its_engine_alone(
     assert _can(who.alpha, right) == ("yes" if on_kai else "no")
 
 
-def test_a_team_works_in_all_its_namespaces(who: People) -> None:
+def test_team_can_work_in_all_its_namespaces(who: People) -> None:
     """A queue with two namespaces gives its team both."""
     assert [_can(who.beta, (namespace, "create", "pods")) for namespace in ("beta", "beta-serving", "alpha")] == [
         "yes",
@@ -104,7 +104,7 @@ def test_a_team_works_in_all_its_namespaces(who: People) -> None:
     ]
 
 
-def test_owners_of_an_inner_queue_see_queues_and_no_work(who: People) -> None:
+def test_owners_of_inner_queues_can_only_view_queues(who: People) -> None:
     """They answer for the department, whose namespaces are its teams'."""
     leads = who.platform.as_user("lea", "@lab/leads")
     assert _can(leads, (None, "list", "priorityclasses.scheduling.k8s.io")) == "yes"

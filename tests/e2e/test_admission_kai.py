@@ -78,7 +78,7 @@ ACCEPTED: dict[str, Object] = {
 
 
 @pytest.mark.parametrize("work", [pytest.param(work, id=name) for name, work in ACCEPTED.items()])
-def test_right_work_is_accepted(who: People, work: Object) -> None:
+def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
     """What the policy allows is not refused, and gives no warning."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert answer.accepted, answer.said
@@ -208,7 +208,7 @@ REFUSED: dict[str, Refused] = {
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in REFUSED.items()])
-def test_wrong_work_is_refused_in_words(who: People, case: Refused) -> None:
+def test_invalid_workloads_are_refused(who: People, case: Refused) -> None:
     """The person who sends it reads what is wrong and what would be right."""
     answer = who.of(case.work["metadata"]["namespace"]).create(case.work, dry_run=True)
     assert not answer.accepted
@@ -227,19 +227,19 @@ GROUPS_REFUSED = {
 
 
 @pytest.mark.parametrize("group", [pytest.param(group, id=name) for name, group in GROUPS_REFUSED.items()])
-def test_what_kai_makes_of_a_forged_owner_is_refused(who: People, group: Object) -> None:
+def test_pod_group_of_a_forged_owner_is_refused(who: People, group: Object) -> None:
     """Whatever the pod grouper was led to believe by labels of owners, its PodGroup has to pass."""
     assert "ValidatingAdmissionPolicy 'scheduling-units.apportion.dev'" in who.platform.create(group, dry_run=True).said
 
 
-def test_what_kai_makes_of_right_work_is_accepted(who: People) -> None:
+def test_pod_groups_of_valid_workloads_are_accepted(who: People) -> None:
     """KAI's own controllers are not in its way, and outside they use the shared queue only."""
     assert who.platform.create(pod_group("alpha", "alpha", priorityClassName="train"), dry_run=True).accepted
     assert who.platform.create(pod_group("default", "default-queue"), dry_run=True).accepted
     assert "outside.apportion.dev" in who.platform.create(pod_group("default", "alpha"), dry_run=True).said
 
 
-def test_a_team_groups_its_pods_in_its_own_queue(who: People) -> None:
+def test_team_can_create_pod_groups_in_its_queue(who: People) -> None:
     """Bare pods that start together need a PodGroup of the team's own making; it has to pass as KAI's do."""
     assert who.alpha.create(pod_group("alpha", "alpha", priorityClassName="train"), dry_run=True).accepted
     refused = who.alpha.create(pod_group("alpha", "beta", priorityClassName="train"), dry_run=True).said

@@ -54,7 +54,7 @@ ACCEPTED: dict[str, Object] = {
 
 
 @pytest.mark.parametrize("work", [pytest.param(work, id=name) for name, work in ACCEPTED.items()])
-def test_right_work_is_accepted(who: People, work: Object) -> None:
+def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
     accepted(who, work)
 
 
@@ -96,5 +96,5 @@ REFUSED: dict[str, tuple[Object, str]] = {
 
 
 @pytest.mark.parametrize(("work", "says"), [pytest.param(*case, id=name) for name, case in REFUSED.items()])
-def test_wrong_work_is_refused(who: People, work: Object, says: str) -> None:
+def test_invalid_workloads_are_refused(who: People, work: Object, says: str) -> None:
     refused(who, work, says)

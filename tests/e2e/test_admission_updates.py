@@ -43,7 +43,7 @@ def who(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.mark.parametrize(
     "change", [f"{QUEUE_LABEL}=beta", f"{QUEUE_LABEL}=research", f"{QUEUE_LABEL}-", "priorityClassName=urgent"]
 )
-def test_a_label_cannot_be_changed_to_another(who: People, kind: str, change: str) -> None:
+def test_queue_label_is_protected(who: People, kind: str, change: str) -> None:
     """Moving to another queue, into an inner one, out of every queue or up in class is refused after creation too."""
     answer = who.alpha("label", "--overwrite", "--namespace=alpha", kind, "work", change)
     assert not answer.accepted
@@ -51,18 +51,18 @@ def test_a_label_cannot_be_changed_to_another(who: People, kind: str, change: st
 
 
 @pytest.mark.parametrize("kind", ["pod", "job", "deployment", "raycluster"])
-def test_other_labels_can_be_changed(who: People, kind: str) -> None:
+def test_other_labels_are_not_protected(who: People, kind: str) -> None:
     """The policies look at what they are for and at nothing else."""
     who.alpha.must("label", "--overwrite", "--namespace=alpha", kind, "work", "stage=second")
 
 
-def test_a_deployment_can_be_scaled(who: People) -> None:
+def test_deployment_can_be_scaled(who: People) -> None:
     """Scaling and rolling out go through the controllers, whose objects say less than the team's."""
     who.alpha.must("scale", "--namespace=alpha", "deployment/work", "--replicas=3")
     who.alpha.must("rollout", "restart", "--namespace=alpha", "deployment/work")
 
 
-def test_controllers_make_pods_of_accepted_work(who: People) -> None:
+def test_controllers_create_pods_of_accepted_workloads(who: People) -> None:
     """Neither a Job's pod nor a Deployment's, both without a queue label of their own, is refused."""
     deadline = time.monotonic() + _PODS_MADE_S
     wanted = {"Job": 1, "ReplicaSet": 2}
@@ -76,7 +76,7 @@ def test_controllers_make_pods_of_accepted_work(who: People) -> None:
                 made[owner["kind"]] = made.get(owner["kind"], 0) + 1
 
 
-def test_work_from_before_a_change_of_policy_can_be_changed_and_ended(who: People) -> None:
+def test_existing_workloads_can_be_changed_after_a_policy_change(who: People) -> None:
     """A queue that is taken from a namespace leaves its objects movable: nothing about queues changes in them."""
     said = "apportion.dev/queues"
     who.platform.must("annotate", "--overwrite", "namespace", "alpha", f"{said}=other")
@@ -117,14 +117,14 @@ def keeper(who: People) -> Iterator[Kubectl]:
     ],
     ids=" ".join,
 )
-def test_only_the_platform_says_what_a_namespace_may_name(keeper: Kubectl, change: tuple[str, ...]) -> None:
+def test_only_the_platform_assigns_queues_to_namespaces(keeper: Kubectl, change: tuple[str, ...]) -> None:
     """The right to change namespaces is not the right to change whose they are."""
     answer = keeper(change[0], "--overwrite", *change[1:])
     assert not answer.accepted
     assert "only the platform team may change apportion.dev/ labels and annotations of a namespace" in answer.said
 
 
-def test_a_namespace_of_a_queue_is_the_platforms_to_make(keeper: Kubectl) -> None:
+def test_only_the_platform_creates_queue_namespaces(keeper: Kubectl) -> None:
     """Nobody adopts a queue by making a namespace that claims it; ordinary namespaces stay ordinary."""
     claimed = {
         "apiVersion": "v1",
@@ -136,7 +136,7 @@ def test_a_namespace_of_a_queue_is_the_platforms_to_make(keeper: Kubectl) -> Non
     keeper.must("label", "--overwrite", "namespace", "alpha", "cost-centre=7")
 
 
-def test_an_administrator_of_the_policy_may_change_namespaces(who: People, keeper: Kubectl) -> None:
+def test_policy_administrators_can_change_namespaces(who: People, keeper: Kubectl) -> None:
     """The role that the tree brings is enough, beside the right to change namespaces at all."""
     who.platform.must(
         "create", "clusterrolebinding", "administrators", "--clusterrole=apportion-administrator", "--user=kim"

@@ -69,7 +69,7 @@ ACCEPTED: dict[str, Object] = {
 
 
 @pytest.mark.parametrize("work", [pytest.param(work, id=name) for name, work in ACCEPTED.items()])
-def test_right_work_is_accepted(who: People, work: Object) -> None:
+def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
     """What the policy allows is not refused, and gives no warning."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert answer.accepted, answer.said
@@ -121,14 +121,14 @@ REFUSED: dict[str, tuple[Object, str]] = {
 
 
 @pytest.mark.parametrize(("work", "says"), [pytest.param(*case, id=name) for name, case in REFUSED.items()])
-def test_wrong_work_is_refused(who: People, work: Object, says: str) -> None:
+def test_invalid_workloads_are_refused(who: People, work: Object, says: str) -> None:
     """What the policy does not allow is refused, in words that say why."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert not answer.accepted
     assert says in answer.said
 
 
-def test_nobody_but_the_platform_sends_a_namespace_to_a_queue(who: People, kubectl: Kubectl) -> None:
+def test_only_the_platform_assigns_queues_to_namespaces(who: People, kubectl: Kubectl) -> None:
     """Whoever may make namespaces, and is not the platform, cannot point one at a queue."""
     rule = ("--verb=create,get,update,patch", "--resource=namespaces")
     kubectl.must("create", "clusterrole", "namespace-makers", *rule)

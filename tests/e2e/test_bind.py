@@ -48,7 +48,7 @@ def member(
     indirect=["engine"],
     scope="module",
 )
-def test_what_bind_writes_is_accepted(engine: str, member: Kubectl, kind: str) -> None:
+def test_bound_workloads_are_accepted(engine: str, member: Kubectl, kind: str) -> None:
     """No error, no warning, nothing lost."""
     text = bind(POLICY, f"on-{engine}", _QUEUE, "--kind", kind, "--workers", "2")
     answer = member.apply_text(text, dry_run=True)

@@ -58,7 +58,7 @@ def history(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Sequence[T
     return found
 
 
-def test_every_step_of_every_change_is_accepted(
+def test_every_update_is_accepted(
     engine: str, history: Sequence[Trees], cluster_for: Callable[[Trees], Kubectl]
 ) -> None:
     """Grow, shrink, move a team, delete a team, and back: nothing is refused, and exactly the new tree is left."""
@@ -76,7 +76,7 @@ def test_every_step_of_every_change_is_accepted(
         delete(cluster, *before)
 
 
-def test_the_engine_takes_every_step(engine: str, history: Sequence[Trees]) -> None:
+def test_engine_accepts_every_update(engine: str, history: Sequence[Trees]) -> None:
     """What the engine's own webhooks would say of each write, given what is stored at that moment: nothing."""
     stored: dict[Identity, Object] = {}
     before: Trees = ()

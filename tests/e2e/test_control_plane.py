@@ -16,14 +16,14 @@ pytestmark = pytest.mark.e2e
 _GO_MOD = Path(__file__).parent / "kubernetes" / "go.mod"
 
 
-def test_the_api_server_is_the_pinned_version(kubectl: Kubectl) -> None:
+def test_api_server_version_is_pinned(kubectl: Kubectl) -> None:
     """What go.mod pins is what answers."""
     pinned = re.search(r"^\tk8s\.io/kubernetes (\S+)", _GO_MOD.read_text(), re.MULTILINE)
     assert pinned is not None
     assert kubectl.must("version", "-o", "json").json()["serverVersion"]["gitVersion"] == pinned.group(1)
 
 
-def test_every_upstream_definition_is_established(kubectl: Kubectl) -> None:
+def test_every_crd_is_established(kubectl: Kubectl) -> None:
     """All are installed, and each accepts objects; the stricter schema that is not upstream's is not among them."""
     files = upstream_definitions()
     wanted = {yaml.load(path.read_bytes(), yaml.CSafeLoader)["metadata"]["name"] for path in files}

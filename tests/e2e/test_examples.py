@@ -25,9 +25,7 @@ def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return compile_policy(request.param, tmp_path_factory.mktemp("rendered"))
 
 
-def test_every_object_is_accepted_and_stored(
-    clusters: Clusters, cluster_for: Callable[[Sequence[Tree]], Kubectl]
-) -> None:
+def test_every_object_is_stored(clusters: Clusters, cluster_for: Callable[[Sequence[Tree]], Kubectl]) -> None:
     """Each cluster, empty before and after: no error, no warning, no field lost, no object left behind.
 
     Where Kueue runs, every ClusterQueue becomes active: nothing that it names is missing.
@@ -85,7 +83,7 @@ def _expressions_have_types(kubectl: Kubectl, submitted: list[Object], where: st
         time.sleep(0.5)
 
 
-def test_the_kustomization_keeps_the_apply_order(clusters: Clusters, kubectl: Kubectl) -> None:
+def test_kustomization_preserves_the_apply_order(clusters: Clusters, kubectl: Kubectl) -> None:
     """`kubectl apply -k` gets the same objects in the same order: parents before children, policies before bindings."""
     for trees in clusters.values():
         for tree in trees:

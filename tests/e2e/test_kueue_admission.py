@@ -32,7 +32,7 @@ def cluster(
         clear(cluster)
 
 
-def test_an_admitted_job_is_sent_to_its_machines(cluster: Kubectl) -> None:
+def test_admitted_job_gets_node_labels(cluster: Kubectl) -> None:
     """The flavor that was assigned puts its labels and tolerations on the pods."""
     work = bound_job(POLICY, "on-kueue", "search", "--namespace", "search-batch")
     admit(cluster, work)
@@ -46,7 +46,7 @@ def test_an_admitted_job_is_sent_to_its_machines(cluster: Kubectl) -> None:
     clear(cluster)
 
 
-def test_a_job_over_the_limit_is_not_admitted(cluster: Kubectl) -> None:
+def test_job_above_the_limit_is_not_admitted(cluster: Kubectl) -> None:
     """Vision may use 16 GPUs, idle though the rest is: 16 run, and 17 do not."""
     within = bound_job(POLICY, "on-kueue", "vision", "--workers", "2", "--gpus", "8", "--name", "within")
     admit(cluster, within)
@@ -59,7 +59,7 @@ def test_a_job_over_the_limit_is_not_admitted(cluster: Kubectl) -> None:
     clear(cluster)
 
 
-def test_a_job_that_names_no_queue_does_not_run(cluster: Kubectl) -> None:
+def test_job_without_queue_is_refused(cluster: Kubectl) -> None:
     """It is refused, so that nobody waits for it."""
     work = bound_job(POLICY, "on-kueue", "vision")
     work["metadata"]["labels"] = {}
@@ -67,7 +67,7 @@ def test_a_job_that_names_no_queue_does_not_run(cluster: Kubectl) -> None:
     assert "label kueue.x-k8s.io/queue-name is missing; set it to vision" in answer.said
 
 
-def test_the_higher_class_goes_first_in_a_queue(cluster: Kubectl) -> None:
+def test_higher_priority_preempts_within_a_queue(cluster: Kubectl) -> None:
     """Within a queue an urgent Job takes the place of a batch one."""
     options = ("--workers", "2", "--gpus", "8")
     batch = bound_job(POLICY, "on-kueue", "vision", *options, "--name", "batch")

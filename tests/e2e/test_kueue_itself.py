@@ -49,7 +49,7 @@ def _object(kind: str, name: str, namespace: str | None = None, **spec: object) 
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def test_a_flavor_out_of_order_is_refused(kueue: Kubectl) -> None:
+def test_flavor_order_is_validated(kueue: Kubectl) -> None:
     """The webhook answers, in its own words."""
     amounts = [{"name": name, "nominalQuota": 1} for name in ("memory", "cpu")]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "any", "resources": amounts}]}
@@ -58,7 +58,7 @@ def test_a_flavor_out_of_order_is_refused(kueue: Kubectl) -> None:
     assert "must match the name in coveredResources" in answer.said
 
 
-def test_the_manager_is_the_pinned_version(kueue: Kubectl, queue: str) -> None:
+def test_manager_version_is_pinned(kueue: Kubectl, queue: str) -> None:
     """Definitions come from the module as well: what is served is what go.mod pins."""
     pinned = re.search(r"sigs\.k8s\.io/kueue (\S+)", _GO_MOD.read_text())
     assert pinned is not None
@@ -66,7 +66,7 @@ def test_the_manager_is_the_pinned_version(kueue: Kubectl, queue: str) -> None:
     assert f'"gitVersion":"{pinned.group(1)}"' in log
 
 
-def test_a_job_is_admitted_up_to_the_quota(kueue: Kubectl, queue: str) -> None:
+def test_jobs_are_admitted_up_to_the_quota(kueue: Kubectl, queue: str) -> None:
     """The first gets both CPUs and runs; the second stays suspended until the first is gone."""
     kueue.must("wait", "--for=condition=Active", f"clusterqueue/{queue}", "--timeout=30s")
     first, second = (_job(queue, name) for name in ("first", "second"))

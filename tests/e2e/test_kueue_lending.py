@@ -46,7 +46,7 @@ def cluster(cluster_for: ClusterFor, states: Mapping[str, Trees]) -> Iterator[Ku
         clear(cluster)
 
 
-def test_what_is_lent_is_taken_back(cluster: Kubectl) -> None:
+def test_lent_quota_is_reclaimed(cluster: Kubectl) -> None:
     """The borrower uses the lender's GPUs, never the keeper's, and gives them back when the lender wants them."""
     own, borrowed, more = (_job("borrower", 8, name) for name in ("own", "borrowed", "more"))
     admit(cluster, own, borrowed)
@@ -62,7 +62,7 @@ def test_what_is_lent_is_taken_back(cluster: Kubectl) -> None:
     assert len(evicted(cluster, own, borrowed)) == 1
 
 
-def test_a_lower_guarantee_makes_work_evictable(cluster: Kubectl, states: Mapping[str, Trees]) -> None:
+def test_lower_guarantee_makes_work_reclaimable(cluster: Kubectl, states: Mapping[str, Trees]) -> None:
     """Nothing is evicted by the change; what lies above the guarantee from then on goes when its new owner comes."""
     first, second = _job("borrower", 4, "first"), _job("borrower", 4, "second")
     admit(cluster, first, second, _job("lender", 8, "lenders"))

@@ -35,7 +35,7 @@ _FOLDERS = [
 
 
 @pytest.mark.parametrize("folder", _FOLDERS)
-def test_work_of_every_namespace_is_admitted(
+def test_every_namespace_is_admitted(
     folder: Path, cluster_for: Callable[[Sequence[Tree]], Kubectl], tmp_path: Path
 ) -> None:
     """Queues are active, and a Job of each namespace holds quota, has its nodes, and may run."""

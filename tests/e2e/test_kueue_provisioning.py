@@ -47,7 +47,7 @@ def work(cluster: Kubectl) -> Object:
     return made
 
 
-def test_a_job_runs_when_its_nodes_are_there(cluster: Kubectl, work: Object) -> None:
+def test_job_starts_after_provisioning(cluster: Kubectl, work: Object) -> None:
     """One request for all pods, of the plan's class and parameters; once it is met, the Job's pods consume it."""
     request = _request(cluster)
     assert request["spec"]["provisioningClassName"] == "queued-provisioning.gke.io"
@@ -65,7 +65,7 @@ def test_a_job_runs_when_its_nodes_are_there(cluster: Kubectl, work: Object) -> 
     assert started["metadata"]["annotations"][_CONSUMES] == request["metadata"]["name"]
 
 
-def test_a_job_whose_nodes_do_not_come_waits(cluster: Kubectl, work: Object) -> None:
+def test_job_waits_for_provisioning(cluster: Kubectl, work: Object) -> None:
     """A request that fails is made again after a while; until then nothing of the Job runs."""
     answer_request(cluster, _request(cluster), "Failed")
     waits = wait_for(cluster, work, lambda one: _checks(one) == {"dws": "Retry"}, "waiting for a second request")

@@ -49,7 +49,7 @@ def cluster(
         cluster.must("delete", "nodes", "--ignore-not-found", *(node["metadata"]["name"] for node in nodes))
 
 
-def test_the_pods_of_a_job_lie_in_one_block(cluster: Kubectl) -> None:
+def test_pods_of_a_job_share_a_block(cluster: Kubectl) -> None:
     """Each is sent to a machine of its own, and the machines are neighbours."""
     work = _gathered(2)
     admit(cluster, work)
@@ -59,7 +59,7 @@ def test_the_pods_of_a_job_lie_in_one_block(cluster: Kubectl) -> None:
     clear(cluster)
 
 
-def test_a_job_that_no_block_holds_waits(cluster: Kubectl) -> None:
+def test_job_larger_than_a_block_waits(cluster: Kubectl) -> None:
     """The quota would do: without the annotation the same Job is admitted."""
     work = _gathered(3)
     submit(cluster, work)
@@ -73,7 +73,7 @@ def test_a_job_that_no_block_holds_waits(cluster: Kubectl) -> None:
     clear(cluster)
 
 
-def test_a_block_that_is_full_is_passed_over(cluster: Kubectl) -> None:
+def test_full_block_is_skipped(cluster: Kubectl) -> None:
     """What runs is counted machine by machine: two Jobs of two machines each get a block each, and a third waits."""
     first, second = _gathered(2, name="first"), _gathered(2, name="second")
     admit(cluster, first, second)
@@ -82,7 +82,7 @@ def test_a_block_that_is_full_is_passed_over(cluster: Kubectl) -> None:
     clear(cluster)
 
 
-def test_work_without_gpus_goes_to_ordinary_machines(cluster: Kubectl) -> None:
+def test_work_without_gpus_uses_cpu_nodes(cluster: Kubectl) -> None:
     """It asks for no topology, and its flavor has one of single machines."""
     work = bound_job(POLICY, "on-kueue", "web", "--workers", "2", "--cpu", "4")
     admit(cluster, work)

@@ -63,7 +63,7 @@ ACCEPTED: dict[str, Object] = {
 
 
 @pytest.mark.parametrize("work", [pytest.param(work, id=name) for name, work in ACCEPTED.items()])
-def test_right_work_is_accepted(who: People, work: Object) -> None:
+def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
     """What the policy allows is not refused, and gives no warning."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert answer.accepted, answer.said
@@ -95,7 +95,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in REFUSED.items()])
-def test_wrong_work_is_refused_in_words(who: People, case: tuple[Object, str]) -> None:
+def test_invalid_workloads_are_refused(who: People, case: tuple[Object, str]) -> None:
     """The person who sends it reads what is wrong."""
     work, says = case
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
@@ -103,14 +103,14 @@ def test_wrong_work_is_refused_in_words(who: People, case: tuple[Object, str]) -
     assert says in answer.said
 
 
-def test_a_container_that_asks_for_nothing_gets_the_defaults(who: People) -> None:
+def test_containers_without_requests_get_defaults(who: People) -> None:
     """cpu and memory, which the quota counts, and never a GPU."""
     answer = who.alpha("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(_plain("alpha")))
     requests = answer.json()["spec"]["containers"][0]["resources"]["requests"]
     assert requests == {"cpu": "100m", "memory": "256Mi"}
 
 
-def test_a_quota_counts_what_runs_and_gives_it_back(who: People) -> None:
+def test_quota_counts_running_pods(who: People) -> None:
     """Two pods of 5 CPUs do not fit in 8; when the first is gone, the second fits."""
     first, second = _asking("alpha", name="first", cpu="5", gpu="4"), _asking("alpha", name="second", cpu="5")
     assert who.alpha.create(first).accepted
@@ -122,7 +122,7 @@ def test_a_quota_counts_what_runs_and_gives_it_back(who: People) -> None:
     who.alpha.must("delete", "--namespace=alpha", "pod", "second")
 
 
-def test_the_quota_alone_keeps_a_class_out(who: People) -> None:
+def test_quota_excludes_forbidden_classes(who: People) -> None:
     """Should the admission policies be gone, no pod of a forbidden class is admitted all the same."""
     binding = "pods.apportion.dev"
     kept = who.platform.get("validatingadmissionpolicybinding", binding)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 _LEAVES = "interns"
 
 
-def test_deleting_the_prune_list_leaves_what_the_policy_says(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_pruning_leaves_only_declared_objects(kubectl: Kubectl, tmp_path: Path) -> None:
     """Compile, apply, remove a team's file, compile to the same folder, apply, delete what `prune.json` lists."""
     policy, out = tmp_path / "acme", tmp_path / "rendered"
     shutil.copytree(REPOSITORY / "examples" / "acme", policy)

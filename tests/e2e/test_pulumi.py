@@ -93,7 +93,7 @@ def _judge(engine: str, events: list[tuple[str, Object]], stored: dict[tuple[str
 
 
 @pytest.mark.parametrize("stack", QUEUES, indirect=True)
-def test_a_stack_grows_shrinks_moves_loses_a_team_drifts_and_goes(
+def test_stack_lifecycle(
     stack: tuple[Stack, Callable[[str], set[tuple[str, ...]]]],
 ) -> None:
     """Each state in one run of `apportion up`, no write of it one that the engine would refuse."""
@@ -184,7 +184,7 @@ def engine(pid):
 
 
 @pytest.mark.parametrize("stack", ["volcano"], indirect=True)
-def test_a_crash_between_two_objects_is_healed_by_the_next_run_which_asks_about_the_lock(
+def test_interrupted_update_is_repaired(
     stack: tuple[Stack, Callable[[str], set[tuple[str, ...]]]],
 ) -> None:
     on, wanted = stack
@@ -209,7 +209,7 @@ def test_a_crash_between_two_objects_is_healed_by_the_next_run_which_asks_about_
 
 
 @pytest.mark.parametrize("stack", ["kai"], indirect=True)
-def test_what_is_there_is_adopted_and_what_is_promised_is_protected(
+def test_existing_objects_are_adopted_and_protected(
     stack: tuple[Stack, Callable[[str], set[tuple[str, ...]]]], tmp_path: Path
 ) -> None:
     on, wanted = stack
@@ -255,7 +255,7 @@ def raise_vision(args):
 
 
 @pytest.mark.parametrize("stack", ["kai"], indirect=True)
-def test_the_policy_pack_stops_what_a_transformation_made_of_a_promise(
+def test_policy_pack_stops_a_changed_guarantee(
     stack: tuple[Stack, Callable[[str], set[tuple[str, ...]]]],
 ) -> None:
     on, wanted = stack

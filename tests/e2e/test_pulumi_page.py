@@ -31,7 +31,7 @@ def commands() -> list[str]:
     return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
-def test_a_reader_comes_from_nothing_to_a_stack_and_back(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_commands_of_the_pulumi_page(kubectl: Kubectl, tmp_path: Path) -> None:
     config = json.loads(kubectl.kubeconfig.read_text())
     config["contexts"] = [{**config["contexts"][0], "name": "dev"}]
     config["current-context"] = "dev"

@@ -39,7 +39,7 @@ def _compile(case: str) -> dict[str, dict[str, bytes]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_tree_is_as_expected(case: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool) -> None:
+def test_tree_matches_golden_files(case: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool) -> None:
     monkeypatch.chdir(case)
     expected = Path("expected")
     trees = _compile(case.name)

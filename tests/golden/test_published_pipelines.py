@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", published_files())
-def test_a_published_pipeline_is_what_the_templates_make(name: str, update_golden: bool) -> None:
+def test_published_pipeline_is_up_to_date(name: str, update_golden: bool) -> None:
     text = published_files()[name]
     if update_golden:
         (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def _steps(document: Any, job: str) -> dict[str, str]:
     return {step["name"]: step["run"] for step in document["jobs"][job]["steps"] if "run" in step}
 
 
-def test_the_action_runs_the_steps_of_the_workflows() -> None:
+def test_action_runs_the_steps_of_the_workflow() -> None:
     written = scaffold_files("acme", "1.0.0")
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     own = {step["name"]: step["run"] for step in action["runs"]["steps"] if "run" in step}
@@ -46,7 +46,7 @@ def test_the_action_runs_the_steps_of_the_workflows() -> None:
     assert all(step["shell"] == "bash" for step in action["runs"]["steps"] if "run" in step)
 
 
-def test_the_component_runs_the_jobs_of_the_pipeline() -> None:
+def test_component_runs_the_jobs_of_the_pipeline() -> None:
     pipeline = yaml.safe_load(scaffold_files("acme", "1.0.0", service="gitlab")[".gitlab-ci.yml"])
     specification, component = yaml.safe_load_all((ROOT / "templates/review/template.yml").read_text(encoding="utf-8"))
     assert set(component) == {"review", "review-note"}

@@ -49,7 +49,7 @@ def test_first_screen_has_at_most_25_lines(name: str, comments: tuple[Path, str]
     assert len(text.partition("<details>")[0].splitlines()) <= 25
 
 
-def test_snapshot_is_the_one_that_the_script_writes(tmp_path: Path) -> None:
+def test_snapshot_is_up_to_date(tmp_path: Path) -> None:
     script = tmp_path / "snapshot.py"
     script.write_bytes((EXAMPLE / "snapshot.py").read_bytes())
     subprocess.run([sys.executable, str(script)], check=True)

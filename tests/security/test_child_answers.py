@@ -52,25 +52,25 @@ ODD = [
 
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
-def test_a_snapshot_that_is_odd_is_refused_or_read(text: str) -> None:
+def test_malformed_snapshots_never_crash(text: str) -> None:
     with contextlib.suppress(NotText):
         list(documents_of(text))
 
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
-def test_a_scenario_that_is_odd_is_refused(text: str) -> None:
+def test_malformed_scenarios_are_refused(text: str) -> None:
     with pytest.raises(ScenarioError):
         read_scenario(text, lambda name: [])
 
 
 @pytest.mark.parametrize("text", [DEEP, BLOCKS])
-def test_no_fix_is_looked_for_in_a_document_that_is_nested_too_deeply(text: str) -> None:
+def test_too_deep_documents_get_no_fix(text: str) -> None:
     edit = ValueEdit(SourceLocation("policy.yaml", 1, 0), ("a", "b"), 1)
     assert yaml_edit(text, edit) is None
 
 
 @pytest.mark.parametrize("text", ["-" * 500_000 + "1", "(" * 300 + "1" + ")" * 300])
-def test_no_fix_is_looked_for_in_code_that_is_nested_too_deeply(text: str) -> None:
+def test_too_deep_code_gets_no_fix(text: str) -> None:
     assert python_edit(text, ValueEdit(SourceLocation("policy.py", 1, 0), ("a",), 1)) is None
 
 
@@ -100,17 +100,17 @@ def answer(body: str, **head: object) -> bytes:
         b"\xff\n{}",
     ],
 )
-def test_a_forged_policy_does_not_read_back(document: bytes) -> None:
+def test_forged_policy_is_refused(document: bytes) -> None:
     with pytest.raises(wire.WireError):
         wire.load(document)
 
 
-def test_the_values_of_a_forged_policy_are_counted_before_any_is_built() -> None:
+def test_forged_policy_with_too_many_values_is_refused() -> None:
     with pytest.raises(wire.WireError, match="more than 1000000 values"):
         wire.load(answer('{"queues": [' + "{}," * 2_000_000 + "{}]}"))
 
 
-def test_the_values_of_the_head_of_an_answer_are_counted_before_any_is_built() -> None:
+def test_answer_with_too_many_values_is_refused() -> None:
     with pytest.raises(AnswerError, match="too many values"):
         read_answer(layers_line(RaisedLayers()) + b'{"faults":[' + b"{}," * 2_000_000 + b"{}]}\n")
 
@@ -121,7 +121,7 @@ def evaluate(folder: Path, text: str) -> EvaluatedPolicy | Rejected:
 
 
 @pytest.mark.parametrize("number", [40, 34, 64, 11, 31])
-def test_a_signal_ends_in_a_finding_with_a_line(number: int, tmp_path: Path) -> None:
+def test_signal_becomes_a_finding_with_a_line(number: int, tmp_path: Path) -> None:
     outcome = evaluate(
         tmp_path, f"import signal\nsignal.signal({number}, signal.SIG_DFL)\nsignal.raise_signal({number})\n"
     )
@@ -139,7 +139,7 @@ print(code, int(peak.split()[1]) // 1024)
 """
 
 
-def test_a_small_answer_of_many_values_costs_the_parent_little(tmp_path: Path) -> None:
+def test_parent_memory_is_bounded_for_many_small_values(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(
         "import json, os, sys\n"
         "head = json.dumps({'files': ['/p'], 'locations': [[0, 1, 0, 1, 1, []]], 'omitted': []}).encode()\n"
@@ -174,7 +174,7 @@ def test_a_small_answer_of_many_values_costs_the_parent_little(tmp_path: Path) -
         ("pipe", "not a regular file"),
     ],
 )
-def test_a_scenario_reads_regular_files_of_its_own_folder(name: str, said: str, tmp_path: Path) -> None:
+def test_scenario_reads_only_regular_files_of_its_folder(name: str, said: str, tmp_path: Path) -> None:
     folder = tmp_path / "inside"
     folder.mkdir()
     (tmp_path / "outside.yaml").write_text("kind: Job\nmetadata: {name: a}\n")

@@ -54,7 +54,7 @@ DOCUMENTS = [
 
 
 @pytest.mark.parametrize("case", DOCUMENTS, ids=lambda case: case.name)
-def test_each_document_ends_in_one_fault(case: Document, tmp_path: Path) -> None:
+def test_each_hostile_document_is_one_fault(case: Document, tmp_path: Path) -> None:
     folder = tmp_path / "checkout"
     folder.mkdir()
     (tmp_path / "secret.txt").write_text("organisation: canary")
@@ -68,7 +68,7 @@ def test_each_document_ends_in_one_fault(case: Document, tmp_path: Path) -> None
     assert "canary" not in repr(outcome)
 
 
-def test_two_hundred_megabytes_are_refused_before_they_are_read(tmp_path: Path) -> None:
+def test_200_mb_document_is_refused_unread(tmp_path: Path) -> None:
     entry = tmp_path / "policy.yaml"
     with entry.open("wb") as document:
         document.write(b"organisation: {name: acme}\n")
@@ -78,7 +78,7 @@ def test_two_hundred_megabytes_are_refused_before_they_are_read(tmp_path: Path) 
     assert [fault.kind for fault in outcome.faults] == ["document-too-large"]
 
 
-def test_a_document_crosses_as_data(tmp_path: Path) -> None:
+def test_document_is_passed_as_data(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text("organisation: {name: acme}\nqueues:\n  - id: vision\n")
     outcome = start(tmp_path, LIMITS).result()
     assert isinstance(outcome, EvaluatedPolicy)

@@ -57,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_each_policy_ends_in_one_fault_at_its_line(case: Case, folder: Path) -> None:
+def test_each_hostile_policy_is_one_fault_at_its_line(case: Case, folder: Path) -> None:
     if case.linux_only and not LINUX:
         pytest.skip("the memory limit, /proc and the layers that use ctypes are Linux's")
     entry = folder / "policy.py"
@@ -78,7 +78,7 @@ def test_each_policy_ends_in_one_fault_at_its_line(case: Case, folder: Path) -> 
     assert CANARY not in repr(outcome)
 
 
-def test_environment_holds_no_secret(folder: Path) -> None:
+def test_environment_variables_are_cleared(folder: Path) -> None:
     (folder / "policy.py").write_text("import os\nprint(sorted(os.environ))\nprint(os.environ)\n" + GOOD)
     outcome = start(folder).result()
     assert isinstance(outcome, EvaluatedPolicy)
@@ -88,7 +88,7 @@ def test_environment_holds_no_secret(folder: Path) -> None:
     assert "PATH" not in outcome.printed.replace("LD_LIBRARY_PATH", "")
 
 
-def test_prints_are_kept_apart_and_made_plain(folder: Path) -> None:
+def test_policy_output_is_separated_and_escaped(folder: Path) -> None:
     (folder / "policy.py").write_text(
         "import sys\nprint('\\x1b[31mred', file=sys.stderr)\nprint('::add-mask::x')\nprint('##vso[task.x]')\n" + GOOD
     )
@@ -97,7 +97,7 @@ def test_prints_are_kept_apart_and_made_plain(folder: Path) -> None:
     assert sorted(outcome.printed.splitlines()) == ["# #vso[task.x]", ": :add-mask::x", "\\x1b[31mred"]
 
 
-def test_prints_are_cut(folder: Path) -> None:
+def test_policy_output_is_truncated(folder: Path) -> None:
     (folder / "policy.py").write_text("for _ in range(3000):\n    print('x' * 99)\n" + GOOD)
     outcome = start(folder).result()
     assert isinstance(outcome, EvaluatedPolicy)
@@ -105,12 +105,12 @@ def test_prints_are_cut(folder: Path) -> None:
     assert outcome.printed.endswith("(output truncated)")
 
 
-def test_a_policy_may_do_without_what_was_refused(folder: Path) -> None:
+def test_policy_can_handle_refused_access(folder: Path) -> None:
     (folder / "policy.py").write_text("try:\n    open('/etc/passwd')\nexcept OSError:\n    pass\n" + GOOD)
     assert isinstance(start(folder).result(), EvaluatedPolicy)
 
 
-def test_files_that_were_read_are_named(folder: Path) -> None:
+def test_files_read_are_listed(folder: Path) -> None:
     (folder / "teams/vision.py").write_text("LIMIT = 3\n")
     (folder / "quota.csv").write_text("a,1\n")
     (folder / "unused.py").write_text("")
@@ -121,7 +121,7 @@ def test_files_that_were_read_are_named(folder: Path) -> None:
     assert not list(folder.rglob("__pycache__"))
 
 
-def test_bytecode_beside_the_source_is_not_run(folder: Path) -> None:
+def test_bytecode_files_are_not_executed(folder: Path) -> None:
     """A reviewer reads the source; `__pycache__` in a pull request may hold something else."""
     import importlib.util
     import py_compile
@@ -136,7 +136,7 @@ def test_bytecode_beside_the_source_is_not_run(folder: Path) -> None:
     assert isinstance(start(folder).result(), EvaluatedPolicy)
 
 
-def test_claimed_places_outside_the_policy_are_not_passed_on(folder: Path) -> None:
+def test_locations_outside_the_policy_are_dropped(folder: Path) -> None:
     """Whoever renders a fault quotes the line it names; that must not be a line of somebody else's file."""
     (folder / "policy.py").write_text("exec(compile('1/0', '/etc/shadow', 'exec'))\n")
     fault = only_fault(folder)
@@ -150,7 +150,7 @@ def test_claimed_places_outside_the_policy_are_not_passed_on(folder: Path) -> No
     assert "/etc/shadow" not in repr(outcome.faults)
 
 
-def test_recursion_in_native_code_is_placed(folder: Path) -> None:
+def test_native_recursion_has_a_line(folder: Path) -> None:
     """From Python 3.12 the interpreter notices; before, it crashes, and the line is told all the same."""
     (folder / "policy.py").write_text(
         "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(self):\n        return "
@@ -163,7 +163,7 @@ def test_recursion_in_native_code_is_placed(folder: Path) -> None:
     assert fault.line in (4, 5)
 
 
-def test_a_forged_answer_claims_nothing_but_its_own(folder: Path) -> None:
+def test_forged_answer_is_limited_to_its_own_files(folder: Path) -> None:
     """A policy can answer for itself. It cannot name other files, or layers, or have its bytes taken unread."""
     (folder / "policy.py").write_text(
         "import os\n"
@@ -181,14 +181,14 @@ def test_a_forged_answer_claims_nothing_but_its_own(folder: Path) -> None:
         load(outcome.document)
 
 
-def test_a_refusal_that_was_swallowed_is_named_as_the_likely_cause(folder: Path) -> None:
+def test_suppressed_refusal_is_named_as_the_likely_cause(folder: Path) -> None:
     (folder / "policy.py").write_text("try:\n    open('/etc/passwd')\nexcept OSError:\n    pass\n1 / 0\n")
     assert only_fault(folder).hint == (
         "earlier sandbox violation: this policy tried to read /etc/passwd, which is outside its folder"
     )
 
 
-def test_call_chain_is_named(folder: Path) -> None:
+def test_call_chain_is_reported(folder: Path) -> None:
     (folder / "teams/vision.py").write_text("def quota():\n    raise ValueError('no quota')\n")
     (folder / "policy.py").write_text("from teams.vision import quota\n\ndef all():\n    quota()\n\nall()\n")
     fault = only_fault(folder)
@@ -199,7 +199,7 @@ def test_call_chain_is_named(folder: Path) -> None:
     )
 
 
-def test_syntax_error_in_a_module_is_placed_there(folder: Path) -> None:
+def test_syntax_error_has_the_location_of_its_module(folder: Path) -> None:
     (folder / "teams/vision.py").write_text("def quota(:\n")
     (folder / "policy.py").write_text("\nimport teams.vision\n")
     fault = only_fault(folder)
@@ -237,7 +237,7 @@ def test_every_wrong_value_of_every_file_is_reported_at_once(folder: Path) -> No
     ids=["invalid-utf-8", "null-byte", "unknown-encoding", "too-long"],
 )
 @pytest.mark.parametrize("module", ["policy.py", "teams/vision.py"])
-def test_source_that_is_not_text(data: bytes, kind: str, line: int | None, module: str, folder: Path) -> None:
+def test_source_that_is_not_utf_8(data: bytes, kind: str, line: int | None, module: str, folder: Path) -> None:
     (folder / "policy.py").write_text("import teams.vision\n")
     (folder / module).write_bytes(data)
     fault = only_fault(folder, replace(LIMITS, source_bytes=2_000_000))
@@ -245,7 +245,7 @@ def test_source_that_is_not_text(data: bytes, kind: str, line: int | None, modul
     assert fault.line == line or kind == "syntax-error"
 
 
-def test_an_outcome_does_not_depend_on_when_it_is_asked_for(folder: Path) -> None:
+def test_outcome_is_independent_of_when_it_is_read(folder: Path) -> None:
     (folder / "policy.py").write_text(GOOD)
     running = start(folder, replace(LIMITS, wall_s=1))
     time.sleep(1.2)
@@ -253,7 +253,7 @@ def test_an_outcome_does_not_depend_on_when_it_is_asked_for(folder: Path) -> Non
     assert running.result() is running.result()
 
 
-def test_a_cancelled_evaluation_leaves_no_process(folder: Path) -> None:
+def test_cancelled_evaluation_leaves_no_process(folder: Path) -> None:
     (folder / "policy.py").write_text("while True:\n    pass\n")
     running = start(folder)
     running.cancel()
@@ -262,7 +262,7 @@ def test_a_cancelled_evaluation_leaves_no_process(folder: Path) -> None:
         os.waitpid(-1, os.WNOHANG)
 
 
-def test_the_same_policy_gives_the_same_bytes(folder: Path) -> None:
+def test_evaluation_is_deterministic(folder: Path) -> None:
     (folder / "policy.py").write_text(
         "from apportion_policy import Organisation, Policy, Queue\n"
         "policy = Policy(organisation=Organisation(name='a'), queues=tuple(Queue(id=i) for i in "

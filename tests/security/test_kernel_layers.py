@@ -172,7 +172,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("user", users())
 @pytest.mark.parametrize("case", PROBES, ids=lambda case: case.name)
-def test_layer_refuses(case: Probe, user: str, folder: Path) -> None:
+def test_layer_refuses_access(case: Probe, user: str, folder: Path) -> None:
     assert probe(folder, case.layers, case.tries, user) in case.refused_with
 
 
@@ -187,7 +187,7 @@ def test_raw_system_calls_are_refused(user: str, folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the other way into the kernel exists on x86_64 only")
-def test_calls_of_another_architecture_kill(folder: Path) -> None:
+def test_system_calls_of_another_architecture_are_killed(folder: Path) -> None:
     """`int 0x80` enters with 32-bit numbers, by which socket is 359 and open is 5."""
     code = b"\xb8\x14\x00\x00\x00\xcd\x80\xc3"  # mov eax, 20 (getpid); int 0x80; ret
     program = (
@@ -211,7 +211,7 @@ def test_python_can_still_import(folder: Path) -> None:
     )
 
 
-def test_root_keeps_no_right_but_reading(folder: Path) -> None:
+def test_root_keeps_only_the_capability_to_read(folder: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root has capabilities to lose")
     tries = "[line.split()[1] for line in status.splitlines() if line.startswith(('CapPrm', 'CapEff', 'NoNewPrivs'))]"

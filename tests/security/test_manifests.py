@@ -28,7 +28,7 @@ WEIRD: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("engine", READERS)
 @pytest.mark.parametrize("seed", range(2))
-def test_objects_of_any_shape_are_judged(engine: str, seed: int) -> None:
+def test_rules_handle_objects_of_any_shape(engine: str, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(60):
         manifests = [_disturbed(chance) for _ in range(chance.randint(1, 5))]

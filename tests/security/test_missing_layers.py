@@ -124,7 +124,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_each_command_refuses_without_landlock_in_one_sentence(verb: str, folder: Path) -> None:
+def test_every_command_refuses_without_landlock(verb: str, folder: Path) -> None:
     (folder / "empty.json").write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
     (folder / "scenario.yaml").write_text("name: a\nuntil: 60\nnodes: []\nworkloads: []\n")
     name, *more = verb.split()
@@ -149,9 +149,7 @@ def test_each_command_refuses_without_landlock_in_one_sentence(verb: str, folder
         (OLD_CONTAINER, errno.ENOSYS, "`landlock` (Function not implemented), `seccomp` (Function not implemented)"),
     ],
 )
-def test_what_the_system_does_not_have_is_missing_and_can_be_permitted(
-    withholds: str, code: int, named: str, folder: Path
-) -> None:
+def test_missing_layer_is_refused_unless_permitted(withholds: str, code: int, named: str, folder: Path) -> None:
     refused = command(folder, "validate", "sanitized_text.py", withholds=withholds, code=code)
     assert (refused.returncode, named in refused.stderr) == (3, True)
     permitted = command(folder, "validate", "-q", "sanitized_text.py", FLAG, withholds=withholds, code=code)
@@ -169,35 +167,33 @@ def test_what_the_system_does_not_have_is_missing_and_can_be_permitted(
         ("capset", errno.EPERM, "no-capabilities"),
     ],
 )
-def test_any_other_error_ends_the_evaluation_whatever_is_permitted(
-    withholds: str, code: int, layer: str, folder: Path
-) -> None:
+def test_other_layer_errors_are_fatal(withholds: str, code: int, layer: str, folder: Path) -> None:
     ended = command(folder, "validate", "sanitized_text.py", FLAG, withholds=withholds, code=code)
     assert ended.returncode == 3
     assert f"`{layer}` could not be enabled ({os.strerror(code)})" in ended.stderr
 
 
-def test_a_network_namespace_may_be_missing(folder: Path) -> None:
+def test_missing_network_namespace_is_accepted(folder: Path) -> None:
     ended = command(folder, "validate", "sanitized_text.py", withholds="unshare", code=errno.EPERM)
     assert (ended.returncode, "warning: without" in ended.stderr) == (0, False)
 
 
 @pytest.mark.parametrize("file", ["apportion.toml", "pyproject.toml"])
 @pytest.mark.parametrize("key", ["allow-missing-layers", "allow_missing_layers"])
-def test_no_settings_file_permits_it(file: str, key: str, folder: Path) -> None:
+def test_settings_files_cannot_permit_missing_layers(file: str, key: str, folder: Path) -> None:
     table = "" if file == "apportion.toml" else "[tool.apportion]\n"
     (folder / file).write_text(f"{table}{key} = true\n")
     ended = command(folder, "validate", "sanitized_text.py")
     assert ended.returncode in (2, 3)
 
 
-def test_no_variable_permits_it(folder: Path) -> None:
+def test_variables_cannot_permit_missing_layers(folder: Path) -> None:
     names = ("APPORTION_ALLOW_MISSING_LAYERS", "APPORTION_VALIDATE_ALLOW_MISSING_LAYERS", "ALLOW_MISSING_LAYERS")
     ended = command(folder, "validate", "sanitized_text.py", variables=os.environ | dict.fromkeys(names, "1"))
     assert ended.returncode == 3
 
 
-def test_doctor_reports_what_is_missing_as_bad(folder: Path) -> None:
+def test_doctor_reports_missing_layers(folder: Path) -> None:
     def states(*arguments: str) -> tuple[int, str]:
         ended = command(folder, "doctor", "-o", "json", *arguments)
         findings = json.loads(ended.stdout)["findings"]
@@ -222,7 +218,7 @@ PYTEST = CONTAINER + "import pytest\nsys.exit(pytest.main(['-q', '-p', 'no:cache
         pytest.param(("--apportion-allow-missing-layers",), "", "warning: without `landlock`", marks=pytest.mark.slow),
     ],
 )
-def test_outcome_tests_permit_it_on_the_command_line_alone(
+def test_outcome_tests_permit_missing_layers_only_by_option(
     arguments: tuple[str, ...], addopts: str, said: str, folder: Path
 ) -> None:
     (folder / "scenario.yaml").write_text("name: a\nuntil: 60\nnodes: []\nworkloads: []\n")
@@ -244,7 +240,7 @@ def in_container(folder: Path) -> tuple[list[str], list[str]]:
     return raised, kinds
 
 
-def test_a_permitted_policy_is_evaluated_without_the_layers_of_the_kernel(tmp_path: Path) -> None:
+def test_permitted_evaluation_runs_without_kernel_layers(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(GOOD)
     raised, kinds = in_container(tmp_path)
     assert kinds == []
@@ -255,7 +251,7 @@ def test_a_permitted_policy_is_evaluated_without_the_layers_of_the_kernel(tmp_pa
 @pytest.mark.parametrize(
     "line", ["open('/etc/passwd')", "import socket; socket.socket()", "import os; os.fork()", "open('x', 'w')"]
 )
-def test_the_audit_hook_still_refuses_what_is_plainly_tried(line: str, tmp_path: Path) -> None:
+def test_audit_hook_works_without_kernel_layers(line: str, tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text(f"{line}\n{GOOD}")
     assert in_container(tmp_path)[1] == ["sandbox-violation"]
 
@@ -266,7 +262,7 @@ def test_an_interpreter_without_ctypes_has_no_kernel_layers(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("layer", [FILES, SYSTEM_CALLS, NETWORK_NAMESPACE, MEMORY_LIMIT])
-def test_an_error_that_is_not_the_system_s_lack_is_a_failure(layer: Layer) -> None:
+def test_unexpected_layer_error_is_a_failure(layer: Layer) -> None:
     def fails() -> None:
         raise OSError(errno.ENOMEM, "no memory")
 
@@ -277,7 +273,7 @@ def test_an_error_that_is_not_the_system_s_lack_is_a_failure(layer: Layer) -> No
     assert not is_enough(raised, ())
 
 
-def test_limits_cross_to_the_child_as_they_are() -> None:
+def test_limits_are_passed_to_the_child() -> None:
     for limits in (Limits(), Limits(wall_s=0.5, allow_missing_layers=True)):
         assert Limits.from_arguments(limits.to_arguments()) == limits
 

@@ -46,7 +46,7 @@ def _parameters() -> list[Any]:
 
 
 @pytest.mark.parametrize("case", _parameters())
-def test_gate(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
+def test_validation_of_a_hostile_pull_request(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
     outside = _secrets(tmp_path)
     before = _contents(outside)
     author = propose(base, case, tmp_path, outside)
@@ -64,7 +64,7 @@ def test_gate(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", _parameters())
-def test_review(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
+def test_review_of_a_hostile_pull_request(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
     """The review of a hostile change ends with an exit code of its own and a comment that may be posted."""
     outside = _secrets(tmp_path)
     before = _contents(outside)
@@ -97,7 +97,7 @@ def test_review(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "runner/temp").iterdir()} == {"comment.md", "number", "summary.md"}
 
 
-def test_no_file_of_a_pull_request_runs_in_the_tests_of_outcomes(tmp_path: Path, base: Path) -> None:
+def test_outcome_tests_run_no_file_of_a_pull_request(tmp_path: Path, base: Path) -> None:
     hostile = "raise SystemExit('ran')\n"
     names = ("conftest.py", "tests/conftest.py", "tests/test_promises.py", "tests/__init__.py", "sitecustomize.py")
     case = {"files": dict.fromkeys(names, hostile) | {"pytest.ini": "[pytest]\naddopts = -p policy\n"}}
@@ -157,7 +157,7 @@ def _command(case: dict[str, Any], folder: Path) -> Path:
     return folder
 
 
-def test_there_are_enough_cases() -> None:
+def test_number_of_cases() -> None:
     assert len(CASES) >= 110
     assert sum(bool(yaml.safe_load(path.read_text(encoding="utf-8")).get("fast")) for path in CASES.values()) >= 8
 

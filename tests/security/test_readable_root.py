@@ -22,7 +22,7 @@ def entry(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("marker", [".git", "pyproject.toml", "apportion.toml"])
-def test_an_added_package_opens_no_folder_outside_of_the_repository(marker: str, entry: Path) -> None:
+def test_added_package_opens_no_outside_folder(marker: str, entry: Path) -> None:
     checkout = entry.parents[1]
     (checkout / marker).mkdir()
     (checkout / ".git").mkdir(exist_ok=True)
@@ -35,7 +35,7 @@ def test_an_added_package_opens_no_folder_outside_of_the_repository(marker: str,
 
 @pytest.mark.parametrize("above", [(), ("pyproject.toml",), ("apportion.toml",)])
 @pytest.mark.parametrize("left", [(), ("pyproject.toml",), ("apportion.toml",)])
-def test_outside_of_a_repository_nothing_that_a_branch_adds_or_deletes_opens_a_folder(
+def test_branch_files_open_no_folder_without_a_repository(
     left: tuple[str, ...], above: tuple[str, ...], entry: Path
 ) -> None:
     """Every marker but `.git` is a file of the branch, and one above the checkout bounds nothing of it."""
@@ -49,22 +49,20 @@ def test_outside_of_a_repository_nothing_that_a_branch_adds_or_deletes_opens_a_f
     assert not readable_paths(str(entry.parent)).may_read(str(checkout / "__init__.py"))
 
 
-def test_a_file_that_points_to_a_repository_elsewhere_bounds_the_tree(entry: Path) -> None:
+def test_git_file_bounds_the_readable_tree(entry: Path) -> None:
     (entry.parents[1] / ".git").write_text("gitdir: /somewhere/else\n")
     for folder in (entry.parent, entry.parents[1]):
         (folder / "__init__.py").write_text("")
     assert locate(entry).root == str(entry.parents[1])
 
 
-def test_the_folder_above_a_package_stays_readable_within_the_repository(entry: Path) -> None:
+def test_package_parent_is_readable_within_the_repository(entry: Path) -> None:
     (entry.parents[1] / ".git").mkdir()
     (entry.parent / "__init__.py").write_text("")
     assert locate(entry).root == str(entry.parents[1])
 
 
-def test_hidden_files_stay_unreadable_past_the_folders_that_are_searched(
-    entry: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hidden_files_stay_unreadable_beyond_the_search_limit(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apportion_policy.evaluation.read_access._MAX_FOLDERS_SEARCHED", 5)
     for number in range(10):
         folder = entry.parent / f"a{number}"

@@ -94,7 +94,7 @@ def gitlab(forge: Forge, folder: Path, **variables: str) -> tuple[int, str]:
     return _run(_script("gitlab"), folder, environment | variables, ("sh", "-ec"))
 
 
-def test_a_review_is_one_comment_that_later_pushes_edit(forge: Forge, tmp_path: Path) -> None:
+def test_later_pushes_edit_the_same_comment(forge: Forge, tmp_path: Path) -> None:
     for author, body in ((PERSON, REVIEW), (BOT, "another comment"), *((PERSON, "talk"),) * 150):
         forge.add(author, body)
     assert github(forge, tmp_path) == (0, "apportion: the comment of pull request 5 was created\n")
@@ -111,7 +111,7 @@ def test_a_review_is_one_comment_that_later_pushes_edit(forge: Forge, tmp_path: 
     ]
 
 
-def test_the_token_goes_to_the_api_alone(forge: Forge, tmp_path: Path) -> None:
+def test_token_is_sent_only_to_the_api(forge: Forge, tmp_path: Path) -> None:
     github(forge, tmp_path)
     assert forge.tokens.pop("/blob/0") is None
     assert len(forge.tokens) == 5
@@ -140,7 +140,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_artifact_is_refused_in_a_sentence(case: str, forge: Forge, tmp_path: Path) -> None:
+def test_hostile_artifact_is_refused(case: str, forge: Forge, tmp_path: Path) -> None:
     data, reason = HOSTILE[case]
     forge.artifacts = [data]
     code, text = github(forge, tmp_path)
@@ -159,21 +159,21 @@ def test_a_hostile_artifact_is_refused_in_a_sentence(case: str, forge: Forge, tm
     ],
     ids=["another-commit", "another-repository", "another-branch", "deleted-repository"],
 )
-def test_the_number_of_another_pull_request_is_refused(head: Mapping[str, Any], forge: Forge, tmp_path: Path) -> None:
+def test_pull_request_number_is_verified(head: Mapping[str, Any], forge: Forge, tmp_path: Path) -> None:
     forge.pulls["5"] = {"head": head}
     code, text = github(forge, tmp_path)
     assert (code, forge.writes) == (1, [])
     assert "the artifact names pull request 5, which is not the one that was reviewed" in text
 
 
-def test_a_fork_that_is_gone_is_nobodys_pull_request(forge: Forge, tmp_path: Path) -> None:
+def test_deleted_fork_is_refused(forge: Forge, tmp_path: Path) -> None:
     forge.pulls["5"] = {"head": {"sha": "a" * 40, "ref": "quota", "repo": None}}
     code, text = github(forge, tmp_path, head_repository=None)
     assert (code, forge.writes) == (1, [])
     assert "is not the one that was reviewed" in text
 
 
-def test_an_older_commit_does_not_replace_the_review_of_a_newer(forge: Forge, tmp_path: Path) -> None:
+def test_older_commit_does_not_replace_a_newer_review(forge: Forge, tmp_path: Path) -> None:
     forge.pulls["5"] = {"head": {"sha": "b" * 40, "ref": "quota", "repo": {"id": 1}}}
     code, text = github(forge, tmp_path)
     assert (code, forge.writes) == (0, [])
@@ -187,9 +187,7 @@ def test_an_older_commit_does_not_replace_the_review_of_a_newer(forge: Forge, tm
         {"filename": "x.yml", "previous_filename": ".github/workflows/apportion-review.yml"},
     ],
 )
-def test_a_review_that_its_pull_request_may_have_forged_says_so_first(
-    changed: Mapping[str, str], forge: Forge, tmp_path: Path
-) -> None:
+def test_possibly_forged_review_is_marked(changed: Mapping[str, str], forge: Forge, tmp_path: Path) -> None:
     forge.files = [{"filename": f"teams/{at}.py"} for at in range(100)] + [dict(changed)]
     assert github(forge, tmp_path)[0] == 0
     lines = forge.comments[0]["body"].splitlines()
@@ -201,13 +199,13 @@ def test_a_review_that_its_pull_request_may_have_forged_says_so_first(
     assert len(forge.comments) == 1
 
 
-def test_files_of_the_policy_are_no_reason_to_warn(forge: Forge, tmp_path: Path) -> None:
+def test_policy_files_do_not_mark_a_review(forge: Forge, tmp_path: Path) -> None:
     forge.files = [{"filename": "teams/vision.py"}, {"filename": "docs/.github/x"}]
     assert github(forge, tmp_path)[0] == 0
     assert forge.comments[0]["body"] == REVIEW
 
 
-def test_a_run_without_a_review_replaces_the_review_of_an_older_commit(forge: Forge, tmp_path: Path) -> None:
+def test_failed_run_replaces_an_older_review(forge: Forge, tmp_path: Path) -> None:
     github(forge, tmp_path)
     forge.artifacts = []
     code, text = github(forge, tmp_path)
@@ -229,7 +227,7 @@ def test_a_run_without_a_review_replaces_the_review_of_an_older_commit(forge: Fo
         (("POST", "/issues/5/comments"), (403, "Forbidden"), "403 Forbidden"),
     ],
 )
-def test_an_error_of_github_is_one_sentence(
+def test_github_error_is_one_sentence(
     request_: tuple[str, str], status: tuple[int, str], reason: str, forge: Forge, tmp_path: Path
 ) -> None:
     method, path = request_
@@ -241,7 +239,7 @@ def test_an_error_of_github_is_one_sentence(
     assert text.count("\n") == 1
 
 
-def test_an_api_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+def test_unreachable_api_is_one_sentence(tmp_path: Path) -> None:
     nowhere = Forge(url="http://127.0.0.1:9")
     (tmp_path / "apportion-review.md").write_text(REVIEW)
     for post, name in ((github, "GitHub"), (gitlab, "GitLab")):
@@ -251,7 +249,7 @@ def test_an_api_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
         assert text.count("\n") == 1
 
 
-def test_a_review_is_one_note_that_later_pushes_edit(forge: Forge, tmp_path: Path) -> None:
+def test_later_pushes_edit_the_same_note(forge: Forge, tmp_path: Path) -> None:
     report = tmp_path / "apportion-review.md"
     report.write_text(REVIEW)
     for author, body in ((PERSON, REVIEW), *((PERSON, "talk"),) * 150):
@@ -268,7 +266,7 @@ def test_a_review_is_one_note_that_later_pushes_edit(forge: Forge, tmp_path: Pat
     assert set(forge.tokens.values()) == {TOKEN}
 
 
-def test_no_line_of_a_note_is_a_quick_action(forge: Forge, tmp_path: Path) -> None:
+def test_notes_contain_no_quick_action(forge: Forge, tmp_path: Path) -> None:
     (tmp_path / "apportion-review.md").write_text(f"{REVIEW}/approve\n  /merge\n\n/close\nteams/vision.py\n")
     assert gitlab(forge, tmp_path)[0] == 0
     body = forge.comments[0]["body"]
@@ -284,13 +282,13 @@ def test_no_line_of_a_note_is_a_quick_action(forge: Forge, tmp_path: Path) -> No
         (REVIEW + "\0", "apportion-review.md contains control characters"),
     ],
 )
-def test_a_hostile_report_is_refused_in_a_sentence(text: str, reason: str, forge: Forge, tmp_path: Path) -> None:
+def test_hostile_report_is_refused(text: str, reason: str, forge: Forge, tmp_path: Path) -> None:
     (tmp_path / "apportion-review.md").write_text(text)
     assert gitlab(forge, tmp_path) == (1, f"apportion: error: the review was not posted: {reason}\n")
     assert forge.tokens == {}
 
 
-def test_a_report_is_a_regular_file(forge: Forge, tmp_path: Path) -> None:
+def test_report_must_be_a_regular_file(forge: Forge, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text(REVIEW)
     (tmp_path / "apportion-review.md").symlink_to(secret)
@@ -302,7 +300,7 @@ def test_a_report_is_a_regular_file(forge: Forge, tmp_path: Path) -> None:
     assert "is not a regular file" in gitlab(forge, tmp_path)[1]
 
 
-def test_a_note_says_that_there_is_no_review_and_leaves_a_newer_one(forge: Forge, tmp_path: Path) -> None:
+def test_missing_review_keeps_a_newer_note(forge: Forge, tmp_path: Path) -> None:
     assert gitlab(forge, tmp_path)[0] == 0
     assert forge.comments[0]["body"].splitlines()[1] == "### 🔴 This change was not reviewed"
     forge.merge_request["sha"] = "b" * 40
@@ -312,7 +310,7 @@ def test_a_note_says_that_there_is_no_review_and_leaves_a_newer_one(forge: Forge
 
 
 @pytest.mark.parametrize("request_", [("GET", "/merge_requests/5"), ("PUT", "/merge_requests/5/notes/1")])
-def test_an_error_of_gitlab_is_one_sentence(request_: tuple[str, str], forge: Forge, tmp_path: Path) -> None:
+def test_gitlab_error_is_one_sentence(request_: tuple[str, str], forge: Forge, tmp_path: Path) -> None:
     (tmp_path / "apportion-review.md").write_text(REVIEW)
     forge.add(BOT, REVIEW)
     method, path = request_

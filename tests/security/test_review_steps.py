@@ -152,7 +152,7 @@ def _on_gitlab(
     ],
     ids=["no-difference", "difference", "gate", "error", "usage"],
 )
-def test_a_review_decides_by_its_exit_code_and_always_writes_a_comment(
+def test_exit_code_and_comment_of_a_review(
     review: Review,
     change: Mapping[str, Any],
     options: Sequence[str],
@@ -172,7 +172,7 @@ def test_a_review_decides_by_its_exit_code_and_always_writes_a_comment(
 
 
 @pytest.mark.parametrize("review", [workflow, pipeline])
-def test_snapshots_of_the_base_branch_are_read(review: Review, base: Path, tmp_path: Path) -> None:
+def test_snapshots_are_read_from_the_base_branch(review: Review, base: Path, tmp_path: Path) -> None:
     own = tmp_path / "own-base"
     git(tmp_path, "clone", "--quiet", str(base), str(own))
     snapshot = own / "ci/snapshots/prod/main.json"

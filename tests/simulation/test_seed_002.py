@@ -76,7 +76,7 @@ def queue_status(cluster: Cluster, path: str) -> Any:
     return found["status"]["queueItemDetails"]
 
 
-def test_kube_queue_has_a_queue_for_every_node_of_the_tree_and_finds_them_by_annotation(rendered: Path) -> None:
+def test_every_tree_node_has_a_queue(rendered: Path) -> None:
     cluster = cluster_until(0.0, rendered)
     queues = cluster.cluster_state.store.list("Queue")
     named = {made["metadata"]["annotations"]["kube-queue/quota-fullname"]: made["metadata"] for made in queues}
@@ -99,7 +99,7 @@ def test_kube_queue_has_a_queue_for_every_node_of_the_tree_and_finds_them_by_ann
     assert video["max"] == {"cpu": "14", "memory": "14Gi", "nvidia.com/gpu": "4"}
 
 
-def test_the_first_job_goes_and_the_second_waits_as_the_guide_shows(facts: Facts, rendered: Path) -> None:
+def test_first_job_starts_and_second_waits(facts: Facts, rendered: Path) -> None:
     cluster = cluster_until(3.0, rendered)
     first, second = (
         cluster.cluster_state.store.get("RayJob", "video", f"rayjob-video-{name}") for name in ("g2lvn", "h4x2q")
@@ -126,20 +126,20 @@ def test_the_first_job_goes_and_the_second_waits_as_the_guide_shows(facts: Facts
     )
 
 
-def test_a_job_jumps_the_queue_and_another_goes_before_by_its_priority(facts: Facts) -> None:
+def test_jump_and_priority_change_the_order(facts: Facts) -> None:
     assert of(facts, "priority")[0]["why"].startswith("from 0 to 500, rank 1 of 3; ")
     assert of(facts, "jumped")[0]["why"].startswith("from 0 to 501, rank 1 of 3; ")
     names = [fact["workload"] for fact in of(facts, "dequeued") if fact["at_s"] < HOUR]
     assert names == [f"rayjob-video-{name}" for name in ("g2lvn", "urgent", "late", "h4x2q")]
 
 
-def test_a_cluster_holds_its_quota_for_its_ttl_after_the_job(facts: Facts) -> None:
+def test_cluster_holds_quota_until_its_ttl(facts: Facts) -> None:
     done, gone = at(facts, "done", "rayjob-video-g2lvn"), at(facts, "finished", "rayjob-video-g2lvn")
     assert gone == [done[0] + 10.0]
     assert at(facts, "dequeued", "rayjob-video-urgent") == gone
 
 
-def test_a_gang_that_finds_no_machines_fails_together_and_goes_back_into_its_queue(facts: Facts) -> None:
+def test_unschedulable_gang_is_requeued(facts: Facts) -> None:
     failed = of(facts, "GangFailedScheduling", "rayjob-sample")
     first = [fact for fact in failed if fact["at_s"] == 5460.0]
     assert len(first) == 15, "the head and fourteen workers, none of which got a place"
@@ -153,7 +153,7 @@ def test_a_gang_that_finds_no_machines_fails_together_and_goes_back_into_its_que
     assert at(facts, "bound", "rayjob-sample") == at(facts, "finished", "rayjob-video-long") * 15
 
 
-def test_the_text_team_borrows_up_to_its_max_and_no_further(facts: Facts) -> None:
+def test_text_team_borrows_up_to_its_max(facts: Facts) -> None:
     bound = [fact for fact in of(facts, "bound") if fact["queue"] == "text" and fact["at_s"] < 3.4 * HOUR]
     assert len([fact for fact in bound if fact["node"].startswith("gpu-nodes") and "worker" in fact["pod"]]) == 4
     assert of(facts, "backoff", "text-2")[0]["why"].startswith(
@@ -161,7 +161,7 @@ def test_the_text_team_borrows_up_to_its_max_and_no_further(facts: Facts) -> Non
     )
 
 
-def test_interns_who_are_promised_nothing_go_first(facts: Facts) -> None:
+def test_interns_without_min_are_evicted_first(facts: Facts) -> None:
     evicted = [fact for fact in of(facts, "evicted") if fact["at_s"] == 3.5 * HOUR]
     assert sorted(fact["workload"] for fact in evicted) == ["intern-text", "intern-video"]
     assert {fact["by"] for fact in evicted} == {"video-now"}
@@ -172,7 +172,7 @@ def test_interns_who_are_promised_nothing_go_first(facts: Facts) -> None:
     assert 4.5 * HOUR < at(facts, "started", "intern-text")[1] < 4.6 * HOUR, "they come back when it is done"
 
 
-def test_what_was_borrowed_goes_back_down_to_the_min(facts: Facts, rendered: Path) -> None:
+def test_borrowed_quota_is_reclaimed_down_to_min(facts: Facts, rendered: Path) -> None:
     evicted = [fact for fact in of(facts, "evicted") if fact["at_s"] == 5 * HOUR]
     assert [(fact["workload"], fact["by"]) for fact in evicted] == [("text-1", "video-again")] * 2
     cluster = cluster_until(5 * HOUR + 40.0, rendered)
@@ -182,6 +182,6 @@ def test_what_was_borrowed_goes_back_down_to_the_min(facts: Facts, rendered: Pat
     assert used["root/algorithm/video"]["nvidia.com/gpu"] == 2
 
 
-def test_everybody_is_done_at_last(facts: Facts) -> None:
+def test_every_workload_finishes(facts: Facts) -> None:
     assert {fact["why"] for fact in of(facts, "finished")} == {"succeeded"}
     assert len(of(facts, "finished")) == len(of(facts, "arrived")) == 13

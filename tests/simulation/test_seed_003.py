@@ -40,7 +40,7 @@ def _at(facts: Facts, what: str, workload: str = "", *, why: str = "") -> list[f
     ]
 
 
-def test_a_job_waits_for_machines_and_starts_within_ten_minutes_of_their_coming(facts: Facts) -> None:
+def test_job_starts_after_provisioning(facts: Facts) -> None:
     for job in ("sample-job", "train", "evaluation"):
         (requested,), (provisioned,) = _at(facts, "requested", job), _at(facts, "request-provisioned", job)
         assert _at(facts, "request-waits", job, why="CapacityIsNotFound")
@@ -51,13 +51,13 @@ def test_a_job_waits_for_machines_and_starts_within_ten_minutes_of_their_coming(
     assert _at(facts, "finished", "sample-job", why="succeeded")
 
 
-def test_all_nodes_of_a_request_come_at_once_and_from_one_zone(facts: Facts) -> None:
+def test_nodes_of_a_request_come_from_one_zone(facts: Facts) -> None:
     (provisioned,) = _at(facts, "request-provisioned", "train", why="8 nodes of dws-pool in europe-west4-b")
     assert provisioned == 5400.0 + 240.0, "no zone has eight before ninety minutes"
     assert len([at for at in _at(facts, "node-joined") if at == provisioned]) == 8
 
 
-def test_a_node_is_used_for_one_request_alone(facts: Facts) -> None:
+def test_nodes_serve_one_request(facts: Facts) -> None:
     users: dict[str, set[str]] = {}
     for fact in facts:
         if fact["what"] == "bound":
@@ -66,13 +66,13 @@ def test_a_node_is_used_for_one_request_alone(facts: Facts) -> None:
     assert all(len(jobs) == 1 for jobs in users.values())
 
 
-def test_a_job_that_the_queue_has_no_room_for_asks_for_no_machines(facts: Facts) -> None:
+def test_job_without_quota_requests_no_nodes(facts: Facts) -> None:
     (waited,) = _at(facts, "waiting", "evaluation", why="insufficient unused quota for nvidia.com/gpu in flavor l4")
     (requested,), (over,) = _at(facts, "requested", "evaluation"), _at(facts, "finished", "sample-job")
     assert (waited, requested) == (240.0, over)
 
 
-def test_nodes_and_the_work_on_them_end_at_the_maximum_runtime(facts: Facts, seed_003: tuple[str, str]) -> None:
+def test_nodes_are_removed_at_the_maximum_runtime(facts: Facts, seed_003: tuple[str, str]) -> None:
     (provisioned,), (revoked,) = (
         _at(facts, "request-provisioned", "too-long"),
         _at(facts, "capacity-revoked", "too-long"),
@@ -88,7 +88,7 @@ def test_nodes_and_the_work_on_them_end_at_the_maximum_runtime(facts: Facts, see
     assert json.loads(seed_003[1])["lost_gpu_hours"] == pytest.approx(4 * (1800 - 2 - 1200) / 3600, abs=1e-3)
 
 
-def test_a_request_beyond_the_project_s_quota_waits_until_the_quota_rises(facts: Facts) -> None:
+def test_request_waits_for_project_quota(facts: Facts) -> None:
     (waits,) = _at(
         facts, "request-waits", "too-large", why="QuotaExceeded: Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 20.0"
     )
@@ -98,7 +98,7 @@ def test_a_request_beyond_the_project_s_quota_waits_until_the_quota_rises(facts:
     assert _at(facts, "finished", "too-large", why="succeeded")
 
 
-def test_a_request_that_fails_is_tried_again_three_times(facts: Facts) -> None:
+def test_failed_request_is_retried_three_times(facts: Facts) -> None:
     failed = _at(facts, "request-failed", "too-short", why="InvalidRequest: maxRunDurationSeconds `300` is not")
     assert [later - earlier for earlier, later in itertools.pairwise(failed)] == [70.0, 130.0, 250.0]
     assert len(_at(facts, "retried", "too-short")) == 3
@@ -106,7 +106,7 @@ def test_a_request_that_fails_is_tried_again_three_times(facts: Facts) -> None:
     assert not _at(facts, "bound", "too-short")
 
 
-def test_a_booking_that_nobody_uses_expires_and_its_node_goes(facts: Facts) -> None:
+def test_unused_booking_expires(facts: Facts) -> None:
     (provisioned,) = _at(facts, "request-provisioned", why="pi: 1 node of dws-pool")
     (expired,) = _at(facts, "booking-expired", why="pi: no pod was scheduled")
     assert expired == provisioned + 600.0
@@ -115,5 +115,5 @@ def test_a_booking_that_nobody_uses_expires_and_its_node_goes(facts: Facts) -> N
     assert not _at(facts, "bound", "pi"), "it comes when its node is gone"
 
 
-def test_the_same_input_gives_the_same_bytes(seed_003: tuple[str, str], tmp_path: Path) -> None:
+def test_simulation_is_deterministic(seed_003: tuple[str, str], tmp_path: Path) -> None:
     assert _simulate(tmp_path) == seed_003

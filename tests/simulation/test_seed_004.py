@@ -36,7 +36,7 @@ def seed_004_volcano(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     return _simulate_004("volcano", "scenario-volcano.yaml", tmp_path_factory.mktemp("seed-004-volcano"))
 
 
-def test_the_namespaces_quota_refuses_the_ninth_device(seed_004: Facts) -> None:
+def test_quota_refuses_the_ninth_gpu(seed_004: Facts) -> None:
     assert _of(seed_004, "sweep", "denied")[0]["why"] == (
         'pods "sweep-6" is forbidden: exceeded quota: apportion, requested: requests.nvidia.com/gpu=1, '
         "used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8"
@@ -48,7 +48,7 @@ def test_the_namespaces_quota_refuses_the_ninth_device(seed_004: Facts) -> None:
     assert _of(seed_004, "sweep", "finished")[0]["why"] == "succeeded"
 
 
-def test_pods_stand_in_every_zone_alike(seed_004: Facts) -> None:
+def test_pods_are_spread_over_zones(seed_004: Facts) -> None:
     zones = [fact["node"].split("-")[1] for fact in _of(seed_004, "ai-workload", "bound")]
     assert sorted(zones) == ["a", "a", "b", "b", "c", "c"]
     frontend = _of(seed_004, "ai-frontend", "bound")
@@ -57,19 +57,19 @@ def test_pods_stand_in_every_zone_alike(seed_004: Facts) -> None:
     assert "2 node(s) didn't match pod topology spread constraints, 3 node(s) had untolerated taint(s)" in why
 
 
-def test_the_class_takes_devices_from_pods_without_one(seed_004: Facts) -> None:
+def test_priority_class_preempts(seed_004: Facts) -> None:
     evicted = [fact for fact in seed_004 if fact["what"] == "evicted"]
     assert {(fact["at_s"], fact["by"], fact["queue"]) for fact in evicted} == {(12_600.0, "training", "lab")}
     assert len(evicted) == 4
     assert {fact["at_s"] for fact in _of(seed_004, "training", "bound")} == {12_630.0}
 
 
-def test_a_job_is_made_every_night(seed_004: Facts) -> None:
+def test_cron_job_runs_every_night(seed_004: Facts) -> None:
     made = [fact["at_s"] for fact in seed_004 if fact["what"] == "arrived" and "daily-training-" in fact["workload"]]
     assert made == [2 * 3600.0, 26 * 3600.0]
 
 
-def test_replicas_follow_the_load_and_the_articles_autoscaler_does_not(seed_004: Facts) -> None:
+def test_replicas_follow_the_load(seed_004: Facts) -> None:
     sizes = [(fact["at_s"], fact["why"].split(";")[0]) for fact in _of(seed_004, "serving", "autoscaled")]
     assert [size for _, size in sizes] == [f"New size: {count}" for count in (2, 3, 4, 5, 2)]
     assert sizes[0][0] == 9 * 3600.0
@@ -79,7 +79,7 @@ def test_replicas_follow_the_load_and_the_articles_autoscaler_does_not(seed_004:
     )
 
 
-def test_volcanos_gang_starts_with_four_pods_or_none(seed_004_volcano: Facts) -> None:
+def test_volcano_gang_starts_as_a_whole(seed_004_volcano: Facts) -> None:
     facts = seed_004_volcano
     bound = [(fact["workload"], fact["at_s"]) for fact in facts if fact["what"] == "bound"]
     assert {at for name, at in bound if name.startswith("gang-")} == {3602.0}
@@ -88,13 +88,13 @@ def test_volcanos_gang_starts_with_four_pods_or_none(seed_004_volcano: Facts) ->
     assert waited[0].startswith("4/4 tasks in gang unschedulable: pod group is not ready")
 
 
-def test_volcanos_queue_enqueues_nothing_that_it_cannot_hold(seed_004_volcano: Facts) -> None:
+def test_volcano_queue_does_not_enqueue_above_its_capability(seed_004_volcano: Facts) -> None:
     why = _of(seed_004_volcano, "too-large", "waiting")[0]["why"]
     assert why == "queue resource quota insufficient: insufficient nvidia.com/gpu"
     assert _of(seed_004_volcano, "too-large", "bound") == []
 
 
-def test_priority_takes_places_within_volcanos_queue(seed_004_volcano: Facts) -> None:
+def test_priority_preempts_within_a_volcano_queue(seed_004_volcano: Facts) -> None:
     evicted = [fact for fact in seed_004_volcano if fact["what"] == "evicted"]
     assert [(fact["workload"], fact["by"]) for fact in evicted] == [("sweep", "urgent")] * 4
     assert {fact["at_s"] for fact in _of(seed_004_volcano, "urgent", "bound")} == {12_630.0}

@@ -50,14 +50,14 @@ def _gpus(outcome: Outcome, workload: str, at_s: float) -> float:
     return sum(stay.gpus for stay in _stays(outcome, workload, at_s))
 
 
-def test_000_a_team_below_a_department_trains_builds_and_serves(seed_000: Outcome) -> None:
+def test_000_team_and_department(seed_000: Outcome) -> None:
     assert (seed_000.queue("team-a").parent, seed_000.queue("department-1").parent) == ("department-1", None)
     assert seed_000.queue("department-1").gpu_hours == seed_000.queue("team-a").gpu_hours
     ran = {workload.name for workload in seed_000.workloads("department-1") if workload.runs}
     assert ran == {_GANG, _NOTEBOOK, _CHAT}
 
 
-def test_000_the_gang_is_three_gpus_and_five_pods_together_or_none(seed_000: Outcome) -> None:
+def test_000_gang_starts_as_a_whole(seed_000: Outcome) -> None:
     assert seed_000.workload(_GANG).gpus == 3.0
     seen = {(len(stays), sum(stay.gpus for stay in stays)) for stays in map(_gang_at(seed_000), range(0, 21_600, 60))}
     assert seen == {(5, 3.0), (0, 0.0)}
@@ -68,7 +68,7 @@ def _gang_at(outcome: Outcome) -> Callable[[float], list[PodStay]]:
     return lambda at_s: _stays(outcome, _GANG, at_s)
 
 
-def test_000_two_halves_share_a_device(seed_000: Outcome) -> None:
+def test_000_fractions_share_a_gpu(seed_000: Outcome) -> None:
     workers = [stay for stay in _stays(seed_000, _GANG, 0.0) if stay.gpus == 0.5]
     devices = [stay.devices for stay in workers]
     assert len(workers) == 4
@@ -78,7 +78,7 @@ def test_000_two_halves_share_a_device(seed_000: Outcome) -> None:
         assert len({stay.node for stay in workers if stay.devices == device}) == 1
 
 
-def test_000_training_leaves_as_a_whole_for_inference_and_comes_back(seed_000: Outcome) -> None:
+def test_000_inference_preempts_the_training_gang(seed_000: Outcome) -> None:
     evicted = _of(seed_000, _GANG, "evicted")
     assert len(evicted) == 5
     assert {(fact.at_s, fact.by) for fact in evicted} == {(1800.0, _CHAT)}
@@ -90,7 +90,7 @@ def test_000_training_leaves_as_a_whole_for_inference_and_comes_back(seed_000: O
     assert seed_000.workload(_CHAT).n_evictions == seed_000.workload(_NOTEBOOK).n_evictions == 0
 
 
-def test_000_a_cluster_without_a_queue_waits_with_the_guides_error(seed_000: Outcome) -> None:
+def test_000_missing_queue_label_is_reported(seed_000: Outcome) -> None:
     assert [fact.why for fact in _of(seed_000, "raycluster-no-queue", "waiting")] == [
         "Queue label missing from RayCluster; pods will remain pending"
     ]
@@ -98,7 +98,7 @@ def test_000_a_cluster_without_a_queue_waits_with_the_guides_error(seed_000: Out
     assert seed_000.workload("raycluster-no-queue").outcome == "unfinished"
 
 
-def test_000_packed_leaves_a_node_free_and_spread_does_not(seed_000: Outcome, spread_000: Outcome) -> None:
+def test_000_binpack_and_spread(seed_000: Outcome, spread_000: Outcome) -> None:
     packed, spread = ({stay.node for stay in _stays(made, _GANG, 0.0)} for made in (seed_000, spread_000))
     assert len(packed) == 2
     assert len(spread) == 3
@@ -108,13 +108,13 @@ def test_000_packed_leaves_a_node_free_and_spread_does_not(seed_000: Outcome, sp
     assert (seed_000.report.summary.fragmentation or 0.0) < (spread_000.report.summary.fragmentation or 0.0)
 
 
-def test_001_training_borrows_what_is_idle(seed_001: Outcome) -> None:
+def test_001_training_borrows_idle_gpus(seed_001: Outcome) -> None:
     quota = next(found for found in seed_001.report.series if found.queue == "team-a").quota
     assert {value for _, value in quota} == {2.0}
     assert _gpus(seed_001, _TRAINING, 600.0) == 3.0
 
 
-def test_001_an_elastic_gang_gives_up_what_is_above_its_minimum(seed_001: Outcome) -> None:
+def test_001_elastic_gang_shrinks_to_its_minimum(seed_001: Outcome) -> None:
     first = [fact for fact in _of(seed_001, _TRAINING, "evicted") if fact.at_s == 3600.0]
     assert [(fact.pod, fact.by) for fact in first] == [("raycluster-sample-worker-worker-2", _VLLM)]
     assert _gpus(seed_001, _TRAINING, 5400.0) == 2.0, "it goes on with its minimum"
@@ -122,7 +122,7 @@ def test_001_an_elastic_gang_gives_up_what_is_above_its_minimum(seed_001: Outcom
     assert seed_001.workload(_VLLM).waited_s <= 60.0, "for no more than the grace of what leaves"
 
 
-def test_001_the_gang_goes_as_one_where_its_minimum_is_taken(seed_001: Outcome) -> None:
+def test_001_gang_is_evicted_below_its_minimum(seed_001: Outcome) -> None:
     second = [fact for fact in _of(seed_001, _TRAINING, "evicted") if fact.at_s == 7200.0]
     assert len(second) == 3, "the head and both workers"
     assert {fact.by for fact in second} == {_VLLM}
@@ -130,7 +130,7 @@ def test_001_the_gang_goes_as_one_where_its_minimum_is_taken(seed_001: Outcome) 
     assert _gpus(seed_001, _VLLM, 9000.0) == 2.0
 
 
-def test_001_training_comes_back_when_inference_scales_down_and_grows_to_its_maximum(seed_001: Outcome) -> None:
+def test_001_training_resumes_and_grows(seed_001: Outcome) -> None:
     back = [fact.at_s for fact in _of(seed_001, _TRAINING, "started")]
     assert back == [0.0, 12_630.0], "half a minute of grace after inference scales down at three and a half hours"
     assert _gpus(seed_001, _TRAINING, 13_000.0) == 2.0
@@ -142,7 +142,7 @@ def test_001_training_comes_back_when_inference_scales_down_and_grows_to_its_max
 
 
 @pytest.mark.slow
-def test_outcome_tests_of_an_example_pass_as_a_team_would_run_them() -> None:
+def test_outcome_tests_of_the_examples_pass() -> None:
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/seed-001-kai-vllm"],
         cwd=_ROOT, capture_output=True, text=True, check=False,

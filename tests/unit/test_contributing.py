@@ -80,7 +80,7 @@ def _add_engine(copy: Path) -> None:
     _write(copy, blocks)
 
 
-def test_an_engine_is_a_folder_and_a_line(copy: Path) -> None:
+def test_added_engine_compiles(copy: Path) -> None:
     _add_engine(copy)
     validated = _apportion(copy, "validate", "example/policy.py")
     assert validated.returncode == 0, validated.stdout + validated.stderr
@@ -105,7 +105,7 @@ def test_an_engine_is_a_folder_and_a_line(copy: Path) -> None:
     assert "plenum" in _apportion(copy, "import", "--help").stdout
 
 
-def test_every_command_works_beside_an_engine_without_optional_parts(copy: Path) -> None:
+def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
     _add_engine(copy)
     on_main = ("--env", "prod", "--cluster", "main")
     bound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", "example", *on_main, "--name", "train")
@@ -132,7 +132,7 @@ def test_every_command_works_beside_an_engine_without_optional_parts(copy: Path)
     assert kai.returncode == 0, kai.stderr
 
 
-def test_a_model_of_an_engine_is_a_package_and_a_line(copy: Path) -> None:
+def test_added_engine_model_simulates(copy: Path) -> None:
     _add_engine(copy)
     _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
     blocks = _blocks("simulate an engine")
@@ -158,7 +158,7 @@ def _scenario(copy: Path) -> str:
     return "scenario.yaml"
 
 
-def test_the_page_of_an_engine_is_completed(copy: Path) -> None:
+def test_engine_page_is_generated(copy: Path) -> None:
     _add_engine(copy)
     page = (copy / PAGE).read_text()
     shutil.rmtree(copy / "docs")
@@ -174,7 +174,7 @@ def test_the_page_of_an_engine_is_completed(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_the_code_of_an_example_is_formatted(example: str, tmp_path: Path) -> None:
+def test_worked_examples_are_formatted(example: str, tmp_path: Path) -> None:
     files = {name: text for name, text in _blocks(example).items() if name.endswith(".py") and text.count("\n") > 1}
     _write(tmp_path, {name: text if text.endswith("\n") else f"{text}\n" for name, text in files.items()})
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -184,7 +184,7 @@ def test_the_code_of_an_example_is_formatted(example: str, tmp_path: Path) -> No
     assert checked.returncode == 0, checked.stdout
 
 
-def test_writing_expected_output_runs_no_comparison() -> None:
+def test_update_golden_runs_no_comparison() -> None:
     collected = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n0", "--collect-only", "--update-golden", "tests/diagnostics"],
         cwd=ROOT,
@@ -197,7 +197,7 @@ def test_writing_expected_output_runs_no_comparison() -> None:
     assert "test_completeness.py" not in collected.stdout
 
 
-def test_a_check_is_a_file_and_its_registration(copy: Path) -> None:
+def test_added_check_is_reported(copy: Path) -> None:
     blocks = _blocks("add a check")
     checks = "compiler/apportion_compiler/checks/__init__.py"
     _insert(

@@ -43,13 +43,13 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("example", _EXAMPLES, ids=lambda path: path.name)
-def test_an_example_has_no_finding(example: Path) -> None:
+def test_example_has_no_findings(example: Path) -> None:
     checked = _run("validate", str(example.relative_to(_ROOT)), "--as-of", "2026-11-21", "--fail-on", "warning")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 @pytest.mark.parametrize("example", _EXAMPLES, ids=lambda path: path.name)
-def test_an_example_compiles_to_the_same_bytes_twice(example: Path, tmp_path: Path) -> None:
+def test_compilation_of_an_example_is_deterministic(example: Path, tmp_path: Path) -> None:
     where = ["compile", str(example.relative_to(_ROOT)), "--as-of", "2026-11-21", "--out", str(tmp_path)]
     first = _run(*where)
     assert first.returncode == 0, first.stdout + first.stderr
@@ -58,7 +58,7 @@ def test_an_example_compiles_to_the_same_bytes_twice(example: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", sorted(_LITERAL))
-def test_a_literal_transcription_shows_the_faults_of_its_seed(name: str) -> None:
+def test_literal_policies_reproduce_faults_of_their_seeds(name: str) -> None:
     where = (f"examples/{name}/literal.py", "--as-of", "2026-11-21", "--fail-on", "never")
     shown = _run("validate", *where, "-o", "github")
     assert shown.returncode == 0, shown.stderr
@@ -67,7 +67,7 @@ def test_a_literal_transcription_shows_the_faults_of_its_seed(name: str) -> None
 
 
 @pytest.mark.parametrize("name", sorted(_LITERAL_MANIFESTS))
-def test_literal_manifests_show_the_faults_of_their_seed(name: str) -> None:
+def test_literal_manifests_reproduce_faults_of_their_seeds(name: str) -> None:
     shown = _run("validate", "--manifests", f"examples/{name}/literal.yaml", "--fail-on", "never", "-o", "json")
     assert shown.returncode == 0, shown.stderr
     found = json.loads(shown.stdout)["findings"]
@@ -80,12 +80,12 @@ _WORKLOADS = {"seed-001-kai-vllm": ("team-a",), "seed-004-ai-scheduling": ("ai-q
 """The queue of an example's workloads, and where it has several environments, the one that they are for."""
 
 
-def test_every_example_s_workloads_are_tried() -> None:
+def test_every_workload_file_is_tested() -> None:
     assert {path.parent.name for path in _ROOT.glob("examples/*/workloads.yaml")} == _WORKLOADS.keys()
 
 
 @pytest.mark.parametrize("name", sorted(_WORKLOADS))
-def test_the_workloads_of_an_example_run_in_its_queue(name: str, tmp_path: Path) -> None:
+def test_workloads_of_an_example_bind(name: str, tmp_path: Path) -> None:
     path = _ROOT / "examples" / name / "workloads.yaml"
     found = _run("validate", "--manifests", str(path), "--fail-on", "warning")
     assert found.returncode == 0, found.stdout

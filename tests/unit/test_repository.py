@@ -51,14 +51,14 @@ def test_no_python_file_is_longer_than_400_lines() -> None:
     assert {name: n_lines for name, n_lines in lengths.items() if n_lines > MAX_LINES} == {}
 
 
-def test_codespell_reads_no_build_output() -> None:
+def test_codespell_skips_build_output() -> None:
     built = re.findall(r"^/([\w-]+)/$", (ROOT / ".gitignore").read_text(), re.MULTILINE)
     configuration = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["codespell"]
     assert "site" in built
     assert set(built) <= set(configuration["skip"].split(","))
 
 
-def test_tests_are_no_packages() -> None:
+def test_test_folders_are_not_packages() -> None:
     """An `__init__.py` under tests/ would give two files of one name the same module, and import the wrong one."""
     assert [
         path for path in repository_files() if path.name == "__init__.py" and (ROOT / "tests") in path.parents
@@ -66,7 +66,7 @@ def test_tests_are_no_packages() -> None:
 
 
 @pytest.mark.parametrize("telltale", TELLTALES)
-def test_no_file_names_the_machine_it_was_written_on(telltale: str) -> None:
+def test_no_file_contains_machine_paths(telltale: str) -> None:
     found: list[str] = []
     for path in repository_files():
         name = path.relative_to(ROOT).as_posix()

@@ -24,7 +24,7 @@ def _keys(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_keys_of_engines_are_written_in_one_module() -> None:
+def test_api_keys_are_defined_once() -> None:
     modules: dict[str, set[str]] = {}
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):

@@ -52,20 +52,20 @@ def _decorated(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("row", _rows(), ids=lambda row: row[0])
-def test_what_keeps_something_exists(row: list[str]) -> None:
+def test_listed_caches_exist(row: list[str]) -> None:
     names = list(_named(row[1]))
     assert names
     for file, name in names:
         assert name in _defined(_path(file)), f"{file} has no {name}"
 
 
-def test_every_cached_function_of_the_runtime_has_a_row() -> None:
+def test_every_cache_is_documented() -> None:
     listed = {(_path(file), name) for row in _rows() for file, name in _named(row[1])}
     found = {(path, name) for path in RUNTIME.rglob("*.py") for name in _decorated(path)}
     assert found - listed == set()
 
 
-def test_every_row_is_held_by_a_test_and_every_case_has_a_row() -> None:
+def test_every_documented_cache_is_tested() -> None:
     tree = ast.parse(SWITCHED_OFF.read_text(encoding="utf-8"))
     (table,) = (
         node.value for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "OFF"

@@ -21,13 +21,13 @@ CONFIGURATION = sorted(
 
 
 @pytest.mark.parametrize("path", CONFIGURATION, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_configuration_file_parses(path: Path) -> None:
+def test_configuration_files_parse(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     parsed = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
     assert parsed
 
 
-def test_the_hooks_for_users_run_verbs_that_exist() -> None:
+def test_pre_commit_hooks_run_existing_commands() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert {hook["id"]: hook["entry"].split()[:2] for hook in hooks} == {
         "apportion-validate": ["apportion", "validate"],
@@ -38,7 +38,7 @@ def test_the_hooks_for_users_run_verbs_that_exist() -> None:
 
 
 @pytest.mark.parametrize("document", [".ci/run", "README.md", "CONTRIBUTING.md", ".github/workflows/ci.yml"])
-def test_every_make_target_that_is_spoken_of_exists(document: str) -> None:
+def test_mentioned_make_targets_exist(document: str) -> None:
     targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     targets |= {"install-base", "install-test", "install-dev"}
     text = (ROOT / document).read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def test_every_make_target_that_is_spoken_of_exists(document: str) -> None:
     assert named, f"{document} names no target"
 
 
-def test_every_action_of_a_workflow_is_pinned_by_its_commit() -> None:
+def test_workflow_actions_are_pinned_by_commit() -> None:
     used = [
         line.strip() for path in (ROOT / ".github/workflows").glob("*.yml") for line in path.read_text().splitlines()
     ]
@@ -57,7 +57,7 @@ def test_every_action_of_a_workflow_is_pinned_by_its_commit() -> None:
     assert actions
 
 
-def test_only_the_job_that_publishes_may_ask_for_an_identity() -> None:
+def test_only_the_publish_job_gets_an_id_token() -> None:
     release = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
     assert release["permissions"] == {"contents": "read"}
     assert {name: job.get("permissions", {}) for name, job in release["jobs"].items()} == {

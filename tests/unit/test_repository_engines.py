@@ -37,5 +37,5 @@ def _decisions() -> Iterator[str]:
                     yield f"{name}:{node.lineno}"
 
 
-def test_no_stage_decides_by_the_name_of_an_engine() -> None:
+def test_no_stage_compares_engine_names() -> None:
     assert list(_decisions()) == []

@@ -106,7 +106,7 @@ def _folder(path: Path) -> str:
 
 
 @pytest.mark.parametrize("package", ALLOWED)
-def test_a_package_imports_nothing_beside_its_allowance(package: str) -> None:
+def test_packages_import_only_allowed_packages(package: str) -> None:
     foreign = {
         path.relative_to(ROOT).as_posix(): outside
         for path in sorted((ROOT / package).rglob("*.py"))
@@ -136,7 +136,7 @@ def test_every_contract_has_a_breach() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("contract", BREACHES)
-def test_a_contract_bites(contract: str, tmp_path: Path) -> None:
+def test_import_contract_detects_a_violation(contract: str, tmp_path: Path) -> None:
     """A contract that names a module which no longer exists would hold for ever."""
     module, line = BREACHES[contract]
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

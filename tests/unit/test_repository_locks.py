@@ -28,13 +28,13 @@ def names(requirements: list[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("smaller", "larger"), [("base", "scheduler"), ("scheduler", "test"), ("test", "browser"), ("browser", "dev")]
 )
-def test_a_larger_lock_holds_the_versions_of_the_smaller(smaller: str, larger: str) -> None:
+def test_locks_agree_on_versions(smaller: str, larger: str) -> None:
     pinned_in_both = {(name, version) for name, version, _ in pins(smaller)}
     assert pinned_in_both - {(name, version) for name, version, _ in pins(larger)} == set()
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_every_line_that_is_not_a_comment_is_a_hashed_pin(tier: str) -> None:
+def test_every_lock_entry_is_hashed(tier: str) -> None:
     """So that pip refuses an index which serves other bytes, and no line leads pip to an index of its own."""
     lines = (ROOT / f"locks/{tier}.txt").read_text().splitlines()
     statements = [line for line in lines if line and not line.lstrip().startswith("#")]
@@ -46,7 +46,7 @@ def test_every_line_that_is_not_a_comment_is_a_hashed_pin(tier: str) -> None:
     assert strangers == []
 
 
-def test_every_direct_dependency_is_pinned_where_it_is_needed() -> None:
+def test_direct_dependencies_are_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = project["dependency-groups"]
     needed = {

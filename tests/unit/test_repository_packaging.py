@@ -31,7 +31,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     return ran.stdout
 
 
-def test_the_command_tells_the_version_of_the_distribution() -> None:
+def test_version_option_matches_the_distribution() -> None:
     assert run(APPORTION, "--version", cwd=ROOT) == f"apportion {metadata.version('apportion')}\n"
 
 
@@ -56,7 +56,7 @@ def git(tree: Path, *arguments: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_version_is_the_tags_and_otherwise_the_same_everywhere(tree: Path) -> None:
+def test_version_comes_from_the_tag(tree: Path) -> None:
     """With git or without, whatever the number of commits: a shallow clone and an archive build what a clone builds."""
     fallback = PROJECT["tool"]["hatch"]["version"]["fallback-version"]
     assert built_version(tree) == fallback
@@ -74,7 +74,7 @@ def test_every_package_is_typed() -> None:
     assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
 
 
-def test_every_package_in_the_tree_is_distributed_and_checked() -> None:
+def test_every_package_is_distributed_and_checked() -> None:
     """The lists that a package is added to by one line each, and the packages that there are."""
     there_are = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("*/apportion_*/__init__.py")}
     tool = PROJECT["tool"]
@@ -86,7 +86,7 @@ def test_every_package_in_the_tree_is_distributed_and_checked() -> None:
 
 
 @pytest.mark.slow
-def test_no_rendered_byte_depends_on_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rendered_output_is_independent_of_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rendered = []
     for number, version in enumerate(("0.1.0.dev0", "9.9.9")):
         monkeypatch.setattr(metadata, "version", lambda _, version=version: version)
@@ -105,7 +105,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_file_of_every_package_and_nothing_else(wheel: Path) -> None:
+def test_wheel_contains_exactly_the_packages(wheel: Path) -> None:
     """Templates, the scaffold and py.typed are data, which a build leaves out without a word."""
     expected = {
         (Path(folder) / name).relative_to(ROOT / package.parent).as_posix()
@@ -120,7 +120,7 @@ def test_the_wheel_holds_every_file_of_every_package_and_nothing_else(wheel: Pat
 
 
 @pytest.mark.slow
-def test_the_description_of_the_wheel_links_to_published_pages(wheel: Path) -> None:
+def test_wheel_description_links_to_published_pages(wheel: Path) -> None:
     """The package index resolves no link that is relative to the repository."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -135,7 +135,7 @@ def test_the_description_of_the_wheel_links_to_published_pages(wheel: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_wheel_installs_into_an_empty_environment_and_says_its_version(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_installs_into_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     environment = tmp_path / "venv"
     run(sys.executable, "-m", "venv", environment, cwd=tmp_path)
     run(environment / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=tmp_path)
@@ -146,7 +146,7 @@ def test_the_wheel_installs_into_an_empty_environment_and_says_its_version(wheel
 
 
 @pytest.mark.slow
-def test_the_wheel_works_on_its_own(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_works_on_its_own(wheel: Path, tmp_path: Path) -> None:
     """A scaffolded policy compiles with the installed wheel alone in front of this tree."""
     site = tmp_path / "site"
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")

@@ -34,12 +34,12 @@ def test_every_command_has_a_page_with_each_of_its_options() -> None:
         assert f"]({name}.md)" in pages["commands/index.md"]
 
 
-def test_the_list_of_diagnostics_links_every_rule() -> None:
+def test_diagnostics_page_links_every_rule() -> None:
     listed = re.findall(r"^\| \[AP\d{3}\]\((AP[^)]*\.md)\)", reference_pages()["diagnostics/index.md"], re.MULTILINE)
     assert listed == [Path(rule.docs).name for rule in RULES.values()]
 
 
-def test_the_address_of_the_site_is_that_of_the_distribution() -> None:
+def test_site_address_matches_the_distribution() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["urls"]["Documentation"] == SITE
 
@@ -51,7 +51,7 @@ def test_decisions_are_numbered_without_gaps() -> None:
     assert [heading.split(". ")[0] for heading in headings] == [f"# {number}" for number in range(1, len(pages) + 1)]
 
 
-def test_warnings_fail_the_build_of_the_site() -> None:
+def test_site_build_fails_on_warnings() -> None:
     """`--strict` counts the warnings that are logged, and `--quiet` logs none."""
     (command,) = re.findall(r"-m mkdocs build(.*)", (ROOT / "Makefile").read_text())
     assert "--strict" in command
@@ -91,20 +91,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_every_diagnostic_is_where_sarif_says(site: Path) -> None:
+def test_sarif_help_uris_exist(site: Path) -> None:
     addresses = [published(rule.docs).removeprefix(SITE) for rule in RULES.values()]
     assert [address for address in addresses if not (site / address).is_file()] == []
 
 
 @pytest.mark.slow
-def test_no_page_shows_markup_as_text(site: Path) -> None:
+def test_pages_contain_no_raw_markup(site: Path) -> None:
     """Python-Markdown takes a list or a fence that is indented otherwise than it likes for text."""
     markup = re.compile(r"<(?:p|li|td|dd)>[^<]*(?:```|\n(?:[-*]|\d+\.) )|<p>\|")
     assert {page.name for page in site.rglob("*.html") if markup.search(page.read_text(encoding="utf-8"))} == set()
 
 
 @pytest.mark.slow
-def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+def test_pages_load_no_external_resources(site: Path) -> None:
     foreign = set()
     for page in site.rglob("*.html"):
         assets = _Assets()

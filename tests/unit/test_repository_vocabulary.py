@@ -61,7 +61,7 @@ def _tracked(*below: str, suffix: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("package", _CODE)
-def test_code_has_no_phrase_of_the_list(package: str) -> None:
+def test_code_contains_no_banned_phrase(package: str) -> None:
     faults: list[str] = []
     for name in _tracked(package, suffix=".py"):
         source = (ROOT / name).read_text(encoding="utf-8")
@@ -73,7 +73,7 @@ def test_code_has_no_phrase_of_the_list(package: str) -> None:
     assert faults == []
 
 
-def test_pages_and_templates_have_no_phrase_of_the_list() -> None:
+def test_pages_contain_no_banned_phrase() -> None:
     phrases = {**TEXT, **OUTPUT}
     names = (
         *_tracked(*_PAGES, suffix=".md"),
@@ -97,10 +97,10 @@ def test_pages_and_templates_have_no_phrase_of_the_list() -> None:
         ("it is not a quantity", []),
     ],
 )
-def test_a_phrase_is_named_with_its_place_and_replacement(text: str, expected: list[str]) -> None:
+def test_banned_phrase_is_reported_with_replacement(text: str, expected: list[str]) -> None:
     phrases = {"speaks of": "declares", "is no quantity": "is not a quantity"}
     assert list(found("a.py", text, phrases)) == expected
 
 
-def test_docstrings_are_no_messages_and_placeholders_are_kept() -> None:
+def test_messages_exclude_docstrings() -> None:
     assert list(messages('"""A page."""\nraise ValueError(f"{x} is promised")')) == [(2, "{} is promised")]

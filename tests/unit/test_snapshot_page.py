@@ -11,7 +11,7 @@ from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 _PAGE = Path(__file__).parents[2] / "docs/snapshot.md"
 
 
-def test_the_document_of_the_page_is_one() -> None:
+def test_document_on_the_page_is_valid() -> None:
     (text,) = re.findall(r"```yaml\n(.*?)```", _PAGE.read_text(encoding="utf-8"), re.DOTALL)
     read = read_snapshot([Source("docs/snapshot.md", text)])
     assert read.faults == ()

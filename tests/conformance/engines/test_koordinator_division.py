@@ -24,7 +24,7 @@ def _members(case: dict[str, Any]) -> list[Member]:
     ]
 
 
-def test_all_cases_are_here() -> None:
+def test_number_of_cases() -> None:
     assert (len(SIBLINGS), len(TREES)) == (12, 28)
 
 
@@ -38,7 +38,7 @@ def test_siblings(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", SIBLINGS, ids=lambda case: case["name"])
-def test_siblings_by_kais_division(case: dict[str, Any]) -> None:
+def test_siblings_by_the_division_of_kai(case: dict[str, Any]) -> None:
     """The rule is KAI's where everybody lends: promises up to the request, then the rest by weight, in whole units.
 
     The promise is the quota and the shared weight the over-quota weight. Ties between remainders go by age in KAI, by

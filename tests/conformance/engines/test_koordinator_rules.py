@@ -35,12 +35,12 @@ def _manifest(quota: dict[str, Any]) -> Manifest:
     }
 
 
-def test_no_case_is_left_out() -> None:
+def test_number_of_cases() -> None:
     assert len(CASES) == 10
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_the_webhooks_answer(case: dict[str, Any]) -> None:
+def test_verdict_matches_the_webhook(case: dict[str, Any]) -> None:
     verdicts = list(RULES.check([_manifest(case["quota"])], ()))
     rejected = [verdict.message for verdict in verdicts if verdict.effect is Effect.REJECTED]
     assert rejected == ([] if case["valid"] else [case["wantError"]])

@@ -51,7 +51,7 @@ def _tree(case: dict[str, Any], *, in_use: bool = True) -> CohortTree:
     return CohortTree([*cohorts, *queues])
 
 
-def test_all_cases_are_here() -> None:
+def test_number_of_cases() -> None:
     assert (len(AVAILABLE), len(SHARES)) == (8, 16)
 
 

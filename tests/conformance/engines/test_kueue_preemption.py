@@ -95,12 +95,12 @@ def _in_use(ledger: UsageTree) -> dict[tuple[str, FlavorResource], int]:
     return {(name, fr): used for name, usage in ledger.usage.items() for fr, used in usage.items() if used}
 
 
-def test_every_case_of_the_tables_is_here() -> None:
+def test_number_of_cases() -> None:
     assert len(CASES) == 34 + 14 + 35
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_who_has_to_go(case: dict[str, Any]) -> None:
+def test_preemption_targets(case: dict[str, Any]) -> None:
     situation, incoming = _situation(case), case["incoming"]
     before = _in_use(situation.ledger)
     asking = PreemptionRequest(

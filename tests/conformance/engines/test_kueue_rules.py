@@ -16,13 +16,13 @@ CASES: list[dict[str, Any]] = json.loads(
 )
 
 
-def test_every_case_of_the_table_is_here() -> None:
+def test_number_of_cases() -> None:
     assert len(CASES) == 50
     assert sum(not case["valid"] for case in CASES) == 27
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['kind']}: {case['name']}")
-def test_verdict_is_the_webhooks(case: dict[str, Any]) -> None:
+def test_verdict_matches_the_webhook(case: dict[str, Any]) -> None:
     stored = [case["oldObject"]] if case["operation"] == "update" else []
     refused = [v for v in RULES.check([case["object"]], stored) if v.effect is Effect.REJECTED]
     assert (not refused) == case["valid"]

@@ -24,7 +24,7 @@ def _units(quantities: Mapping[str, str]) -> dict[str, int]:
     }
 
 
-def test_all_cases_are_here() -> None:
+def test_number_of_cases() -> None:
     assert len(CASES) == 17
 
 

@@ -16,7 +16,7 @@ CASES: list[dict[str, Any]] = json.loads(
 )
 
 
-def test_all_cases_are_here() -> None:
+def test_number_of_cases() -> None:
     assert len(CASES) == 13
 
 

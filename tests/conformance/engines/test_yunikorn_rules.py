@@ -46,13 +46,13 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
 }
 
 
-def test_the_tables_are_whole() -> None:
+def test_number_of_cases() -> None:
     assert (len(FILES), len(PARTS)) == (69, 104)
     assert {case["check"] for case in PARTS} == CHECKS.keys()
 
 
 @pytest.mark.parametrize("case", FILES, ids=lambda case: case["name"])
-def test_a_file_is_judged_as_yunikorn_does(case: Mapping[str, Any]) -> None:
+def test_file_verdict_matches_yunikorn(case: Mapping[str, Any]) -> None:
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -65,7 +65,7 @@ def test_a_file_is_judged_as_yunikorn_does(case: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", PARTS, ids=lambda case: case["name"].replace("/", "-"))
-def test_a_part_is_judged_as_yunikorn_does(case: Mapping[str, Any]) -> None:
+def test_part_verdict_matches_yunikorn(case: Mapping[str, Any]) -> None:
     assert _refusal(case) == (None if case["valid"] else case["error"])
 
 

@@ -33,7 +33,7 @@ def state(session: Session) -> Any:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem.removeprefix("actions__"))
-def test_every_decision_explains_itself(path: Path) -> None:
+def test_every_decision_is_explained(path: Path) -> None:
     for case in json.loads(path.read_text(encoding="utf-8"))["cases"]:
         session, _ = next(run_rounds(case))
         before = state(session)

@@ -16,7 +16,7 @@ NOTED = json.loads((HERE / "engine" / "fit-errors.json").read_text(encoding="utf
 
 
 @pytest.mark.parametrize("noted", NOTED, ids=lambda noted: f"{noted['file'].removesuffix('.json')}-{noted['number']}")
-def test_a_job_that_waits_is_told_what_the_engine_tells_it(noted: dict[str, Any]) -> None:
+def test_fit_errors_match_the_engine(noted: dict[str, Any]) -> None:
     case = json.loads((HERE / noted["file"]).read_text(encoding="utf-8"))["cases"][noted["number"]]
     session, _ = next(run_rounds(case))
     assert {name: detailed_text(session.jobs[name].fit_errors) for name in noted["jobs"]} == noted["jobs"]

@@ -30,7 +30,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("case", "compare_groups"), CASES)
-def test_the_core_decides_as_the_engine(case: dict[str, Any], *, compare_groups: bool) -> None:
+def test_decisions_match_the_engine(case: dict[str, Any], *, compare_groups: bool) -> None:
     rounds = run_rounds(case)
     session, following = next(rounds)
     for _ in range(case["rounds_until_match"] - 1):
@@ -47,7 +47,7 @@ def test_the_core_decides_as_the_engine(case: dict[str, Any], *, compare_groups:
         assert list(mismatches(session, case, rebuilt=False, compare_groups=compare_groups)) == []
 
 
-def test_every_case_is_here() -> None:
+def test_number_of_cases() -> None:
     index = json.loads((Path(__file__).parent / "INDEX.json").read_text(encoding="utf-8"))
     assert {path.name for path in FILES} == {entry["json"] for entry in index}
     assert sum(len(json.loads(path.read_text(encoding="utf-8"))["cases"]) for path in FILES) == 456

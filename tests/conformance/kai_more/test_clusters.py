@@ -17,7 +17,7 @@ CLUSTERS = [pytest.param(made, id=made["case"]["name"].partition(":")[0]) for ma
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_the_core_decides_as_the_engine(cluster: dict[str, Any]) -> None:
+def test_decisions_match_the_engine(cluster: dict[str, Any]) -> None:
     expected = cluster["expected"]["rounds"]
     decided = rounds_document(checked(cluster["case"]), rounds=len(expected))["rounds"]
     assert [made["pods"] for made in decided] == [wanted["pods"] for wanted in expected]
@@ -28,7 +28,7 @@ def test_the_core_decides_as_the_engine(cluster: dict[str, Any]) -> None:
             assert made["queues"][name]["gpu_fair_share"] == pytest.approx(share["gpu_fair_share"])
 
 
-def test_a_pod_that_is_chosen_again_leaves_once() -> None:
+def test_repeated_victim_is_evicted_once() -> None:
     chosen_again = 0
     for cluster in (json.loads(line) for line in LINES if '"promised twice' in line or "seed 1484" in line):
         session, _ = next(run_rounds(checked(cluster["case"])))

@@ -13,12 +13,12 @@ from apportion_api.durations import parse_duration, whole_seconds
     ("text", "seconds"),
     [("90s", 90), ("1h30m", 5400), ("-1s", -1), ("+2m", 120), ("0", 0), ("-0", 0), ("1.5h", 5400), ("1ns", Fraction(1, 10**9))],
 )  # fmt: skip
-def test_a_duration_has_exact_seconds(text: str, seconds: Fraction) -> None:
+def test_durations_are_exact(text: str, seconds: Fraction) -> None:
     assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "-", "90", "1d", "1h 30m", "h", "-+1s", "\u0661s", "2562048h", "9" * 400 + "h"])
-def test_what_go_refuses_is_refused(text: str) -> None:
+def test_invalid_go_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration such as 90s or 1h30m"):
         parse_duration(text)
 
@@ -27,6 +27,6 @@ def test_whole_seconds_are_rounded_up() -> None:
     assert (whole_seconds("1500ms"), whole_seconds("2s")) == ((2, False), (2, True))
 
 
-def test_whole_seconds_are_not_negative() -> None:
+def test_negative_seconds_are_refused() -> None:
     with pytest.raises(ValueError, match="is negative"):
         whole_seconds("-1s")

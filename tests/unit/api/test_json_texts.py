@@ -14,7 +14,7 @@ WHOLE = json.dumps(
 
 
 @pytest.mark.parametrize("end", range(1, len(WHOLE)))
-def test_text_that_ends_too_early_is_said_to_end_there(end: int) -> None:
+def test_truncated_json_is_reported_at_its_end(end: int) -> None:
     """Every beginning of a document is a download that broke off, whatever it broke off in."""
     fault = json_fault(WHOLE[:end])
     assert fault is not None
@@ -38,7 +38,7 @@ def test_text_that_ends_too_early_is_said_to_end_there(end: int) -> None:
         ('{"a": "x\ny"}', 1, 9, "U+000A"),
     ],
 )
-def test_fault_within_the_text_names_what_is_there(text: str, line: int, column: int, found: str) -> None:
+def test_json_fault_names_the_unexpected_text(text: str, line: int, column: int, found: str) -> None:
     fault = json_fault(text)
     assert fault is not None
     assert (fault.line, fault.column) == (line, column)
@@ -48,12 +48,12 @@ def test_fault_within_the_text_names_what_is_there(text: str, line: int, column:
 
 
 @pytest.mark.parametrize("text", ["", WHOLE, f"{WHOLE}\n{WHOLE}\n", "kind: Pod\n", "Error from server (Forbidden)"])
-def test_text_without_a_fault_of_json(text: str) -> None:
+def test_valid_json_has_no_fault(text: str) -> None:
     assert json_fault(text) is None
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, f"[{'9' * 10_000}]"])
-def test_text_that_python_does_not_read(text: str) -> None:
+def test_json_rejected_by_python_is_reported(text: str) -> None:
     fault = json_fault(text)
     assert fault is not None
     assert fault.message.startswith("invalid JSON: ")

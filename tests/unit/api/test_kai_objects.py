@@ -38,7 +38,7 @@ def _scheduled(*objects: dict[str, Any]) -> tuple[Cluster, list[Fault]]:
 
 
 @pytest.mark.parametrize("written", ["0", "f", "F", "false", "False", "FALSE"])
-def test_every_spelling_of_false_switches_full_hierarchy_fairness_off(written: str) -> None:
+def test_full_hierarchy_fairness_accepts_go_booleans(written: str) -> None:
     shard = _shard(args={"full-hierarchy-fairness": written})
     record = READER.read([_queue(), shard])
 
@@ -48,7 +48,7 @@ def test_every_spelling_of_false_switches_full_hierarchy_fairness_off(written: s
     assert [queue.name for queue in _scheduled(_queue(parentQueue="b"), shard)[0].snapshot.queues] == ["default", "a"]
 
 
-def test_a_flag_that_is_not_a_truth_value_is_reported_by_reader_and_scheduler() -> None:
+def test_invalid_boolean_argument_is_reported() -> None:
     shard = _shard(args={"full-hierarchy-fairness": "fALSE"})
     notes = [note.text for note in READER.read([_queue(), shard]).notes]
 
@@ -58,7 +58,7 @@ def test_a_flag_that_is_not_a_truth_value_is_reported_by_reader_and_scheduler() 
     ]
 
 
-def test_a_negative_minimum_runtime_is_valid_and_protects_nothing() -> None:
+def test_negative_minimum_runtime_protects_nothing() -> None:
     queue = _queue(preemptMinRuntime="-5s")
     record = READER.read([queue])
 
@@ -82,14 +82,14 @@ def test_a_negative_minimum_runtime_is_valid_and_protects_nothing() -> None:
         ({"parentQueue": ["x"]}, "spec.parentQueue", "`spec.parentQueue`: expected a string, found a list"),
     ],
 )
-def test_what_the_rules_reject_the_scheduler_does_not_read(spec: dict[str, Any], field: str, message: str) -> None:
+def test_rejected_objects_are_not_read(spec: dict[str, Any], field: str, message: str) -> None:
     queue = _queue(**spec)
 
     assert field in [verdict.field for verdict in RULES.check([queue], []) if verdict.effect.value == "rejected"]
     assert [fault.message for fault in _scheduled(queue)[1]] == [message]
 
 
-def test_labels_and_parts_of_a_pod_group_are_typed() -> None:
+def test_pod_group_labels_and_sub_groups_are_typed() -> None:
     group = read(
         PodGroup,
         {
@@ -104,7 +104,7 @@ def test_labels_and_parts_of_a_pod_group_are_typed() -> None:
     ]
 
 
-def test_a_missing_number_counts_as_zero_and_a_malformed_one_as_unknown() -> None:
+def test_missing_numbers_are_zero_and_malformed_unknown() -> None:
     queue = read(Queue, {"spec": {"resources": {"gpu": {"quota": "8"}}}})
 
     assert (queue.counted("gpu", "limit"), queue.counted("gpu", "quota")) == (0, None)

@@ -45,18 +45,18 @@ def _quota(labels: dict[str, Any] | None = None, **annotations: str) -> dict[str
         ("[]", {"cpu": "8", "memory": "16Gi"}),
     ],
 )
-def test_a_weight_that_is_not_written_is_the_maximum(written: str, weights: dict[str, str]) -> None:
+def test_missing_weight_defaults_to_max(written: str, weights: dict[str, str]) -> None:
     assert read(ElasticQuota, _quota(shared_weight=written)).weights == weights
 
 
-def test_weights_of_zero_are_imported_as_the_engine_counts_them() -> None:
+def test_zero_weights_are_imported() -> None:
     record = READER.read([_quota(shared_weight='{"cpu": "0", "memory": "0"}')])
 
     assert record.queues[0].weight == {"cpu": 8000, "memory": 16 * 2**30 * 1000}
 
 
 @pytest.mark.parametrize("written", ["{", '["a", 5]', '"a"'])
-def test_namespaces_that_are_not_a_list_of_names_bind_none(written: str) -> None:
+def test_invalid_namespace_list_binds_no_namespace(written: str) -> None:
     quota = _quota(namespaces=written)
 
     assert read(ElasticQuota, quota).namespaces == ()
@@ -64,11 +64,11 @@ def test_namespaces_that_are_not_a_list_of_names_bind_none(written: str) -> None
     assert koordinator_fates([quota], [quota], now=None).rows == ()
 
 
-def test_an_empty_parent_is_the_root() -> None:
+def test_empty_parent_is_the_root() -> None:
     assert read(ElasticQuota, _quota({PARENT_LABEL: ""})).parent == ROOT_QUOTA
 
 
-def test_a_label_that_is_not_text_is_rejected() -> None:
+def test_non_string_label_is_rejected() -> None:
     (rejected,) = [v for v in RULES.check([_quota({IS_PARENT_LABEL: True})], []) if v.effect.value == "rejected"]
 
     assert (rejected.field, rejected.message) == (

@@ -22,7 +22,7 @@ def _quota(**spec: Any) -> dict[str, Any]:
     }
 
 
-def test_both_forms_of_a_scope_are_read() -> None:
+def test_both_scope_notations_are_read() -> None:
     selected = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["train"]}]}
     quota = read(ResourceQuota, _quota(scopes=["NotBestEffort"], scopeSelector=selected))
 
@@ -32,25 +32,25 @@ def test_both_forms_of_a_scope_are_read() -> None:
     ]
 
 
-def test_an_operator_that_is_missing_is_refused_by_the_rules() -> None:
+def test_missing_scope_operator_is_rejected() -> None:
     written = _quota(scopeSelector={"matchExpressions": [{"scopeName": "PriorityClass"}]})
 
     assert "spec.scopeSelector.matchExpressions.operator" in [verdict.field for verdict in RULES.check([written], [])]
 
 
-def test_a_quota_of_classes_in_the_short_form_is_not_one_of_a_policy() -> None:
+def test_short_priority_class_scope_is_noted() -> None:
     notes = [note.text for note in READER.read([_quota(scopes=["PriorityClass"])]).notes]
 
     assert "a quota with a scope is dropped" in notes
 
 
 @pytest.mark.parametrize("hard", [["pods"], {"pods": ["4"]}, {"pods": True}])
-def test_a_malformed_quota_is_named_by_the_simulator(hard: object) -> None:
+def test_malformed_quota_is_reported(hard: object) -> None:
     with pytest.raises(ValueError, match=r"^spec\.hard.* is not a (mapping|quantity)$"):
         quota_of(_quota(hard=hard))
 
 
-def test_of_several_defaults_the_lowest_counts() -> None:
+def test_lowest_global_default_applies() -> None:
     classes = [PriorityClass(name=str(value), value=value, is_default=value > 1) for value in (7, 1, 5)]
 
     assert default_class(classes) == classes[2]

@@ -20,14 +20,14 @@ def _queue(api: str = "v1beta2", **spec: Any) -> dict[str, Any]:
     return {"apiVersion": f"kueue.x-k8s.io/{api}", "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec}
 
 
-def test_a_missing_field_has_the_default_of_its_definition() -> None:
+def test_missing_fields_have_crd_defaults() -> None:
     queue = read(ClusterQueue, _queue(preemption=None))
 
     assert (queue.strategy, queue.preemption.reclaim, queue.weight) == ("BestEffortFIFO", "Never", None)
     assert queue.faults == ()
 
 
-def test_names_of_former_versions_are_read() -> None:
+def test_fields_of_older_versions_are_read() -> None:
     queue = read(ClusterQueue, _queue("v1beta1", cohort="c", admissionChecks=["dws"]))
 
     assert (queue.parent, [check.name for check in queue.all_checks]) == ("c", ["dws"])
@@ -49,7 +49,7 @@ def test_names_of_former_versions_are_read() -> None:
         ),
     ],
 )
-def test_a_malformed_field_is_a_fault_that_the_simulator_names(spec: dict[str, Any], fault: str) -> None:
+def test_malformed_field_is_a_fault(spec: dict[str, Any], fault: str) -> None:
     made = _queue(**spec)
 
     assert [str(each) for each in read(ClusterQueue, made).faults] == [fault]
@@ -58,7 +58,7 @@ def test_a_malformed_field_is_a_fault_that_the_simulator_names(spec: dict[str, A
     assert str(refused.value) == f"ClusterQueue q: {fault}"
 
 
-def test_a_malformed_scalar_counts_as_its_text() -> None:
+def test_malformed_scalar_is_read_as_text() -> None:
     flavor = read(ResourceFlavor, {"metadata": {"name": "a"}, "spec": {"nodeLabels": {"generation": 5}}})
 
     assert flavor.labels == {"generation": "5"}
@@ -70,7 +70,7 @@ def test_reading_never_raises(spec: object) -> None:
     assert read(LocalQueue, {"metadata": ["x"], "spec": spec}).name == ""
 
 
-def test_objects_of_a_kind_are_those_of_its_group_in_any_version() -> None:
+def test_kinds_match_by_group_in_any_version() -> None:
     other = {**_queue(), "apiVersion": "example.com/v1"}
 
     assert [queue.name for queue in read_all(ClusterQueue, [_queue("v1beta1"), other, {}])] == ["q"]
@@ -83,7 +83,7 @@ def test_objects_of_a_kind_are_those_of_its_group_in_any_version() -> None:
         ({"priority": "high"}, "spec.priority: `high` is not an integer"),
     ],
 )
-def test_a_malformed_queue_of_volcano_is_named_by_the_simulator(spec: dict[str, Any], fault: str) -> None:
+def test_malformed_volcano_queue_is_reported(spec: dict[str, Any], fault: str) -> None:
     queue = read(Queue, {"metadata": {"name": "q"}, "spec": spec})
 
     with pytest.raises(ValueError, match="is not") as refused:
@@ -94,14 +94,14 @@ def test_a_malformed_queue_of_volcano_is_named_by_the_simulator(spec: dict[str, 
 @pytest.mark.parametrize(
     ("plugin", "does"), [({}, False), ({"enableHierarchy": True}, True), ({"enableHierarchy": False}, False)]
 )
-def test_a_plugin_has_no_hierarchy_unless_it_is_switched_on(plugin: dict[str, bool], does: bool) -> None:
+def test_hierarchy_is_disabled_by_default(plugin: dict[str, bool], does: bool) -> None:
     document = {"actions": "enqueue, allocate", "tiers": [{"plugins": [{"name": "capacity", **plugin}]}]}
     found = read_fields(SchedulerConfiguration, Fields(document))
 
     assert (found.actions, found.has_hierarchy) == (("enqueue", "allocate"), does)
 
 
-def test_each_node_of_a_quota_tree_knows_its_place_and_full_name() -> None:
+def test_quota_tree_nodes_have_paths() -> None:
     root = {"children": [{"name": "a", "children": [{"name": "b", "weight": 2}]}]}
     tree = read(ElasticQuotaTree, {"metadata": {"name": "t"}, "spec": {"root": root}})
     assert tree.root is not None

@@ -23,7 +23,7 @@ def _ids(tmp_path: Path, teams: dict[str, str], policy: str = _POLICY) -> str:
     return shown.stdout.strip() or shown.stderr.strip().splitlines()[-1]
 
 
-def test_files_are_collected_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_files_are_collected_by_name(tmp_path: Path) -> None:
     teams = {
         "b.py": 'B = Queue(id="b")\nB2 = [Queue(id="b2")]\n',
         "a.py": 'A = Queue(id="a")\n',
@@ -38,7 +38,7 @@ def test_subfolders_are_collected(tmp_path: Path) -> None:
     assert _ids(tmp_path, teams) == "['a', 'vision']"
 
 
-def test_a_package_runs_once(tmp_path: Path) -> None:
+def test_package_is_imported_once(tmp_path: Path) -> None:
     teams = {
         "ml/__init__.py": "from .vision import V\n",
         "ml/vision.py": 'V = Queue(id="vision")\n',
@@ -56,7 +56,7 @@ def test_a_package_runs_once(tmp_path: Path) -> None:
         ("ml/.vision.py", "teams/ml/.vision.py is not read: rename it to vision.py"),
     ],
 )
-def test_a_file_that_is_not_collected_is_an_error(name: str, said: str, tmp_path: Path) -> None:
+def test_uncollected_file_is_an_error(name: str, said: str, tmp_path: Path) -> None:
     assert said in _ids(tmp_path, {"a.py": 'A = Queue(id="a")\n', name: 'V = Queue(id="vision")\n'})
 
 
@@ -67,12 +67,12 @@ def test_a_link_to_a_folder_is_an_error(tmp_path: Path) -> None:
     assert "teams/ml is a symbolic link to a folder" in _ids(tmp_path, {"a.py": 'A = Queue(id="a")\n'})
 
 
-def test_what_a_file_imports_counts_where_it_was_written(tmp_path: Path) -> None:
+def test_imported_declarations_belong_to_their_file(tmp_path: Path) -> None:
     teams = {"a.py": 'A = Queue(id="a")\n', "b.py": 'from teams.a import A\nB = Queue(id="b", parent=A)\n'}
     assert _ids(tmp_path, teams) == "['a', 'b']"
 
 
-def test_a_helper_elsewhere_counts_for_the_file_that_calls_it(tmp_path: Path) -> None:
+def test_helper_declarations_belong_to_the_calling_file(tmp_path: Path) -> None:
     (tmp_path / "shapes.py").write_text("from apportion_policy import Queue\ndef team(name): return Queue(id=name)\n")
     assert _ids(tmp_path, {"a.py": 'from shapes import team\nA = team("a")\n'}) == "['a']"
 
@@ -85,5 +85,5 @@ def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
     assert "contains no Python file" in _ids(tmp_path, {})
 
 
-def test_an_exception_in_a_file_is_that_file_s(tmp_path: Path) -> None:
+def test_exception_is_reported_in_its_file(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in _ids(tmp_path, {"a.py": "1 / 0\n"})

@@ -17,7 +17,7 @@ def _line() -> int:
     return sys._getframe(1).f_lineno
 
 
-def test_a_declaration_knows_its_own_line() -> None:
+def test_declaration_has_its_line() -> None:
     queue = Queue(
         id="a",
         guaranteed=Resources(gpu=1),
@@ -28,7 +28,7 @@ def test_a_declaration_knows_its_own_line() -> None:
     assert queue.guaranteed.source.line == _line() - 5
 
 
-def test_a_helper_keeps_the_line_of_its_caller() -> None:
+def test_declaration_in_a_helper_has_the_line_of_the_caller() -> None:
     def team(name: str) -> Queue:
         return Queue(id=name)
 
@@ -37,20 +37,20 @@ def test_a_helper_keeps_the_line_of_its_caller() -> None:
     assert queue.source.callers[0].line == _line() - 2
 
 
-def test_equality_ignores_where_a_declaration_stands() -> None:
+def test_equality_ignores_locations() -> None:
     first = Resources(cpu="1000m", gpu={"h100": 8})
     second = Resources(cpu=1, gpu={"h100": "8"})
     assert first == second
     assert first.source.line != second.source.line
 
 
-def test_locations_survive_a_copy_and_stay_out_of_a_dump() -> None:
+def test_locations_are_copied_and_not_dumped() -> None:
     pool = NodePool(id="p", max_nodes=1, provider=Fixed())
     assert copy.deepcopy(pool).source.line == pool.source.line
     assert "source" not in repr(pool.model_dump())
 
 
-def test_a_changed_copy_is_checked_and_stands_where_it_is_made() -> None:
+def test_modified_copy_is_validated_with_its_own_location() -> None:
     pool = NodePool(id="p", max_nodes=1)
     copied = pool.model_copy(update={"max_nodes": 2})
     assert (copied.max_nodes, copied.id, copied.source.line) == (2, "p", _line() - 1)
@@ -59,18 +59,18 @@ def test_a_changed_copy_is_checked_and_stands_where_it_is_made() -> None:
         pool.model_copy(update={"max_nodes": -1})
 
 
-def test_a_declaration_cannot_be_changed() -> None:
+def test_declarations_are_immutable() -> None:
     queue = Queue(id="a")
     with pytest.raises(ValidationError, match="frozen"):
         queue.id = "b"
 
 
-def test_outside_evaluation_a_wrong_value_raises() -> None:
+def test_invalid_value_raises_outside_evaluation() -> None:
     with pytest.raises(ValidationError, match="negative"):
         Resources(cpu=-1)
 
 
-def test_inside_evaluation_every_wrong_value_is_collected() -> None:
+def test_invalid_values_are_collected_during_evaluation() -> None:
     with collecting_faults() as faults:
         queue = Queue(id="a", limit=Resources(cpu=-1, memory="much"), colour="red")
         NodePool(id="p", max_nodes=-1)
@@ -84,6 +84,6 @@ def test_inside_evaluation_every_wrong_value_is_collected() -> None:
     assert {fault.source.file for fault in faults} == {__file__}
 
 
-def test_a_parent_may_be_given_as_itself_or_by_id() -> None:
+def test_parent_is_a_queue_or_an_id() -> None:
     parent = Queue(id="research")
     assert Queue(id="a", parent=parent) == Queue(id="a", parent="research")

@@ -21,7 +21,7 @@ def _faults(tmp_path: Path, text: str | bytes) -> list[tuple[str, int | None, st
     return [(fault.kind, fault.line, fault.message) for fault in caught.value.faults]
 
 
-def test_a_document_is_the_same_policy_as_python(tmp_path: Path) -> None:
+def test_yaml_and_python_policies_are_equal(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(
         _MINIMAL
@@ -33,7 +33,7 @@ def test_a_document_is_the_same_policy_as_python(tmp_path: Path) -> None:
     assert load_document(path) == Policy(organisation=Organisation(name="acme"), queues=(vision,))
 
 
-def test_declarations_of_a_document_know_their_line(tmp_path: Path) -> None:
+def test_declarations_of_a_document_have_lines(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(_MINIMAL + "queues:\n  - id: vision\n    guaranteed:\n      gpu: 8\n")
     queue = load_document(path).queues[0]
@@ -42,13 +42,13 @@ def test_declarations_of_a_document_know_their_line(tmp_path: Path) -> None:
     assert queue.guaranteed.source.line == 5
 
 
-def test_json_is_read_too(tmp_path: Path) -> None:
+def test_json_document_is_read(tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
     path.write_text('{"organisation": {"name": "acme"},\n "queues": [{"id": "vision"}]}')
     assert load_document(path).queues[0].source.line == 2
 
 
-def test_every_wrong_value_is_reported_at_its_line(tmp_path: Path) -> None:
+def test_invalid_values_are_reported_at_their_lines(tmp_path: Path) -> None:
     faults = _faults(
         tmp_path,
         _MINIMAL + "queues:\n  - id: a\n    guaranteed: {cpu: -1}\n  - id: b\n    colour: red\n  - priority: 1\n",
@@ -77,15 +77,13 @@ def test_every_wrong_value_is_reported_at_its_line(tmp_path: Path) -> None:
         (_MINIMAL + "include: ../*.yaml\n", "unreadable-input", 2),
     ],
 )
-def test_a_document_that_is_no_policy_is_one_clear_fault(
-    tmp_path: Path, text: str | bytes, kind: str, line: int | None
-) -> None:
+def test_invalid_document_is_one_fault(tmp_path: Path, text: str | bytes, kind: str, line: int | None) -> None:
     [(found, at, _)] = _faults(tmp_path, text)
     assert found == kind
     assert line is None or at == line
 
 
-def test_a_bomb_is_refused_without_being_expanded(tmp_path: Path) -> None:
+def test_yaml_bomb_is_refused(tmp_path: Path) -> None:
     levels = "".join(f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(20))
     [(kind, _, message)] = _faults(tmp_path, "a: &a [x]\n" + levels)
     assert kind == "document-too-large"
@@ -93,13 +91,13 @@ def test_a_bomb_is_refused_without_being_expanded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["on", "010", "12:30", "2026-11-21", "1_000"])
-def test_text_that_yaml_1_1_would_reinterpret_stays_text(tmp_path: Path, text: str) -> None:
+def test_yaml_1_1_booleans_stay_text(tmp_path: Path, text: str) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(f"organisation: {{name: acme}}\nqueues:\n  - {{id: a, title: {text}}}\n")
     assert load_document(path).queues[0].title == text
 
 
-def test_teams_may_have_files_of_their_own(tmp_path: Path) -> None:
+def test_teams_can_have_their_own_files(tmp_path: Path) -> None:
     (tmp_path / "teams").mkdir()
     (tmp_path / "teams" / "b.yaml").write_text("queues: [{id: b}]\n")
     (tmp_path / "teams" / "a.yaml").write_text("queues: [{id: a, priority: -1}]\n")

@@ -43,12 +43,12 @@ def write(file: Path, text: str) -> Path:
         ("import os\nassert os.getcwd() == os.path.dirname(__file__)\npolicy = " + NAMED.format("acme"), ""),
     ],
 )
-def test_ways_to_declare_the_policy(body: str, suffix: str, tmp_path: Path) -> None:
+def test_forms_of_a_policy_entry(body: str, suffix: str, tmp_path: Path) -> None:
     write(tmp_path / "policy.py", IMPORTS + body + "\n")
     assert organisation(f"{tmp_path}/policy.py{suffix}") == "acme"
 
 
-def test_an_entry_may_take_declarations_from_the_folder_s_own_policy(tmp_path: Path) -> None:
+def test_entry_can_import_the_policy_of_its_folder(tmp_path: Path) -> None:
     write(tmp_path / "policy.py", IMPORTS + "NAME = 'spread'\npolicy = " + NAMED.format("packed"))
     write(
         tmp_path / "spread.py",
@@ -57,14 +57,14 @@ def test_an_entry_may_take_declarations_from_the_folder_s_own_policy(tmp_path: P
     assert organisation(tmp_path / "spread.py") == "spread"
 
 
-def test_a_folder_prefers_python(tmp_path: Path) -> None:
+def test_python_takes_precedence_in_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "policy.yaml", "organisation: {name: yaml}\n")
     assert organisation(tmp_path) == "yaml"
     write(tmp_path / "policy.py", IMPORTS + "policy = " + NAMED.format("python"))
     assert organisation(tmp_path) == "python"
 
 
-def test_a_policy_in_a_package_may_use_the_package(tmp_path: Path) -> None:
+def test_policy_can_import_its_package(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     write(tmp_path / "acme/__init__.py", "")
     write(tmp_path / "acme/names.py", "NAME = 'acme'\n")
@@ -77,7 +77,7 @@ def test_a_policy_in_a_package_may_use_the_package(tmp_path: Path) -> None:
     assert organisation(entry) == "acme"
 
 
-def test_a_package_outside_of_a_repository_is_said_to_be_unread(tmp_path: Path) -> None:
+def test_package_outside_a_repository_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "acme/__init__.py", "NAME = 'acme'\n")
     for statement in ("from acme import NAME", "from . import NAME"):
         outcome = start(write(tmp_path / "acme/policy.py", statement)).result()
@@ -88,12 +88,12 @@ def test_a_package_outside_of_a_repository_is_said_to_be_unread(tmp_path: Path) 
         )
 
 
-def test_a_file_named_like_a_module_of_python_is_no_obstacle(tmp_path: Path) -> None:
+def test_file_named_like_a_standard_module(tmp_path: Path) -> None:
     entry = write(tmp_path / "types.py", IMPORTS + "policy = " + NAMED.format("acme"))
     assert organisation(entry) == "acme"
 
 
-def test_a_missing_attribute_is_named(tmp_path: Path) -> None:
+def test_missing_attribute_is_reported(tmp_path: Path) -> None:
     write(tmp_path / "policy.py", IMPORTS)
     outcome = start(f"{tmp_path}/policy.py:prod").result()
     assert isinstance(outcome, Rejected)
@@ -106,7 +106,7 @@ def refused(entry: str | Path) -> tuple[str, str]:
     return error.value.fault.kind, error.value.fault.message
 
 
-def test_what_is_not_a_policy_file_is_refused(tmp_path: Path) -> None:
+def test_special_files_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "s.py"))
@@ -128,11 +128,11 @@ def test_what_is_not_a_policy_file_is_refused(tmp_path: Path) -> None:
     assert message.endswith("contains none of policy.py, policy.yaml, policy.yml, policy.json")
 
 
-def test_a_path_from_a_pull_request_is_shown_plainly(tmp_path: Path) -> None:
+def test_paths_are_escaped(tmp_path: Path) -> None:
     assert "\\x1b[2J" in refused(tmp_path / "\x1b[2J.py")[1]
 
 
-def test_what_belongs_to_a_policy(tmp_path: Path) -> None:
+def test_files_of_a_policy(tmp_path: Path) -> None:
     root = tmp_path / "checkout"
     entry = write(root / "policy.py", "")
     own = write(root / "teams/a.py", "")
@@ -146,7 +146,7 @@ def test_what_belongs_to_a_policy(tmp_path: Path) -> None:
     assert not any(tree.contains(f"{root}/{name}") for name in others)
 
 
-def test_what_a_policy_may_read(tmp_path: Path) -> None:
+def test_readable_files_of_a_policy(tmp_path: Path) -> None:
     root = tmp_path / "checkout"
     for name in ("policy.py", "teams/a.py", "teams/.env", "data/x/b.csv", ".git/config"):
         write(root / name, "")

@@ -19,7 +19,7 @@ from apportion_policy.evaluation.sanitized_text import plain_text
 FAULT = Fault("policy-exception", "message", "/p/policy.py", 3, 4, "hint", (("/p/a.py", 1, "calls `f`"),))
 
 
-def test_a_fault_reads_back() -> None:
+def test_fault_round_trips() -> None:
     assert Fault.from_json(FAULT.to_json()) == FAULT
     for kind in sorted(FAULT_KINDS):
         assert Fault.from_json({**FAULT.to_json(), "kind": kind}).kind == kind
@@ -43,12 +43,12 @@ def test_a_fault_reads_back() -> None:
     ],
     ids=str,
 )
-def test_another_shape_is_not_a_fault(change: dict[str, object]) -> None:
+def test_invalid_fault_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(FaultFormatError):
         Fault.from_json({**FAULT.to_json(), **change})
 
 
-def test_an_answer_reads_back() -> None:
+def test_answer_round_trips() -> None:
     data = layers_line(RaisedLayers(["seccomp"])) + outcome(faults=[], files=["/p/policy.py"], document=b"\x00\n{}")
     answer = read_answer(data)
     assert (answer.faults, answer.files) == ((), ("/p/policy.py",))
@@ -61,7 +61,7 @@ def test_an_answer_reads_back() -> None:
     ]
 
 
-def test_an_answer_that_broke_off_is_not_read() -> None:
+def test_truncated_answer_is_refused() -> None:
     data = layers_line(RaisedLayers()) + outcome(faults=[FAULT], files=[], document=b"{}")
     for end in range(len(data)):
         with pytest.raises(AnswerError):
@@ -72,7 +72,7 @@ def test_an_answer_that_broke_off_is_not_read() -> None:
     st.binary(max_size=300)
     | st.lists(st.sampled_from([b"{", b"[", b'"layers":[]', b"}", b"\n", b"1e999", b"]"])).map(b"".join)
 )
-def test_no_bytes_upset_the_reader(data: bytes) -> None:
+def test_arbitrary_bytes_never_crash_the_reader(data: bytes) -> None:
     for read in (read_answer, whole_size):
         try:
             read(data)
@@ -107,16 +107,16 @@ def test_plain_text(text: str, shown: str) -> None:
 
 
 @given(st.text())
-def test_plain_text_always_prints(text: str) -> None:
+def test_plain_text_is_printable(text: str) -> None:
     assert plain_text(text).isprintable()
 
 
-def test_limits_survive_the_command_line() -> None:
+def test_limits_round_trip_through_arguments() -> None:
     limits = replace(Limits(), wall_s=1.25, cpu_s=7)
     assert Limits.from_arguments(limits.to_arguments()) == limits
 
 
-def test_the_parent_loads_nothing_heavy() -> None:
+def test_parent_imports_no_heavy_module() -> None:
     """It runs before the model is imported, while the child starts."""
     program = (
         "import sys, apportion_policy.evaluation.parent\n"

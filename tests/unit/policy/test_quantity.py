@@ -44,7 +44,7 @@ from apportion_policy.quantity import (
         (UNLIMITED, UNLIMITED),
     ],
 )
-def test_cpu_is_read_as_kubernetes_writes_it(text: object, millicores: object) -> None:
+def test_cpu_quantities_match_kubernetes(text: object, millicores: object) -> None:
     assert parse_cpu(text) == millicores
 
 
@@ -52,7 +52,7 @@ def test_cpu_is_read_as_kubernetes_writes_it(text: object, millicores: object) -
     ("text", "n_bytes"),
     [("2Ti", 2 * 2**40), ("512Mi", 512 * 2**20), ("1.5Gi", 1610612736), ("1G", 10**9), (64, 64), ("1E", 10**18)],
 )
-def test_memory_is_read_as_kubernetes_writes_it(text: object, n_bytes: int) -> None:
+def test_memory_quantities_match_kubernetes(text: object, n_bytes: int) -> None:
     assert parse_memory(text) == n_bytes
 
 
@@ -77,30 +77,30 @@ def test_memory_is_read_as_kubernetes_writes_it(text: object, n_bytes: int) -> N
         "1Gii",
     ],
 )
-def test_what_is_no_exact_amount_is_refused(text: object) -> None:
+def test_inexact_amounts_are_refused(text: object) -> None:
     with pytest.raises(QuantityError):
         parse_cpu(text)
 
 
-def test_half_a_byte_is_refused() -> None:
+def test_fractional_byte_is_refused() -> None:
     with pytest.raises(QuantityError, match="whole number of bytes"):
         parse_memory("500m")
 
 
-def test_a_weight_has_no_unlimited() -> None:
+def test_weight_cannot_be_unlimited() -> None:
     with pytest.raises(QuantityError, match="cannot be unlimited"):
         parse_weight(UNLIMITED)
 
 
 @given(st.integers(0, 2**63 - 1))
-def test_text_reads_back_to_the_same_amount(amount: int) -> None:
+def test_amount_text_round_trips(amount: int) -> None:
     assert parse_cpu(cpu_text(amount)) == amount
     assert parse_memory(memory_text(amount)) == amount
     assert parse_gpu(gpu_text(amount)) == amount
 
 
 @given(st.integers(0, 10**9), st.sampled_from(["", "k", "M", "Ki", "Mi", "Gi", "m"]))
-def test_suffixes_multiply_exactly(number: int, suffix: str) -> None:
+def test_suffixes_are_exact(number: int, suffix: str) -> None:
     factor = {"": 1, "k": 10**3, "M": 10**6, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "m": Fraction(1, 1000)}[suffix]
     expected = Fraction(number) * factor * 1000
     if expected > 2**63 - 1:
@@ -108,7 +108,7 @@ def test_suffixes_multiply_exactly(number: int, suffix: str) -> None:
     assert parse_cpu(f"{number}{suffix}") == expected
 
 
-def test_nothing_is_over_unlimited_and_unlimited_is_over_everything_else() -> None:
+def test_comparison_with_unlimited() -> None:
     assert not is_over(UNLIMITED, UNLIMITED)
     assert is_over(UNLIMITED, 10**18)
     assert not is_over(10**18, UNLIMITED)
@@ -132,21 +132,21 @@ def test_nothing_is_over_unlimited_and_unlimited_is_over_everything_else() -> No
         ("0", "0"),
     ],
 )
-def test_any_spelling_has_one_that_is_canonical(written: object, canonical: str) -> None:
+def test_quantities_have_a_canonical_form(written: object, canonical: str) -> None:
     assert kubernetes_text(written) == canonical
     assert kubernetes_units(canonical, 1000) == kubernetes_units(written, 1000)
 
 
-def test_a_quantity_too_fine_for_its_unit_is_rounded_away_from_zero() -> None:
+def test_quantities_are_rounded_away_from_zero() -> None:
     assert [kubernetes_units(text, 1) for text in ("0.1", "2.5", "-2.5", "3")] == [1, 3, -3, 3]
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 Gi", "unlimited", "--1"])
-def test_what_is_no_quantity_has_no_value(text: str) -> None:
+def test_invalid_quantity_is_refused(text: str) -> None:
     with pytest.raises(QuantityError):
         kubernetes_units(text, 1)
 
 
-def test_a_size_in_bytes_is_no_number_of_gpus() -> None:
+def test_size_in_bytes_is_not_a_gpu_count() -> None:
     with pytest.raises(QuantityError, match='"16Gi" is a size in bytes, not a number of GPUs such as 8'):
         parse_gpu("16Gi")

@@ -81,7 +81,7 @@ def _schema_types(schema: object) -> Iterator[str]:
             yield from _schema_types(part)
 
 
-def test_every_error_that_a_model_can_raise_has_words() -> None:
+def test_every_pydantic_error_has_a_message() -> None:
     used: set[str] = set()
     for model in MODELS:
         model.model_rebuild()
@@ -169,20 +169,22 @@ def _speaks_our_words(model: type[Declaration], fields: dict[str, object]) -> No
 
 @given(_bad())
 @settings(max_examples=60, deadline=None)
-def test_no_text_of_pydantic_reaches_an_author(bad: tuple[type[Declaration], dict[str, object]]) -> None:
+def test_pydantic_messages_are_not_shown(bad: tuple[type[Declaration], dict[str, object]]) -> None:
     _speaks_our_words(*bad)
 
 
 @pytest.mark.slow
 @given(_bad())
 @settings(max_examples=2_000, deadline=None)
-def test_no_text_of_pydantic_reaches_an_author_in_many_cases(bad: tuple[type[Declaration], dict[str, object]]) -> None:
+def test_pydantic_messages_are_not_shown_in_many_cases(bad: tuple[type[Declaration], dict[str, object]]) -> None:
     _speaks_our_words(*bad)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(Policy.model_fields)), _junk, max_size=3))
 @settings(max_examples=40, deadline=None)
-def test_nor_an_author_of_a_document(tmp_path_factory: pytest.TempPathFactory, body: dict[str, object]) -> None:
+def test_pydantic_messages_are_not_shown_for_documents(
+    tmp_path_factory: pytest.TempPathFactory, body: dict[str, object]
+) -> None:
     try:
         text = yaml.safe_dump({"apiVersion": "apportion.dev/v1", "kind": "Policy", **body})
     except yaml.YAMLError:
@@ -196,7 +198,7 @@ def test_nor_an_author_of_a_document(tmp_path_factory: pytest.TempPathFactory, b
             assert not [phrase for phrase in PYDANTIC if phrase in fault.message.lower()], fault
 
 
-def test_a_refused_declaration_is_reported_where_it_stands_and_not_again_where_it_is_used() -> None:
+def test_invalid_declaration_is_reported_once() -> None:
     with collecting_faults() as faults:
         loan = Override(begin=date(2026, 12, 5), end=date(2026, 12, 1), reason="loan", owner="@acme/research")
         Queue(id="vision", overrides=(loan,))

@@ -28,7 +28,7 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(policy_schema(), format_checker=jsonschema.FormatChecker())
 
 
-def test_published_schema_is_the_models(update_golden: bool) -> None:
+def test_published_schema_is_up_to_date(update_golden: bool) -> None:
     text = json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"
     if update_golden:
         PUBLISHED.write_text(text, encoding="utf-8")
@@ -48,7 +48,7 @@ def test_every_field_of_a_queue_is_described() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.parent.name)
-def test_schema_takes_sound_documents(document: Path, validator: jsonschema.Draft202012Validator) -> None:
+def test_schema_accepts_valid_documents(document: Path, validator: jsonschema.Draft202012Validator) -> None:
     class Loader(yaml.SafeLoader):
         """Dates stay text, as in the reader of documents."""
 
@@ -74,7 +74,7 @@ def test_schema_takes_sound_documents(document: Path, validator: jsonschema.Draf
         HEAD + "node_pools: [{id: p, provider: {kind: azure}}]\n",
     ],
 )
-def test_schema_refuses_what_the_reader_refuses(
+def test_schema_and_reader_refuse_the_same_documents(
     document: str, validator: jsonschema.Draft202012Validator, tmp_path: Path
 ) -> None:
     file = tmp_path / "policy.yaml"

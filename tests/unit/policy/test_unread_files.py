@@ -35,7 +35,7 @@ def _unread(folder: Path, files: dict[str, str]) -> list[str]:
         ("vision.py", 'from policy import team\n\nVISION = team("vision")\n'),
     ],
 )
-def test_what_declares_is_found(name: str, text: str, tmp_path: Path) -> None:
+def test_unread_declarations_are_found(name: str, text: str, tmp_path: Path) -> None:
     assert _unread(tmp_path, {name: text}) == [name]
 
 
@@ -52,16 +52,16 @@ def test_what_declares_is_found(name: str, text: str, tmp_path: Path) -> None:
         ("other.py", ENTRY),
     ],
 )
-def test_what_declares_nothing_of_this_policy_is_left_alone(name: str, text: str, tmp_path: Path) -> None:
+def test_files_without_declarations_are_ignored(name: str, text: str, tmp_path: Path) -> None:
     assert _unread(tmp_path, {name: text}) == []
 
 
-def test_a_folder_with_a_policy_of_its_own_is_another_policys(tmp_path: Path) -> None:
+def test_folder_with_its_own_policy_is_ignored(tmp_path: Path) -> None:
     assert _unread(tmp_path, {"eu/policy.py": ENTRY, "eu/vision.py": TEAM}) == []
     assert _unread(tmp_path, {"us/policy.py": TEAM}) == ["us/policy.py"]
 
 
-def test_a_folder_that_is_too_large_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FILES", 2)
     (tmp_path / "policy.py").write_text(ENTRY)
     for number in range(3):
@@ -70,7 +70,7 @@ def test_a_folder_that_is_too_large_says_so(tmp_path: Path, monkeypatch: pytest.
     assert not unread_files(PolicyTree(str(tmp_path), entry), [entry]).all_seen
 
 
-def test_a_file_of_blanks_takes_no_time(tmp_path: Path) -> None:
+def test_blank_files_are_scanned_in_linear_time(tmp_path: Path) -> None:
     started = time.monotonic()
     assert _unread(tmp_path, {"blank.py": "import apportion_policy\nx =" + " " * 200_000 + "1"}) == []
     assert time.monotonic() - started < 2

@@ -41,7 +41,7 @@ def _policy() -> Policy:
     )
 
 
-def test_what_is_dumped_loads_equal_with_its_lines() -> None:
+def test_policy_round_trips_with_locations() -> None:
     policy = _policy()
     loaded = load(dump(policy))
     assert loaded == policy
@@ -50,7 +50,7 @@ def test_what_is_dumped_loads_equal_with_its_lines() -> None:
     assert dump(loaded) == dump(policy)
 
 
-def test_files_below_the_root_are_named_relative_to_it() -> None:
+def test_files_are_relative_to_the_root() -> None:
     root = Path(__file__).parent
     assert load(dump(_policy()), root).queues[0].source.file == "test_wire.py"
     assert load(dump(_policy()), root / "elsewhere").queues[0].source.file == __file__
@@ -60,6 +60,6 @@ def test_files_below_the_root_are_named_relative_to_it() -> None:
     "document",
     [b"", b"[]", b"[]\n[]", b"{}\n{}", b'["f"]\n{"organisation": {"name": 3}}', b'[]\n{"$at": [9, 1, 1, 1, 1, []]}', b"[]\n" + b"[" * 99999],
 )  # fmt: skip
-def test_anything_else_is_refused(document: bytes) -> None:
+def test_invalid_documents_are_refused(document: bytes) -> None:
     with pytest.raises(WireError):
         load(document)

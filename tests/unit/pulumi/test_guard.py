@@ -48,7 +48,7 @@ def guard(monkeypatch: pytest.MonkeyPatch, *allowed: str, is_on: bool = True) ->
     return Guard([differences(FORMER, WANTED)], allowed, is_on=is_on)
 
 
-def test_a_guard_that_is_off_answers_for_what_was_bound_to_it_and_stops_nothing(
+def test_disabled_guard_stops_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = guard(monkeypatch, is_on=False)
@@ -56,7 +56,7 @@ def test_a_guard_that_is_off_answers_for_what_was_bound_to_it_and_stops_nothing(
     assert found.binding(_class(1)) is None
 
 
-def test_what_hurts_is_stopped_and_the_rest_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guard_stops_only_hazards(monkeypatch: pytest.MonkeyPatch) -> None:
     found = guard(monkeypatch)
     with pytest.raises(
         ValueError, match=r"changes its value from 1 to 2.*to permit it, add priority-class-value to `apportion:allow`"
@@ -67,13 +67,13 @@ def test_what_hurts_is_stopped_and_the_rest_passes(monkeypatch: pytest.MonkeyPat
     found.stop(_deleting(_queue("vision", "research")))
 
 
-def test_what_is_allowed_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allowed_hazards_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     found = guard(monkeypatch, CLASS_VALUE, QUEUE_WITH_CHILDREN)
     found.stop(_deleting(_class(1)))
     found.stop(_deleting(_queue("research")))
 
 
-def test_the_hook_is_bound_where_a_deletion_can_hurt_and_nowhere_unasked(tmp_path: Path) -> None:
+def test_hook_is_bound_only_to_hazardous_deletions(tmp_path: Path) -> None:
     root = policy_in(tmp_path)
     plain = run_stack(root, {"environment": "on-kai"})
     assert {one.hooks for one in plain.objects.values()} == {()}

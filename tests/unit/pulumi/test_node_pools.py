@@ -65,13 +65,13 @@ def _environment(case: str) -> tuple[str, str]:
     return environment.name, environment.clusters[0].name
 
 
-def test_a_stack_touches_no_pool_unasked(tmp_path: Path) -> None:
+def test_node_pools_are_opt_in(tmp_path: Path) -> None:
     for case in ("node-pools-gke", "node-pools-karpenter"):
         name, _ = _environment(case)
         assert run(tmp_path, case, environment=name).objects == {}
 
 
-def test_pools_of_a_cluster_are_made_with_what_is_supplied_and_protected(tmp_path: Path, gcp: None) -> None:
+def test_node_pools_are_created_and_protected(tmp_path: Path, gcp: None) -> None:
     name, cluster = _environment("node-pools-gke")
     made = run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: COORDINATES})
     pools = {one.name: one for one in made.registered if one.type == "gcp:container/nodePool:NodePool"}
@@ -84,7 +84,9 @@ def test_pools_of_a_cluster_are_made_with_what_is_supplied_and_protected(tmp_pat
     assert not any(one.type == "gcp:container/cluster:Cluster" for one in made.registered)
 
 
-def test_what_pools_ask_of_the_cluster_is_named(tmp_path: Path, gcp: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_settings_required_by_pools_are_reported(
+    tmp_path: Path, gcp: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Conservation: a maintenance window is the cluster's on GKE, and no stack makes the cluster."""
     warned: list[str] = []
     monkeypatch.setattr(pulumi, "warn", warned.append)
@@ -101,19 +103,19 @@ def test_what_pools_ask_of_the_cluster_is_named(tmp_path: Path, gcp: None, monke
     )
 
 
-def test_pools_that_a_stack_does_not_make_are_named(tmp_path: Path) -> None:
+def test_unmanaged_pools_are_reported(tmp_path: Path) -> None:
     name, _ = _environment("node-pools-karpenter")
     (left,) = run(tmp_path, "node-pools-karpenter", environment=name).outputs["notApplied"]
     assert left["what"].startswith("the node pools ")
 
 
-def test_configuration_of_an_engine_is_named(tmp_path: Path) -> None:
+def test_engine_configuration_is_reported(tmp_path: Path) -> None:
     name, _ = _environment("kai-tree")
     left = run(tmp_path, "kai-tree", environment=name, targets="kai").outputs["notApplied"]
     assert {"kai/values.yaml", "kai/kuberay-values.yaml"} == {one["file"] for one in left}
 
 
-def test_what_an_autoscaler_sets_is_ignored_by_the_path_that_the_engine_knows(tmp_path: Path, aws: None) -> None:
+def test_autoscaled_size_is_ignored_in_updates(tmp_path: Path, aws: None) -> None:
     name, cluster = _environment("node-pools-eks")
     supplied = ("cluster_name", "node_role_arn", "subnet_ids", "image_id", "iam_instance_profile")
     more = ("vpc_security_group_ids", "user_data")
@@ -123,20 +125,20 @@ def test_what_an_autoscaler_sets_is_ignored_by_the_path_that_the_engine_knows(tm
     assert ignored[f"{cluster}/servers"] == ("scalingConfig.desiredSize",)
 
 
-def test_a_coordinate_that_is_missing_is_named(tmp_path: Path, gcp: None) -> None:
+def test_missing_coordinate_is_reported(tmp_path: Path, gcp: None) -> None:
     name, cluster = _environment("node-pools-gke")
     with pytest.raises(pulumi.RunError, match="does not set cluster, location, project for"):
         run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: {}})
 
 
-def test_a_cloud_whose_package_is_missing_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cloud_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pulumi_gcp", None)
     name, cluster = _environment("node-pools-gke")
     with pytest.raises(pulumi.RunError, match=r"pip install 'apportion\[gcp\]'"):
         run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: COORDINATES})
 
 
-def test_karpenters_pools_are_objects_of_the_cluster(tmp_path: Path) -> None:
+def test_karpenter_pools_are_kubernetes_objects(tmp_path: Path) -> None:
     name, cluster = _environment("node-pools-karpenter")
     made = run(tmp_path, "node-pools-karpenter", environment=name, nodePools={cluster: {}})
     assert {one.type.rpartition(":")[2] for one in made.objects.values()} == {"EC2NodeClass", "NodePool"}

@@ -45,7 +45,7 @@ def _queue(name: str, parent: str | None) -> dict[str, Any]:
 LEFT = AppliedState({"one/volcano": AppliedTarget((_queue("research", None), _queue("vision", "research")))})
 
 
-def test_a_target_that_goes_as_a_whole_is_in_the_plan_with_all_that_it_held(on_kai: Compilation) -> None:
+def test_removed_target_is_planned_with_its_objects(on_kai: Compilation) -> None:
     plans = {plan.name: plan for plan in plan_stack(on_kai, LEFT).targets}
     gone = plans["one/volcano"]
     assert [(change.action, change.identity.name) for change in gone.changes] == [
@@ -55,12 +55,12 @@ def test_a_target_that_goes_as_a_whole_is_in_the_plan_with_all_that_it_held(on_k
     assert gone.path_of(gone.changes[0]) == ("research", "vision")
 
 
-def test_a_queue_that_goes_with_its_target_and_its_children_is_a_hazard(on_kai: Compilation) -> None:
+def test_removing_a_target_with_child_queues_is_a_hazard(on_kai: Compilation) -> None:
     changes = next_update(on_kai, LEFT).changes_from(LEFT)
     assert QUEUE_WITH_CHILDREN in {hazard.kind for target in changes for hazard in hazards(target)}
 
 
-def test_a_scheduler_that_comes_or_goes_is_in_the_plan_and_one_that_stays_is_not(on_kai: Compilation) -> None:
+def test_added_and_removed_schedulers_are_planned(on_kai: Compilation) -> None:
     everything = next_update(on_kai, AppliedState()).applied.targets
     assert _planned(on_kai, AppliedState(everything), one=SCHEDULER) == {"one/scheduler": {"make"}}
     objects = tuple(plain(owned(manifest)) for manifest in scheduler_objects(SCHEDULER))

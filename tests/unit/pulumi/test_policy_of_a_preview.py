@@ -11,7 +11,7 @@ from apportion_compiler.emit.pulumi.stack_targets import rooted
 from apportion_compiler.emit.pulumi.values import Values
 
 
-def test_only_the_policy_is_read_elsewhere() -> None:
+def test_only_the_policy_is_read_from_another_root() -> None:
     settings = read_settings(Values({"apportion:policy": "."}), "dev")
     base = Path("/work-tree/base")
     assert rooted(settings, base, {}).policy == "/work-tree/base"

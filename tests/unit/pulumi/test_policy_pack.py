@@ -78,12 +78,12 @@ def one(objects: Objects, kind: str, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_pack_has_nothing_to_say_of_what_the_compiler_wrote(engine: str) -> None:
+def test_compiled_objects_pass_the_policy_pack(engine: str) -> None:
     evaluator = judge_for(engine)
     assert said(evaluator, compiled(evaluator)) == {}
 
 
-def test_a_namespace_that_the_provider_made_up_without_a_cluster_is_no_part_of_an_object(kai: PolicyEvaluator) -> None:
+def test_namespace_added_by_the_provider_is_ignored(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     for name, m in objects:
         if "/Queue/" in name:
@@ -92,14 +92,14 @@ def test_a_namespace_that_the_provider_made_up_without_a_cluster_is_no_part_of_a
 
 
 @pytest.mark.parametrize("engine", ["kai", pytest.param("native", marks=pytest.mark.slow)])
-def test_the_pack_has_nothing_to_say_of_the_packaged_scheduler(engine: str) -> None:
+def test_packaged_scheduler_passes_the_policy_pack(engine: str) -> None:
     evaluator = judge_for(engine)
     scheduler = scheduler_objects(SchedulerDeployment("registry.example/apportion@sha256:" + "0" * 64))
     named = [(f"one/scheduler/{m['kind']}/{m['metadata']['name']}", dict(m)) for m in scheduler]
     assert said(evaluator, [*compiled(evaluator), *named]) == {}
 
 
-def test_a_queue_that_the_policy_does_not_have_is_found(kai: PolicyEvaluator) -> None:
+def test_foreign_queue_is_a_violation(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     foreign = copy.deepcopy(one(objects, "Queue", "ads"))
     foreign["metadata"] = {"name": "shadow"}
@@ -111,7 +111,7 @@ def test_a_queue_that_the_policy_does_not_have_is_found(kai: PolicyEvaluator) ->
     assert "it has Apportion's label, but no policy generates it" in found[NOT_COMPILED][0]
 
 
-def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: PolicyEvaluator) -> None:
+def test_queue_kept_for_a_later_update_passes(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     gone = copy.deepcopy(one(objects, "Queue", "ads"))
     gone["metadata"]["name"] = "former"
@@ -121,13 +121,13 @@ def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: PolicyEval
     assert NOT_COMPILED not in said(evaluator, [*objects, ("one/kai/Queue/former", gone)])
 
 
-def test_a_promise_above_what_is_above_it_is_found(kai: PolicyEvaluator) -> None:
+def test_guarantee_above_parent_is_a_violation(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     one(objects, "Queue", "vision")["spec"]["resources"]["gpu"]["quota"] = 24
     assert any("AP201" in text and "research" in text for text in said(kai, objects)[OVER_CAPACITY])
 
 
-def test_promises_above_the_machines_are_found(kai: PolicyEvaluator) -> None:
+def test_guarantees_above_capacity_are_a_violation(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     for name in ("vision", "research"):
         gpu = one(objects, "Queue", name)["spec"]["resources"]["gpu"]
@@ -135,7 +135,7 @@ def test_promises_above_the_machines_are_found(kai: PolicyEvaluator) -> None:
     assert any("AP601" in text for text in said(kai, objects)[OVER_CAPACITY])
 
 
-def test_a_queue_without_an_owner_is_found(kai: PolicyEvaluator) -> None:
+def test_queue_without_owner_is_a_violation(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     for _, m in objects:
         m["metadata"].get("annotations", {}).pop("apportion.dev/owner", None)
@@ -143,7 +143,7 @@ def test_a_queue_without_an_owner_is_found(kai: PolicyEvaluator) -> None:
     assert any("AP115" in text for text in said(kai, objects)[UNOWNED])
 
 
-def test_a_class_that_no_queue_may_use_is_found(kai: PolicyEvaluator) -> None:
+def test_unused_priority_class_is_a_violation(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     foreign = {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -155,7 +155,7 @@ def test_a_class_that_no_queue_may_use_is_found(kai: PolicyEvaluator) -> None:
     assert found[UNBOUND_CLASS] == ["PriorityClass mine: no queue of the policy may use it"]
 
 
-def test_what_the_engines_webhook_refuses_is_found() -> None:
+def test_objects_refused_by_the_webhook_are_a_violation() -> None:
     evaluator = judge_for("kueue")
     objects = compiled(evaluator)
     queue = one(objects, "ClusterQueue", "vision")
@@ -163,13 +163,13 @@ def test_what_the_engines_webhook_refuses_is_found() -> None:
     assert said(evaluator, objects)[REFUSED]
 
 
-def test_every_policy_of_the_pack_is_violated_by_some_test() -> None:
+def test_every_pack_policy_has_a_violation_test() -> None:
     source = Path(__file__).read_text()
     names = ("NOT_COMPILED", "OVER_CAPACITY", "UNOWNED", "UNBOUND_CLASS", "REFUSED")
     assert {globals()[name] for name in names if f"[{name}]" in source} == set(POLICIES)
 
 
-def test_a_stack_says_how_strict_the_pack_is() -> None:
+def test_enforcement_levels() -> None:
     assert _LEVELS == {
         "none": EnforcementLevel.DISABLED,
         "advisory": EnforcementLevel.ADVISORY,

@@ -55,7 +55,7 @@ def waits_for(run: Run, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_object_of_every_target_is_registered_once(root: Path, engine: str) -> None:
+def test_every_object_is_registered_once(root: Path, engine: str) -> None:
     run = up(root, engine)
     policy = read_policy(str(root / "policy"))
     compiled = compile_policy(policy, targets_of(policy, (f"on-{engine}",)), DAY)
@@ -66,20 +66,20 @@ def test_every_object_of_every_target_is_registered_once(root: Path, engine: str
     assert given == sorted((dict(m) for m in wanted), key=key)
 
 
-def test_objects_hang_below_the_queues_they_belong_to(root: Path) -> None:
+def test_objects_are_children_of_their_queue(root: Path) -> None:
     run = up(root, "kai")
     assert below(run, run.objects["one/kai/Queue/vision"]) == ["one/kai/vision", "one/kai/research", "one/kai"]
     assert below(run, run.objects["one/kai/Queue/research"]) == ["one/kai/research", "one/kai"]
 
 
-def test_objects_are_applied_by_our_own_field_manager_and_leave_the_status_to_controllers(root: Path) -> None:
+def test_objects_use_server_side_apply_without_status(root: Path) -> None:
     queue = up(root, "kueue").objects["one/kueue/ClusterQueue/vision"]
     assert queue.inputs["metadata"]["annotations"][FIELD_MANAGER_ANNOTATION] == "apportion"
     assert queue.ignores == ("status",)
     assert "one" in queue.provider
 
 
-def test_children_wait_for_their_parents_and_local_queues_for_theirs(root: Path) -> None:
+def test_children_depend_on_their_parents(root: Path) -> None:
     assert "one/koordinator/ElasticQuota/koordinator-system/research" in waits_for(
         up(root, "koordinator"), "one/koordinator/ElasticQuota/koordinator-system/vision"
     )
@@ -88,14 +88,14 @@ def test_children_wait_for_their_parents_and_local_queues_for_theirs(root: Path)
     assert "one/kueue/ClusterQueue/vision" in waits_for(kueue, local)
 
 
-def test_what_cannot_change_in_place_is_replaced(root: Path) -> None:
+def test_immutable_fields_cause_replacement(root: Path) -> None:
     objects = up(root, "kai").objects.values()
     classes = [one for one in objects if one.type.endswith(":PriorityClass")]
     assert classes
     assert all(one.replaces == ("value", "preemptionPolicy") for one in classes)
 
 
-def test_protection_covers_what_holds_a_promise_and_is_off_unless_asked(root: Path) -> None:
+def test_protection_covers_guaranteed_queues_if_enabled(root: Path) -> None:
     assert not any(one.protect for one in up(root, "native").objects.values())
     protected = {name for name, one in up(root, "native", protect="guaranteed").objects.items() if one.protect}
     assert "one/native/Namespace/vision" in protected
@@ -104,13 +104,13 @@ def test_protection_covers_what_holds_a_promise_and_is_off_unless_asked(root: Pa
 
 
 @pytest.mark.parametrize(("config", "kinds"), [({}, {"Namespace"}), ({"deleteNamespaces": "true"}, set())])
-def test_namespaces_stay_on_the_cluster_unless_asked(root: Path, config: dict[str, str], kinds: set[str]) -> None:
+def test_namespaces_are_retained_by_default(root: Path, config: dict[str, str], kinds: set[str]) -> None:
     """Deleting a namespace deletes every claim and secret in it."""
     run = up(root, "native", **config)
     assert {one.inputs["kind"] for one in run.objects.values() if one.retain_on_delete} == kinds
 
 
-def test_a_move_to_another_depth_keeps_the_object_by_an_alias(root: Path) -> None:
+def test_move_to_another_depth_uses_an_alias(root: Path) -> None:
     before = up(root, "kai")
     moved = before.objects["one/kai/Queue/vision"]
     text = (root / "policy" / "organisation.py").read_text()
@@ -124,13 +124,13 @@ def test_a_move_to_another_depth_keeps_the_object_by_an_alias(root: Path) -> Non
     assert moved.urn in after.aliases
 
 
-def test_urns_stay_when_a_team_moves_to_another_department_and_when_others_come(root: Path) -> None:
+def test_urns_are_stable_when_a_team_moves(root: Path) -> None:
     before = up(root, "kueue")
     after = up(policy_in(root, "moved"), "kueue", before)
     assert {one.urn for one in before.objects.values()} <= {one.urn for one in after.objects.values()}
 
 
-def test_urns_stay_when_a_team_is_renamed_and_nothing_of_it_is_made_anew(root: Path) -> None:
+def test_urns_are_stable_when_a_team_is_renamed(root: Path) -> None:
     before = up(root, "kai")
     file = root / "policy" / "organisation.py"
     file.write_text(file.read_text().replace("Queue(id=id_, owner=", 'Queue(id=id_, title=f"Team {id_}", owner=', 1))
@@ -139,7 +139,7 @@ def test_urns_stay_when_a_team_is_renamed_and_nothing_of_it_is_made_anew(root: P
     assert after.objects["one/kai/Queue/vision"].inputs != before.objects["one/kai/Queue/vision"].inputs
 
 
-def test_an_object_of_a_queue_has_an_alias_for_every_depth_that_there_was(root: Path) -> None:
+def test_objects_have_an_alias_for_every_former_depth(root: Path) -> None:
     before = up(root, "kai")
     after = up(root, "kai", before)
     queue, cluster_wide = after.objects["one/kai/Queue/vision"], after.objects["one/kai/PriorityClass/batch"]
@@ -147,7 +147,7 @@ def test_an_object_of_a_queue_has_an_alias_for_every_depth_that_there_was(root: 
     assert cluster_wide.aliases == frozenset()
 
 
-def test_order_of_declarations_does_not_matter(root: Path) -> None:
+def test_declaration_order_does_not_affect_the_program(root: Path) -> None:
     before = up(root, "kai")
     file = root / "policy" / "organisation.py"
     file.write_text(file.read_text().replace("vision(), speech())", "speech(), vision())", 1))
@@ -155,7 +155,7 @@ def test_order_of_declarations_does_not_matter(root: Path) -> None:
     assert {one.urn: one.waits for one in before.registered} == {one.urn: one.waits for one in after.registered}
 
 
-def test_a_second_run_changes_nothing(root: Path) -> None:
+def test_second_run_changes_nothing(root: Path) -> None:
     first = up(root, "volcano")
     second = up(root, "volcano", first)
     # Where an object was before is all that a second run can add.
@@ -164,14 +164,14 @@ def test_a_second_run_changes_nothing(root: Path) -> None:
     assert first.outputs == second.outputs
 
 
-def test_the_stack_keeps_what_it_applied(root: Path) -> None:
+def test_stack_exports_what_it_applied(root: Path) -> None:
     run = up(root, "volcano")
     applied = load(run.outputs["applied"])
     assert set(applied.targets) == {"one/volcano", "one/native"}
     assert sum(len(target.objects) for target in applied.targets.values()) == len(run.objects)
 
 
-def test_one_update_stops_where_several_are_needed_and_says_what_to_run(root: Path) -> None:
+def test_single_update_is_refused_if_several_are_needed(root: Path) -> None:
     grown = up(policy_in(root, "moved"), "volcano")
     (root / "policy" / "organisation.py").write_text(
         (root / "policy" / "organisation.py")
@@ -193,14 +193,14 @@ def test_one_update_stops_where_several_are_needed_and_says_what_to_run(root: Pa
     assert second.outputs["remaining"] == 0
 
 
-def test_what_was_applied_can_come_from_a_file(root: Path, tmp_path: Path) -> None:
+def test_applied_state_is_read_from_a_file(root: Path, tmp_path: Path) -> None:
     run = up(root, "volcano")
     (tmp_path / "former").write_text(run.outputs["applied"])
     again = run_stack(root, {"environment": "on-volcano"}, environment={FORMER: str(tmp_path / "former")})
     assert again.outputs["remaining"] == 0
 
 
-def test_existing_objects_are_imported_where_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_existing_objects_are_imported_on_request(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(UPSERT, "")
     run = up(root, "kai", **{"import": ["one/kai/Queue/vision"]})
     assert run.objects["one/kai/Queue/vision"].import_id == "vision"
@@ -212,14 +212,14 @@ def test_existing_objects_are_imported_where_asked(root: Path, monkeypatch: pyte
     assert everything.objects["one/native/RoleBinding/vision/apportion-team"].import_id == ""
 
 
-def test_outputs_tell_a_team_what_its_work_must_carry(root: Path) -> None:
+def test_outputs_list_labels_for_workloads(root: Path) -> None:
     told = up(root, "kueue").outputs["queues"]["one"]["vision"]
     assert told["namespaces"] == ["vision"]
     assert told["labels"]["kueue.x-k8s.io/queue-name"] == told["workloadQueue"]
     assert "kind: Job" in told["bind"]
 
 
-def test_a_policy_with_errors_stops_before_anything_is_registered(root: Path) -> None:
+def test_policy_with_errors_registers_nothing(root: Path) -> None:
     file = root / "policy" / "organisation.py"
     file.write_text(file.read_text().replace("amounts(14, 56)", "amounts(1, 4)", 1))
     with pytest.raises(pulumi.RunError, match=r"policy/organisation.py:\d+: error\[AP201\]"):
@@ -236,6 +236,6 @@ def test_a_policy_with_errors_stops_before_anything_is_registered(root: Path) ->
         ({"transformation": "nowhere:f"}, "apportion:transformation: No module named"),
     ],
 )
-def test_a_wrong_setting_is_one_sentence(root: Path, config: dict[str, str], said: str) -> None:
+def test_invalid_setting_is_one_sentence(root: Path, config: dict[str, str], said: str) -> None:
     with pytest.raises(pulumi.RunError, match=re.escape(said)):
         run_stack(root, {"environment": "on-kai", **config})

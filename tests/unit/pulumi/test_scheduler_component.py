@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 IMAGE = "registry.example/apportion@sha256:" + "0" * 64
 
 
-def test_the_scheduler_is_a_component_of_the_clusters_that_have_it_and_of_no_other(tmp_path: Path) -> None:
+def test_scheduler_runs_only_on_configured_clusters(tmp_path: Path) -> None:
     root = policy_in(tmp_path)
     without = run_stack(root, {"environment": "on-kai"})
     assert not [one for one in without.registered if one.type == "apportion:index:Scheduler"]
@@ -53,25 +53,25 @@ def test_the_scheduler_is_a_component_of_the_clusters_that_have_it_and_of_no_oth
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas must be an integer"),
     ],
 )
-def test_a_wrong_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], said: str) -> None:
+def test_invalid_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], said: str) -> None:
     values = Values({"apportion:policy": "policy", "apportion:schedulers": json.dumps(schedulers)})
     with pytest.raises(SettingsError, match=said):
         read_settings(values, "dev")
 
 
-def test_a_cluster_that_the_stack_does_not_have_runs_none(tmp_path: Path) -> None:
+def test_unknown_cluster_is_refused(tmp_path: Path) -> None:
     with pytest.raises(pulumi.RunError, match="apportion:schedulers lists mars, but the stack has one"):
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"mars": {"image": IMAGE}}})
 
 
-def test_the_account_holds_no_right_over_everything() -> None:
+def test_service_account_has_no_wildcard_rights() -> None:
     for one in scheduler_objects(SchedulerDeployment(IMAGE)):
         for rule in one.get("rules", ()):
             assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
             assert "secrets" not in rule["resources"]
 
 
-def test_the_pod_runs_as_nobody_and_writes_nowhere() -> None:
+def test_pod_is_unprivileged_and_read_only() -> None:
     (deployment,) = (one for one in scheduler_objects(SchedulerDeployment(IMAGE)) if one["kind"] == "Deployment")
     pod = deployment["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"]
@@ -83,7 +83,7 @@ def test_the_pod_runs_as_nobody_and_writes_nowhere() -> None:
     }
 
 
-def test_the_image_is_built_in_stages_of_an_exact_version_and_runs_as_nobody() -> None:
+def test_image_is_pinned_and_unprivileged() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     base = next(line for line in lines if line.startswith("ARG PYTHON="))
     assert re.fullmatch(r"ARG PYTHON=python:\d+\.\d+\.\d+-slim-\w+(@sha256:[0-9a-f]{64})?", base)
@@ -99,7 +99,7 @@ def test_the_image_is_built_in_stages_of_an_exact_version_and_runs_as_nobody() -
     assert any("--require-hashes" in line for line in lines)
 
 
-def test_what_the_packages_link_to_is_in_the_image_that_builds_them() -> None:
+def test_image_contains_files_linked_from_packages() -> None:
     lines = [line.split() for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("COPY ")]
     copied = [ROOT / word for words in lines if not words[1].startswith("--") for word in words[1:-1]]
     links = [one for folder in copied if folder.is_dir() for one in folder.rglob("*") if one.is_symlink()]

@@ -40,7 +40,7 @@ def settings(stack: str) -> StackSettings:
     return read_settings(_File(stack), stack)
 
 
-def test_the_project_runs_the_program_beside_its_stacks() -> None:
+def test_project_runs_the_program() -> None:
     project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
     assert (ROOT / project["main"] / "__main__.py").is_file()
     assert {f"Pulumi.{stack}.yaml" for stack in STACKS} == {p.name for p in (ROOT / "stacks").glob("Pulumi.*.yaml")}
@@ -48,7 +48,7 @@ def test_the_project_runs_the_program_beside_its_stacks() -> None:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_stack_says_how_every_cluster_of_its_environment_is_reached(stack: str) -> None:
+def test_stack_has_access_to_every_cluster(stack: str) -> None:
     found = settings(stack)
     (environment,) = (e for e in read_policy(str(ROOT / found.policy)).environments if e.name == found.environment)
     assert environment.name == stack
@@ -56,17 +56,17 @@ def test_a_stack_says_how_every_cluster_of_its_environment_is_reached(stack: str
     assert all(access.context for access in found.clusters.values())
 
 
-def test_only_production_protects_what_is_promised() -> None:
+def test_only_production_protects_guarantees() -> None:
     assert [settings(stack).protect for stack in STACKS] == ["none", "none", "guaranteed"]
 
 
-def test_only_production_stops_at_what_the_policy_pack_finds_and_at_what_hurts() -> None:
+def test_only_production_enforces_the_policy_pack() -> None:
     assert [settings(stack).enforcement for stack in STACKS] == ["advisory", "advisory", "mandatory"]
     assert [settings(stack).guard for stack in STACKS] == [False, False, True]
     assert (ROOT / "stacks" / "policy-pack" / "PulumiPolicy.yaml").is_file()
 
 
-def test_no_stack_touches_node_pools_unasked() -> None:
+def test_node_pools_are_opt_in() -> None:
     assert [settings(stack).node_pools for stack in STACKS] == [{}, {}, {}]
 
 

@@ -39,20 +39,20 @@ def _deployment(*objects: dict[str, Any], said: AppliedState = SAID, **more: Any
     return {"resources": [{**stack, "outputs": {"applied": dump(said)}}, *held]}
 
 
-def test_what_is_there_as_the_stack_says_keeps_its_order() -> None:
+def test_state_keeps_the_order_of_the_stack() -> None:
     assert applied_in(_deployment(B, A)) == SAID
 
 
-def test_after_an_interrupted_update_what_is_there_counts() -> None:
+def test_interrupted_update_is_read_from_the_deployment() -> None:
     found = applied_in(_deployment(_object("a", gpu=5))).targets["main/kai"]
     assert found == AppliedTarget((_object("a", gpu=5),), is_settled=False)
 
 
-def test_what_is_being_deleted_is_not_there() -> None:
+def test_objects_pending_deletion_are_ignored() -> None:
     assert applied_in(_deployment(A, B, delete=True)) == AppliedState()
 
 
-def test_the_depth_of_the_tree_is_that_of_what_is_there() -> None:
+def test_depth_is_read_from_the_deployment() -> None:
     deployment = _deployment(A)
     one = deployment["resources"][1]
     queue = "apportion:index:Queue"
@@ -62,7 +62,7 @@ def test_the_depth_of_the_tree_is_that_of_what_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["monitoring", "main/kai/ConfigMap/mine"])
-def test_objects_that_a_users_own_program_adds_are_theirs(name: str) -> None:
+def test_objects_of_other_programs_are_ignored(name: str) -> None:
     deployment = _deployment(A, B)
     urn = f"urn:pulumi:dev::p::kubernetes:core/v1:ConfigMap::{name}"
     deployment["resources"].append(
@@ -71,16 +71,16 @@ def test_objects_that_a_users_own_program_adds_are_theirs(name: str) -> None:
     assert applied_in(deployment) == SAID
 
 
-def test_a_stack_that_was_never_up_holds_nothing() -> None:
+def test_new_stack_is_empty() -> None:
     assert applied_in({}) == AppliedState()
 
 
 @pytest.mark.parametrize("text", ["", "rubbish", "e30="])
-def test_text_of_something_else_is_refused(text: str) -> None:
+def test_foreign_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not written by this program"):
         load(text)
 
 
-def test_what_was_applied_survives_the_way_through_text() -> None:
+def test_applied_state_round_trips() -> None:
     assert load(dump(SAID)) == SAID
     assert dump(SAID) == dump(load(dump(SAID)))

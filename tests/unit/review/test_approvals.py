@@ -60,7 +60,7 @@ SPEECH = POLICY.splitlines()[6]
         ),
     ],
 )
-def test_owners_who_must_agree(edits: dict[str, str], expected: dict[str, str], tmp_path: Path) -> None:
+def test_required_approvals(edits: dict[str, str], expected: dict[str, str], tmp_path: Path) -> None:
     found = reviewed(tmp_path, edits).approvals
     assert {each.owner: "; ".join(each.reasons) for each in found} == expected
 
@@ -132,7 +132,7 @@ def test_owners_of_both_parents_of_a_move(
     assert {each.owner: "; ".join(each.reasons) for each in review.approvals} == expected
 
 
-def test_owner_of_running_work_that_gets_evictable_must_agree(tmp_path: Path) -> None:
+def test_owner_of_evictable_work_must_approve(tmp_path: Path) -> None:
     review = with_fates(reviewed(tmp_path, {}), [row("a", Fate.EVICTED), row("b", Fate.EVICTED), row("c", Fate.SAFE)])
     (found,) = approvals(review.diff.found, review.diff.statements, review.clusters, given=("@ACME/Vision-Leads",))
     assert (found.owner, found.reasons, found.is_given) == (
@@ -161,12 +161,12 @@ ROWS = [row("a", Fate.EVICTED), row("b", Fate.ON_DEMAND), row("c", Fate.STUCK), 
         (Thresholds(requires_approvals=True), "no approval from @acme/vision-leads", True),
     ],
 )
-def test_gate_over_running_work(thresholds: Thresholds, found: str, *, has_failed: bool, tmp_path: Path) -> None:
+def test_gates_on_running_work(thresholds: Thresholds, found: str, *, has_failed: bool, tmp_path: Path) -> None:
     review = with_fates(reviewed(tmp_path, CUT), ROWS)
     assert _gate(review, thresholds) == (found, has_failed)
 
 
-def test_unknown_fates_fail_every_gate_of_running_work(tmp_path: Path) -> None:
+def test_unknown_fates_fail_gates(tmp_path: Path) -> None:
     review = reviewed(tmp_path, CUT)
     assert _gate(review, Thresholds(max_evictions=5)) == ("0; unknown on prod/one", True)
     assert _gate(review, Thresholds(max_lost_gpu_s=5)) == ("0.0 GPU-hours; unknown on prod/one", True)
@@ -178,13 +178,13 @@ def test_unchanged_cluster_passes_without_a_snapshot(tmp_path: Path) -> None:
     assert _gate(reviewed(tmp_path, {}), Thresholds(max_evictions=0)) == ("0", False)
 
 
-def test_work_without_a_start_is_of_unknown_cost(tmp_path: Path) -> None:
+def test_work_without_start_time_has_unknown_cost(tmp_path: Path) -> None:
     review = with_fates(reviewed(tmp_path, CUT), [row("a", Fate.EVICTED, started=None)])
     assert lost_gpu_s(review.clusters[0]) is None
     assert _gate(review, Thresholds(max_lost_gpu_s=10**12))[1]
 
 
-def test_share_loss_needs_the_owner_from_the_threshold_on(tmp_path: Path) -> None:
+def test_share_loss_requires_approval_above_the_threshold(tmp_path: Path) -> None:
     from apportion_review.shares.records import Demand, QueueAmounts, ShareChange
 
     review = reviewed(tmp_path, {})

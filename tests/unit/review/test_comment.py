@@ -48,7 +48,7 @@ def test_marker_and_verdict_come_first(cut: Review) -> None:
     ]
 
 
-def test_nothing_affected_is_two_lines(tmp_path: Path) -> None:
+def test_unaffected_review_is_two_lines(tmp_path: Path) -> None:
     review = reviewed(tmp_path, {"id: research,": "id: research, title: Research,"})
     lines = comment(review).splitlines()
     assert (len(lines), lines[1][:5]) == (3, "### 🟢")
@@ -77,7 +77,7 @@ def test_incomplete_fates_are_unknown_above_the_fold(cut: Review) -> None:
     assert any("pending work may evict more than is listed, since the search stopped" in line for line in screen)
 
 
-def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:
+def test_missing_snapshot_is_unknown(cut: Review) -> None:
     text = comment(cut)
     assert verdict(cut).level is Level.UNKNOWN
     assert "The fate of running work on prod/one is unknown" in text.splitlines()[1]
@@ -85,13 +85,13 @@ def test_missing_snapshot_is_never_shown_as_safe(cut: Review) -> None:
 
 
 @pytest.mark.parametrize("base", [Fate.SAFE, Fate.ON_DEMAND, Fate.STUCK])
-def test_work_whose_fate_the_change_makes_unknown_is_named(base: Fate, cut: Review) -> None:
+def test_newly_unknown_work_is_named(base: Fate, cut: Review) -> None:
     lines = first_screen(comment(with_fates(cut, [row("train", Fate.UNKNOWN, base, rule="its queue does not exist")])))
     assert lines[1].startswith("### 🟠 1 running workload has an unknown fate on prod/one.")
     assert "| `train` | `vision` | 8 H100 | unknown | its queue does not exist |" in lines
 
 
-def test_work_whose_fate_is_unknown_on_both_sides_is_only_counted(cut: Review) -> None:
+def test_work_unknown_on_both_sides_is_counted(cut: Review) -> None:
     text = comment(with_fates(cut, [row("train", Fate.UNKNOWN, Fate.UNKNOWN)]))
     assert "`train`" not in text
     assert "Other running work: 1 unknown." in text
@@ -123,7 +123,7 @@ def _count(line: str) -> int:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_is_no_markup(text: str, cut: Review) -> None:
+def test_hostile_text_is_escaped(text: str, cut: Review) -> None:
     planted = with_fates(cut, [row(text, Fate.EVICTED, queue=text, rule=text), row(text, Fate.STUCK)])
     planted = replace(planted, approvals=(Approval(text, (text,)),), gates=(Gate(text, text, text, has_failed=True),))
     made = comment(planted)
@@ -138,7 +138,7 @@ def test_hostile_text_is_no_markup(text: str, cut: Review) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(size=st.integers(1, 2000), text=st.sampled_from(["a", "ü" * 250, "x|<&@" * 50]))
-def test_comment_stays_below_the_limit_of_forges(size: int, text: str, cut: Review) -> None:
+def test_comment_length_is_limited(size: int, text: str, cut: Review) -> None:
     rows = [row(f"{text}-{n}", Fate.EVICTED, queue=f"{text}-{n % 40}", rule=text * 4) for n in range(size)]
     planted = with_fates(cut, rows)
     owners = tuple(Approval(f"{text}-{n}", (text,) * 3) for n in range(min(size, 300)))

@@ -57,6 +57,6 @@ def test_edit_is_stated(case: dict[str, Any], tmp_path: Path, update_golden: boo
     assert f"{found}\n" == expected.read_text()
 
 
-def test_table_and_expected_texts_belong_together() -> None:
+def test_every_case_has_an_expected_text() -> None:
     names = {f"{case['name'].replace(' ', '-').replace(',', '')}.txt" for case in CASES}
     assert {file.name for file in (HERE / "expected").iterdir()} == names

@@ -16,5 +16,5 @@ def test_empty_cluster_has_no_fates(engine: str) -> None:
     assert (found.engine, found.rows) == (engine, ())
 
 
-def test_engine_that_no_policy_can_name_is_not_modelled() -> None:
+def test_unknown_engine_has_no_fates() -> None:
     assert not has_fates("nomad")

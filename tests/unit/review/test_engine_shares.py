@@ -80,7 +80,7 @@ def _shares(engine: str, demand: Demand, manifests: list[Any]) -> dict[str, floa
         ("ack", (28, 16, 14, 16)),
     ],
 )
-def test_shares_if_everybody_asks_for_everything(engine: str, shares: tuple[int, ...], tmp_path: Path) -> None:
+def test_shares_under_unlimited_demand(engine: str, shares: tuple[int, ...], tmp_path: Path) -> None:
     found = _shares(engine, Demand.EVERYONE, _manifests(engine, tmp_path))
     assert tuple(found[queue] for queue in QUEUES) == shares
 
@@ -97,7 +97,7 @@ def test_shares_if_everybody_asks_for_everything(engine: str, shares: tuple[int,
         ("ack", (12, 10, 2, 24)),
     ],
 )
-def test_shares_with_the_requests_of_a_snapshot(engine: str, shares: tuple[int, ...], tmp_path: Path) -> None:
+def test_shares_under_snapshot_demand(engine: str, shares: tuple[int, ...], tmp_path: Path) -> None:
     found = _shares(engine, Demand.SNAPSHOT, _manifests(engine, tmp_path))
     assert tuple(found[queue] for queue in QUEUES) == shares
 
@@ -154,13 +154,13 @@ def _requests(gpus: str) -> dict[str, Any]:
     return {"containers": [{"name": "main", "resources": {"requests": {"nvidia.com/gpu": gpus}}}]}
 
 
-def test_kueue_without_fair_sharing_lets_whoever_comes_first_borrow(tmp_path: Path) -> None:
+def test_kueue_without_fair_sharing_has_no_division(tmp_path: Path) -> None:
     configuration = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
     manifests = [*_manifests("kueue", tmp_path), configuration]
     assert _shares("kueue", Demand.EVERYONE, manifests) == {"research": 28, "vision": 16, "speech": 14, "serving": 12}
 
 
-def test_what_kueue_does_not_lend_is_no_part_of_what_others_borrow(tmp_path: Path) -> None:
+def test_kueue_lending_limit_reduces_what_others_borrow(tmp_path: Path) -> None:
     manifests = _manifests(
         "kueue", tmp_path, **{"guaranteed: {gpu: 12}": "guaranteed: {gpu: 12}, lending_limit: {gpu: 2}"}
     )
@@ -170,7 +170,7 @@ def test_what_kueue_does_not_lend_is_no_part_of_what_others_borrow(tmp_path: Pat
 
 
 @pytest.mark.parametrize("engine", sorted(VERSIONS))
-def test_a_report_says_what_its_shares_are(engine: str, tmp_path: Path) -> None:
+def test_report_describes_its_shares(engine: str, tmp_path: Path) -> None:
     manifests = _manifests(engine, tmp_path)
     shares = cluster_shares(*[ShareSide(engine, manifests, GPUS)] * 2)
     assert bool(shares.head) is (engine not in NO_SHARES)

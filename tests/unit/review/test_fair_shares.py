@@ -93,7 +93,7 @@ def _plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_shares_are_those_of_the_core(seed: int, tmp_path: Path) -> None:
+def test_shares_equal_those_of_the_core(seed: int, tmp_path: Path) -> None:
     policy = side(tmp_path, yaml.safe_dump(_policy(Random(seed))), "policy")
     (inputs,) = kai_inputs(manifests_of(policy, "prod/one"), {"gpu": N_NODES * 8000})
     ours = proof_of("head", Demand.EVERYONE, inputs).shares()

@@ -42,7 +42,7 @@ def change(found: Fit, kind: ChangeKind) -> Change:
 
 
 @pytest.mark.parametrize("engine", SIMULATED)
-def test_a_workload_starts_now_on_the_node_that_is_free(engine: str) -> None:
+def test_workload_starts_on_the_free_node(engine: str) -> None:
     policy = policy_for(engine)
     held = held_by(policy, job("a", "speech", 2, 8), job("b", "vision", 1, 8))
     found = answer(policy, job("new", "vision", 1, 8), held)
@@ -55,14 +55,14 @@ def test_a_workload_starts_now_on_the_node_that_is_free(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", SIMULATED)
-def test_without_a_snapshot_the_cluster_is_idle_and_the_report_says_so(engine: str) -> None:
+def test_idle_cluster_is_assumed_without_a_snapshot(engine: str) -> None:
     found = answer(policy_for(engine), job("new", "vision", 2, 8))
     assert (found.decision.outcome, found.taken) == (Outcome.NOW, None)
     assert "taken to be idle" in found.notes[0]
 
 
 @pytest.mark.parametrize("engine", SIMULATED)
-def test_a_full_cluster_tells_the_largest_size_and_which_work_is_before_it(engine: str) -> None:
+def test_full_cluster_reports_largest_size_and_blocking_work(engine: str) -> None:
     policy = policy_for(engine)
     held = held_by(policy, job("a", "speech", 2, 8), job("b", "vision", 1, 8))
     found = answer(policy, job("new", "vision", 2, 8), held)
@@ -77,7 +77,7 @@ def test_a_full_cluster_tells_the_largest_size_and_which_work_is_before_it(engin
     assert [each.name for each in found.start.after] in (["a"], ["b"])
 
 
-def test_quota_above_the_limit_is_raised_at_the_authors_line_by_no_more_than_it_needs() -> None:
+def test_minimal_limit_increase_is_proposed() -> None:
     policy = policy_for("kai", limit=8, guaranteed=8)
     held = held_by(policy, job("a", "speech", 1, 8))
     found = answer(policy, job("new", "speech", 2, 8), held)
@@ -90,12 +90,12 @@ def test_quota_above_the_limit_is_raised_at_the_authors_line_by_no_more_than_it_
         assert answer(again, job("new", "speech", 2, 8), held).decision.outcome is outcome
 
 
-def test_kueue_names_the_flavor_of_the_quota() -> None:
+def test_kueue_reports_the_flavor() -> None:
     found = answer(policy_for("kueue"), job("new", "vision", 1, 8), held_by(policy_for("kueue")))
     assert found.decision.flavors == ("any-node", "h100")
 
 
-def test_more_nodes_are_proposed_with_the_pool_bound_that_forbids_them() -> None:
+def test_more_nodes_are_proposed_with_the_pool_limit() -> None:
     policy = policy_for("kai")
     held = held_by(policy, job("a", "speech", 2, 8), job("b", "vision", 1, 8))
     more = change(answer(policy, job("new", "vision", 2, 8), held), ChangeKind.NODES)
@@ -103,7 +103,7 @@ def test_more_nodes_are_proposed_with_the_pool_bound_that_forbids_them() -> None
     assert more.beside == ("its max_nodes is 4: raise it to 5",)
 
 
-def test_who_is_evicted_is_what_kais_cycle_evicts() -> None:
+def test_evictions_equal_those_of_a_kai_cycle() -> None:
     policy = policy_for("kai")
     held = held_by(policy, job("a", "vision", 1, 8), job("b", "vision", 1, 8), job("c", "vision", 1, 8), nodes=3)
     workload = bound(compiled(policy), job("new", "speech", 1, 8))
@@ -133,7 +133,7 @@ def _plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("engine", ["kai", "kueue", "volcano"])
-def test_deadlines_of_running_work_tell_when_a_workload_starts(engine: str) -> None:
+def test_start_time_follows_deadlines_of_running_work(engine: str) -> None:
     policy = policy_for(engine)
     held = held_by(policy, job("a", "speech", 2, 8, activeDeadlineSeconds=3600), job("b", "vision", 2, 8), nodes=4)
     for made in held:
@@ -148,7 +148,7 @@ def test_deadlines_of_running_work_tell_when_a_workload_starts(engine: str) -> N
     assert "Starts at 2026-11-30T01:5" in fit_text(found)
 
 
-def test_a_workload_that_waits_already_is_not_counted_twice() -> None:
+def test_pending_workload_is_not_counted_twice() -> None:
     policy = policy_for("kueue")
     held = held_by(policy, job("a", "speech", 2, 8), job("b", "speech", 2, 8))
     found = answer(policy, job("c", "speech", 1, 8), held)
@@ -157,14 +157,14 @@ def test_a_workload_that_waits_already_is_not_counted_twice() -> None:
 
 @pytest.mark.parametrize("engine", ["koordinator", "yunikorn"])
 @pytest.mark.parametrize(("pods", "outcome"), [(2, Outcome.UNDECIDED), (4, Outcome.WAITS)])
-def test_an_engine_that_is_not_simulated_never_starts_a_workload(engine: str, pods: int, outcome: Outcome) -> None:
+def test_unsimulated_engine_never_predicts_a_start(engine: str, pods: int, outcome: Outcome) -> None:
     found = answer(policy_for(engine), job("new", "vision", pods, 8))
     assert found.decision.outcome is outcome
     assert "not simulated" in found.notes[0]
     assert ("24 GPUs" in found.decision.reason) == (outcome is Outcome.WAITS)
 
 
-def test_quotas_are_edited_where_they_are_declared() -> None:
+def test_quota_edits_are_at_their_declaration() -> None:
     policy = policy_for("kai")
     made = edited(
         policy, [QuotaEdit("vision", "limit", "gpu", 40_000), QuotaEdit("research", "guaranteed", "cpu", 2000)]
@@ -198,7 +198,7 @@ RAY = {
 }
 
 
-def test_the_group_with_the_gpus_of_a_ray_cluster_is_scaled_with_its_bounds() -> None:
+def test_gpu_group_of_a_ray_cluster_is_scaled() -> None:
     dimension = dimension_of(RAY)
     assert dimension is not None
     assert (dimension.field, dimension.value) == ("spec.workerGroupSpecs[1].replicas", 4)
@@ -252,12 +252,12 @@ def test_the_group_with_the_gpus_of_a_ray_cluster_is_scaled_with_its_bounds() ->
         ({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}, None),
     ],
 )
-def test_the_number_that_is_scaled_is_that_of_the_kind(workload: Made, field: str | None) -> None:
+def test_scaled_field_depends_on_the_kind(workload: Made, field: str | None) -> None:
     found = dimension_of({"metadata": {"name": "w"}, **workload})
     assert (None if found is None else found.field) == field
 
 
-def test_numbers_that_may_not_exceed_the_pods_follow_them_down() -> None:
+def test_minimum_members_follow_the_pod_count() -> None:
     marks = {"kai.scheduler/batch-min-member": "4", "kueue.x-k8s.io/job-min-parallelism": "3"}
     made = job("w", "vision", 4, 1, metadata={"annotations": marks})
     dimension = dimension_of(made)
@@ -267,7 +267,7 @@ def test_numbers_that_may_not_exceed_the_pods_follow_them_down() -> None:
     assert smaller["metadata"]["annotations"] == {"kai.scheduler/batch-min-member": "2"}
 
 
-def test_a_lower_request_lowers_the_limit_with_it() -> None:
+def test_lower_request_lowers_the_limit() -> None:
     made: Any = with_request(job("w", "vision", 1, 8), "nvidia.com/gpu", 3)
     resources = made["spec"]["template"]["spec"]["containers"][0]["resources"]
     assert (resources["requests"]["nvidia.com/gpu"], resources["limits"]["nvidia.com/gpu"]) == ("3", "3")
@@ -275,18 +275,18 @@ def test_a_lower_request_lowers_the_limit_with_it() -> None:
 
 
 @pytest.mark.parametrize(("most", "bad", "expected"), [(10, 6, 5), (10, 1, 0), (200, 120, 119), (200, 201, 200)])
-def test_the_largest_is_below_the_first_value_that_does_not_fit(most: int, bad: int, expected: int) -> None:
+def test_largest_value_is_below_the_first_misfit(most: int, bad: int, expected: int) -> None:
     found = largest(most, lambda value: value < bad)
     assert found.value == expected
     assert found.n_verified <= max(0, expected - 1)
 
 
-def test_a_smaller_value_that_does_not_fit_lowers_the_largest_below_it() -> None:
+def test_smaller_misfit_lowers_the_largest_value() -> None:
     assert largest(8, lambda value: value != 3).value == 2
     assert largest(200, lambda value: value != 9).value == 8
 
 
-def test_a_question_leaves_the_cluster_as_it_was() -> None:
+def test_fit_does_not_change_the_cluster() -> None:
     policy = policy_for("kai")
     cluster = compiled(policy)
     held = held_by(policy, job("a", "speech", 2, 8))
@@ -297,7 +297,7 @@ def test_a_question_leaves_the_cluster_as_it_was() -> None:
     assert probe.cluster is settled
 
 
-def test_the_text_is_at_most_80_columns_wide_and_begins_with_the_decision() -> None:
+def test_text_fits_80_columns() -> None:
     policy = policy_for("kai")
     held = held_by(policy, job("a", "speech", 2, 8), job("b", "vision", 1, 8))
     text = fit_text(answer(policy, job("new", "vision", 2, 8), held))
@@ -305,7 +305,7 @@ def test_the_text_is_at_most_80_columns_wide_and_begins_with_the_decision() -> N
     assert all(len(line) <= 80 or "/" in line for line in text.splitlines())
 
 
-def test_the_document_says_starts_now_only_if_nothing_is_evicted() -> None:
+def test_json_starts_now_only_without_evictions() -> None:
     policy = policy_for("kai")
     held = held_by(policy, job("a", "vision", 1, 8), job("b", "vision", 1, 8), job("c", "vision", 1, 8), nodes=3)
     document = fit_document(answer(policy, job("new", "speech", 1, 8), held))
@@ -314,7 +314,7 @@ def test_the_document_says_starts_now_only_if_nothing_is_evicted() -> None:
     assert [each["name"] for each in document["decision"]["victims"]] == ["c"]
 
 
-def test_running_work_that_counts_at_no_queue_is_noted() -> None:
+def test_running_work_without_queue_is_noted() -> None:
     policy = policy_for("kueue")
     held = [made for made in held_by(policy, job("a", "vision", 1, 8)) if made["kind"] != "Workload"]
     found = answer(policy, job("new", "vision", 1, 8), held)

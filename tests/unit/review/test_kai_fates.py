@@ -41,7 +41,7 @@ def test_workload_is_named_by_its_owner() -> None:
     assert (row.workload.n_pods, row.workload.priority_class, row.workload.is_preemptible) == (1, "train", True)
 
 
-def test_objects_that_cannot_be_read_leave_every_fate_unknown() -> None:
+def test_unreadable_objects_leave_fates_unknown() -> None:
     objects = list(objects_of(CASES[0]))
     broken = [*objects, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}, "status": {"allocatable": 7}}]
     found = kai_fates(*cluster_states(objects, broken, now=None))
@@ -49,7 +49,7 @@ def test_objects_that_cannot_be_read_leave_every_fate_unknown() -> None:
     assert any(note.startswith("The head cannot be evaluated:") for note in found.notes)
 
 
-def test_work_that_only_the_heads_shards_schedule_has_a_row() -> None:
+def test_work_of_new_shards_is_listed() -> None:
     objects = list(objects_of(CASES[0]))
     elsewhere = {"kind": "SchedulingShard", "metadata": {"name": "a"}, "spec": {"partitionLabelValue": "a"}}
     default = {"kind": "SchedulingShard", "metadata": {"name": "default"}, "spec": {}}
@@ -58,7 +58,7 @@ def test_work_that_only_the_heads_shards_schedule_has_a_row() -> None:
     assert [(row.base.fate, row.head.fate) for row in found.rows] == [(Fate.STUCK, Fate.ON_DEMAND)] * 2
 
 
-def test_search_that_reaches_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_limit_leaves_fates_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the search does not find is no longer evicted for certain, and never safe."""
     case = next(case for case in CASES if "evicted now" in case["fates"].values())
     monkeypatch.setattr(kai, "_MAX_EVICTIONS", 0)

@@ -46,14 +46,14 @@ def test_fates(case: dict[str, Any]) -> None:
     assert any(case.get("rule", "") in row.head.rule for row in found.rows)
 
 
-def test_workload_is_named_by_its_owner_with_gpus_by_model_of_the_flavor() -> None:
+def test_workload_has_owner_and_gpu_model() -> None:
     (row,) = fates_of(CASES[0]).rows
     assert row.workload.key == "Job a/w"
     assert (row.workload.queue, row.workload.gpus, row.workload.n_pods) == ("a", {"h100": 8000}, 8)
     assert row.workload.started is not None
 
 
-def test_notes_name_assumptions() -> None:
+def test_assumptions_are_noted() -> None:
     found = fates_of(next(case for case in CASES if case["name"].startswith("without a Configuration")))
     assert any("Configuration is not among the objects" in note for note in found.notes)
     assert any("failed nodes" in note for note in found.notes)
@@ -93,7 +93,7 @@ def test_pods_of_a_workload_that_is_not_admitted_are_noted() -> None:
 
 
 @pytest.mark.parametrize(("bound", "value"), [("_MAX_COMPARISONS", -1), ("_MAX_CYCLES", 0)])
-def test_cycles_that_are_not_run_to_the_end(monkeypatch: pytest.MonkeyPatch, bound: str, value: int) -> None:
+def test_incomplete_simulation_leaves_fates_unknown(monkeypatch: pytest.MonkeyPatch, bound: str, value: int) -> None:
     monkeypatch.setattr(kueue_cycles, bound, value)
     found = fates_of(next(case for case in CASES if case["name"].startswith("waiting work reclaims")))
     assert [row.head.fate for row in found.rows] == [Fate.ON_DEMAND]

@@ -37,13 +37,13 @@ def test_parts(cut: Review) -> None:
     assert "asr" not in page
 
 
-def test_nothing_that_changes(tmp_path: Path) -> None:
+def test_page_without_changes(tmp_path: Path) -> None:
     page = review_page(reviewed(tmp_path, {}))
     assert "<h1>The policy does not change.</h1>" in page
     assert "<table" not in page
 
 
-def test_hostile_names_are_text(cut: Review) -> None:
+def test_hostile_names_are_escaped(cut: Review) -> None:
     hostile = '</td><script src="//x"></script>'
     planted = with_fates(cut, [row(hostile, Fate.EVICTED, queue=hostile, rule=hostile)])
     planted = replace(

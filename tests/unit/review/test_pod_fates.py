@@ -54,7 +54,7 @@ def test_each_kind_of_change_has_a_case(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_objects_that_cannot_be_read_make_every_fate_unknown(engine: str) -> None:
+def test_unreadable_objects_leave_fates_unknown(engine: str) -> None:
     document = yaml.safe_load((HERE / f"{engine}-fates.yaml").read_text())
     case = {**document.get("all", {}), **document["cases"][0], "engine": engine, "head": [document["unreadable"]]}
     found = fates_of(case)

@@ -30,7 +30,7 @@ def text_of(review: Review) -> str:
     return review_text(review, lambda _, text: text, 100)
 
 
-def test_verdict_names_what_the_owners_approve(tmp_path: Path) -> None:
+def test_verdict_lists_approvals(tmp_path: Path) -> None:
     review = with_fates(reviewed(tmp_path, OWNER), [row("train", Fate.SAFE)])
     assert verdict(review).headline == "Approval needed from 1 owner for changes to the organisation."
 
@@ -65,7 +65,7 @@ def test_verdict_on_destroyed_work_says_who_has_approved(tmp_path: Path) -> None
     assert verdict(review).headline == "1 running workload is evicted now on prod/one; approved by @acme/vision-leads."
 
 
-def test_a_step_names_its_drains_and_then_its_actions_under_one_number(tmp_path: Path) -> None:
+def test_rollout_step_lists_drains_before_actions(tmp_path: Path) -> None:
     review = reviewed(tmp_path, CUT)
     rollout = Rollout((RolloutStep(("change Queue `vision`",), ("`vision`: wait until 1 workload finishes",)),), (), ())
     review = replace(review, clusters=(replace(review.clusters[0], rollout=rollout),))
@@ -94,7 +94,7 @@ def test_drain_counts_the_running_work_of_a_deleted_queue(tmp_path: Path) -> Non
     ("gpus", "text"),
     [({"gpu": 1000}, "1 GPU"), ({"gpu": 16000}, "16 GPUs"), ({"gpu": 500}, "0.5 GPUs"), ({"h100": 16000}, "16 H100")],
 )
-def test_gpus_of_an_unknown_model_have_a_plural(gpus: dict[str, int], text: str) -> None:
+def test_gpu_counts_are_pluralised(gpus: dict[str, int], text: str) -> None:
     assert gpus_text(gpus) == text
 
 

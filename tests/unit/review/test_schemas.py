@@ -47,7 +47,7 @@ def test_schema_is_well_formed(name: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_every_kind_of_edit_fits_both_schemas(case: dict[str, Any], tmp_path: Path) -> None:
+def test_every_kind_of_edit_satisfies_the_schemas(case: dict[str, Any], tmp_path: Path) -> None:
     text = POLICY
     for before, after in case["edits"].items():
         text = text.replace(before, after)
@@ -56,11 +56,11 @@ def test_every_kind_of_edit_fits_both_schemas(case: dict[str, Any], tmp_path: Pa
     check("review", review_json(found))
 
 
-def test_review_with_every_part_fits_the_schema(full: Review) -> None:
+def test_complete_review_satisfies_the_schema(full: Review) -> None:
     check("review", review_json(full))
 
 
-def test_a_key_that_the_schema_lacks_is_refused(full: Review) -> None:
+def test_unknown_key_violates_the_schema(full: Review) -> None:
     document = json.loads(review_json(full))
     document["clusters"][0]["fates"]["workloads"][0]["surprise"] = 1
     with pytest.raises(jsonschema.ValidationError, match="surprise"):

@@ -31,7 +31,7 @@ def test_amounts_of_both_sides(tmp_path: Path) -> None:
     assert next(iter(rows))[0] != "speech"
 
 
-def test_limit_of_a_parent_is_that_of_its_children(tmp_path: Path) -> None:
+def test_parent_limit_applies_to_children(tmp_path: Path) -> None:
     rows = _rows(tmp_path, {"id: research,": "id: research, limit: {gpu: 24},"})
     assert rows["speech", "gpu"].head == QueueAmounts(8_000, 24_000, {})
     assert not rows["speech", "gpu"].is_touched

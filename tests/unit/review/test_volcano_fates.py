@@ -30,7 +30,7 @@ def fates(found: EngineFates) -> dict[str, Fate]:
     return {row.workload.name: row.head.fate for row in found.rows}
 
 
-def test_waiting_work_takes_back_what_its_queue_deserves() -> None:
+def test_pending_work_reclaims_deserved() -> None:
     found = fates_of(list(objects_of(CLUSTER)))
     assert fates(found) == {"kept": Fate.ON_DEMAND, "lent": Fate.EVICTED}
     lent = found.rows[1].head
@@ -38,20 +38,20 @@ def test_waiting_work_takes_back_what_its_queue_deserves() -> None:
     assert lent.beneficiary == "owner"
 
 
-def test_a_gang_that_loses_some_pods_is_evicted() -> None:
+def test_partially_evicted_gang_is_evicted() -> None:
     running = {"gang": {"queue": "lender", "gpus": 2, "pods": 4, "class": "high", "nodes": ["n0"] * 4}}
     found = fates_of(list(objects_of({**CLUSTER, "running": running})))
     assert found.rows[0].head.rule == "1 of 4 pods reclaimed for owner/pg-wants, which is pending in owner"
 
 
-def test_a_smaller_deserved_amount_turns_waiting_work_into_evictions() -> None:
+def test_smaller_deserved_causes_evictions() -> None:
     quiet = {**CLUSTER, "queues": {"lender": {"deserved": 8, "capability": 8}, "owner": {"deserved": 0}}}
     found = volcano_fates(list(objects_of(quiet)), list(objects_of(CLUSTER)), now=None)
     assert {row.workload.name: row.base.fate for row in found.rows} == {"kept": Fate.SAFE, "lent": Fate.ON_DEMAND}
     assert fates(found)["lent"] is Fate.EVICTED
 
 
-def test_the_priority_of_pods_protects_no_job() -> None:
+def test_pod_priority_does_not_protect_jobs() -> None:
     """Volcano ranks a job by the class of its PodGroup, and one without a class lowest."""
     cluster = {
         "nodes": {"n0": {}},
@@ -65,14 +65,14 @@ def test_the_priority_of_pods_protects_no_job() -> None:
     assert fates(fates_of(objects)) == {"job": Fate.ON_DEMAND}
 
 
-def test_a_pod_group_that_is_missing_makes_its_pods_unknown() -> None:
+def test_missing_pod_group_leaves_fates_unknown() -> None:
     objects = [made for made in objects_of(CLUSTER) if made["kind"] != "PodGroup"]
     found = fates_of(objects)
     assert set(fates(found).values()) == {Fate.UNKNOWN}
     assert found.rows[0].head.rule == "its PodGroup pg-kept is not among the objects"
 
 
-def test_a_queue_above_may_hold_what_its_leaves_reclaim() -> None:
+def test_parent_capability_does_not_limit_reclaim() -> None:
     """`reclaim` checks the capability of the leaf alone, so that of a department protects none of its work."""
     queues = {
         "department": {"deserved": 4, "capability": 4},
@@ -85,7 +85,7 @@ def test_a_queue_above_may_hold_what_its_leaves_reclaim() -> None:
     assert fates(fates_of(list(objects_of(cluster)))) == {"job": Fate.ON_DEMAND}
 
 
-def test_the_configuration_that_apportion_writes_is_verified() -> None:
+def test_emitted_configuration_is_verified() -> None:
     assert fates_of(list(objects_of(CLUSTER))).is_verified
 
 
@@ -119,7 +119,7 @@ CAPACITY = "{name: capacity, enableHierarchy: true}"
         (with_group("minTaskMember", {"worker": 1}), "PodGroup pg-kept has minTaskMember"),
     ],
 )
-def test_what_is_not_simulated_is_marked_and_never_evicted_now(objects: list[Made], why: str) -> None:
+def test_unsimulated_features_are_marked_unverified(objects: list[Made], why: str) -> None:
     found = fates_of(objects)
     assert not found.is_verified
     assert fates(found) == {"kept": Fate.ON_DEMAND, "lent": Fate.ON_DEMAND}
@@ -138,11 +138,11 @@ def test_what_is_not_simulated_is_marked_and_never_evicted_now(objects: list[Mad
         ACTIONS + "tiers: [{plugins: [{name: priority}, {name: gang}, " + CAPACITY + "]}]",
     ],
 )
-def test_what_recorded_runs_do_not_cover_is_marked(text: str) -> None:
+def test_uncovered_configuration_is_marked_unverified(text: str) -> None:
     assert not fates_of(configured(text)).is_verified
 
 
-def test_a_cluster_with_too_much_pending_work_is_not_simulated() -> None:
+def test_too_much_pending_work_is_not_simulated() -> None:
     pending = {f"w{number}": {"queue": "owner", "gpus": 1} for number in range(351)}
     nodes = {f"n{number}": {} for number in range(300)}
     found = fates_of(list(objects_of({**CLUSTER, "nodes": nodes, "pending": pending})))
