@@ -1,4 +1,4 @@
-"""What every test tier shares: one printed seed, bounded hypothesis profiles, and the flag that rewrites goldens."""
+"""Shared fixtures of all tiers: a printed seed, bounded hypothesis profiles, and the flag that rewrites goldens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ settings.register_profile("default", deadline=None, max_examples=20, suppress_he
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
 settings.load_profile(_PROFILE)
-# A reviewer's change must not fail for a cluster that only its own run drew.
+# A change must not fail because of a cluster that only its own run generated.
 settings.register_profile("thorough", settings.get_profile(_PROFILE), max_examples=2_000)
 
 
@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--update-golden`, run only the tests that write: the others would read files while these are written."""
+    """With `--update-golden`, run only the tests that write: others would read files while they are rewritten."""
     if not config.getoption("--update-golden"):
         return
     writes = [item for item in items if "update_golden" in getattr(item, "fixturenames", ())]
@@ -41,7 +41,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def evaluation_without_what_this_machine_lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where this machine lacks a layer of confinement, the tests do not ask for it: in commands they start neither."""
+    """Omit confinement layers that this machine lacks, also in commands that the tests start."""
     from apportion_policy.evaluation import confinement_layers as layers
 
     lacking = _lacking_layers(tmp_path_factory.mktemp("layers"))
@@ -76,7 +76,7 @@ def _lacking_layers(folder: Path) -> tuple[str, ...]:
 
 @pytest.fixture(autouse=True)
 def fixed_seed(request: pytest.FixtureRequest) -> int:
-    """The seed printed in the header, already given to `random`; seed a numpy generator with it explicitly."""
+    """The seed printed in the header, already passed to `random`; seed a numpy generator with it explicitly."""
     seed: int = request.config.getoption("--seed")
     random.seed(seed)
     return seed

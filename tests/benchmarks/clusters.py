@@ -17,12 +17,12 @@ _REQUEST = {"cpu": 1000.0, "memory": 1e9, "pods": 1.0}
 
 
 def pending_cluster(n_nodes: int, n_pods: int) -> Snapshot:
-    """Return an empty cluster with gangs that wait, spread over all queues."""
+    """Return an empty cluster with pending gangs, spread over all queues."""
     return _cluster(n_nodes, [(q % N_QUEUES, PENDING, None) for q in range(n_pods // GANG)])
 
 
 def mixed_cluster(n_nodes: int, n_pending: int) -> Snapshot:
-    """Return a full cluster: half of the queues hold all of it, and the other half wait for their share."""
+    """Return a full cluster: half of the queues use all of it, and the other half are below their fair share."""
     running = [(2 * (g % (N_QUEUES // 2)), RUNNING, g) for g in range(n_nodes)]
     waiting = [(2 * (g % (N_QUEUES // 2)) + 1, PENDING, None) for g in range(n_pending // GANG)]
     return _cluster(n_nodes, [*running, *waiting])

@@ -1,4 +1,4 @@
-"""What benchmarks share: whether this run measures, or only proves that each benchmark still works."""
+"""Shared fixtures of benchmarks: whether this run measures, or only verifies that each benchmark still works."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 @dataclass(frozen=True, slots=True)
 class BenchSize:
-    """How much input a benchmark builds, and whether its ratios and peaks are asserted."""
+    """The input size of a benchmark, and whether its ratios and peaks are asserted."""
 
     n_departments: int
     n_leaf_queues: int

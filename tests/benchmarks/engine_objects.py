@@ -1,6 +1,6 @@
-"""What each engine's compiler would write for queues of equal guarantee below ten departments, in few words.
+"""Short equivalents of each engine's compiled objects, for queues of equal guarantee in ten departments.
 
-A queue is a namespace of its name; where the engine has queues, it has one there. GPUs that a queue is not promised may be
+Each queue has a namespace of its name and, if the engine has queues, a queue object. GPUs beyond the guarantee may be
 borrowed.
 """
 
@@ -105,10 +105,10 @@ def _ack(n_queues: int, gpus: int) -> Objects:
 OBJECTS: Mapping[str, Callable[[int, int], Objects]] = {
     "kai": _kai, "native": _native, "kueue": _kueue, "volcano": _volcano, "ack": _ack,
 }  # fmt: skip
-"""By engine what makes its objects for a number of queues and of GPUs."""
+"""Functions that create an engine's objects for a number of queues and GPUs."""
 
 
 def classes() -> Objects:
-    """Return priority classes, which KAI Scheduler's chart brings with it."""
+    """Return the priority classes, which KAI Scheduler's chart installs."""
     values = (("train", 50), ("build-preemptible", 75))
     return [_made("scheduling.k8s.io/v1", "PriorityClass", name, value, key="value") for name, value in values]

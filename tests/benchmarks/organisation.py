@@ -1,4 +1,4 @@
-"""The organisation that benchmarks compile, as an author would generate it."""
+"""The organisation that benchmarks compile, generated as by an author."""
 
 from __future__ import annotations
 

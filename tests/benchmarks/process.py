@@ -1,4 +1,4 @@
-"""Whole processes, measured from outside: wall and CPU seconds with children, and the peak memory of the largest."""
+"""Measurement of whole processes: wall and CPU seconds including children, and the largest peak of memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One finished process: wall seconds, CPU seconds of it and its children, exit code."""
+    """A finished process: wall seconds, CPU seconds including its children, exit code."""
 
     wall_s: float
     cpu_s: float
@@ -20,7 +20,7 @@ class Measured:
 
 
 def run(command: Sequence[str]) -> Measured:
-    """Run a command, throwing its output away."""
+    """Run a command, discarding its output."""
     before = os.times()
     started = time.perf_counter()
     finished = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
@@ -31,7 +31,7 @@ def run(command: Sequence[str]) -> Measured:
 
 
 def peak_mib(command: Sequence[str]) -> float:
-    """Return the peak memory in MiB of a command and everything it starts, the largest sum seen together."""
+    """Return the peak memory in MiB of a command and all its descendants, as the largest concurrent sum."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak = 0
     while process.poll() is None:
@@ -41,7 +41,7 @@ def peak_mib(command: Sequence[str]) -> float:
 
 
 def paired_ratio(first: Callable[[], float], second: Callable[[], float], *, rounds: int) -> float:
-    """Return the median of first/second over rounds taken in turn: the machine's drift falls on both."""
+    """Return the median of first/second over alternating rounds, so that drift of the machine affects both."""
     return median(first() / second() for _ in range(rounds))
 
 

@@ -1,6 +1,6 @@
-"""One cycle of the scheduler in a process of its own: `python scheduler_run.py KIND NODES PODS ACTIONS` prints JSON.
+"""One cycle of the scheduler in a separate process: `python scheduler_run.py KIND NODES PODS ACTIONS` prints JSON.
 
-The cluster's construction is not counted; opening the session, shares and all actions are.
+Excludes the cluster's construction; includes opening the session, shares and all actions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import resource
 import sys
 import time
 
-# The script's own folder is on the path: it is run as a file.
+# Run as a file, the script has its own folder on the path.
 from clusters import mixed_cluster, pending_cluster
 
 from apportion_runtime.core.cycle import cycle
@@ -18,7 +18,7 @@ from apportion_runtime.core.snapshot import Settings
 
 
 def main(kind: str, nodes: str, pods: str, actions: str) -> None:
-    """Run the cycle and print seconds of CPU, the peak of memory in MiB, and what was decided."""
+    """Run the cycle and print seconds of CPU, the peak of memory in MiB, and the number of decisions."""
     snapshot = (pending_cluster if kind == "pending" else mixed_cluster)(int(nodes), int(pods))
     before = _resident_mib()
     settings = Settings() if actions == "all" else Settings(actions=tuple(actions.split(",")))

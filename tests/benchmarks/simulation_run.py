@@ -60,14 +60,14 @@ def _scenario(n_workloads: int, n_nodes: int, n_queues: int, engine: str, load: 
 def made(
     workloads: int, nodes: int, queues: int, engine: str, load: float = _LOAD, *, keeps_facts: bool = False
 ) -> Cluster:
-    """Return the cluster, in which nothing has happened yet."""
+    """Return the cluster before its first event."""
     scenario = _scenario(workloads, nodes, queues, engine, load)
     objects = [*OBJECTS[engine](queues, nodes * _GPUS), *(() if engine == "kai" else classes())]
     return Cluster(objects, scenario, named(engine), keeps_facts=keeps_facts)
 
 
 def main(workloads: str, nodes: str, queues: str, engine: str = "kai", load: str = str(_LOAD)) -> None:
-    """Run it and print seconds of CPU, the peak of memory in MiB, and what happened."""
+    """Run it and print seconds of CPU, the peak of memory in MiB, and the results."""
     started = time.process_time()
     cluster = made(int(workloads), int(nodes), int(queues), engine, float(load))
     n_events, checking_s = 0, 0.0

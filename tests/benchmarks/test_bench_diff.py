@@ -1,4 +1,4 @@
-"""What comparing two policies costs, against validating one of them and in seconds."""
+"""The cost of comparing two policies, relative to validating one of them and in seconds."""
 
 from __future__ import annotations
 

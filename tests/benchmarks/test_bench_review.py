@@ -1,4 +1,4 @@
-"""What reviewing a change costs: a cluster with thousands of running workloads, without and with a snapshot of it."""
+"""The cost of reviewing a change: a cluster with thousands of running workloads, with and without a snapshot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOAD_WALL_S = 60
 
 
 def _snapshot(file: Path, engine: str, queues: list[str], n_workloads: int) -> None:
-    """Write running workloads of one GPU each, spread over the queues, and one in twenty that waits."""
+    """Write running workloads of one GPU each, spread over the queues, of which one in twenty is pending."""
     names = [(f"job-{n}", {"queue": queues[n % len(queues)], "gpus": 1}) for n in range(n_workloads * 21 // 20)]
     cluster = {
         "nodes": n_workloads // 8,
@@ -65,7 +65,7 @@ def test_review_of_500_queues_and_5000_workloads(tmp_path: Path, engine: str, be
 
 
 def _day(file: Path, queues: list[str], n_nodes: int) -> None:
-    """Write a scenario: from each queue three jobs of eight GPUs that arrive within a day and take five to seven hours."""
+    """Write a scenario: three jobs of eight GPUs from each queue, arriving within a day and taking five to seven hours."""
     jobs = [
         f"  - {{name: {queue}, kind: Job, namespace: {queue}, queue: {queue}, pods: 1, gpus: 8, cpu: 16, memory: 64Gi, "
         f"at: {5 * (number % 90)}m, count: 3, every: 8h, duration: {300 + number % 120}m, "

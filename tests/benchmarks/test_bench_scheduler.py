@@ -24,7 +24,7 @@ KAI_CPU_S = {
     ("pending", 5_000, 1_000, "allocate"): (21.0, 100),
     ("mixed", 1_000, 2_000, "all"): (15.9, 20),
 }
-"""KAI's seconds for a cycle, and how many times faster ours shall be."""
+"""KAI's seconds for a cycle, and the required speedup."""
 ROUNDS = 3
 
 CYCLES = [

@@ -53,8 +53,9 @@ def test_many_workloads(bench_size: BenchSize) -> None:
 @pytest.mark.parametrize("load", ["0.7", "1.1"])
 @pytest.mark.parametrize("engine", ["native", "kueue", "volcano", "ack"])
 def test_other_engines(engine: str, load: str, bench_size: BenchSize) -> None:
-    """1,000 workloads on 100 nodes with 20 queues, under each engine but KAI Scheduler; with a load that fits, and one that
-    does not, of which Volcano has less.
+    """1,000 workloads on 100 nodes with 20 queues, under each engine except KAI Scheduler.
+
+    One load fits, and one exceeds the capacity, which is smaller for Volcano.
     """
     size = (400, 40, 10) if (engine, load) == ("volcano", "1.1") else (1_000, 100, 20)
     size = size if bench_size.judged else (40, 4, 4)

@@ -1,4 +1,4 @@
-"""The cluster that workloads are bound on in these tests, once for each engine."""
+"""The cluster on which these tests bind workloads, once for each engine."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def program(
     pools: tuple[NodePool, ...] = (H100, ORDINARY),
     plan: ProvisioningPlan = PLAN,
 ) -> Program:
-    """Return one cluster with an engine; `research` is above the queues."""
+    """Return one cluster with an engine; `research` is the parent of the queues."""
     policy = Policy(
         organisation=Organisation(name="acme", owner="@acme/platform"),
         queues=(Queue(id="research", children=queues or (VISION, SPEECH)),),

@@ -1,4 +1,4 @@
-"""Manifests that somebody has: put into a queue, and nothing else of them changed."""
+"""Existing manifests: bound to a queue, with everything else unchanged."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _loaded(text: str) -> dict[str, Any]:
 
 
 def _lost(before: Any, after: Any, path: str = "") -> list[str]:
-    """Return the paths of values that are there before and not after."""
+    """Return the paths of values that exist before and not after."""
     if isinstance(before, dict):
         if not isinstance(after, dict):
             return [path]

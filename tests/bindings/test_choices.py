@@ -1,4 +1,4 @@
-"""What a workload gets where nothing was said, and what it cannot have."""
+"""Defaults of a workload, and rejected requests."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_gang_larger_than_the_cluster_is_warned_about() -> None:
         f"vision-job requests {held + 8} GPUs, but the nodes that queue vision may use have only {held} GPUs in total; the "
         "workload would never start"
     )
-    # A server's replicas start one by one, and so do all pods where no engine holds them back.
+    # A server's replicas start independently, and so do all pods on an engine without gangs.
     assert bound(program("volcano", wide), "vision", "Deployment", many).remarks == ()
     assert bound(program("native", wide), "vision", "Job", many).remarks == ()
 

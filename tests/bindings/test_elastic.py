@@ -1,4 +1,4 @@
-"""Elastic work, sizes that nobody chose, and work that its queue can never start: what bind writes and says."""
+"""Elastic workloads, default sizes, and workloads that their queue can never start: output and messages of bind."""
 
 from __future__ import annotations
 

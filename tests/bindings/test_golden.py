@@ -1,4 +1,4 @@
-"""Every kind for every engine: what is written, byte for byte, and that the API server and the engine take it.
+"""Every kind for every engine: the output, byte for byte, which the API server and the engine accept.
 
 `golden/<engine>/<kind>.yaml`; rewrite with `pytest --update-golden tests/bindings` and review the diff.
 """

@@ -1,4 +1,4 @@
-"""Workloads judged on a cluster: what bind writes is clean, and what a cluster never runs is found on every engine."""
+"""Workloads checked on a cluster: output of bind is valid, and workloads that never run are found on every engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _VISION = Queue(
 
 @cache
 def cluster(engine: str) -> tuple[Program, tuple[Mapping[str, object], ...]]:
-    """Return a cluster, and what is compiled for it."""
+    """Return a cluster, and its compiled objects."""
     made = program(engine, _VISION, Queue(id="speech", namespaces=("speech",)))
     return made, tuple(m for name in dict.fromkeys((engine, "native")) for m in EMITTERS[name].emit(made).manifests)
 
@@ -51,7 +51,7 @@ def job(engine: str, **options: Any) -> dict[str, Any]:
 
 
 def told(engine: str, *manifests: Mapping[str, object], by_tree: bool = False) -> str:
-    """Return the messages of what is found, by the compiled objects alone or by the policy."""
+    """Return the messages of findings, from the compiled objects alone or with the policy."""
     made, existing = cluster(engine)
     found = [*workload_verdicts(engine, manifests, existing)]
     if engine in ENGINE_RULES:
@@ -167,7 +167,7 @@ def test_provider_node_selectors_are_checked(selector: dict[str, str], expected:
 
 
 def _selecting(**selector: str) -> list[tuple[str, str]]:
-    """What is found of work on two pools of H100, which are one flavor, and one of L4, which is another."""
+    """Return findings for workloads on two pools of H100, which share a flavor, and one of L4, which has another."""
     pool = QUEUED.model_copy(update={"provisioning": None, "machine_type": None})
     other = {"id": "l4", "accelerator": Accelerator(model="l4", count=2)}
     pools = (pool.model_copy(update={"id": "a"}), pool.model_copy(update={"id": "b"}), pool.model_copy(update=other))
@@ -209,7 +209,7 @@ def test_pod_larger_than_nodes_of_its_model_is_warned_about() -> None:
 
 
 def _renamed(value: Any, key: str, queue: str) -> Any:
-    """Return a manifest with another queue wherever the key stands."""
+    """Return a manifest with another queue wherever the key occurs."""
     if isinstance(value, dict):
         return {name: queue if name == key else _renamed(inner, key, queue) for name, inner in value.items()}
     return [_renamed(inner, key, queue) for inner in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Hand-written workloads, and what becomes of each: the fault that is meant, and no other."""
+"""Handwritten workloads and their verdicts: the intended fault, and no other."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ data:
 
 
 def _job(*, labels: str = "", annotations: str = "", pod: str = "", **spec: Any) -> str:
-    """Return a Job; labels and annotations of the Job, and of its pods where `pod` is the pods' metadata."""
+    """Return a Job; labels and annotations of the Job, and of its pods, whose metadata is `pod`."""
     template: dict[str, Any] = {"spec": {**_POD, **spec.pop("pod_spec", {})}}
     if pod:
         template["metadata"] = yaml.safe_load(f"{{{pod}}}")
@@ -214,7 +214,7 @@ spec: {provisioningClassName: queued-provisioning.gke.io, parameters: {maxRunDur
 
 
 def _lasting(seconds: str) -> str:
-    """Return a Job that says to Kueue how long its nodes shall live."""
+    """Return a Job that sets the lifetime of its nodes for Kueue."""
     return _job(annotations=f'provreq.kueue.x-k8s.io/maxRunDurationSeconds: "{seconds}"')
 
 
@@ -260,7 +260,7 @@ def test_every_rule_has_a_case() -> None:
     shown = {engine for engine, _, expected in CASES if expected is not None}
     assert shown == set(ENGINES)
     effects = {expected[0] for _, _, expected in CASES if expected} | {e[0] for _, e in PROVISIONING if e}
-    # What admission policies only warn of depends on a cluster's bindings, and is tested with them.
+    # Whether admission policies only warn depends on a cluster's bindings, which are tested separately.
     assert effects == {effect.value for effect in Effect} - {"warned"}
 
 

@@ -1,4 +1,4 @@
-"""Nodes asked for as a whole: one template that stands for all pods, one request, and pods that name it."""
+"""Queued provisioning: one template that represents all pods, one request, and pods that reference it."""
 
 from __future__ import annotations
 

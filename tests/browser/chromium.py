@@ -1,4 +1,4 @@
-"""A headless Chromium that is installed, driven by Playwright: its own browsers are not downloaded."""
+"""A headless Chromium installation, driven by Playwright: its own browsers are not downloaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    # The other tiers collect these tests too, without what drives a browser.
+    # The other tiers collect these tests too, without the browser driver.
     from playwright.sync_api import Browser
     from playwright.sync_api import Page as Driven
 
@@ -20,7 +20,7 @@ _VARIABLE = "APPORTION_CHROMIUM"
 
 
 def find_chromium() -> str | None:
-    """Return a Chromium that is installed: the one a variable names, or one of the usual names."""
+    """Return an installed Chromium: the one in a variable, or one of the usual names."""
     named = os.environ.get(_VARIABLE)
     if named:
         return named
@@ -29,30 +29,30 @@ def find_chromium() -> str | None:
 
 @dataclass(slots=True)
 class Page:
-    """A page, with what it complained about and what it asked the network for."""
+    """A page, with its console errors and network requests."""
 
     driven: Driven
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
     def value(self, expression: str) -> Any:
-        """Return what an expression comes to in the page."""
+        """Return the value of an expression in the page."""
         return self.driven.evaluate(expression)
 
     def open(self, file: Path) -> None:
-        """Load a file, and wait until everything that it runs at once has run."""
+        """Load a file, and wait until its scripts have run."""
         self.driven.goto(file.as_uri())
         self.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
 
     def emulate(
         self, *, media: Literal["print", "screen"] | None = None, scheme: Literal["light", "dark"] | None = None
     ) -> None:
-        """Have another medium, or a reader who wishes for other colours."""
+        """Emulate another medium, or a reader's preferred colour scheme."""
         self.driven.emulate_media(media=media, color_scheme=scheme)
 
 
 def new_page(browser: Browser, *, width: int = 1280, height: int = 720) -> Page:
-    """Return an empty page of a window of its own; less than 600 wide is a phone."""
+    """Return an empty page in a new window; a width below 600 is a phone."""
     driven = browser.new_context(viewport={"width": width, "height": height}, is_mobile=width < 600).new_page()
     page = Page(driven)
     driven.on("console", lambda message: page.complaints.append(f"{message.type}: {message.text}"))
@@ -63,11 +63,11 @@ def new_page(browser: Browser, *, width: int = 1280, height: int = 720) -> Page:
 
 @contextmanager
 def started(program: str) -> Iterator[Browser]:
-    """Start Chromium, and end it."""
+    """Start Chromium, and stop it at the end."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # The sandbox of the browser refuses to be started by root; the pages are the project's own.
+        # The browser's sandbox does not start as root; the pages are the project's own.
         browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=os.geteuid() != 0)
         try:
             yield browser

@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: it complains of nothing, asks for nothing, and shows the report's own numbers."""
+"""The HTML report in a real browser: no errors, no network requests, and the report's own numbers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _numbers(page: Page, table: str) -> dict[str, list[float | None]]:
 
 
 def _area(path: str, top: float, hours: float) -> float:
-    """Return what an area of steps comes to: GPU-hours, where its top stands for `top` GPUs and its width for hours."""
+    """Return the integral of a step area in GPU-hours, with its top at `top` GPUs and its width in hours."""
     steps = [
         (letter, [float(n) for n in numbers.split()]) for letter, numbers in re.findall(r"([MHVZ])([\d. ]*)", path)
     ]

@@ -1,10 +1,11 @@
-"""The schemas that emitted objects must fit, unknown fields refused.
+"""The schemas that emitted objects must match, without unknown fields.
 
-Custom resources: the upstream definitions in tests/crds, converted to JSON Schema. An API server drops a field that
-it does not know without a word, so only a closed schema shows one that is misspelt. Everything else: the schemas of
-Kubernetes itself that the package `kubernetes-validate` carries, in their strict form.
+Custom resources: the upstream definitions in tests/crds, converted to JSON Schema. An API server silently drops unknown
+fields, so only a closed schema detects misspelled ones. Everything else: the schemas of Kubernetes itself that the
+package `kubernetes-validate` carries, in their strict form.
 
-What JSON Schema cannot say (`x-kubernetes-validations`, webhooks) is tested against a real API server in tests/e2e.
+Rules that JSON Schema cannot express (`x-kubernetes-validations`, webhooks) are tested against a real API server in
+tests/e2e.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Schema = Mapping[str, Any]
 
 
 def errors(manifest: Mapping[str, Any]) -> list[str]:
-    """Return what a strict API server would refuse of an object, with the field's path."""
+    """Return the errors of a strict API server for an object, with field paths."""
     api_version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
     validator = _validator(api_version, kind)
     if validator is None:
@@ -63,9 +64,9 @@ def _custom_schema(api_version: str, kind: str) -> Schema | None:
         for served in spec["versions"]:
             if served["name"] == version:
                 schema = closed(served["schema"]["openAPIV3Schema"])
-                # The definition says only that metadata is an object: its fields are Kubernetes' own.
+                # The CRD only declares metadata as an object: its fields are Kubernetes' own.
                 schema["properties"]["metadata"] = {"type": "object"}
-                # Every object has these, whether or not its definition lists them.
+                # Every object has these fields, whether or not its CRD lists them.
                 for field in ("apiVersion", "kind"):
                     schema["properties"].setdefault(field, {"type": "string"})
                 return cast("Schema", schema)
@@ -84,11 +85,11 @@ def _definition_files() -> Mapping[tuple[str, str], list[Path]]:
 
 
 def definition_of(text: str) -> tuple[str, str] | None:
-    """Return the group and kind that a file defines; None if it is no CustomResourceDefinition."""
+    """Return the group and kind of a CRD file; None for other files."""
     group, kind = _GROUP.search(text), _KIND.search(text)
     if group is not None and kind is not None:
         return group[1], kind[1]
-    # To parse every definition takes seconds, so this is for other layouts than controller-gen's.
+    # Parsing every CRD takes seconds, so this is only for layouts other than controller-gen's.
     document = yaml.load(text, Loader=yaml.CSafeLoader)
     if not isinstance(document, dict) or document.get("kind") != "CustomResourceDefinition":
         return None
@@ -96,7 +97,7 @@ def definition_of(text: str) -> tuple[str, str] | None:
 
 
 def closed(node: Any) -> Any:
-    """Return a structural schema as JSON Schema that refuses fields it does not list."""
+    """Return a structural schema as JSON Schema that rejects unknown fields."""
     if isinstance(node, list):
         return [closed(item) for item in node]
     if not isinstance(node, dict):
@@ -109,12 +110,12 @@ def closed(node: Any) -> Any:
     if "properties" in converted and not node.get("x-kubernetes-preserve-unknown-fields"):
         converted.setdefault("additionalProperties", False)
     if isinstance(converted.get("pattern"), str):
-        # Go takes a flag anywhere, Python at the beginning alone.
+        # Go allows a flag anywhere, Python only at the beginning.
         converted["pattern"] = converted["pattern"].replace("^(?i)", "(?i)^")
     if node.get("x-kubernetes-int-or-string"):
         converted.pop("type", None)
         converted["anyOf"] = [{"type": "integer"}, {"type": "string"}]
-    # Drafts after 4 want a number where OpenAPI v3.0 has a flag beside `minimum`.
+    # Drafts after 4 require a number where OpenAPI v3.0 has a flag in addition to `minimum`.
     if converted.get("exclusiveMinimum") is True:
         converted["exclusiveMinimum"] = converted.pop("minimum")
     return converted

@@ -1,4 +1,4 @@
-"""Every backend has a page, and the page's table is the backend's own. Rewrite it with `pytest --update-golden`."""
+"""Every backend has a page with its own capability table. Rewrite it with `pytest --update-golden`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each backend's table speaks of every feature, and what it refuses is a rule."""
+"""Each backend's table has every feature, and every refusal has a rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apportion_policy.engine import Engine
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 OF_SINGLE_POLICIES = {"AP514", "AP518", "AP519", "AP520", "AP618"}
-"""Codes that no table need have: a backend's `refusals` yields them, of what one policy asks."""
+"""Codes that are not required in a table: a backend's `refusals` yields them for single policies."""
 
 EVERY_BACKEND = pytest.mark.parametrize("backend", BACKENDS.values(), ids=lambda backend: backend.name)
 

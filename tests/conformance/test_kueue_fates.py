@@ -43,7 +43,7 @@ def clusters() -> Mapping[int, dict[str, Any]]:
 
 
 def compared(pair: Mapping[str, Any]) -> Iterator[tuple[str, Fate, bool, bool]]:
-    """Yield each running workload with its fate in the head, and whether Kueue evicted it for stated and for any work."""
+    """Yield each running workload with its fate in the head, and whether Kueue evicted it for stated or any demand."""
     base = clusters()[pair["base"]]
     head = changed(base, pair["edit"])
     found = kueue_fates(list(objects_of(base)), list(objects_of(head)), now=None)
@@ -55,7 +55,7 @@ def compared(pair: Mapping[str, Any]) -> Iterator[tuple[str, Fate, bool, bool]]:
 
 
 def check(step: int) -> tuple[int, int, int]:
-    """Compare each nth pair; return the workloads that were never evicted, those of them kept for sure, and pairs."""
+    """Compare each nth pair; return the workloads that were never evicted, those of them that are safe, and the pairs."""
     n_never = n_kept = n_pairs = 0
     for pair in list(lines("pairs.jsonl.gz"))[::step]:
         n_pairs += 1

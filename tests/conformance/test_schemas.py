@@ -1,4 +1,4 @@
-"""Every object that a backend emits fits the engine's own definition and Kubernetes' own schemas."""
+"""Every object that a backend emits matches the engine's CRDs and Kubernetes' own schemas."""
 
 from __future__ import annotations
 

@@ -127,9 +127,9 @@ def test_all_fates_match_volcano() -> None:
             n_exact_of_several += checked[0][1]
     assert directions.total() >= 400
     assert directions.keys() == DIRECTIONS
-    # Where Volcano's threads decide, the simulation is mostly among what was recorded.
+    # Where Volcano's threads decide, the simulation usually matches a recorded result.
     assert n_exact_of_several >= n_several - 2
-    # None of the comparisons is vacuous.
+    # Each comparison occurs.
     assert min(fates[fate] for fate in (Fate.SAFE, Fate.ON_DEMAND, Fate.EVICTED)) >= 300, fates
     assert fates[Fate.STUCK] >= 10, fates
 

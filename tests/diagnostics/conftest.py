@@ -1,4 +1,4 @@
-"""How the policies of a case are read and checked: in this process, under file names relative to their folder."""
+"""Evaluation and checks of a case's policies: in this process, with file names relative to their folder."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _load_python(file: str) -> Policy:
 
 
 def _targets(policy: Policy, backend: str | None) -> tuple[Target, ...]:
-    """Every cluster with the backend of its engine, or with the one that the case names."""
+    """Every cluster with the backend of its engine, or with the one in the case's name."""
     targets = (
         Target(environment.name, cluster.name, backend or cluster.engine.value)
         for environment in policy.environments

@@ -1,4 +1,4 @@
-"""What gives no policy ends in one finding of the right rule, at the author's line where there is one.
+"""An evaluation without a policy ends in one finding of the right rule, at the author's line if there is one.
 
 A case is a folder `AP0<nn>-<kind>`: every `bad…` file in it is evaluated as the command does, in a child process,
 and so is every `good…` one.
@@ -35,7 +35,7 @@ def test_fault_becomes_a_finding(file: Path) -> None:
     found = _findings(file)
     assert {(d.code, d.rule.name) for d in found} == {(code, kind)}, found
     assert all(d.at.file == str(file) for d in found)
-    # Where no single line is at fault, the file as a whole is.
+    # Without a faulty line, the finding is for the whole file.
     expected = _marked(file, code) or {d.at.line for d in found}
     assert {d.at.line for d in found} == expected, found
     assert _marked(file, f"{code} called here") <= {r.at.line for d in found for r in d.related}, found

@@ -1,4 +1,4 @@
-"""What replaces registration by magic: every rule is in its table, has a page and has cases."""
+"""Completeness instead of automatic registration: every rule is in its table, and has a page and cases."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_rule_has_cases(rule: Rule) -> None:
 
 
 def test_codes_without_a_rule_are_listed() -> None:
-    """What "the next free number" of a family is, and which families there are, CONTRIBUTING.md says."""
+    """CONTRIBUTING.md describes the families, and "the next free number"."""
     step = re.search(r"1\. \*\*Code\.\*\*.*?\n2\. ", (REPOSITORY / "CONTRIBUTING.md").read_text(), re.DOTALL)
     assert step is not None
     families = {code[2] for code in RULES}

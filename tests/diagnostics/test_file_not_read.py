@@ -1,4 +1,4 @@
-"""AP119 is about files, so its cases are folders, evaluated as the command does."""
+"""AP119 concerns files, so its cases are folders, evaluated by the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applying the machine-readable fix of a finding to the author's file makes the finding go away."""
+"""Applying the fix of a finding to the author's file resolves the finding."""
 
 from __future__ import annotations
 

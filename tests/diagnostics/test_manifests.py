@@ -1,4 +1,4 @@
-"""Each rule on raw manifests is caught at the right line, and is silent where it should be.
+"""Each rule on raw manifests reports faults at the right line, and nothing for valid input.
 
 A case is a folder `AP7<nn>-<name>`: `bad.yaml`, where the line of a finding ends with the comment `# <CODE>`,
 `good.yaml` and `expected.txt`, which `pytest --update-golden` rewrites.

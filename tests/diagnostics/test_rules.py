@@ -1,4 +1,4 @@
-"""Each rule is caught at the right line in Python, through a helper function and in YAML, and is silent where it should be.
+"""Each rule reports faults at the right line in Python, in helper functions and in YAML, and nothing for valid input.
 
 A case is a folder `<CODE>-<name>`. The line where a finding must stand ends with the comment `# <CODE>`; in
 `bad_helper.py` that line is the constructor call inside the helper, and the caller's line, `# <CODE> called here`,

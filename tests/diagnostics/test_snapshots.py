@@ -1,4 +1,4 @@
-"""Each rule on snapshots of clusters is caught at the right line, and is silent where it should be.
+"""Each rule on snapshots of clusters reports faults at the right line, and nothing for valid input.
 
 A case is a folder `AP8<nn>-<name>`: `bad.yaml`, where the line of a finding ends with the comment `# <CODE>`,
 `good.yaml` and `expected.txt`, which `pytest --update-golden` rewrites.

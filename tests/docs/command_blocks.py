@@ -1,4 +1,4 @@
-"""The command blocks of a page of the documentation, as steps that a shell can take.
+"""The command blocks of a documentation page, as steps for a shell.
 
 A `console` block, and an untagged one that begins with `$ `, holds commands with what they print. `sh` and `bash` hold
 a script. A block of Python or YAML whose first line is a comment with a path is that file.

@@ -1,4 +1,4 @@
-"""Every command of the documentation is run as a reader types it, and prints what its page shows.
+"""Every command in the documentation is run as written, and prints the output on its page.
 
 `pytest -m slow tests/docs --update-golden` writes what they print into the pages.
 """

@@ -1,6 +1,6 @@
-"""What must hold after any cycle, told from the records alone: each function yields what does not hold.
+"""Invariants of any cycle, computed from the records alone: each function yields the violations.
 
-The numbers that a session keeps up step by step are added up anew here from what stands on the nodes. Records of what
+Totals that a session updates incrementally are recomputed here from the pods on the nodes. Records of what
 was decided come from the session; what was there before, from the snapshot.
 """
 
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def run(snapshot: Snapshot, how: Settings) -> Outcome:
-    """Run a cycle and note what is not to be seen afterwards."""
+    """Run a cycle and record the state that is not visible afterwards."""
     moved: set[int] = set()
     promised: set[int] = set()
     add, update = NodeTable.add, NodeTable.update
@@ -76,7 +76,7 @@ def run(snapshot: Snapshot, how: Settings) -> Outcome:
 
 
 def nodes_hold_what_they_say(outcome: Outcome) -> Iterator[str]:
-    """Idle, releasing and used of each node are what follows from the pods that stand there."""
+    """Idle, releasing and used amounts of each node follow from its pods."""
     table = outcome.after.nodes
     for i, name in enumerate(table.names):
         if i in outcome.miscounted:
@@ -134,7 +134,7 @@ def _devices(entries: Iterable[Entry]) -> dict[str, Counter[str]]:
 
 
 def pods_stand_where_they_say(outcome: Outcome) -> Iterator[str]:
-    """A pod with a place is on its node, with its status; a node keeps nobody else but who is leaving it."""
+    """A placed pod is on its node, with its status; a node has no other pods except those being released."""
     session = outcome.after
     tasks = {task.uid: task for job in session.jobs.values() for task in job.tasks.values()}
     for task in tasks.values():
@@ -152,7 +152,7 @@ def pods_stand_where_they_say(outcome: Outcome) -> Iterator[str]:
 
 
 def no_node_is_over_capacity(outcome: Outcome) -> Iterator[str]:
-    """What stands on a node fits it; and so does what waits, once what is leaving has left.
+    """The pods on a node fit it, and so do pipelined pods after the releasing ones are gone.
 
     A pod that waited for its place and was evicted from there is counted by the node, and never stood on it.
     """
@@ -190,7 +190,7 @@ def no_node_is_over_capacity(outcome: Outcome) -> Iterator[str]:
 
 
 def gangs_start_whole(outcome: Outcome) -> Iterator[str]:
-    """A group of which a pod was bound holds its minimum, part by part.
+    """A pod group with a bound pod has its minimum, for each sub-group.
 
     Of a group that needs only some of its parts the engine fills the first in order with what pods they have, though
     they may lack some of their minimum (allocation_info.go, collectTasksFromSubGroupSet).
@@ -233,7 +233,7 @@ def _paths(snapshot: Snapshot) -> dict[str, list[Queue]]:
 
 
 def _held(snapshot: Snapshot, session: Session, *, preemptible_too: bool) -> dict[str, list[float]]:
-    """What pods with a place hold in each queue, by what their nodes accepted."""
+    """Return the resources of placed pods in each queue, as accepted by their nodes."""
     held: dict[str, list[float]] = {queue.name: [0.0, 0.0, 0.0] for queue in snapshot.queues}
     paths = _paths(snapshot)
     for job in session.jobs.values():
@@ -248,7 +248,7 @@ def _held(snapshot: Snapshot, session: Session, *, preemptible_too: bool) -> dic
 
 
 def queues_hold_what_their_pods_hold(outcome: Outcome) -> Iterator[str]:
-    """A queue's allocation is the sum of its pods', those below it included."""
+    """A queue's allocation is the sum of its pods', including those of its descendants."""
     snapshot, session = outcome.snapshot, outcome.after
     for preemptible_too in (True, False):
         held = _held(snapshot, session, preemptible_too=preemptible_too)
@@ -294,17 +294,17 @@ def _beyond(outcome: Outcome, *, guarantee: bool) -> Iterator[str]:
 
 
 def limits_hold(outcome: Outcome) -> Iterator[str]:
-    """No queue is brought above its limit, or further above it than it was."""
+    """No queue is raised above its limit, or further above it than before."""
     return _beyond(outcome, guarantee=False)
 
 
 def guarantees_bound_what_cannot_be_taken_back(outcome: Outcome) -> Iterator[str]:
-    """Non-preemptible work is not brought above its queue's guarantee."""
+    """Non-preemptible jobs are not raised above the guarantee of their queue."""
     return _beyond(outcome, guarantee=True)
 
 
 def evictions_have_a_reason(outcome: Outcome) -> Iterator[str]:
-    """Whoever is evicted may be, for somebody who may ask for it and has a place waiting."""
+    """Every evicted pod is evictable, for a job that may evict it and is pipelined."""
     session = outcome.after
     for task, _, why in session.decided.evictions:
         victim = session.jobs[task.job]
@@ -330,7 +330,7 @@ def evictions_have_a_reason(outcome: Outcome) -> Iterator[str]:
 
 
 def minimum_runtimes_hold(outcome: Outcome) -> Iterator[str]:
-    """Work that started too short a time ago loses nothing it needs, to preemption and to reclaim."""
+    """Jobs within their minimum runtime lose no required pods to preemption or reclaim."""
     snapshot, session = outcome.snapshot, outcome.after
     paths = _paths(snapshot)
     lost: set[tuple[str, str, str]] = set()
@@ -357,13 +357,13 @@ def _reclaim_minimum(theirs: list[Queue], ours: list[Queue], method: str) -> flo
     if method == "lca":
         names = {queue.name for queue in ours}
         below = [queue for queue in theirs if queue.name not in names]
-        # The child of the lowest common queue, then upwards; without a common one, the victim's root alone.
+        # The child of the lowest common ancestor, then upwards; without a common ancestor, only the victim's root.
         asked = theirs[len(below) - 1 :] if len(below) < len(theirs) else theirs[-1:]
     return next((q.reclaim_min_runtime for q in asked if q.reclaim_min_runtime is not None), 0.0)
 
 
 def shares_fit_where_guarantees_do(outcome: Outcome) -> Iterator[str]:
-    """Where the guarantees that are asked for fit, no more is shared out than there is."""
+    """If the requested guarantees fit, fair shares add up to at most the capacity."""
     session = outcome.after
     for parent in (None, *session.shares.queues.values()):
         children = session.shares.children_of(parent)

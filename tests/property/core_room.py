@@ -1,4 +1,4 @@
-"""What of a node is still free while a random cluster is filled, so that what runs there fits there."""
+"""The free resources of nodes while a random cluster is filled, so that its running pods fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DEVICE_MEMORY = 100
 
 
 class Room:
-    """A node's room, in the units of a case. A device is shared or whole, never both."""
+    """A node's free resources, in the units of a case. A device is shared or whole, never both."""
 
     def __init__(self, node: dict[str, Any]) -> None:
         self.name = node["name"]
@@ -24,7 +24,7 @@ class Room:
         self.shared: dict[str, int] = {}
 
     def take(self, job: dict[str, Any], task: dict[str, Any]) -> bool:
-        """Put a pod here and write that into it, or leave both as they are where it does not fit."""
+        """Place a pod here and record it, or leave both unchanged if it does not fit."""
         cpus = 0.0 if job.get("best_effort") else job.get("cpus_per_task", 1.0)
         memory = 0.0 if job.get("best_effort") else job.get("memory_bytes_per_task", 1e9)
         if self.cpus < cpus or self.memory < memory or self.pods < 1 or not self._take_gpus(job, task):

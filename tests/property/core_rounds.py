@@ -1,4 +1,4 @@
-"""Cycles of a random cluster in a session that is kept between them, and what each of them comes to."""
+"""Cycles of a random cluster in a reused session, with the outcome of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BETWEEN_CYCLES_S = 30.0
 
 
 def outcome(session: Session) -> tuple[object, ...]:
-    """What was decided, why jobs wait, and every number that a later action would have started from."""
+    """Return the decisions, the reasons of pending jobs, and every number that a later action would start from."""
     decided, nodes = session.decided, session.nodes
     return (
         [(task.uid, task.node, task.gpu_groups) for task in (*decided.binds, *decided.pipelines)],
@@ -32,11 +32,11 @@ def outcome(session: Session) -> tuple[object, ...]:
 
 
 def cycles(cluster: Cluster, *, is_brief: bool) -> Iterator[tuple[Snapshot, Session]]:
-    """Yield for each cycle its snapshot and its session; in between, decisions are carried out and a job may leave.
+    """Yield the snapshot and the session of each cycle; in between, decisions are applied and a job may end.
 
     Args:
-        cluster: What the first cycle starts from.
-        is_brief: Whether nobody asks why jobs wait, so that actions end early.
+        cluster: The initial cluster.
+        is_brief: Whether reasons of pending jobs are not requested, so that actions end early.
     """
     cache, rng, now = session_cache_of(*cluster), Random(0), cluster[0].now
     for _ in range(N_CYCLES):
@@ -52,7 +52,7 @@ def cycles(cluster: Cluster, *, is_brief: bool) -> Iterator[tuple[Snapshot, Sess
 
 
 def with_twins(cluster: Cluster, n: int) -> Cluster:
-    """Return the cluster with `n` more of each job of one pod that waits, each younger than the one before."""
+    """Return the cluster with `n` copies of each pending single-pod job, each younger than the previous one."""
     snapshot, known = cluster
     by_group: dict[str, list[Pod]] = {}
     for pod in snapshot.pods:

@@ -201,7 +201,7 @@ def _job(draw: st.DrawFn, name: str, queues: list[str], nodes: list[str], parts:
 
 
 def _start(draw: st.DrawFn, job: Case, rooms: dict[str, Room]) -> None:
-    """Have pods of a job run where there is room, all of them mostly."""
+    """Place pods of a job on nodes with room, usually all of them."""
     wanted = len(job["tasks"]) if not _rarely(draw, 5) else draw(st.integers(0, len(job["tasks"])))
     leaving = _rarely(draw, 8)
     used: set[str] = set()
@@ -243,7 +243,7 @@ def cases(draw: st.DrawFn, parts: DeviceParts = ANY_PARTS) -> Case:
 
 @st.composite
 def clusters(draw: st.DrawFn, parts: DeviceParts = ANY_PARTS) -> Cluster:
-    """A case as a snapshot, with limits of nothing, past use, taints, nodes that are down, and strangers' pods."""
+    """A case as a snapshot, with zero limits, past usage, taints, nodes that are down, and pods of other schedulers."""
     case = draw(cases(parts))
     snapshot = snapshot_of(case)
     nodes = list(snapshot.nodes)

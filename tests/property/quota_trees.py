@@ -1,7 +1,7 @@
-"""What of a random policy a tree of quotas can hold as it is, and how that is compared with what a reader gives back.
+"""Comparison of a random policy's quotas with those that a reader imports from a quota tree.
 
-Random policies promise more than there is and bound less than they promise, each in its own way. A resource is looked
-at where its numbers make sense, which is what the checks of a policy are there for.
+Random policies are inconsistent: guarantees exceed the capacity, or limits. Only resources with consistent amounts,
+which the checks enforce, are compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def promised(queue: Queue, resource: str) -> Amount:
 
 
 def bounds(program: Program, resource: str) -> dict[str | None, Amount]:
-    """What each queue can use at most by its own limit and those above it."""
+    """Return the limit of each queue, combined with those of its ancestors."""
     found: dict[str | None, Amount] = {None: UNLIMITED}
     for queue in program.queues:
         own = declared_amount(queue.limit, resource)
@@ -29,7 +29,7 @@ def bounds(program: Program, resource: str) -> dict[str | None, Amount]:
 
 
 def lifted_bounds(queues: Sequence[QueueRecord], resource: str) -> dict[str | None, Amount]:
-    """The same of what a reader gave back."""
+    """Return the imported limits, combined with those of the ancestors."""
     found: dict[str | None, Amount] = {None: UNLIMITED}
     for queue in queues:
         found[queue.id] = smaller(queue.limit.get(resource, UNLIMITED), found[queue.parent])
@@ -37,7 +37,7 @@ def lifted_bounds(queues: Sequence[QueueRecord], resource: str) -> dict[str | No
 
 
 def makes_sense(program: Program, resource: str) -> bool:
-    """Siblings are promised no more than their parent, nobody more than it may use, and one of siblings everything."""
+    """Guarantees of siblings fit their parent, no guarantee exceeds its limit, and one sibling at most is UNLIMITED."""
     bound = bounds(program, resource)
     by_id = {queue.id: queue for queue in program.queues}
     children: dict[str | None, list[Amount]] = {}

@@ -1,4 +1,4 @@
-"""Random trees of Koordinator's and KAI's queues that the engines take, written by hand: not what the compiler emits."""
+"""Random trees of Koordinator's and KAI's queues that the engines accept, generated independently of the compiler."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def division_inputs(draw: st.DrawFn, engine: str, most: int = 8) -> DivisionInpu
 
 
 def altered(document: Any) -> Iterator[tuple[tuple[str | int, ...], object, object]]:
-    """Alter each number and flag of a document in turn; yield its path, what it was and what it is meanwhile."""
+    """Modify each number and flag of a document in turn; yield its path, the original and the modified value."""
     for path, holder, key in _places(document, ()):
         former = holder[key]
         for value in _others(former):

@@ -1,8 +1,8 @@
-"""Fair shares the slow and obvious way: the oracle that the core's division is held to.
+"""A slow and simple implementation of fair shares, as the oracle for the core's division.
 
-Written from the rules alone, a phase at a time, with a whole new state after every step. It knows nothing of
-`core.division` or `core.shares`. Numbers are 64-bit floats, added in the order of the queues, as the engine adds them:
-where rounding goes decides who is given the last unit.
+Implemented from the rules, phase by phase, with a new state after every step, and independent of `core.division` and
+`core.shares`. Numbers are 64-bit floats, added in the order of the queues, as the engine adds them: where rounding goes
+decides who is given the last unit.
 
 Source: KAI Scheduler d5bc503a, pkg/scheduler/plugins/proportion.
 """
@@ -54,7 +54,7 @@ def _asked_below(queue: SlowQueue, queues: Sequence[SlowQueue]) -> float:
 
 
 def _among(total: float, siblings: Sequence[SlowQueue], asked: Amounts, k: float) -> Amounts:
-    # First, everybody's quota, as far as it is asked for and allowed, whether or not there is enough.
+    # First, the quota of every queue, up to its request and limit, whether or not the capacity suffices.
     shares = {
         queue.name: min(total if queue.quota == NO_BOUND else queue.quota, _most(queue, asked)) for queue in siblings
     }
@@ -63,13 +63,13 @@ def _among(total: float, siblings: Sequence[SlowQueue], asked: Amounts, k: float
         left -= share
     if left <= 0:
         return shares
-    # Second, what is left, highest priority first.
+    # Second, the surplus, highest priority first.
     owed: dict[int, Amounts] = {}
     priorities = sorted({queue.priority for queue in siblings}, reverse=True)
     for priority in priorities:
         equals = [queue for queue in siblings if queue.priority == priority]
         shares, left, owed[priority] = _surplus(left, equals, shares, asked, k)
-    # Third, the units that were lost to rounding down, one to each who lost, who lost most first.
+    # Third, the units lost by rounding down, one for each queue in order of the loss.
     for priority in priorities:
         by_name = {queue.name: queue for queue in siblings}
         while left > 0 and owed[priority]:

@@ -1,6 +1,6 @@
-"""Random policies whose structure is sound: every name exists, no queue is its own ancestor.
+"""Random policies with a valid structure: every reference exists, no queue is its own ancestor.
 
-Their numbers need not make sense: backends are total, and what makes no sense is the checks' to say.
+Their amounts may be inconsistent: backends accept any amounts, and checks report inconsistent ones.
 """
 
 from __future__ import annotations

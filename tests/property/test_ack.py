@@ -1,4 +1,4 @@
-"""What ACK's backend writes is what ACK takes, and read back it is the policy but for what its table says."""
+"""ACK accepts the backend's objects, and importing them restores the policy, except for documented limitations."""
 
 from __future__ import annotations
 

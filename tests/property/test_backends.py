@@ -1,4 +1,4 @@
-"""What holds of every backend, whatever the policy."""
+"""Properties of every backend for any policy."""
 
 from __future__ import annotations
 

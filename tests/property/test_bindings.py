@@ -1,4 +1,4 @@
-"""What is bound on a cluster of any policy fits the queue: its namespace, its classes, its name, the engine's rules."""
+"""Bound workloads on a cluster of any policy match the queue: its namespace, classes, name, and the engine's rules."""
 
 from __future__ import annotations
 

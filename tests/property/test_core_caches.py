@@ -1,4 +1,4 @@
-"""What the core keeps between decisions or cycles is what it would compute anew (docs/scheduler.md, "Caches")."""
+"""Values that the core caches between decisions or cycles equal recomputed ones (docs/scheduler.md, "Caches")."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .core_strategies import Cluster, clusters
 
 pytestmark = pytest.mark.property
 
-# To shrink a cluster takes minutes without output. The slow tests shrink what these find.
+# Shrinking a cluster takes minutes without output. The slow tests shrink the failures of these.
 _FEW = settings(max_examples=12, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 
 _Patch = AbstractContextManager[Any]

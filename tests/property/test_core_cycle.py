@@ -1,4 +1,4 @@
-"""What holds after a cycle, whatever the cluster."""
+"""Properties after a cycle, for any cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same cluster gives the same decisions, in whatever order its objects are listed."""
+"""Decisions do not depend on the order of a cluster's objects."""
 
 from __future__ import annotations
 

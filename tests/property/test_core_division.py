@@ -1,4 +1,4 @@
-"""The core divides as a second implementation does, and hands out no more than there is."""
+"""The core divides like a second implementation, and never more than the capacity."""
 
 from __future__ import annotations
 

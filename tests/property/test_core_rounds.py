@@ -1,4 +1,4 @@
-"""A cluster left to itself comes to rest, or goes round in a way that is the real engine's own.
+"""Without external changes, a cluster reaches a stable state, or a loop that the real engine has too.
 
 `data/core-loops.json` holds one cluster for each action that is known to undo a cycle's work in the next, why it does,
 and what the real engine (d5bc503a) made of it in six rounds.

@@ -1,4 +1,4 @@
-"""A cluster that is opened again decides as one that is opened anew, whatever happened in between."""
+"""A reused session decides like a new one, regardless of the changes in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the core leaves out of a search to be quick changes no decision and no number."""
+"""Shortcuts of the core's searches change no decision and no number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy is told is the same whichever command is asked."""
+"""The findings of a policy are the same in every command."""
 
 from __future__ import annotations
 

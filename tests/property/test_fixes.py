@@ -1,4 +1,4 @@
-"""What `validate --fix` may do to a policy, whatever is wrong with it."""
+"""Changes that `validate --fix` may make to a policy, for any faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing what a backend wrote gives a policy that compiles to the same objects."""
+"""Importing a backend's output gives a policy that compiles to the same objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that an engine's objects declare disappears in an import without a note."""
+"""No declared field of an engine's objects is lost in an import without a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What KAI's backend writes, KAI's rules pass, and KAI's reader reads back as the IR's own values."""
+"""KAI's rules accept the output of KAI's backend, and KAI's reader restores the IR's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Koordinator's backend writes its webhook takes, and read back it is the policy but for what its table says."""
+"""Koordinator's webhook accepts the backend's output, and importing it restores the policy, except for limitations."""
 
 from __future__ import annotations
 

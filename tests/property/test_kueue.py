@@ -1,6 +1,7 @@
-"""What Kueue's backend writes, Kueue's rules pass, and Kueue's reader reads back as the IR's own values.
+"""Kueue's rules accept the output of Kueue's backend, and Kueue's reader restores the IR's values.
 
-Where the table of capabilities says "approximated", the value read back is compared with what is left of the IR's.
+For features that the table of capabilities marks as approximated, the imported value is compared with the
+approximation.
 """
 
 from __future__ import annotations

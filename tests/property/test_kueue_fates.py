@@ -1,4 +1,4 @@
-"""No demand makes the simulated Kueue evict work that is safe: random clusters, quota changes and waves of demand."""
+"""The simulated Kueue evicts no safe workload for any demand: random clusters, quota changes and waves of demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever becomes of the file of a team: what it declares is in the policy, or a finding names it.
+"""For any change of a team's file, its declarations are in the policy, or a finding names it.
 
 Conservation law: for every declaration of a file below the policy's folder, the evaluated policy holds it, the
 evaluation ends in an error, or the policy's omissions name the declaration or its file. Outside of the law lie files

@@ -1,4 +1,4 @@
-"""What plain Kubernetes is given for a random policy, it takes: quotas, ranges, classes and the scheduler's profiles."""
+"""Kubernetes accepts the plain objects of a random policy: quotas, ranges, classes and the scheduler's profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of node pools, whatever their settings: objects that Karpenter takes, scripts that a shell reads."""
+"""Properties of node pools with any settings: Karpenter accepts the objects, and shells parse the scripts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""One truth: what `validate --manifests` calls refused or pending for ever never runs in a simulation, and what `bind`
-writes without a remark is clean in `validate` and starts in the simulator on an empty cluster.
+"""Consistency of commands about workloads.
+
+A workload that `validate --manifests` reports as rejected or pending never runs in a simulation, and output of `bind`
+without a note passes `validate` and starts in the simulator on an empty cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nothing that was read reaches a terminal, a CI system, a Markdown page or a shell as anything but text."""
+"""Input is printed only as text to terminals, CI systems, Markdown pages and shells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An override that mentions a part of a queue's amounts leaves the rest alone."""
+"""An override that sets some of a queue's amounts leaves the others unchanged."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _declared(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _law(base: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> None:
-    """Conservation: of every field, each resource and GPU model keeps the value of the last that mentions it."""
+    """Conservation: each resource and GPU model of a field has the value of the last override that sets it."""
     environmental, timed = changes
     queue = Queue(
         id="q",

@@ -1,5 +1,7 @@
-"""Evictions planted by construction are on the first screen of the comment: random teams, full nodes, and quota moved
-to a team whose job waits for it, through the whole review of two policies and a snapshot.
+"""Evictions that are known by construction appear in the summary of the comment.
+
+Random teams, full nodes, and quota moved to a team with a pending job, through the whole review of two policies and a
+snapshot.
 """
 
 from __future__ import annotations

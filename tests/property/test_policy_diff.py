@@ -1,4 +1,4 @@
-"""The difference between two policies: complete, stated once, and empty for an edit without meaning."""
+"""The difference between two policies: complete, without duplicates, and empty for an edit without effect."""
 
 from __future__ import annotations
 

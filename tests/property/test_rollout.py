@@ -1,4 +1,4 @@
-"""Whatever two trees: each update leads on to the next, and every order that an update leaves open is one that the engine takes."""
+"""For any two trees, each update can be continued, and the engine accepts every order that an update permits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shares keep to on each engine: capacity, guarantees, weights; and where rounding breaks it (docs/review.md)."""
+"""Properties of shares on each engine: capacity, guarantees, weights; and effects of rounding (docs/review.md)."""
 
 from __future__ import annotations
 

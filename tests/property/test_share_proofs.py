@@ -1,4 +1,4 @@
-"""Share proofs: what an engine's model divides passes the checker, and no altered number does."""
+"""Share proofs: the checker accepts the division of an engine's model, and rejects any modified number."""
 
 from __future__ import annotations
 

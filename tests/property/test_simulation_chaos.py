@@ -1,4 +1,4 @@
-"""Whatever happens to the simulated cluster: no pod is lost, no gang half started, no device promised twice."""
+"""Invariants of the simulated cluster: no pod is lost, no gang partly started, no device assigned twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens under ACK: no quota over its max, no account that does not add up, no gang half started."""
+"""Invariants under ACK: no quota exceeds its max, accounts are consistent, no gang is partly started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens to plain Kubernetes and to Volcano: no pod is lost, no node overfull, no quota or queue over its bound."""
+"""Invariants of Kubernetes and Volcano: no pod is lost, no node overcommitted, no quota or queue over its limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A snapshot is read back exactly as it was written, and its schema takes what is written."""
+"""A snapshot is parsed exactly as written, and matches its schema."""
 
 from __future__ import annotations
 

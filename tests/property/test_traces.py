@@ -1,4 +1,4 @@
-"""Whatever a trace holds: every row is accounted for, and what is made of it is made again from the same seed."""
+"""For any trace, every row is accounted for, and the same seed gives the same result."""
 
 from __future__ import annotations
 

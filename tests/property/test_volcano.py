@@ -1,7 +1,7 @@
-"""What Volcano's backend writes, Volcano's rules pass, and Volcano's reader reads back as the IR's own values.
+"""Volcano's rules accept the output of Volcano's backend, and Volcano's reader restores the IR's values.
 
-Random policies do not make sense: sums that do not fit, limits below guarantees. The checks refuse them; what is
-written for them passes all the same, and is not compared. Their numbers are put right for that.
+Random policies are inconsistent: sums that do not fit, limits below guarantees. Their objects are accepted too, but for
+the comparison with imported values, the amounts are made consistent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whatever two trees of queues: each step from one to the other passes Volcano's webhook, and the last leaves the second."""
+"""For any two trees of queues, Volcano's webhook accepts each step, and the last step gives the second tree."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What YuniKorn's backend writes, YuniKorn's own checks pass, and its reader reads back as the IR's own values.
+"""YuniKorn's own checks accept the output of YuniKorn's backend, and its reader restores the IR's values.
 
-Where the table of capabilities says "approximated", the value read back is compared with what is left of the IR's, and
-what is lost is shown to be lost.
+For features that the table of capabilities marks as approximated, the imported value is compared with the
+approximation, and the loss is asserted.
 """
 
 from __future__ import annotations

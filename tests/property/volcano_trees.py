@@ -1,4 +1,4 @@
-"""Random trees of Volcano's queues that its webhook takes, written by hand: not what the compiler emits."""
+"""Random trees of Volcano's queues that its webhook accepts, generated independently of the compiler."""
 
 from __future__ import annotations
 

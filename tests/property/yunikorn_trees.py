@@ -1,4 +1,4 @@
-"""Random policies whose numbers make sense: every queue holds what its children are promised, and may use it."""
+"""Random policies with consistent amounts: every queue covers its children, and its limit covers its guarantee."""
 
 from __future__ import annotations
 

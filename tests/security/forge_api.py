@@ -1,4 +1,4 @@
-"""A stand-in for the APIs of GitHub and GitLab: what the steps that post a review ask for, held in memory."""
+"""A test double for the APIs of GitHub and GitLab, in memory, for the steps that post a review."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERSON = {"login": "mallory", "id": 7}
 
 @dataclass
 class Forge:
-    """What the forge holds, and the requests that it answered.
+    """The state of the code host, and its requests so far.
 
     `comments` are those of pull request or merge request 5; `fails` maps a method and a path to a status and a reason.
     """
@@ -82,7 +82,7 @@ def serving(forge: Forge) -> Iterator[Forge]:
             if failure := forge.fails.get((self.command, parts.path)):
                 self.send_error(*failure)
             elif parts.path.endswith("/zip"):
-                # The bytes of an artifact are on another host.
+                # The bytes of an artifact are on a different host.
                 self.send_response(302)
                 number = parts.path.split("/")[-2]
                 self.send_header("Location", f"http://localhost:{self.server.server_port}/blob/{number}")  # type: ignore[attr-defined]

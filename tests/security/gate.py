@@ -1,4 +1,4 @@
-"""The gate as GitHub runs it: the steps of the workflow that `init --ci github` writes, over a base and a head checkout."""
+"""The gate on GitHub: the steps of the workflow from `init --ci github`, for a base and a head checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table: each hostile or broken policy as its author would write it, and the one fault it ends in."""
+"""The table of hostile or broken policies, as written by an author, each with its fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHORT = replace(LIMITS, wall_s=1.5)
 
 @dataclass(frozen=True)
 class Case:
-    """A policy, the kind of its fault, and words that its message holds."""
+    """A policy, the kind of its fault, and a part of the message."""
 
     name: str
     source: str

@@ -1,4 +1,4 @@
-"""The parent survives its child: whatever comes back, or lies in a file, ends in a finding or a sentence."""
+"""Any output of the child, or content of a file, results in a finding or an error message."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_signal_becomes_a_finding_with_a_line(number: int, tmp_path: Path) -> No
     assert [fault.file for fault in outcome.faults] == [str(tmp_path / "policy.py")]
 
 
-# The peak of getrusage includes that of the process which called exec.
+# The peak of getrusage includes that of the process that called exec.
 WHOLE_COMMAND = """
 import sys
 from apportion_cli.main import main

@@ -1,4 +1,4 @@
-"""A document is data, and data can be hostile too: size, nesting, aliases, encoding and includes."""
+"""Hostile documents: size, nesting, aliases, encoding and includes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 @dataclass(frozen=True)
 class Document:
-    """A document, the kind of its fault and the line of it, and words that the message holds."""
+    """A document, the kind and line of its fault, and a part of the message."""
 
     name: str
     text: bytes

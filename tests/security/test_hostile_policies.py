@@ -1,4 +1,4 @@
-"""Each hostile or broken policy ends in one clear fault at the author's line, and tells nobody a secret.
+"""Each hostile or broken policy results in one clear fault at the author's line, and leaks no secret.
 
 A case is a policy as its author would write it. A line that may be to blame ends in `# here`.
 """
@@ -41,7 +41,7 @@ def only_fault(entry: Path, limits: Limits = LIMITS) -> Fault:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with secrets in it and around it."""
+    """A checkout with secrets inside and outside it."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARY)
     folder = tmp_path / "checkout"
     (folder / ".git").mkdir(parents=True)

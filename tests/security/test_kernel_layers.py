@@ -1,6 +1,6 @@
-"""Each layer of the kernel holds by itself: no audit hook here, and code that knows what it wants.
+"""Each kernel layer is effective on its own, without the audit hook, against malicious code.
 
-A probe is a program that confines itself as the child does, then tries one thing and prints the errno it got.
+A probe is a program that confines itself like the child, tries one operation and prints the errno.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NETWORK_ONLY = "privileges.leave_network()\n"
 
 @dataclass(frozen=True)
 class Probe:
-    """What is tried under which layers, and the errors that mean it was refused."""
+    """An operation under some layers, and the errors that mean it was denied."""
 
     name: str
     layers: str
@@ -131,7 +131,7 @@ RAW_CALLS = {
 
 
 def users() -> list[str]:
-    """Root is also an ordinary user here: what holds for one need not hold for the other."""
+    """Root is tested as an ordinary user too, because the results may differ."""
     return ["as-is", "ordinary"] if os.geteuid() == 0 else ["as-is"]
 
 

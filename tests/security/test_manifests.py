@@ -1,4 +1,4 @@
-"""Objects of any shape: rules give verdicts and readers say in one sentence what they cannot read; neither falls over."""
+"""Objects of any structure: rules return verdicts and readers one-sentence errors, without exceptions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_rules_handle_objects_of_any_shape(engine: str, seed: int) -> None:
 
 
 def _disturbed(chance: random.Random) -> dict[str, Any]:
-    """A sound object with some of its fields removed or of another shape."""
+    """A valid object with some of its fields removed or of another type."""
     by_kind = _sound()
     manifest = copy.deepcopy(chance.choice(by_kind[chance.choice(sorted(by_kind))]))
     for _ in range(chance.randint(0, 3)):

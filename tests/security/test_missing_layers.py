@@ -1,4 +1,4 @@
-"""Where a layer that unreviewed code needs is missing, nothing is evaluated unless the command line permits it."""
+"""If a layer that unreviewed code requires is missing, nothing is evaluated unless the command line permits it."""
 
 from __future__ import annotations
 

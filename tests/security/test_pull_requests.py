@@ -1,7 +1,8 @@
-"""The gate under attack: each case of `pull_requests/` gets its exit code and its sentence, and nothing else happens.
+"""Attacks on the gate: each case of `pull_requests/` gets its exit code and message, and has no other effect.
 
-A case is data: what it changes against what `init` writes (`files`, `append`, `replace`, `links`, `remove`), whether its
-author compiled (`compiled`), what was forged after that (`then`), which system calls the runner's system lacks (`withheld`), and the step, exit code and sentence it must get.
+A case is data: what it changes against what `init` writes (`files`, `append`, `replace`, `links`, `remove`), whether
+its author compiled (`compiled`), what was forged after that (`then`), which system calls the runner's system lacks
+(`withheld`), and the step, exit code and sentence it must get.
 """
 
 from __future__ import annotations

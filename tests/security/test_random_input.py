@@ -1,4 +1,4 @@
-"""Whatever a child answers and whatever a file holds, the reader ends in a value or in an error of its own.
+"""For any response of a child and any content of a file, the reader returns a value or raises its own error.
 
 Random edits of good input, and random structures, at each place where data of a pull request enters this process.
 """

@@ -1,4 +1,4 @@
-"""What an author adds to a repository opens nothing outside of it, and nothing hidden."""
+"""Files that an author adds to a repository give access to nothing outside it, and to nothing hidden."""
 
 from __future__ import annotations
 

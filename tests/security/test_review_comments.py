@@ -1,4 +1,4 @@
-"""The steps that post a review, as `init` writes them, against a stand-in for the forge: one comment, and no forged one."""
+"""The steps that post a review, against a test double of the code host: one comment, and no forged one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps that make a review, run as each forge runs them: workflow, action, pipeline and component."""
+"""The steps that create a review, as run by each code host: workflow, action, pipeline and component."""
 
 from __future__ import annotations
 

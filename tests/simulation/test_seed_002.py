@@ -1,4 +1,4 @@
-"""Seed 002 walked through: quotas of departments on ACK, jobs that queue, jump, borrow and hand back."""
+"""Seed 002: quotas of departments on ACK; jobs that are queued, change priority, borrow and are reclaimed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def facts(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    """What `apportion simulate` tells of the walk-through: of the policy and of the rendered tree the same bytes."""
+    """The facts of `apportion simulate` for the scenario: the policy and the rendered tree give the same bytes."""
     told: list[bytes] = []
     for source in (_EXAMPLE, rendered):
         file = tmp_path_factory.mktemp("seed-002") / "events.jsonl"
@@ -67,7 +67,7 @@ def cluster_until(moment: float, rendered: Path) -> Cluster:
 
 
 def queue_status(cluster: Cluster, path: str) -> Any:
-    """Return where the jobs of a quota stand, from the Queue that names it."""
+    """Return the positions of a quota's jobs, from the Queue that references it."""
     (found,) = (
         made
         for made in cluster.cluster_state.store.list("Queue")

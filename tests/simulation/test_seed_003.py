@@ -1,4 +1,4 @@
-"""Seed 003 on the simulated cluster: Kueue's queue, requests that the provider answers, and nodes with an end."""
+"""Seed 003 on the simulated cluster: Kueue's queue, provisioning requests, and nodes with a limited lifetime."""
 
 from __future__ import annotations
 

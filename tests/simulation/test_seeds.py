@@ -1,4 +1,4 @@
-"""Seeds 000 and 001 on the simulated cluster: what their READMEs say that one should see."""
+"""Seeds 000 and 001 on the simulated cluster: the expected events of their READMEs."""
 
 from __future__ import annotations
 

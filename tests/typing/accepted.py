@@ -1,4 +1,4 @@
-"""What an author may write type-checks."""
+"""Valid policies type-check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an author must not write: each line marked with an error code is refused by the checker with that code."""
+"""Invalid policies: the checker rejects each marked line with the given error code."""
 
 from __future__ import annotations
 

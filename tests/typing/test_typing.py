@@ -1,4 +1,4 @@
-"""The authoring package guides its authors: mypy accepts what is right and refuses what is wrong, line by line."""
+"""Type checking of policies: mypy accepts valid code and rejects invalid code, line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example compiles for all of its environments, and the literal transcriptions show the faults of their seeds."""
+"""Every example compiles for all of its environments, and literal transcriptions report the faults of their seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every file of the repository, whoever wrote it."""
+"""Properties of every file of the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of what the core keeps (docs/scheduler.md) name what there is, and all of it."""
+"""The cache tables in docs/scheduler.md list exactly the existing caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration files that no other test reads: they parse, and name what there is."""
+"""Configuration files that no other test reads: they are valid, and reference existing names."""
 
 from __future__ import annotations
 

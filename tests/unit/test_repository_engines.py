@@ -1,4 +1,4 @@
-"""What an engine is, its folder says: no stage of the compiler decides by an engine's name."""
+"""An engine's package defines its behaviour: no stage of the compiler depends on an engine's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the packages import: what import-linter cannot say (an allow list), and that its contracts bite."""
+"""Imports of the packages: an allow list that import-linter does not support, and the effect of its contracts."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==(\S+)( ; [^\\]+)? \\$", re.MULTILINE)
 
 
 def pins(tier: str) -> set[tuple[str, str, str]]:
-    """Name, version and environment marker of every pin of one lock."""
+    """The lock files are consistent with each other and with pyproject.toml, and name no index."""
     return {
         (name, version, marker.strip())
         for name, version, marker in PIN.findall((ROOT / f"locks/{tier}.txt").read_text())

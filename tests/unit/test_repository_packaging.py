@@ -1,4 +1,4 @@
-"""The distribution: its version, and a wheel that works where this tree is not."""
+"""The distribution: its version, and a wheel that works outside this tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation as a site: complete, without a dead link, and nothing of it fetched from elsewhere."""
+"""The documentation site: complete, without dead links or external resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts keep to the English of `docs/decisions/0013-english.md`: phrases of `.ci/vocabulary.toml` do not come back."""
+"""Texts follow `docs/decisions/0013-english.md`: phrases of `.ci/vocabulary.toml` do not reappear."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STANDARD = "docs/decisions/0013-english.md"
 
 
 _CONTINUED = r"[\"']?\s*\n\s*(?:#\s|f?[\"']|)"
-"""How a line, a comment or a string goes on in the next line."""
+"""Continuations of a line, a comment or a string on the next line."""
 
 
 def _pattern(phrases: Mapping[str, str]) -> re.Pattern[str]:

@@ -1,4 +1,4 @@
-"""The examples of the page on snapshots are read without a finding."""
+"""The examples of the page on snapshots have no findings."""
 
 from __future__ import annotations
 

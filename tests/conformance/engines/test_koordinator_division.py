@@ -1,4 +1,4 @@
-"""Koordinator's own tables of runtime quotas, and what of them KAI's division says as well."""
+"""Koordinator's own tables of runtime quotas, and their common part with KAI's division."""
 
 from __future__ import annotations
 

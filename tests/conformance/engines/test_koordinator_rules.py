@@ -1,4 +1,4 @@
-"""Koordinator's webhook and the rules say the same of every case of its own table, in the same words."""
+"""Koordinator's webhook and the rules give the same results and messages for every case of its own table."""
 
 from __future__ import annotations
 

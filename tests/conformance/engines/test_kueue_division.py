@@ -1,4 +1,4 @@
-"""Kueue's own tables of what a ClusterQueue can use, and of dominant shares."""
+"""Kueue's own tables of available quota, and of dominant shares."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _amounts(amounts: Mapping[str, int]) -> dict[FlavorResource, int]:
 
 def _quota(quota: Mapping[str, int]) -> Quota:
     borrowing, lending = quota.get("borrowingLimit"), quota.get("lendingLimit")
-    # The engine takes a quantity beyond its integers for one without bounds.
+    # The engine treats a quantity beyond its integers as unlimited.
     return Quota(
         min(quota["nominal"], UNLIMITED),
         None if borrowing is None else min(borrowing, UNLIMITED),
@@ -57,7 +57,7 @@ def test_number_of_cases() -> None:
 
 @pytest.mark.parametrize("case", AVAILABLE, ids=lambda case: case["name"])
 def test_available(case: dict[str, Any]) -> None:
-    """The engine shows no negative amount, though it reckons with one."""
+    """The engine does not report negative amounts, although it calculates with them."""
     tree, empty = _tree(case), _tree(case, in_use=False)
     for name, want in case["wantAvailable"].items():
         assert {text: max(0, tree.available(name, _flavor_resource(text))) for text in want} == want
@@ -68,7 +68,7 @@ def test_available(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", SHARES, ids=lambda case: case["name"])
 def test_dominant_share(case: dict[str, Any]) -> None:
-    """The extra request is one of the ClusterQueue `cq`, as the engine's own test has it."""
+    """The additional request is one of the ClusterQueue `cq`, as in the engine's own test."""
     tree = _tree(case)
     for want in case["want"]:
         share = tree.dominant_share(want["name"], _amounts(case["extraRequest"]) if want["name"] == "cq" else None)

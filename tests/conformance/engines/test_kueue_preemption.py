@@ -1,4 +1,4 @@
-"""Kueue's own tables of which workloads have to go for another: flat and nested cohorts, fair sharing or not."""
+"""Kueue's own tables of preemption targets: flat and nested cohorts, with and without fair sharing."""
 
 from __future__ import annotations
 

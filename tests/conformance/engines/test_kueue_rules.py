@@ -1,4 +1,4 @@
-"""Kueue's own table of what its webhooks take and refuse: `kueue/README.md` says where it comes from."""
+"""Kueue's own table of accepted and rejected objects of its webhooks: `kueue/README.md` has its source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_verdict_matches_the_webhook(case: dict[str, Any]) -> None:
     stored = [case["oldObject"]] if case["operation"] == "update" else []
     refused = [v for v in RULES.check([case["object"]], stored) if v.effect is Effect.REJECTED]
     assert (not refused) == case["valid"]
-    # One verdict for each error of the webhook, and none besides.
+    # One verdict for each error of the webhook, and no others.
     assert len(refused) == len(case["wantErrors"])
     for wanted in case["wantErrors"]:
         assert any(_is(verdict, wanted) for verdict in refused), (wanted, refused)

@@ -1,4 +1,4 @@
-"""Volcano's own tables on its queue webhook: what it takes, the rules take; what it refuses, they refuse for its reason."""
+"""Volcano's own tables of its queue webhook: the rules accept and reject the same objects, for the same reasons."""
 
 from __future__ import annotations
 

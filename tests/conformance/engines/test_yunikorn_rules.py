@@ -1,4 +1,4 @@
-"""YuniKorn's own decision tables: what its checks accept is accepted, what they refuse is refused in the same words."""
+"""YuniKorn's own decision tables: the checks accept and reject the same configurations, with the same messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table expects of a session, as `test_utils.MatchExpectedAndRealTasks` compares it; GPU groups more strictly.
+"""Comparison of a session with a table's expectations, as `test_utils.MatchExpectedAndRealTasks`, but stricter.
 
 The engine compares a group only with the very string expected, and new groups have random names. Here pods whose
 expected groups are equal must share a device, and those whose expected groups differ must not.

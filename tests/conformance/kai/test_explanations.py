@@ -1,4 +1,4 @@
-"""Every decision of the tables explains itself, and is as it was afterwards."""
+"""Every decision of the tables can be explained without changing it."""
 
 from __future__ import annotations
 

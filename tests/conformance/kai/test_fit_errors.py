@@ -1,4 +1,4 @@
-"""What is noted of jobs that wait: the engine's own words, for every job of the tables that its first round leaves."""
+"""Reasons of pending jobs: the engine's own messages, for every job pending after the first round of a table."""
 
 from __future__ import annotations
 

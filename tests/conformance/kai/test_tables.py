@@ -1,4 +1,4 @@
-"""KAI Scheduler's own decision tables: the core decides as the engine does, in every case with an expectation."""
+"""KAI Scheduler's own decision tables: the core decides like the engine in every case with an expectation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apportion_runtime.core.cycle import cycle
 from .matching import mismatches
 
 FILES = sorted(path for path in Path(__file__).parent.glob("*.json") if path.name != "INDEX.json")
-# Tables whose GPU groups no engine could produce; the engine itself does not compare them. All else is compared.
+# Tables with GPU groups that no engine can produce; the engine itself does not compare them. All else is compared.
 IMPOSSIBLE_GROUPS = {
     ("allocate__allocateFractionalGpu", 19): "expects spreading over devices, where the default plugins pack them",
     ("consolidation__consolidationGpuMemory", 0): "puts 30 MiB and 80 MiB on a device of 100 MiB",

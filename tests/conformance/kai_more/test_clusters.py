@@ -1,4 +1,4 @@
-"""Random clusters: the core decides every pod, and every share, as the engine did, over all rounds."""
+"""Random clusters: the core decides every pod and share like the engine, over all rounds."""
 
 from __future__ import annotations
 

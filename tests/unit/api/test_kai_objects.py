@@ -1,4 +1,4 @@
-"""KAI's objects mean the same to the rules, the reader and the scheduler."""
+"""The rules, the reader and the scheduler interpret KAI's objects alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ElasticQuotas mean the same to the rules, the reader, updates and a review."""
+"""The rules, the reader, updates and the review interpret ElasticQuotas alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubernetes' own objects mean the same to the rules, the reader and the simulated API server."""
+"""The rules, the reader and the simulated API server interpret Kubernetes' own objects alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API objects are read with their defaults and former names, and what is malformed is named."""
+"""API objects are parsed with their defaults and former names, and malformed values are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real command: `run` in this process, whose policies still run in a child; `run_process` as a shell would."""
+"""The real command: `run` in this process, with policies in a child process; `run_process` like a shell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OURS = ("APPORTION_", "GITHUB_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CI", "
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run of the command left."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -35,7 +35,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture(autouse=True)
 def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """An empty current folder, no variables that mean something to the command, and its garbage collector put back."""
+    """An empty current folder, no environment variables that affect the command, and its garbage collector restored."""
     for name in os.environ:
         if name.startswith(_OURS):
             monkeypatch.delenv(name)

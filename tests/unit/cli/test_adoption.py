@@ -1,4 +1,4 @@
-"""Clusters whose Kueue others set up: import, compile, and there is no drift; nothing is renamed."""
+"""Clusters with an existing Kueue setup: import and compile give no drift and no renames."""
 
 from __future__ import annotations
 

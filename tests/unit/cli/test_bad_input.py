@@ -1,4 +1,4 @@
-"""Bad input of any kind ends in one clear message and the documented exit code, never in a traceback."""
+"""Invalid input of any kind results in one clear message and the documented exit code, never in a traceback."""
 
 from __future__ import annotations
 

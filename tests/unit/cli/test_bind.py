@@ -1,4 +1,4 @@
-"""`apportion bind`: what is printed, and what is refused in one sentence."""
+"""`apportion bind`: output, and error messages."""
 
 from __future__ import annotations
 

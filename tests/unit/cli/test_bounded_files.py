@@ -1,4 +1,4 @@
-"""Files of any size, kind and name end in a sentence: nothing is waited for, read without end or shown raw."""
+"""Files of any size, kind and name: no blocking, no unbounded reading, no raw output."""
 
 from __future__ import annotations
 

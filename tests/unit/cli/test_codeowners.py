@@ -1,4 +1,4 @@
-"""`apportion codeowners`: which file belongs to whom, and how the block is kept in a file of others."""
+"""`apportion codeowners`: owners of files, and updates of the block in an existing file."""
 
 from __future__ import annotations
 

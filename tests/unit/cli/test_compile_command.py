@@ -1,4 +1,4 @@
-"""`apportion compile`: trees on disk, what changed, what is to be pruned, and the exit codes."""
+"""`apportion compile`: trees on disk, changes, pruned objects, and exit codes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_base_revision_verifies_the_prune_list(run: Run, project: Path) -> None:
     _without_nlp(project)
     run("compile")
     assert _checked(run).code == 0
-    # Who knows how the tree is made can forge a prune list and its digest; the base revision never had the object.
+    # Anyone can forge a prune list and its digest; the base revision never had the object.
     forged = json.loads(_prune_list(project).read_bytes())
     forged["objects"].append({"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "name": "research-of-others"})
     _prune_list(project).write_text(json.dumps(forged))

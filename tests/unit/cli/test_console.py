@@ -1,4 +1,4 @@
-"""Colour where people expect it, and nowhere else."""
+"""Colour is used only where it is expected."""
 
 from __future__ import annotations
 

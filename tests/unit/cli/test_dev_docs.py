@@ -1,4 +1,4 @@
-"""`apportion dev docs`: all tables or none, and one sentence about a page that lacks its place for one."""
+"""`apportion dev docs`: all tables or none, and an error for a page without its markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apportion diff`: revisions and folders compared, its forms, its exit codes, and what it refuses."""
+"""`apportion diff`: comparison of revisions and folders, formats, exit codes, and errors."""
 
 from __future__ import annotations
 

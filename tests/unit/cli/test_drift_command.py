@@ -1,4 +1,4 @@
-"""`apportion drift --export`: what a cluster that somebody else feeds holds beside what the policy compiles to."""
+"""`apportion drift --export`: a cluster managed by another tool, compared with the compiled policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POLICY = Path(__file__).parents[3] / "examples" / "seed-000-kai-ray"
 
 @pytest.fixture
 def objects(run: Run, tmp_path: Path) -> list[dict[str, Any]]:
-    """What the policy compiles to."""
+    """The compiled objects of the policy."""
     assert run("compile", POLICY, "--out", tmp_path / "rendered").code == 0
     files = (file for file in sorted((tmp_path / "rendered").rglob("*.yaml")) if file.name != "kustomization.yaml")
     documents = (document for file in files for document in yaml.safe_load_all(file.read_text()))

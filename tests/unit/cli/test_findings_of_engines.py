@@ -1,4 +1,4 @@
-"""`validate` tells what `compile` tells, in every form: also what an engine cannot express."""
+"""`validate` and `compile` report the same findings in every format, including unsupported features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apportion fit`: its answers as text and JSON, its exit codes, and what it refuses."""
+"""`apportion fit`: results as text and JSON, exit codes, and errors."""
 
 from __future__ import annotations
 

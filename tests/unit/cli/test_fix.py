@@ -1,4 +1,4 @@
-"""`validate --fix` changes what changes nobody's grants; other fixes are asked for, and none leaves a fault behind."""
+"""`validate --fix` applies only safe fixes by default, and no fix introduces a fault."""
 
 from __future__ import annotations
 

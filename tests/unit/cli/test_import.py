@@ -1,4 +1,4 @@
-"""`import`: raw objects become a policy that the command itself finds sound, and that compiles to what was read."""
+"""`import`: raw objects become a valid policy that compiles to the same objects."""
 
 from __future__ import annotations
 

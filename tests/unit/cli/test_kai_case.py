@@ -1,4 +1,4 @@
-"""`apportion dev kai-case`: the cases of a file, decided; or one sentence about what is wrong with it."""
+"""`apportion dev kai-case`: decisions for the cases of a file, or one error message."""
 
 from __future__ import annotations
 

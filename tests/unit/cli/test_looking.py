@@ -1,4 +1,4 @@
-"""The commands that look: graph, explain, doctor, init, and what they say when there is nothing to see."""
+"""Read-only commands: graph, explain, doctor, init, and their output without content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One admission: what the API server or a webhook refuses, `validate`, `bind` and `simulate` refuse in the same words."""
+"""Consistent admission: `validate`, `bind` and `simulate` reject the same objects with the same messages."""
 
 from __future__ import annotations
 

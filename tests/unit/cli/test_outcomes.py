@@ -1,4 +1,4 @@
-"""The pytest plugin, and what its assertions say when a promise is broken."""
+"""The pytest plugin, and the messages of its failed assertions."""
 
 from __future__ import annotations
 

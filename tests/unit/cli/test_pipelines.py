@@ -1,4 +1,4 @@
-"""The pipelines that `init` writes: they parse, run commands that exist, and hand secrets to nobody's pull request."""
+"""The pipelines of `init`: they are valid, run existing commands, and pass no secrets to pull requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`-q` prints findings, and results that were asked for: no progress, no summaries."""
+"""`-q` prints findings and requested results: no progress, no summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy wins over what was rendered of it; a rendered tree is asked for by its own path."""
+"""A policy takes precedence over its rendered trees; a rendered tree is used only by its own path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no switch of a policy, of a settings file or of the command line turns off."""
+"""Settings that cannot be disabled by a policy, a settings file or the command line."""
 
 from __future__ import annotations
 

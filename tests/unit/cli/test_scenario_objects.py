@@ -1,4 +1,4 @@
-"""Which objects a simulation begins with, and of which engine they are: what a user hears."""
+"""The initial objects of a simulation and their engine: messages to the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apportion scheduler` where it cannot start: one sentence with the cure, and exit code 3."""
+"""`apportion scheduler` if it cannot start: one sentence with the remedy, and exit code 3."""
 
 from __future__ import annotations
 

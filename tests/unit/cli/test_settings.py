@@ -1,4 +1,4 @@
-"""A project's settings: which file counts, what comes before it, and what a pull request cannot do with it."""
+"""Project settings: the file in effect, its precedence, and restrictions for pull requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`simulate --cycle`, and `explain` over a snapshot: what a user sees."""
+"""`simulate --cycle`, and `explain` for a snapshot: output to the user."""
 
 from __future__ import annotations
 

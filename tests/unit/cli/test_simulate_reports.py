@@ -1,4 +1,4 @@
-"""`apportion simulate --scenario`: its forms, two policies on one load, and what is kept of a run that was interrupted."""
+"""`apportion simulate --scenario`: formats, two policies under one load, and results of an interrupted run."""
 
 from __future__ import annotations
 

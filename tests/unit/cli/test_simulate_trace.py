@@ -1,4 +1,4 @@
-"""`simulate --trace`: recorded loads from the command line, and what is said where they cannot be run."""
+"""`simulate --trace`: traces on the command line, and errors."""
 
 from __future__ import annotations
 

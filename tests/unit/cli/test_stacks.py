@@ -1,4 +1,4 @@
-"""`up` and `preview` without an engine: one sentence and what to do."""
+"""`up` and `preview` without Pulumi: one sentence with the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`validate`: where each form goes, what it fails on, and what `--fix` does to the author's file."""
+"""`validate`: destination of each format, exit codes, and the effect of `--fix` on the author's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`validate --manifests`: what is read, in which form it is reported, and what it fails on."""
+"""`validate --manifests`: input files, report formats, and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`validate --manifests`: workloads judged on a cluster, by a policy or by the tree rendered of it."""
+"""`validate --manifests`: workloads checked on a cluster, by a policy or by its rendered tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies of node pools, and what they are lowered to."""
+"""Policies of node pools, and their programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ACK's numbers mean: stand-ins, refusals, approximations, and trees from the field read as policies."""
+"""Interpretation of ACK's amounts: substitutes, refusals, approximations, and existing trees imported as policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An environment begins with admission policies that warn or audit, and a share makes no promise without a model."""
+"""Environments with admission policies that warn or audit, and shares of guarantees by model."""
 
 from __future__ import annotations
 

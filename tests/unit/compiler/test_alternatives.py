@@ -1,4 +1,4 @@
-"""The names to choose from, as a sentence ends with them."""
+"""The valid names at the end of a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What guarantees are compared with: the pools of each cluster at their largest, and one node less."""
+"""Capacity: guarantees compared with the pools of each cluster at max_nodes, and with one node less."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hint says to write is what a cluster's share makes enough of, and no more than that."""
+"""The amount in a hint gives exactly enough under a cluster's share."""
 
 from __future__ import annotations
 

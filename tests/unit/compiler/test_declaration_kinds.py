@@ -1,4 +1,4 @@
-"""Every kind of declaration that may be left out has a place where AP118 says it belongs."""
+"""Every kind of declaration that may be omitted has a location in AP118's message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drifts, what is hurtful to change, and how a change is told field by field."""
+"""Drift, destructive changes, and changes by field."""
 
 from __future__ import annotations
 

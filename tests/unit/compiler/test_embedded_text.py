@@ -1,4 +1,4 @@
-"""Text that anybody wrote into a manifest: whatever is wrong with it is said, and nothing dies of it."""
+"""Untrusted text in manifests: any fault is reported, and nothing crashes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.manifests.manifest_parser import read_manifests
 from apportion_policy.documents import MAX_DEPTH
 
-# libyaml dies of a tenth of this: it calls itself for each level, until the stack is used up.
+# libyaml crashes with a tenth of this: it recurses for each level, until the stack overflows.
 DEEP = "[" * 200_000
 
 

@@ -1,4 +1,4 @@
-"""The engines' folders: one for each member of `Engine`, with the parts that no stage can do without."""
+"""The engines' packages: one for each member of `Engine`, with the required modules."""
 
 from __future__ import annotations
 

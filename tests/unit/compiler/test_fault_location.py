@@ -1,4 +1,4 @@
-"""Findings name the true cause, and their hints what the author can do."""
+"""Findings name the actual cause, and their hints are actionable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bound on one GPU model, on the engines that count GPUs of every model together."""
+"""Limits on one GPU model, on engines that count GPUs of all models together."""
 
 from __future__ import annotations
 

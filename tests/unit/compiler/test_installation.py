@@ -1,4 +1,4 @@
-"""What an export of a cluster shows of what the output relies on."""
+"""Prerequisites of the output, compared with an export of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KAI's numbers say exactly what was declared."""
+"""KAI's numbers represent declared amounts exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What KAI refuses or ignores: one changed field of a sound set of objects, one verdict."""
+"""Objects that KAI rejects or ignores: one changed field of valid objects, one verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Koordinator's numbers mean: weights, lending, refusals, trees of models, and quotas from the field."""
+"""Interpretation of Koordinator's amounts: weights, lending, refusals, trees of models, and existing quotas."""
 
 from __future__ import annotations
 

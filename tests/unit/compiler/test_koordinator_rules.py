@@ -1,4 +1,4 @@
-"""Rules of Koordinator's quotas among each other, and what it accepts and does not do, one fault at a time."""
+"""Rules on relations of Koordinator's quotas, and ignored fields, one fault at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emitted names are ones that Kubernetes takes, stay as written where they can, and do not meet by being cut."""
+"""Emitted names are valid in Kubernetes, unchanged if possible, and unique after truncation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Kueue makes of the emitted numbers is what the policy says, by Kueue's own formulas for quotas.
+"""By Kueue's own quota formulas, the emitted amounts have the meaning of the policy.
 
 The model is that of pkg/cache/scheduler/resource_node.go: what a ClusterQueue could use at most with everything idle,
 and what is left to it beside the usage of others.

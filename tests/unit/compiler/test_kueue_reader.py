@@ -1,4 +1,4 @@
-"""Kueue's objects as people have them in the field: older spellings, no Apportion label, quantities of every form."""
+"""Existing Kueue objects: older API versions, no Apportion labels, quantities of every form."""
 
 from __future__ import annotations
 

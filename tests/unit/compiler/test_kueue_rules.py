@@ -1,4 +1,4 @@
-"""What Kueue refuses beside the cases of its own table, and what it takes and then does not do."""
+"""Objects that Kueue rejects beyond the cases of its own table, and fields that it ignores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LimitRanges are declared, written on every engine, and read back as they were."""
+"""LimitRanges are declared, emitted on every engine, and imported unchanged."""
 
 from __future__ import annotations
 

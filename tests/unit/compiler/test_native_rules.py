@@ -1,4 +1,4 @@
-"""What Kubernetes itself refuses of raw manifests, and what it takes and then does not do."""
+"""Raw manifests that Kubernetes itself rejects, and fields that it ignores."""
 
 from __future__ import annotations
 

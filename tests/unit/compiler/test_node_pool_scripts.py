@@ -1,4 +1,4 @@
-"""Node pools: the scripts as a shell runs them."""
+"""Node pools: execution of the scripts by a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node pools: the documents' fields, and that engines select what pools carry."""
+"""Node pools: fields of the documents, and consistency of node labels with the engines' selectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which overrides of a queue are said to overlap: every two of them, whatever else overlaps."""
+"""Overlapping overrides of a queue: every pair is reported."""
 
 from __future__ import annotations
 

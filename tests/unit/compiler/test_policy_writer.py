@@ -1,4 +1,4 @@
-"""The Python that is written: laid out as ruff does, and harmless whatever the names and texts that were read."""
+"""The generated Python: formatted like ruff, and safe for any imported names and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pool's name with one digit wrong: the one that is meant is proposed, if there is only one."""
+"""A pool name with one wrong digit: the intended one is suggested if it is unique."""
 
 from __future__ import annotations
 

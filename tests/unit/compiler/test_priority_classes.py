@@ -1,4 +1,4 @@
-"""Only classes that an engine's chart brings are declared as installed by it."""
+"""Only classes of an engine's chart can be declared as installed by it."""
 
 from __future__ import annotations
 

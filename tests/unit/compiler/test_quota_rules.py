@@ -1,4 +1,4 @@
-"""What the quota rules say where a policy's clusters, overrides and engines differ: what a case per rule does not reach."""
+"""Quota rules with different clusters, overrides and engines, beyond the case of each rule."""
 
 from __future__ import annotations
 

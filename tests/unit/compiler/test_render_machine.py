@@ -1,4 +1,4 @@
-"""Findings as programs read them: JSON, SARIF, JUnit, GitHub annotations."""
+"""Machine-readable findings: JSON, SARIF, JUnit, GitHub annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings as a person reads them."""
+"""Findings as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP117 covers every way in which a queue gets into a namespace."""
+"""AP117 covers every way in which a queue can claim a namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes need one update, which need several, and what waits for what."""
+"""Updates: changes that need one, changes that need several, and dependencies."""
 
 from __future__ import annotations
 

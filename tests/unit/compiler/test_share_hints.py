@@ -1,4 +1,4 @@
-"""What a hint says to write on a cluster that takes a share: the finding is gone once it is written."""
+"""Hints on a cluster with a share: applying the hint resolves the finding."""
 
 from __future__ import annotations
 

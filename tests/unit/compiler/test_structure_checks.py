@@ -1,4 +1,4 @@
-"""Structure checks read declarations that may be faulty in every way at once, and only ever yield findings."""
+"""Structure checks accept declarations with any combination of faults, and only yield findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A team sees the objects of the engine that runs on its cluster, and of no other."""
+"""A team can read the objects of its cluster's engine, and of no other."""
 
 from __future__ import annotations
 

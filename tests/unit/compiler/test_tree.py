@@ -1,4 +1,4 @@
-"""Rendered trees: the same objects give the same bytes, and what is no longer made is listed and removed."""
+"""Rendered trees: the same objects give the same bytes, and former objects are listed and removed."""
 
 from __future__ import annotations
 

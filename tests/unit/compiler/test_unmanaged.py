@@ -1,4 +1,4 @@
-"""Queues and quotas that somebody made by hand below written ones are drift; what engines make is none."""
+"""Unmanaged queues and quotas below applied ones are drift; objects that engines create are not."""
 
 from __future__ import annotations
 

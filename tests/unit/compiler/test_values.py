@@ -1,4 +1,4 @@
-"""What a queue has in each scope: filled, scaled, overridden."""
+"""Values of a queue in each scope: defaults, shares, overrides."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What Volcano makes of the numbers, and what the table of capabilities says is lost.
+"""Interpretation of Volcano's amounts, and the limitations in the table of capabilities.
 
-`share` and `usable` say again, slowly, what the capacity plugin works out (pkg/scheduler/plugins/capacity/capacity.go at
+`share` and `usable` are simple reimplementations of the capacity plugin (pkg/scheduler/plugins/capacity/capacity.go at
 ed72c7c81: updateQueueAttrShare and checkHierarchicalQueue).
 """
 

@@ -1,4 +1,4 @@
-"""Queues as people have them in the field: spelt in other ways, with fields missing, and with some of no meaning here."""
+"""Existing Volcano queues: other spellings, missing fields, and fields without meaning here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Volcano refuses or ignores: one changed field of a sound set of objects, one verdict."""
+"""Objects that Volcano rejects or ignores: one changed field of valid objects, one verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Severity is policy, except where later phases rely on a rule; a waiver suppresses visibly or is called unused."""
+"""Severity is configurable, except for required rules; a waiver suppresses visibly or is reported as unused."""
 
 from __future__ import annotations
 

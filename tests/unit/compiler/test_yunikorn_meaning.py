@@ -1,4 +1,4 @@
-"""What YuniKorn's numbers mean: refusals of the backend, and configurations from the field read as policies."""
+"""Interpretation of YuniKorn's amounts: refusals of the backend, and existing configurations imported as policies."""
 
 from __future__ import annotations
 

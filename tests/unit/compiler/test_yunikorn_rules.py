@@ -1,4 +1,4 @@
-"""YuniKorn's rules beyond its own tables: numbers, strict decoding, and what is accepted and then passed over."""
+"""YuniKorn's rules beyond its own tables: numbers, strict decoding, and ignored settings."""
 
 from __future__ import annotations
 

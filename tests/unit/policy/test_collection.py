@@ -1,4 +1,4 @@
-"""One team, one file: collected explicitly, and loudly when there is nothing to collect."""
+"""One file per team: explicit collection, with an error if nothing is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations know their author's line, stay equal across lines, and say every wrong value at once."""
+"""Declarations record their line, are equal across lines, and report all invalid values at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies in YAML and JSON: the same model, with the document's own lines in every fault."""
+"""Policies in YAML and JSON: the same model, with locations in the document for every fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a policy may be entered, what belongs to it, and what it may read."""
+"""Policy entries: locations, the files of a policy, and read access."""
 
 from __future__ import annotations
 

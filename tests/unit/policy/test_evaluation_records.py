@@ -1,4 +1,4 @@
-"""What crosses from the child: records that survive the way, and readers that no bytes can upset."""
+"""Data from the child process: records that round-trip, and readers that accept any bytes."""
 
 from __future__ import annotations
 

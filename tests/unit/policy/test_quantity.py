@@ -1,4 +1,4 @@
-"""Quantities are exact, and unset, zero and unlimited are three things."""
+"""Quantities are exact, and unset, zero and unlimited are distinct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value that a field refuses is described in our words, and a misspelt field gets a suggestion."""
+"""Invalid values are reported in plain terms, and misspelled fields get a suggestion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published schema is the model's, and it takes and refuses what the reader of documents does."""
+"""The published schema equals the model's, and accepts and rejects the same documents as the reader."""
 
 from __future__ import annotations
 

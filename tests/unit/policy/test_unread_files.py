@@ -1,4 +1,4 @@
-"""Which files in a policy's folder read like a part of it; the rest is in tests/property/test_moved_files.py."""
+"""Files in a policy's folder that look like a part of it; tests/property/test_moved_files.py has more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy crosses a process boundary as data and comes back equal, with its lines."""
+"""A policy passed to another process as data is equal to the original, including its lines."""
 
 from __future__ import annotations
 

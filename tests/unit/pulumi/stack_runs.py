@@ -1,4 +1,4 @@
-"""A stack's program run against a monitor that records what is registered, instead of the engine."""
+"""A stack's program run against a monitor that records registrations, instead of Pulumi's engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hook that stops hurtful deletions, as the engine would call it."""
+"""The hook that blocks destructive deletions, as called by the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node pools: never unasked, with what no policy knows supplied, and protected."""
+"""Node pools: registered only on request, with values that no policy contains, and protected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan holds beside the objects of the targets that stay."""
+"""The contents of a plan besides the objects of remaining targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A preview reads somebody's policy with the program and the configuration of the stack's own folder."""
+"""A preview uses another policy with the program and the configuration of the stack's own folder."""
 
 from __future__ import annotations
 

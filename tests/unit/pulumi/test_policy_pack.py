@@ -1,4 +1,4 @@
-"""The policy pack: nothing to say of what the compiler wrote, and the compiler's own rules for everything else."""
+"""The policy pack: no violations for compiled output, and the compiler's own rules for all other objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack's program tells the engine: every object once, where it belongs, after what it waits for."""
+"""Registrations of a stack's program: every object once, under the right parent, after its dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packaged scheduler: what is registered where it is switched on, and the image that it runs."""
+"""The packaged scheduler: registered resources where it is enabled, and its image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stacks of this repository, and the way without an engine: rendered trees."""
+"""The stacks of this repository, and rendering without an engine."""
 
 from __future__ import annotations
 

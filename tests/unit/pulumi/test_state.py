@@ -1,4 +1,4 @@
-"""What a stack's exported state says was applied: its own word where that is right, what is there where it is not."""
+"""Applied objects according to a stack's exported state: its own output if consistent, else the existing resources."""
 
 from __future__ import annotations
 

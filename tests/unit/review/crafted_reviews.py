@@ -1,4 +1,4 @@
-"""Reviews put together by hand: running work with given fates, between two small policies."""
+"""Handcrafted reviews: running work with given fates, between two small policies."""
 
 from __future__ import annotations
 

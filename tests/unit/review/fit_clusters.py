@@ -1,4 +1,4 @@
-"""Small clusters for `fit`: a policy compiled for an engine, and a snapshot of what ran on it."""
+"""Small clusters for `fit`: a policy compiled for an engine, and a snapshot of its workloads."""
 
 from __future__ import annotations
 

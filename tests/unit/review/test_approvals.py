@@ -1,4 +1,4 @@
-"""Who must agree to a change, and which gates it passes."""
+"""Required approvals of a change, and its gates."""
 
 from __future__ import annotations
 

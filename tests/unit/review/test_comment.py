@@ -1,4 +1,4 @@
-"""The comment on a pull request: its first screen, its limits, and what hostile names cannot do to it."""
+"""The comment on a pull request: its summary, its size limits, and hostile names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stated about each kind of edit of a policy."""
+"""Statements about each kind of edit of a policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of running work under KAI Scheduler, one case for each rule."""
+"""Fates of running work under KAI Scheduler, one case for each rule."""
 
 from __future__ import annotations
 

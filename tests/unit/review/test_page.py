@@ -1,4 +1,4 @@
-"""The HTML page of a review: its parts, and names that try to be markup."""
+"""The HTML page of a review: its parts, and names that contain markup."""
 
 from __future__ import annotations
 

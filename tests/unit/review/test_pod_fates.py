@@ -1,4 +1,4 @@
-"""What becomes of running pods on the engines with static models, one case for each rule."""
+"""Fates of running pods on the engines with static models, one case for each rule."""
 
 from __future__ import annotations
 

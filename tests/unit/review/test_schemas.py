@@ -1,4 +1,4 @@
-"""The published schemas describe every document of a comparison and of a review, and nothing more is in them."""
+"""The published schemas describe every document of a comparison and of a review completely."""
 
 from __future__ import annotations
 

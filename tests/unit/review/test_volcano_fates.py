@@ -1,4 +1,4 @@
-"""The fates of running work under Volcano: what waiting work evicts, and what recorded runs do not cover."""
+"""Fates of running work under Volcano: evictions for pending work, and cases that recorded runs do not cover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small clusters for tests of the scheduler core: what is not said is generous."""
+"""Small clusters for tests of the scheduler core, with generous defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects as kubectl prints them, for tests of what is read of them."""
+"""Objects as printed by kubectl, for tests of parsing."""
 
 from __future__ import annotations
 

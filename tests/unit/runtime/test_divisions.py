@@ -1,4 +1,4 @@
-"""Where other engines' divisions round, overflow or refuse: what their own tables leave out."""
+"""Rounding, overflow and refusals of other engines' divisions, beyond their own tables."""
 
 from __future__ import annotations
 

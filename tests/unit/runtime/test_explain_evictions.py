@@ -1,4 +1,4 @@
-"""Why a pod is evicted: who asked, which rule allowed it, what the queues held before and after."""
+"""Reasons of evictions: the preemptor, the rule, and the queues' usage before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a queue comes to its fair share: the steps, as a reader sees them."""
+"""The computation of a queue's fair share, as shown to a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a job waits: what a reader is told, for each reason there is."""
+"""Reasons of pending jobs: the text of each."""
 
 from __future__ import annotations
 

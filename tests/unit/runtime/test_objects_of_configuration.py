@@ -1,4 +1,4 @@
-"""How the scheduler is configured, when it is, and in which forms objects come."""
+"""The scheduler's configuration: its sources and the forms of objects."""
 
 from __future__ import annotations
 

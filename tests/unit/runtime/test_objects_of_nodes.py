@@ -1,4 +1,4 @@
-"""What the core sees of nodes, devices and zones: one row for each rule by which the engine's cache reads them."""
+"""The core's view of nodes, devices and zones: one row for each rule of the engine's cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the core sees of queues, pod groups, their classes and topologies: a row for each of the cache's rules."""
+"""The core's view of queues, pod groups, their classes and topologies: a row for each of the cache's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where pods go that prefer company, or are preferred as company: each row is the engine's rule."""
+"""Placement of pods with preferred affinity, in both directions: each row is the engine's rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a queue may use, in a session that is kept: it follows the requests of the queue's siblings."""
+"""The usable amount of a queue in a reused session: it follows the requests of the queue's siblings."""
 
 from __future__ import annotations
 

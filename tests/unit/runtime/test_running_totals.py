@@ -1,4 +1,4 @@
-"""Running numbers are what going through everything gives, to the bit."""
+"""Running totals equal recomputed sums, bit by bit."""
 
 from __future__ import annotations
 

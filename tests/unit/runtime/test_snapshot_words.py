@@ -1,4 +1,4 @@
-"""Quantities, times, durations and selectors of devices, against what Kubernetes makes of them."""
+"""Quantities, times, durations and device selectors, compared with Kubernetes' results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The openb trace's lists become nodes and workloads, and every row is accounted for. The rows here are made up."""
+"""Conversion of the openb trace's lists to nodes and workloads, with every row accounted for.
+
+The rows here are fictional.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs placed one by one by a simple rule, on nodes whose numbers can be told by hand."""
+"""Jobs placed one by one with a simple rule, on nodes with easily computed numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sacct lists becomes workloads, and every row is accounted for. The rows here are made up."""
+"""Conversion of sacct's output to workloads, with every row accounted for. The rows here are fictional."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other loads made of a small trace whose numbers can be told by hand."""
+"""Transformations of a small trace with easily computed numbers."""
 
 from __future__ import annotations
 

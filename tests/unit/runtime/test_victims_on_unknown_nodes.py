@@ -1,4 +1,4 @@
-"""A pod on a node that is not there: the engine never evicts it for another, and does evict it with its stale gang."""
+"""A pod on a missing node: the engine never evicts it for another pod, but does so with its stale gang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pod group each kind of workload's pods belong to, with which minimum and parts."""
+"""The pod group of each kind of workload's pods, with its minimum and sub-groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One cycle of the live scheduler on a cluster in memory: groups, binds, evictions, and why a pod waits."""
+"""One cycle of the live scheduler on an in-memory cluster: groups, binds, evictions, and reasons of pending pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that open connections and ask nothing cost no thread for long, and keep nobody else from an answer."""
+"""Idle client connections occupy no thread for long, and do not block other clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories that nobody simulated, for reports: as many workloads as one likes, in no time."""
+"""Synthetic histories for reports: any number of workloads, generated quickly."""
 
 from __future__ import annotations
 

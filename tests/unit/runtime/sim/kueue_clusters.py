@@ -1,4 +1,4 @@
-"""Small clusters under Kueue, and what happened in them."""
+"""Small clusters under Kueue, and their histories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small clusters under ACK: jobs in their queues, gangs on nodes, and what is taken back."""
+"""Small clusters under ACK: jobs in their queues, gangs on nodes, and reclaim."""
 
 from __future__ import annotations
 

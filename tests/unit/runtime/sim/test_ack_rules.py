@@ -1,4 +1,4 @@
-"""ACK's rules as tables: amounts, the tree, kube-queue's accounts, its orders of jobs, and whose pods are taken."""
+"""ACK's rules as tables: amounts, the tree, kube-queue's accounts, its job orders, and victims."""
 
 from __future__ import annotations
 

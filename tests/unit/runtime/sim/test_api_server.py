@@ -1,4 +1,4 @@
-"""What the API server admits: quotas, limit ranges and priority classes, in its own words."""
+"""Admission by the API server: quotas, limit ranges and priority classes, with its own messages."""
 
 from __future__ import annotations
 

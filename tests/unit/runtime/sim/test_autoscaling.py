@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: the formula, the windows and the rates, and replicas that follow a demand."""
+"""HorizontalPodAutoscalers: the formula, windows and rates, and replicas that follow demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small clusters: what becomes of workloads, nodes and pools, moment by moment."""
+"""Small clusters: workloads, nodes and pools over time."""
 
 from __future__ import annotations
 

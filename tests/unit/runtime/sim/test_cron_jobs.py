@@ -1,4 +1,4 @@
-"""CronJobs: which of their times make a Job."""
+"""CronJobs: the scheduled times that create a Job."""
 
 from __future__ import annotations
 

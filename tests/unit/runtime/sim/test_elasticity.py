@@ -1,4 +1,4 @@
-"""Services that follow their requests, gangs between their minimum and maximum, and devices that are shared."""
+"""Services that scale with their requests, gangs between their minimum and maximum, and shared devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workloads' operators do under KAI Scheduler beyond what their templates say."""
+"""Behaviour of workload operators under KAI Scheduler beyond their templates."""
 
 from __future__ import annotations
 

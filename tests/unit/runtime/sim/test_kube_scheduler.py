@@ -1,4 +1,4 @@
-"""kube-scheduler: filters, scores and preemption, rule by rule, and as a user of a plain cluster sees them."""
+"""kube-scheduler: filters, scores and preemption, rule by rule, and from the view of a plain cluster's user."""
 
 from __future__ import annotations
 

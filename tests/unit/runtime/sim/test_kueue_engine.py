@@ -1,4 +1,4 @@
-"""Small clusters under Kueue: what is held back, admitted, taken back and asked for."""
+"""Small clusters under Kueue: suspension, admission, preemption and provisioning."""
 
 from __future__ import annotations
 

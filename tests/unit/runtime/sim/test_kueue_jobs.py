@@ -1,4 +1,4 @@
-"""What Kueue does with Jobs beyond admitting them whole: in part, for a time, and only while their pods are ready."""
+"""Jobs under Kueue beyond full admission: partial admission, maximum execution time, and pod readiness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods, groups of pods and Deployments under Kueue: each pod is held back by a gate until its workload has quota."""
+"""Pods, pod groups and Deployments under Kueue: each pod is gated until its workload has quota."""
 
 from __future__ import annotations
 

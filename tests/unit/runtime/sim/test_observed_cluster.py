@@ -1,4 +1,4 @@
-"""A simulated cluster that begins as a snapshot has it, under every engine that is simulated."""
+"""A simulated cluster that starts from a snapshot, under every simulated engine."""
 
 from __future__ import annotations
 

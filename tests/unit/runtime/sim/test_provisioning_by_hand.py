@@ -1,4 +1,4 @@
-"""ProvisioningRequests that somebody makes by hand, on a cluster without Kueue."""
+"""ProvisioningRequests that a user creates, on a cluster without Kueue."""
 
 from __future__ import annotations
 

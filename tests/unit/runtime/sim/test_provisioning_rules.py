@@ -1,4 +1,4 @@
-"""What becomes of a ProvisioningRequest: refused, waiting or met, as the provider of seed 003 says."""
+"""Outcomes of a ProvisioningRequest: rejected, pending or provisioned, as by the provider of seed 003."""
 
 from __future__ import annotations
 

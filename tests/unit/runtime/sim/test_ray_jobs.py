@@ -1,4 +1,4 @@
-"""RayJobs: how the work comes to a cluster that is ready, under each engine."""
+"""RayJobs: submission of the job to a ready cluster, under each engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a simulation: what its numbers come to, and that every form of it has the same."""
+"""The report of a simulation: its numbers, which are the same in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Volcano's capacity plugin: what queues may hold, give back and take back, and which plugin decides."""
+"""Volcano's capacity plugin: limits, lending and reclaim of queues, and which plugin decides."""
 
 from __future__ import annotations
 
