@@ -76,7 +76,7 @@ class MaintenanceWindow(Declaration):
 
     start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="Start of the first window.")
     end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="End of the first window.")
-    recurrence: str = Field(pattern=r"^FREQ=", description="FREQ=WEEKLY;BYDAY=SA")
+    recurrence: str = Field(pattern=r"^FREQ=", description="Recurrence rule (RFC 5545), such as FREQ=WEEKLY;BYDAY=SA.")
 
 
 class MaintenanceExclusion(Declaration):
