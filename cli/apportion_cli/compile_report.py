@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.errors import PreconditionError
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Feature, Output
@@ -122,7 +123,9 @@ def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool
         return "".join(f"{line}\n" for line in lines)
     for report in reports:
         objects = sum(n for _, n in report.kinds)
-        lines.append(f"{report.folder.as_posix()}  {_count(objects, 'object')}, {_changed(report.change, check=check)}")
+        lines.append(
+            f"{report.folder.as_posix()}  {counted(objects, 'object')}, {_changed(report.change, check=check)}"
+        )
         lines += wrap(
             ", ".join(f"{n} {kind}" for kind, n in report.kinds), width, initial_indent="  ", subsequent_indent="  "
         )
@@ -136,8 +139,8 @@ def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool
     lines += [
         "",
         (
-            f"{_count(len(reports), 'target')}, {_count(sum(n for r in reports for _, n in r.kinds), 'object')}; "
-            f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact on {_count(n_clusters, 'cluster')}{conditional}"
+            f"{counted(len(reports), 'target')}, {counted(sum(n for r in reports for _, n in r.kinds), 'object')}; "
+            f"{exact} of {counted(sum(len(r.fidelity) for r in reports), 'feature')} exact on {counted(n_clusters, 'cluster')}{conditional}"
         ),
     ]
     return "\n".join(lines) + "\n"
@@ -276,12 +279,8 @@ def _changed(change: TreeChange, *, check: bool) -> str:
     if change.is_empty:
         return "up to date"
     parts = [
-        f"{_count(len(names), 'file')} {'would be ' if check else ''}{word}"
+        f"{counted(len(names), 'file')} {'would be ' if check else ''}{word}"
         for names, word in ((change.added, "written"), (change.changed, "changed"), (change.removed, "removed"))
         if names
     ]
     return ", ".join(parts) or "entries that the policy did not write"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

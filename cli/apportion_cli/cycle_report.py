@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_cli.console import Style
 
 if TYPE_CHECKING:
@@ -77,13 +78,13 @@ def _head(session: Session, document: Mapping[str, Any]) -> Iterator[str]:
         (len(snapshot.pod_groups), "job"),
         (len(snapshot.pods), "pod"),
     )
-    yield ", ".join(_count(n, word) for n, word in counts)
+    yield ", ".join(counted(n, word) for n, word in counts)
     yield f"actions: {', '.join(document['actions'])}"
     decided = (
-        f"{_count(len(document['binds']), 'pod')} bound",
+        f"{counted(len(document['binds']), 'pod')} bound",
         f"{len(document['pipelines'])} waiting for resources to be released",
         f"{len(document['evictions'])} evicted",
-        f"{_count(len(document['pending']), 'job')} pending",
+        f"{counted(len(document['pending']), 'job')} pending",
     )
     yield ", ".join(decided)
 
@@ -95,7 +96,7 @@ def _evicted(found: Sequence[Eviction]) -> Iterator[str]:
         head, *rest = made.lines
         together.setdefault((head.removeprefix(f"pod {made.name}"), tuple(rest)), {})[made.name] = None
     for (of, why), names in together.items():
-        yield f"{'pod' if len(names) == 1 else 'pods'} {_some(list(names))}{of}"
+        yield f"{agreeing(len(names), 'pod')} {_some(list(names))}{of}"
         yield from why
 
 
@@ -144,10 +145,6 @@ def _amounts(queue: Mapping[str, Any]) -> Iterator[str]:
 def _some(names: Sequence[str]) -> str:
     left = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apportion_api.counted_nouns import counted
+
 _EXACT, _APPROXIMATED, _UNUSED = "exact", "approx", "-"
 _CONDITIONAL = f"{_EXACT}*"
 
@@ -15,7 +17,9 @@ def clusters_text(report: str) -> str:
     by_cluster: dict[str, list[str]] = {}
     for target in json.loads(report)["targets"]:
         n_objects = sum(target["objects"].values())
-        what = f"{target['target']}: {n_objects} objects" if n_objects else f"{target['target']}: texts alone"
+        what = (
+            f"{target['target']}: {counted(n_objects, 'object')}" if n_objects else f"{target['target']}: texts alone"
+        )
         by_cluster.setdefault(f"{target['environment']}/{target['cluster']}", []).append(what)
     width = max(map(len, by_cluster))
     return "\n".join(f"{cluster:<{width}}  {', '.join(what)}" for cluster, what in by_cluster.items())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.base_revision import repository_root
 from apportion_cli.errors import PreconditionError
 from apportion_cli.inputs import Inputs, read_policies
@@ -120,7 +121,7 @@ def read_side(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) ->
     facts = facts_of(checked.graph)
     n_errors = sum(has_errors((finding,)) for finding in checked.diagnostics)
     if n_errors:
-        count = f"{n_errors} {'error' if n_errors == 1 else 'errors'}"
+        count = counted(n_errors, "error")
         return PolicySide(side.name, as_of, inputs.policy, facts, checked, None, f"has {count} (apportion validate)")
     try:
         targets = targets_of(inputs.policy) if inputs.policy.environments else ()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_cli.console import Console, Style
 from apportion_cli.errors import PreconditionError
 
@@ -69,7 +70,7 @@ def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
         console.err(f"{message}\n")
     left = 0 if unsafe else sum(f.edit is not None and f.is_unsafe and f.level != "waived" for f in report.findings)
     if left:
-        fixes = "1 more fix changes" if left == 1 else f"{left} more fixes change"
+        fixes = f"{counted(left, 'more fix', 'more fixes')} {agreeing(left, 'changes', 'change')}"
         console.err(f"{fixes} quotas, names or machines: review each, then pass --unsafe-fixes\n")
 
 
@@ -159,7 +160,7 @@ def _changes(inputs: Inputs, before: dict[str, str], style: Style) -> str:
     sources = inputs.sources
     diffs = [unified_diff(sources.near(name), text, sources.read(name) or "") for name, text in sorted(before.items())]
     lines = [_colored(line, style) for diff in diffs for line in diff.splitlines()]
-    n_files = f"{len(before)} file" + ("" if len(before) == 1 else "s")
+    n_files = counted(len(before), "file")
     return "\n".join((*lines, f"fixed {n_files}", ""))
 
 

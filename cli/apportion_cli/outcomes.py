@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, TypeVar
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.errors import PreconditionError
-from apportion_runtime.sim.report.number_format import counted, devices, elapsed, lasting, percent
+from apportion_runtime.sim.report.number_format import devices, elapsed, lasting, percent
 from apportion_runtime.sim.report.summary import QueueSummary, upwards
 from apportion_runtime.sim.scenario.fields import Fields
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.console import Console
 from apportion_cli.exit_codes import ExitCode
 
@@ -28,6 +29,6 @@ def show_share_check(
         console.out(f"{fault}\n")
     if found.faults:
         return ExitCode.FINDINGS
-    divisions = f"{found.n_divisions} division{'' if found.n_divisions == 1 else 's'} verified"
+    divisions = f"{counted(found.n_divisions, 'division')} verified"
     console.out(f"{divisions}; {found.n_unproven} unchanged shares carry no proof\n")
     return ExitCode.OK

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from apportion_runtime.sim.report.number_format import amount, counted, lasting, percent, waited
+from apportion_api.counted_nouns import counted
+from apportion_runtime.sim.report.number_format import amount, lasting, percent, waited
 from apportion_runtime.sim.report.tree import in_tree
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.stacks import Plan
 from apportion_policy.evaluation.sanitized_text import fenced
 
@@ -72,7 +73,7 @@ def plan_markdown(plan: Plan) -> str:
     """Return the plan as a comment for a pull request."""
     changed = sum(bool(target.changes) for target in plan.targets)
     title = f"### `{plan.environment}`: " + (
-        "nothing to do" if not changed else f"{changed} target{'' if changed == 1 else 's'} changed"
+        "nothing to do" if not changed else f"{counted(changed, 'target')} changed"
     )
     return title + "\n" + ("" if not changed else f"\n{fenced(plan_text(plan))}")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
@@ -112,7 +113,7 @@ class TraceInput:
         for name, made in rows:
             current().err(
                 f"apportion: {name:12} {made.allocated:6.1%} of the GPUs allocated, {made.n_placed:,} of "
-                f"{made.n_jobs:,} jobs placed; {made.fragmentation:6.1%} of the free GPUs fit no job"
+                f"{counted(made.n_jobs, 'job')} placed; {made.fragmentation:6.1%} of the free GPUs fit no job"
             )
 
     def _read(self) -> Trace:
@@ -139,14 +140,14 @@ class TraceInput:
         console = current()
         faults = trace.faults
         if faults and not self.skips_faults:
-            more = f" ({len(faults) - 1} more rows are invalid)" if len(faults) > 1 else ""
+            more = f" ({counted(len(faults) - 1, 'more row is', 'more rows are')} invalid)" if len(faults) > 1 else ""
             raise PreconditionError(f"{faults[0].text}{more}", hint="--trace-skip-faults skips every invalid row")
         for fault in faults:
             console.err(f"apportion: warning: {fault.text}; skipped")
         if console.quiet:
             return
         console.err(
-            f"apportion: {trace.n_rows:,} rows: {len(trace.nodes):,} nodes, {len(trace.jobs):,} jobs, "
+            f"apportion: {counted(trace.n_rows, 'row')}: {counted(len(trace.nodes), 'node')}, {counted(len(trace.jobs), 'job')}, "
             f"{len(trace.skips):,} skipped; queues {', '.join(trace.queues)}"
         )
 
@@ -167,10 +168,10 @@ class TraceInput:
         if self.inflate is not None:
             trace = inflated(trace, load=self.inflate, every_s=_EVERY_S, seed=self.seed)
             if not console.quiet:
-                console.err(f"apportion: inflated to {len(trace.jobs):,} jobs")
+                console.err(f"apportion: inflated to {counted(len(trace.jobs), 'job')}")
         elif trace.nodes and not console.quiet:
             console.err(
-                f"apportion: {len(trace.nodes):,} nodes, offered load {offered_load(trace):.1%} of their GPUs "
+                f"apportion: {counted(len(trace.nodes), 'node')}, offered load {offered_load(trace):.1%} of their GPUs "
                 f"on average, {peak_load(trace):.1%} at most"
             )
         return trace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from apportion_api.counted_nouns import counted
 from apportion_policy.resources import GPU
 from apportion_review.cluster_names import place_text
 from apportion_review.differences import Change, Differences
@@ -153,7 +154,7 @@ def _running_work(clusters: Sequence[ClusterReview], found: Differences) -> Iter
             key = (row.workload.queue, row.head.fate)
             counts[key] = counts.get(key, 0) + 1
         for (queue, fate), n in counts.items():
-            work = f"{n} running {'workload' if n == 1 else 'workloads'}"
+            work = counted(n, "running workload")
             known = next((new for new, old in names.items() if old == queue), queue)
             yield known, f"{work} of `{queue}` {_CONSEQUENCES[fate]} on {cluster.name}"
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.engines.native.emit.scheduler import SCHEDULER_FILE
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.differences import Differences
@@ -139,7 +140,7 @@ def _fates(
     fates = engine_fates(engine, *states)
     n_pods = 0 if fates.rows else sum(_runs_with_gpus(each) for each in snapshot.objects)
     if n_pods:
-        pods = "1 running pod with GPUs" if n_pods == 1 else f"{n_pods:,} running pods with GPUs"
+        pods = counted(n_pods, "running pod with GPUs", "running pods with GPUs")
         return None, f"{snapshot.info.name} has {pods}, but none that {fates.source} schedules as a workload"
     return fates, ""
 

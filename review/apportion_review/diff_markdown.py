@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apportion_api.counted_nouns import counted
 from apportion_policy.evaluation.sanitized_text import fenced
 from apportion_review.diff_report import DiffReport
 from apportion_review.diff_text import diff_text
@@ -12,7 +13,7 @@ _WIDTH = 96
 def diff_markdown(report: DiffReport) -> str:
     """Return the report as a heading and a fenced block, in which no text of a policy is interpreted as Markdown."""
     changed = len({(s.kind, s.name) for s in report.statements if not s.is_derived})
-    title = f"{changed} {'object' if changed == 1 else 'objects'} changed" if report.differs else "no difference"
+    title = f"{counted(changed, 'object')} changed" if report.differs else "no difference"
     heading = f"### Policy: {title}\n"
     return (
         heading

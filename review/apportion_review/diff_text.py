@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.rollout.differences import ObjectChange
 from apportion_review.diff_report import DiffReport, Side
 from apportion_review.facts import QUEUE
@@ -114,7 +115,7 @@ def _wrapped(text: str, indent: str, width: int) -> list[str]:
 def _summary(report: DiffReport) -> str:
     changed = len({(s.kind, s.name) for s in report.statements if not s.is_derived})
     unchanged = report.unchanged.get(QUEUE, 0)
-    parts = [f"{_count(changed, 'object')} changed in the policy, {_count(unchanged, 'queue')} unaffected."]
+    parts = [f"{counted(changed, 'object')} changed in the policy, {counted(unchanged, 'queue')} unaffected."]
     if report.objects is None:
         parts.append(f"Kubernetes objects are not compared: {report.why_no_objects}.")
     else:
@@ -122,7 +123,3 @@ def _summary(report: DiffReport) -> str:
         named = (("created", "created"), ("changed", "changed"), ("deleted", "deleted"), ("retained", "left in place"))
         parts.append("Kubernetes objects: " + ", ".join(f"{counts[key]} {word}" for key, word in named) + ".")
     return " ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from apportion_api.counted_nouns import counted
 from apportion_review.diff_report import DiffReport
 from apportion_review.fates.records import Fate, WorkloadFate
 from apportion_review.review import ALL, Approval, ClusterReview, Gate
@@ -125,12 +126,12 @@ def _harm(
     harm: list[str] = []
     n_worse = sum(row.head.fate is not Fate.UNKNOWN for cluster in clusters for row in cluster.worse)
     if n_worse:
-        harm.append(f"{n_worse} running {'workload' if n_worse == 1 else 'workloads'}")
+        harm.append(f"{counted(n_worse, 'running workload')}")
     n_deleted = sum(len(target.deleted) for target in diff.objects or ())
     if n_deleted:
-        harm.append(f"{n_deleted} deleted {'object' if n_deleted == 1 else 'objects'}")
+        harm.append(f"{counted(n_deleted, 'deleted object')}")
     if fail_on is not FailOn.DESTRUCTIVE and approvals:
-        harm.append(f"{len(approvals)} {'owner' if len(approvals) == 1 else 'owners'} affected")
+        harm.append(f"{counted(len(approvals), 'owner')} affected")
     if fail_on is FailOn.UNKNOWN and unknown:
         harm.append(f"fates unknown on {clusters_text(unknown)}")
     if diff.objects is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
@@ -85,7 +86,7 @@ def import_(
     console.report(f"\nNext:\n  apportion validate {folder}\n  apportion compile {folder}")
     lost = sum(note.lost for note in notes)
     if lost and not accept_loss:
-        console.err(f"apportion: {lost} field{'' if lost == 1 else 's'} dropped; pass --accept-loss to accept that")
+        console.err(f"apportion: {counted(lost, 'field')} dropped; pass --accept-loss to accept that")
         return ExitCode.FINDINGS
     return ExitCode.OK
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.errors import BindingError
@@ -102,7 +103,7 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
     most = plan.max_nodes_per_request or _MAX_NODES
     if n_nodes > most:
         raise BindingError(
-            f"{count} pods need {n_nodes} nodes, and one request of plan {plan.id} provides at most {most}"
+            f"{counted(count, 'pod')} {agreeing(count, 'needs', 'need')} {counted(n_nodes, 'node')}, and one request of plan {plan.id} provides at most {most}"
         )
 
 

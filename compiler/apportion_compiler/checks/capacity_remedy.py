@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.checks.capacity import Holding, Shortage
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.cluster_share import guarantee_at_most, written_text
@@ -108,7 +109,7 @@ def related_to_shortage(shortage: Shortage) -> tuple[Related, ...]:
 
 def node_count(n_nodes: int) -> str:
     """Return a number of nodes as text: `1 node`, `1,500 nodes`."""
-    return f"{n_nodes:,} node{'s' if n_nodes != 1 else ''}"
+    return counted(n_nodes, "node")
 
 
 def overcommit_text(graph: PolicyGraph, shortage: Shortage) -> str:

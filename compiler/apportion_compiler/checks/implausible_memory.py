@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from apportion_api.counted_nouns import agreeing
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.identifiers import identity_of
@@ -73,7 +74,7 @@ def _finding(
 ) -> Diagnostic:
     number = _NUMBER.match(text)
     meant = f"{number[0] if number is not None else amount}Gi"
-    unit = "byte" if amount == 1 else "bytes"
+    unit = agreeing(amount, "byte")
     is_bare = text == str(amount)
     message = (
         f"{amount} {unit} of memory: a number without a unit is in bytes" if is_bare else f"{text}, {amount} {unit}"

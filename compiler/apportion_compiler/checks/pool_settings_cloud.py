@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.checks.pool_settings import (
     IneffectiveSetting,
     without_machine_type,
@@ -135,6 +136,6 @@ def _fixed_size(pool: NodePool, settings: Gke) -> Iterator[IneffectiveSetting]:
         )
     elif pool.max_nodes % len(pool.zones):
         yield IneffectiveSetting(
-            f"has {pool.max_nodes} nodes in {len(pool.zones)} zones, but GKE creates that many in each zone",
+            f"has {counted(pool.max_nodes, 'node')} in {counted(len(pool.zones), 'zone')}, but GKE creates that many in each zone",
             f"use {pool.max_nodes - pool.max_nodes % len(pool.zones)} nodes, or list fewer zones",
         )

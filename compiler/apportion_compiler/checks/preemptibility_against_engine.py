@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.counted_nouns import agreeing
 from apportion_compiler.checks.engines import engine_list, engines_of
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.engines.registry import TRAITS
@@ -56,7 +57,7 @@ def _finding(
         related = (Related(highest.source, f"`{highest.name}` has value {highest.value}"),)
     where = tuple(engine for engine, _ in against)
     kept_by = tuple(engine for engine in engines if engine not in where)
-    evict = "evicts" if len(where) == 1 else "evict"
+    evict = agreeing(len(where), "evicts", "evict")
     hint = f"set preemptible=True: {engine_list(where)} {evict} its workloads regardless"
     if kept_by:
         # An explicit value has an effect on these engines, and a contradicting class would lose its protection.

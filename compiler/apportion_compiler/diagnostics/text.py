@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.diagnostics.report import Finding, Read, Report
 from apportion_compiler.diagnostics.text_excerpt import Style, excerpt
@@ -63,7 +64,7 @@ _NOUNS = (("error", "error"), ("warning", "warning"), ("waived", "waived"))
 
 
 def _n(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 or noun == "waived" else f"{count} {noun}s"
+    return counted(count, noun, "waived" if noun == "waived" else None)
 
 
 def _alike(findings: Iterable[Finding]) -> Iterable[tuple[Finding, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import Manifest, annotations_of, described, integer, labels_of, name_of, text
 from apportion_compiler.rollout.differences import ObjectChange
@@ -34,7 +35,7 @@ def in_use(changes: Iterable[ObjectChange], export: Sequence[Manifest]) -> Itera
             users = [one for one in work if text(one, "metadata", "namespace") == identity.name]
         else:
             users = [one for one in work if _names(one, identity.name, identity.namespace, identity.kind)]
-        counted = sum(
+        n_counted = sum(
             _count(one)
             for one in export
             if (str(one.get("kind")), name_of(one), text(one, "metadata", "namespace") or "")
@@ -43,8 +44,8 @@ def in_use(changes: Iterable[ObjectChange], export: Sequence[Manifest]) -> Itera
         if users:
             more = f" and {len(users) - 1} more" if len(users) > 1 else ""
             yield f"{identity.kind} {identity.name} is in use by {described(users[0])}{more}"
-        elif counted:
-            yield f"{identity.kind} {identity.name} is in use: its status counts {counted} workloads"
+        elif n_counted:
+            yield f"{identity.kind} {identity.name} is in use: its status counts {counted(n_counted, 'workload')}"
 
 
 def _is_work(one: Manifest) -> bool:

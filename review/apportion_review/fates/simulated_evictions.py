@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.plain_objects import Manifest, items, mapping, name_of, text
 from apportion_review.fates.pod_evictions import Evictions
 from apportion_review.fates.workloads import of_group, pending_pods
@@ -37,7 +38,7 @@ def simulated_evictions(objects: Sequence[Manifest], model: Model, *, max_compar
         return Evictions({}, unsupported)
     n_nodes = sum(1 for _ in of_group(objects, "", "Node"))
     if n_pending * n_nodes > max_comparisons:
-        return Evictions({}, f"{n_pending:,} pods and jobs are pending, and there are {n_nodes:,} nodes")
+        return Evictions({}, f"{n_pending:,} pods and jobs are pending, on {counted(n_nodes, 'node')}")
     try:
         found = observed_evictions(objects, model, now=_time(objects), max_cycles=_MAX_CYCLES)
     except ValueError as wrong:

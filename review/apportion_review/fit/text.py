@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_policy.quantity import gpu_text
 from apportion_review.fit.records import Change, ChangeKind, Decision, Ending, Fit, Outcome, Placement, Size, Start
 from apportion_runtime.snapshots.quantities import time_text
@@ -52,7 +53,7 @@ def headline(fit: Fit) -> str:
     """Return a short form of the decision: `starts now`."""
     decision = fit.decision
     if decision.outcome is Outcome.AFTER_EVICTIONS:
-        return f"starts after evicting {_count(len(decision.victims), 'workload')}"
+        return f"starts after evicting {counted(len(decision.victims), 'workload')}"
     return str(decision.outcome.value)
 
 
@@ -60,10 +61,10 @@ def _head(fit: Fit) -> Iterator[str]:
     work = fit.workload
     yield f"{work.kind} {work.namespace}/{work.name}: {headline(fit)}"
     bound = " (assigned)" if work.is_bound else ""
-    yield f"  {_count(max(work.n_pods, fit.decision.n_pods), 'pod')}, {_gpus(work.gpus)}, queue {work.queue}{bound}"
+    yield f"  {counted(max(work.n_pods, fit.decision.n_pods), 'pod')}, {_gpus(work.gpus)}, queue {work.queue}{bound}"
     yield f"  {fit.cluster}, {fit.engine_title}"
     if fit.snapshot and fit.taken is not None:
-        counts = f"{_count(fit.n_running, 'workload')} running, {fit.n_waiting} waiting"
+        counts = f"{counted(fit.n_running, 'workload')} running, {fit.n_waiting} waiting"
         yield f"  snapshot {fit.snapshot} of {time_text(float(int(fit.taken)))}: {counts}"
 
 
@@ -73,7 +74,7 @@ def _decision(fit: Fit) -> Iterator[str]:
         yield "Placement:"
         yield from (f"  {_placement(each, fit.snapshot)}" for each in decision.placements)
     if decision.flavors:
-        yield f"Quota: {'flavor' if len(decision.flavors) == 1 else 'flavors'} {', '.join(decision.flavors)}"
+        yield f"Quota: {agreeing(len(decision.flavors), 'flavor')} {', '.join(decision.flavors)}"
     if decision.victims:
         yield "Evicted for it:"
         yield from _victims(decision)
@@ -85,17 +86,17 @@ def _decision(fit: Fit) -> Iterator[str]:
 
 
 def _placement(placed: Placement, snapshot: str) -> str:
-    pods = _count(placed.n_pods, "pod")
+    pods = counted(placed.n_pods, "pod")
     pool = f"pool {placed.pool}" if placed.pool else "nodes without a pool label"
     # The nodes of an idle cluster have no meaningful names.
-    where = f" on {_some(placed.nodes)}" if snapshot else f" on {_count(len(placed.nodes), 'node')}"
+    where = f" on {_some(placed.nodes)}" if snapshot else f" on {counted(len(placed.nodes), 'node')}"
     return f"{pool}: {pods}{where}"
 
 
 def _victims(decision: Decision) -> Iterator[str]:
     for each in decision.victims[:_MOST_ROWS]:
         name = f"{each.kind} {each.namespace}/{each.name}"
-        yield f"  {name}: {_count(each.n_pods, 'pod')}, {_gpus(each.gpus)}, queue {each.queue} ({each.rule})"
+        yield f"  {name}: {counted(each.n_pods, 'pod')}, {_gpus(each.gpus)}, queue {each.queue} ({each.rule})"
     left = len(decision.victims) - _MOST_ROWS
     if left > 0:
         yield f"  and {left} more"
@@ -136,7 +137,7 @@ def _changes(changes: Iterable[Change]) -> Iterator[str]:
             yield f"{below}{change.at}"
         yield from (f"{below}and {clause}" for clause in change.beside)
         if change.n_evicted:
-            yield f"{below}which evicts {_count(change.n_evicted, 'running workload')} for it"
+            yield f"{below}which evicts {counted(change.n_evicted, 'running workload')} for it"
 
 
 def change_text(change: Change) -> str:
@@ -156,7 +157,3 @@ def _some(names: tuple[str, ...]) -> str:
 
 def _gpus(amount: int) -> str:
     return "1 GPU" if amount == 1000 else f"{gpu_text(amount)} GPUs"
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.diagnostics.diagnostic import Severity
 from apportion_policy.evaluation.sanitized_text import fenced
 from apportion_review.diff_text import diff_text
@@ -22,7 +23,7 @@ from apportion_review.report.impact_rows import (
     share_columns,
 )
 from apportion_review.report.markdown import code, folded, mention, prose, shortened, table
-from apportion_review.report.verdict import Level, count, verdict
+from apportion_review.report.verdict import Level, verdict
 from apportion_review.review import ClusterReview, Review
 from apportion_review.unknown_clusters import clusters_text, unknown_clusters, why_unknown
 
@@ -79,7 +80,7 @@ def _statements(review: Review) -> Iterator[str]:
     shown = [f"**{code(s.name) if s.name else prose(s.kind)} {prose(s.text)}**" for s in chosen]
     more = len(direct) - len(chosen)
     if shown:
-        yield "; ".join(shown) + (f"; {count(more, 'more change')} below" if more else "")
+        yield "; ".join(shown) + (f"; {counted(more, 'more change')} below" if more else "")
 
 
 def _quotas(review: Review) -> Iterator[str]:
@@ -149,7 +150,13 @@ def _rest(groups: Sequence[FateGroup]) -> Iterator[list[str]]:
     fates = ", ".join(f"{n:,} **{fate.value}**" for fate, n in by_fate.items())
     n = sum(by_fate.values())
     queues = len({group.queue for group in rest})
-    yield [f"{count(n, 'more workload')}, listed below", f"{count(queues, 'queue')}", prose(gpus_text(gpus)), fates, ""]
+    yield [
+        f"{counted(n, 'more workload')}, listed below",
+        f"{counted(queues, 'queue')}",
+        prose(gpus_text(gpus)),
+        fates,
+        "",
+    ]
 
 
 def _facts(review: Review) -> Iterator[str]:
@@ -182,7 +189,7 @@ def _errors(review: Review) -> str:
 
 
 def _reason(reasons: Sequence[str]) -> str:
-    return reasons[0] if len(reasons) == 1 else f"{reasons[0]}, and {count(len(reasons) - 1, 'more reason')}"
+    return reasons[0] if len(reasons) == 1 else f"{reasons[0]}, and {counted(len(reasons) - 1, 'more reason')}"
 
 
 def _at_stake(review: Review) -> str:
@@ -240,7 +247,7 @@ def _diff(review: Review) -> tuple[str, list[str]]:
     text = diff_text(review.diff, lambda _, shown: shown, _DIFF_COLUMNS)
     lines = shortened(text.splitlines(), _DIFF_BYTES, "lines")
     n = len({(s.kind, s.name) for s in review.diff.statements if not s.is_derived})
-    return f"Policy changes: {count(n, 'object')}", fenced("\n".join(lines)).rstrip("\n").split("\n")
+    return f"Policy changes: {counted(n, 'object')}", fenced("\n".join(lines)).rstrip("\n").split("\n")
 
 
 def _footer(review: Review) -> str:

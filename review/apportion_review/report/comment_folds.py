@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_review.fates.records import Fate
 from apportion_review.report.impact_rows import gpus_text, quota_rows, resource_text, share_columns, unmanaged_notes
 from apportion_review.report.markdown import code, prose, shortened, table
-from apportion_review.report.verdict import count
 from apportion_review.review import LoadComparison, Review, Rollout, RolloutStep
 from apportion_review.wording import bare
 
@@ -51,7 +51,7 @@ def _fates(review: Review) -> Fold | None:
     if not rows:
         return None
     heading = ("workload", "cluster", "queue", "GPUs", "fate", "rule")
-    return f"Changed or unknown fates: {count(len(rows), 'workload')}", _limited(heading, rows, "workloads")
+    return f"Changed or unknown fates: {counted(len(rows), 'workload')}", _limited(heading, rows, "workloads")
 
 
 def _quotas(review: Review) -> Fold | None:
@@ -72,7 +72,7 @@ def _quotas(review: Review) -> Fold | None:
         for row in found
     ]
     heading = ("queue", "clusters", "GPU", "guaranteed", "limit", *(title for title, _ in shares), "")
-    return f"Quotas: {count(len(rows), 'row')}", _limited(heading, rows, "rows")
+    return f"Quotas: {counted(len(rows), 'row')}", _limited(heading, rows, "rows")
 
 
 def _findings(review: Review) -> Fold | None:
@@ -110,13 +110,13 @@ def _rollout(review: Review) -> Fold | None:
         lines += [_step(number, step) for number, step in enumerate(rollout.steps, 1)]
         lines += [
             "",
-            f"Undo: revert the commit; {code('apportion up')} then applies {count(len(rollout.undo), 'update')}.",
+            f"Undo: revert the commit; {code('apportion up')} then applies {counted(len(rollout.undo), 'update')}.",
         ]
         lines += [""]
     if not lines:
         return None
     n = sum(len(cluster.rollout.steps) for cluster in review.clusters if cluster.rollout is not None)
-    return f"Rollout: {count(n, 'update')}, each valid by itself", shortened(lines, _BYTES, "lines")
+    return f"Rollout: {counted(n, 'update')}, each valid by itself", shortened(lines, _BYTES, "lines")
 
 
 def _step(number: int, step: RolloutStep) -> str:
@@ -146,7 +146,7 @@ def _load_table(load: LoadComparison) -> list[str]:
         for row in load.rows
     ]
     heading = ("queue", "wait p50", "wait p90", "evictions", "GPU-hours lost")
-    return [*table(heading, rows), "", f"{count(load.n_unchanged, 'queue')} unchanged."]
+    return [*table(heading, rows), "", f"{counted(load.n_unchanged, 'queue')} unchanged."]
 
 
 def _wait(before: float | None, after: float | None) -> str:
@@ -184,7 +184,7 @@ def _fidelity(review: Review) -> Fold | None:
     ]
     if not lines:
         return None
-    return f"Fidelity: {count(len(lines), 'change')}", shortened(lines, _BYTES, "changes")
+    return f"Fidelity: {counted(len(lines), 'change')}", shortened(lines, _BYTES, "changes")
 
 
 def _approvals(review: Review) -> Fold | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator
 
+from apportion_api.counted_nouns import counted
 from apportion_review.diff_text import diff_text
 from apportion_review.gates import gpu_hours_text, lost_gpu_s, lost_work
 from apportion_review.report.comment import age_text
@@ -17,7 +18,7 @@ from apportion_review.report.impact_rows import (
     share_columns,
     unmanaged_notes,
 )
-from apportion_review.report.verdict import Level, count, verdict
+from apportion_review.report.verdict import Level, verdict
 from apportion_review.review import ClusterReview, Review
 from apportion_review.wording import amount
 
@@ -112,7 +113,7 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
             text = f"{load.queue or 'cluster'}: wait p90 {waits}, evictions {load.evictions[0]} → {load.evictions[1]}"
             yield from _wrapped(text, "    ", width)
     if cluster.rollout is not None and cluster.rollout.steps:
-        yield f"  rollout: {count(len(cluster.rollout.steps), 'update')}"
+        yield f"  rollout: {counted(len(cluster.rollout.steps), 'update')}"
         for number, step in enumerate(cluster.rollout.steps, 1):
             drains = f"drain {'; '.join(step.drains)}; then " if step.drains else ""
             yield from _wrapped(f"{number}. {drains}{listed(step.actions, 6)}", "    ", width)
@@ -128,7 +129,7 @@ def _fates_source(cluster: ClusterReview) -> str:
     n = len(cluster.fates.rows)
     shown = "age unknown" if age is None else f"{age_text(age)} old"
     incomplete = f"; incomplete: {cluster.fates.why_incomplete}" if cluster.fates.why_incomplete else ""
-    return f"fates of {count(n, 'running workload')}: {cluster.fates.source}{verified}; snapshot: {shown}{incomplete}"
+    return f"fates of {counted(n, 'running workload')}: {cluster.fates.source}{verified}; snapshot: {shown}{incomplete}"
 
 
 def _findings(review: Review, width: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from apportion_api.counted_nouns import agreeing
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_compiler.diagnostics.diagnostic import Severity
 from apportion_review.facts import ORGANISATION, QUEUE
 from apportion_review.fates.records import Fate
@@ -90,10 +90,10 @@ def _broken(review: Review) -> Iterable[str]:
 def _failed(review: Review) -> Iterable[str]:
     n_errors = _new_errors(review)
     if n_errors and not review.broken:
-        yield f"{count(n_errors, 'new error')}"
+        yield f"{counted(n_errors, 'new error')}"
     failed = [gate.name for gate in review.gates if gate.has_failed]
     if failed:
-        yield f"{'gate' if len(failed) == 1 else 'gates'} {', '.join(failed)} failed"
+        yield f"{agreeing(len(failed), 'gate')} {', '.join(failed)} failed"
 
 
 def _fates(clusters: Iterable[ClusterReview]) -> Iterable[str]:
@@ -106,7 +106,7 @@ def _fates(clusters: Iterable[ClusterReview]) -> Iterable[str]:
         n = sum(by_fate[fate].values())
         one, several = _PHRASES[fate]
         where = clusters_text(list(by_fate[fate]))
-        yield f"{count(n, 'running workload')} {one if n == 1 else several} on {where}"
+        yield f"{counted(n, 'running workload')} {agreeing(n, one, several)} on {where}"
 
 
 def _deletes_queue(review: Review) -> bool:
@@ -117,7 +117,7 @@ def _deletes_queue(review: Review) -> bool:
 def _deleted(review: Review) -> Iterable[str]:
     gone = [s.name for s in review.diff.statements if s.kind == QUEUE and s.action == "removed"]
     if gone:
-        yield f"{count(len(gone), 'queue')} {'is' if len(gone) == 1 else 'are'} deleted"
+        yield f"{counted(len(gone), 'queue')} {agreeing(len(gone), 'is', 'are')} deleted"
 
 
 def _unknown(review: Review) -> Iterable[str]:
@@ -133,9 +133,9 @@ def _unknown(review: Review) -> Iterable[str]:
 
 def _losses(review: Review) -> Iterable[str]:
     n = len({s.name for s in review.diff.statements if s.kind == QUEUE})
-    quotas = f"quotas of {count(n, 'queue')} change" if n else ""
+    quotas = f"quotas of {counted(n, 'queue')} change" if n else ""
     n_missing = sum(not approval.is_given for approval in review.approvals)
-    owners = count(len(review.approvals), "owner")
+    owners = counted(len(review.approvals), "owner")
     if quotas and n_missing:
         is_partial = n_missing < len(review.approvals)
         have_not = f"{n_missing} of {owners} {agreeing(n_missing, 'has', 'have')} not approved"
@@ -174,7 +174,7 @@ def _harmless(review: Review) -> str:
     if len(direct) <= _MAX_STATED:
         what = "; ".join(f"{s.kind} `{s.name}` {s.text}" if s.name else f"{s.kind} {s.text}" for s in direct)
     else:
-        what = f"{count(n, 'object')} of the policy changed"
+        what = f"{counted(n, 'object')} of the policy changed"
     return f"{reason}, and no queue loses anything: {what}."
 
 
@@ -183,8 +183,3 @@ def _sentence(parts: Iterable[str]) -> str:
     if text and text.split()[0].isalpha():  # Paths are case-sensitive.
         text = f"{text[0].upper()}{text[1:]}"
     return f"{text}." if text else "No findings."
-
-
-def count(number: int, noun: str) -> str:
-    """Return `1 queue`, `2 queues`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

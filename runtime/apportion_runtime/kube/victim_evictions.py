@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from apportion_api.counted_nouns import agreeing
 from apportion_runtime.core.explain.evictions import Eviction, evictions
 from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
@@ -137,7 +138,7 @@ def _conclude(
 
 
 def _pods(count: int) -> str:
-    return "pod" if count == 1 else "pods"
+    return agreeing(count, "pod")
 
 
 def _listed(names: Sequence[str], most: int = 3) -> str:

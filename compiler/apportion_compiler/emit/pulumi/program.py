@@ -17,6 +17,7 @@ from typing import Any, cast
 import pulumi
 import pulumi_kubernetes
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_compiler.compile import Compilation
 from apportion_compiler.emit.output_folder import open_output
 from apportion_compiler.emit.pulumi import applied_objects as applied
@@ -85,7 +86,9 @@ def _render(compilation: Compilation, out: Path) -> None:
             write_trees(folder, trees)
     for tree in trees:
         n_files = len((*tree.change.added, *tree.change.changed, *tree.change.removed))
-        pulumi.info(f"{out / tree.name}: {n_files} files {'written' if writes else 'change'}")
+        pulumi.info(
+            f"{out / tree.name}: {counted(n_files, 'file')} {'written' if writes else agreeing(n_files, 'changes', 'change')}"
+        )
     pulumi.export("rendered", [(out / tree.name).as_posix() for tree in trees])
 
 

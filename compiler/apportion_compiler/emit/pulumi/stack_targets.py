@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from apportion_api.counted_nouns import counted
 from apportion_compiler.checks.evaluation_faults import authoring_findings
 from apportion_compiler.compile import Compilation, compile_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity, has_errors
@@ -87,5 +88,4 @@ def _errors(findings: Iterable[Diagnostic]) -> str:
         for d in findings
         if d.effective_severity is Severity.ERROR and d.suppression is None
     ]
-    noun = "error" if len(lines) == 1 else "errors"
-    return "\n".join((f"the policy has {len(lines)} {noun}; `apportion validate` lists them", *lines))
+    return "\n".join((f"the policy has {counted(len(lines), 'error')}; `apportion validate` lists them", *lines))

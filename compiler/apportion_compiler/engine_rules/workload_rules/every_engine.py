@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_api.ack.names import TREE_GROUP
+from apportion_api.counted_nouns import counted
 from apportion_api.kubernetes.names import SCHEDULING_GROUP
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
@@ -148,7 +149,7 @@ def gang_shortfall(workload: Workload, pods: PodSet, needed: str, field: str) ->
     if needed.isdigit() and int(needed) > workload.n_pods:
         yield workload.pending(
             template_field(pods, "metadata", field), "Invalid",
-            f"the gang waits for {needed} pods, but the {workload.kind} creates {workload.n_pods}",
+            f"the gang waits for {counted(int(needed), 'pod')}, but the {workload.kind} creates {workload.n_pods}",
             f"use at most {workload.n_pods}",
         )  # fmt: skip
 

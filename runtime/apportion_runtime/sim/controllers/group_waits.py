@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apportion_api.counted_nouns import counted
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.progress import is_satisfied, part_of
 from apportion_runtime.sim.controllers.running_workload import Group, Running
@@ -43,4 +44,4 @@ def note_placement(cluster_state: ClusterState, running: Running, group: Group, 
     if facts.started_s is None:
         facts.started_s = cluster_state.elapsed_s
     n_pods = sum(group.placed.values())
-    cluster_state.note("started", workload=pod.workload, why=f"{n_pods} {'pod' if n_pods == 1 else 'pods'} placed")
+    cluster_state.note("started", workload=pod.workload, why=f"{counted(n_pods, 'pod')} placed")

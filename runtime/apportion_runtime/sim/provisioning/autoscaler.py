@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apportion_api.counted_nouns import counted
 from apportion_api.kubernetes.names import ZONE_LABEL
 from apportion_runtime.admission.objects import name_of, namespace_of, nested, uid_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -368,4 +369,4 @@ class Autoscaler:
 
 
 def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
+    return counted(count, "node")

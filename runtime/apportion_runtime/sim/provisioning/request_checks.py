@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from apportion_api.counted_nouns import counted
 from apportion_runtime.admission.objects import name_of, nested, uid_of
 from apportion_runtime.core.plugins.predicates import selected, tolerated
 from apportion_runtime.core.snapshot import Node, Pod, Taint
@@ -90,10 +91,12 @@ def _sized(request: Manifest, pool: Pool, nodes: int) -> RequestDemand | UnmetRe
         )
     if nodes > queued.nodes_per_request:
         return UnmetRequest(
-            INVALID, f"it requires {nodes} nodes, but a request provides at most {queued.nodes_per_request}"
+            INVALID, f"it requires {counted(nodes, 'node')}, but a request provides at most {queued.nodes_per_request}"
         )
     if nodes > pool.most:
-        return UnmetRequest(NOT_FOUND, f"it requires {nodes} nodes, but node pool {pool.name} has at most {pool.most}")
+        return UnmetRequest(
+            NOT_FOUND, f"it requires {counted(nodes, 'node')}, but node pool {pool.name} has at most {pool.most}"
+        )
     return RequestDemand(pool.name, nodes, nodes * pool.shape.gpus, run)
 
 

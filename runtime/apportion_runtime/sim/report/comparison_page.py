@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apportion_runtime.sim.report import number_format
+from apportion_api.counted_nouns import counted
 from apportion_runtime.sim.report.chart_geometry import filled, line, ticks
 from apportion_runtime.sim.report.comparison import Change, ChangedItem, Comparison
 from apportion_runtime.sim.report.comparison_labels import both, named
@@ -26,7 +26,7 @@ def comparison_page(comparison: Comparison) -> str:
     template = environment().get_template("comparison.html.j2")
     return template.render(
         title=f"{comparison.after.name}: differences",
-        subtitle=f"{number_format.counted(comparison.after.summary.n_workloads, 'workload')}, "
+        subtitle=f"{counted(comparison.after.summary.n_workloads, 'workload')}, "
         f"{len(comparison.workloads):,} of which changed; before → after",
         tiles=[(change, named(change.field), both(change)) for change in comparison.cluster],
         is_empty=comparison.is_empty,

@@ -37,11 +37,6 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{share:.0%}"
 
 
-def counted(number: int, what: str) -> str:
-    """Return how many of something there are: `1 eviction`, `2 evictions`."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
 def elapsed(seconds: float) -> str:
     """Return a moment by the time that has gone: `01:15:00`, `2d 01:15:00`."""
     whole = math.floor(seconds)

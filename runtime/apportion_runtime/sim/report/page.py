@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from apportion_api.counted_nouns import counted
 from apportion_runtime.sim.report import number_format
 from apportion_runtime.sim.report.chart_geometry import draw_lanes, filled, line, ticks
 from apportion_runtime.sim.report.report import WAIT_BOUNDS_S, Inputs, Preemption, QueueSeries, Report, WorkloadReport
@@ -48,7 +49,7 @@ def html_page(report: Report) -> str:
     return environment().get_template("report.html.j2").render(
         title=report.name,
         subtitle=f"{number_format.moment(report.start)}, {number_format.lasting(until)} simulated, "
-        f"{number_format.counted(report.summary.n_workloads, 'workload')}",
+        f"{counted(report.summary.n_workloads, 'workload')}",
         inputs=list(_inputs(report.inputs)),
         models=[found for found in report.summary.models if found.model or len(report.summary.models) > 1],
         tiles=tiles(report),
@@ -90,8 +91,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for name in ("amount", "counted", "devices", "lasting", "percent", "waited"):
+    for name in ("amount", "devices", "lasting", "percent", "waited"):
         found.filters[name] = getattr(number_format, name)
+    found.filters["counted"] = counted
     return found
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apportion_api.counted_nouns import counted
 from apportion_runtime.sim.history import Fact, History
-from apportion_runtime.sim.report.number_format import counted, elapsed
+from apportion_runtime.sim.report.number_format import elapsed
 
 MOST_LINES = 20
 _TOLD = {

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.counted_nouns import counted
 from apportion_runtime.sim.traces.records import SkippedRow, TraceError
 from apportion_runtime.snapshots.quantities import parse_integer
 
@@ -108,7 +109,7 @@ def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[Skip
         n_rows += 1
         n_fields, n_columns = len(row.fields), len(row.columns)
         if n_fields != n_columns:
-            reason = f"the row has {n_fields} fields, but the header has {n_columns}"
+            reason = f"the row has {counted(n_fields, 'field')}, but the header has {n_columns}"
             skips.append(SkippedRow(row.file, row.line, reason, problem))
             continue
         try:
