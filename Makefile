@@ -19,7 +19,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
 .PHONY: demo
-demo: install-base ## compile the example organisation for every environment, and simulate training beside inference
+demo: install-base ## compile the example organisation for every environment, and simulate training and inference on a shared cluster
 	@$(APPORTION) dev demo
 
 .PHONY: test
@@ -27,7 +27,7 @@ test: install-test ## run the unit, golden and property tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 .PHONY: test-slow
-test-slow: install-dev ## run the tests that take seconds each: the wheel, large inputs, hostile policies
+test-slow: install-dev ## run the slow tests: the wheel, large inputs, hostile policies
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "slow and not (e2e or bench or browser)" $(ARGS)
 
 .PHONY: test-browser
