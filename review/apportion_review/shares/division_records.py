@@ -5,9 +5,10 @@ Numbers are the engine's own, exactly: KAI's are 64-bit floats in GPUs, those of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from apportion_compiler.plain_objects import parents_first
 from apportion_review.shares.records import Demand
 
 Number = int | float
@@ -36,6 +37,12 @@ class ClaimInputs:
     queue: str
     parent: str | None
     numbers: Mapping[str, Setting]
+
+
+def parents_before_children(claims: Iterable[ClaimInputs]) -> tuple[ClaimInputs, ...]:
+    """Return claims parents first, otherwise in their order; one that is its own ancestor is left out."""
+    known = {claim.name: claim for claim in claims}
+    return tuple(known[name] for name in parents_first({claim.name: claim.parent for claim in known.values()}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from apportion_review.shares.division_records import (
     Round,
     Setting,
     Step,
+    parents_before_children,
 )
 from apportion_review.shares.share_engine import AGES, PODS, ShareEngine
 from apportion_review.shares.snapshot_gpus import snapshot_gpus
@@ -131,7 +132,7 @@ def _inputs(
         # Koordinator creates the root of a model's tree from its profile.
         parent = quota.parent if quota.parent in names else None
         claims.append(ClaimInputs(name, made.labels.get(QUEUE_ID_LABEL, name), parent, numbers))
-    return DivisionInputs("koordinator", resource, total, {}, tuple(claims))
+    return DivisionInputs("koordinator", resource, total, {}, parents_before_children(claims))
 
 
 def koordinator_divisions(inputs: DivisionInputs) -> Iterator[Division]:

@@ -20,7 +20,13 @@ from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.fates.volcano import queue_of_pod
 from apportion_review.fates.workloads import of_group
 from apportion_review.shares.counted_resources import counted_resource
-from apportion_review.shares.division_records import THOUSANDTHS, ClaimInputs, Division, DivisionInputs
+from apportion_review.shares.division_records import (
+    THOUSANDTHS,
+    ClaimInputs,
+    Division,
+    DivisionInputs,
+    parents_before_children,
+)
 from apportion_review.shares.reservations import Reservation, reserved_divisions
 from apportion_review.shares.share_engine import CAN_USE, ShareEngine
 from apportion_review.shares.snapshot_gpus import snapshot_gpus
@@ -57,7 +63,8 @@ def volcano_inputs(
         capacity = None if resource is None else capacities.get(resource)
         if resource is not None and capacity is not None:
             total = capacity // THOUSANDTHS
-            yield DivisionInputs("volcano", resource, total, settings, tuple(_claims(members, total, requested)))
+            claims = parents_before_children(_claims(members, total, requested))
+            yield DivisionInputs("volcano", resource, total, settings, claims)
 
 
 def volcano_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iterator[DivisionInputs]:

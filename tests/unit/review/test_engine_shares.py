@@ -102,6 +102,14 @@ def test_shares_under_snapshot_demand(engine: str, shares: tuple[int, ...], tmp_
     assert tuple(found[queue] for queue in QUEUES) == shares
 
 
+@pytest.mark.parametrize("engine", ["ack", "koordinator", "kueue", "volcano", "yunikorn"])
+def test_the_order_of_objects_does_not_matter(engine: str, tmp_path: Path) -> None:
+    """A queue that moves below a new one comes before it in the objects of a cluster."""
+    manifests = _manifests(engine, tmp_path)
+    shares = [_shares(engine, Demand.SNAPSHOT, made) for made in (manifests, manifests[::-1])]
+    assert shares[0] == shares[1]
+
+
 def _running(engine: str) -> Iterator[dict[str, Any]]:
     yield {
         "apiVersion": "v1",
