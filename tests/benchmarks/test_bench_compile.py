@@ -60,7 +60,7 @@ def _report(name: str, value: float, bound: float | None, unit: str = "x") -> No
 
 
 def test_validate(organisation: Path, documents: list[Any], bench_size: BenchSize) -> None:
-    """The whole command, both processes, against PyYAML's C dumper on what `compile --target kai` writes."""
+    """The full command, both processes, compared with PyYAML's C dumper on the output of `compile --target kai`."""
     command = [*APPORTION, "validate", str(organisation)]
     assert run(command).returncode == 0
     cpu = paired_ratio(lambda: run(command).cpu_s, lambda: _dump(documents), rounds=ROUNDS)
@@ -107,7 +107,7 @@ def test_peak_memory(organisation: Path, tmp_path: Path, bench_size: BenchSize, 
 
 
 def test_validate_100_queues(tmp_path: Path, bench_size: BenchSize) -> None:
-    """Process start, child process and all, against importing pydantic and networkx."""
+    """Process start and child process included, compared with importing pydantic and networkx."""
     policy = write_organisation(tmp_path, departments=10, leaves=90, pools=4)
     command = [*APPORTION, "validate", str(policy)]
     assert run(command).returncode == 0
@@ -155,7 +155,7 @@ print(json.dumps({
 
 
 def test_compile_every_engine(tmp_path: Path, bench_size: BenchSize) -> None:
-    """Checks, all seven engines with the plain objects beside each, and their trees' bytes, against one dump of them."""
+    """Checks, all seven engines with their plain objects, and their trees' bytes, compared with one dump of them."""
     policy = write_organisation(
         tmp_path,
         departments=bench_size.n_departments,

@@ -61,7 +61,7 @@ def test_cycle(kind: str, nodes: int, pods: int, actions: str, bench_size: Bench
 
 
 def test_cycle_scales_with_pods(bench_size: BenchSize) -> None:
-    """Ten times the pods cost little more than ten times as much."""
+    """Ten times the pods cost at most slightly more than ten times as much."""
     nodes, rounds = (10_000, ROUNDS) if bench_size.judged else (20, 1)
     few, many = (
         min(_run("pending", nodes, pods * nodes // 10, "allocate")["cpu_s"] for _ in range(rounds)) for pods in (8, 80)

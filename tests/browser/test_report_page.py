@@ -184,7 +184,7 @@ def test_phone_scrolls_only_vertically(phone: Page, seed: tuple[Path, dict[str, 
 
 
 def test_every_control_has_an_accessible_name(page: Page, seed: tuple[Path, dict[str, Any]]) -> None:
-    """What a reader who does not see the page is told: names of inputs, drawings and regions, heads of columns."""
+    """Accessible names: of inputs, drawings and regions, and of column headers."""
     _opened(page, seed[0])
     assert (
         page.value(

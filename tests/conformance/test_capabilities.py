@@ -54,7 +54,7 @@ def test_engine_without_golden_case_is_refused() -> None:
 
 @EVERY_BACKEND
 def test_required_files_are_emitted(backend: Backend) -> None:
-    """A condition that names no file of the output could be met by nobody."""
+    """A condition on a file that is not part of the output could never be satisfied."""
     written = {file.name for file in _golden_tree(backend.name).iterdir()}
     assert {condition.file for condition in backend.conditions} <= written
     for condition in backend.conditions:

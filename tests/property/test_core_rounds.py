@@ -49,7 +49,7 @@ def _comes_to_rest(case: Case) -> None:
 
 @given(case=cases())
 def test_cluster_is_stable_within_five_cycles(case: Case) -> None:
-    """Between two cycles, what was bound runs, and what was evicted waits anew, as in the engine's own tests."""
+    """Between two cycles, bound pods start running and evicted ones become pending, as in the engine's own tests."""
     _comes_to_rest(case)
 
 

@@ -121,7 +121,7 @@ def _decided(session: Session) -> dict[str, Any]:
 @pytest.mark.parametrize("is_brief", [False, True], ids=["all reasons", "no reasons"])
 @pytest.mark.parametrize("seed", range(5))
 def test_reopened_session_equals_a_new_session(seed: int, is_brief: bool) -> None:
-    """No decision, share or reason depends on what the last cycles left behind."""
+    """No decision, share or reason depends on leftovers of previous cycles."""
     world = _World(seed)
     things = [world.arrive] * 6 + [world.leave, world.other, world.toggle_node]
     n_bound = 0

@@ -122,7 +122,7 @@ def test_files_read_are_listed(folder: Path) -> None:
 
 
 def test_bytecode_files_are_not_executed(folder: Path) -> None:
-    """A reviewer reads the source; `__pycache__` in a pull request may hold something else."""
+    """Reviewers read the source; `__pycache__` in a pull request may contain other code."""
     import importlib.util
     import py_compile
 
@@ -137,7 +137,7 @@ def test_bytecode_files_are_not_executed(folder: Path) -> None:
 
 
 def test_locations_outside_the_policy_are_dropped(folder: Path) -> None:
-    """Whoever renders a fault quotes the line it names; that must not be a line of somebody else's file."""
+    """The renderer of a fault quotes its line, which must not be from a file outside the policy."""
     (folder / "policy.py").write_text("exec(compile('1/0', '/etc/shadow', 'exec'))\n")
     fault = only_fault(folder)
     assert (fault.kind, fault.file, fault.line) == ("policy-exception", str(folder / "policy.py"), 1)
@@ -151,7 +151,7 @@ def test_locations_outside_the_policy_are_dropped(folder: Path) -> None:
 
 
 def test_native_recursion_has_a_line(folder: Path) -> None:
-    """From Python 3.12 the interpreter notices; before, it crashes, and the line is told all the same."""
+    """Python 3.12 and later detect it; earlier versions crash, but the line is reported."""
     (folder / "policy.py").write_text(
         "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(self):\n        return "
         "repr([self])\nrepr(A())\n"
@@ -164,7 +164,7 @@ def test_native_recursion_has_a_line(folder: Path) -> None:
 
 
 def test_forged_answer_is_limited_to_its_own_files(folder: Path) -> None:
-    """A policy can answer for itself. It cannot name other files, or layers, or have its bytes taken unread."""
+    """A policy can forge its response, but not name other files or layers, or have its bytes trusted."""
     (folder / "policy.py").write_text(
         "import os\n"
         'head = b\'{"layers": ["perfect"], "faults": [], "files": ["/etc/shadow"], "bytes": 7}\'\n'

@@ -137,7 +137,7 @@ def test_every_contract_has_a_breach() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("contract", BREACHES)
 def test_import_contract_detects_a_violation(contract: str, tmp_path: Path) -> None:
-    """A contract that names a module which no longer exists would hold for ever."""
+    """A contract with a module that no longer exists would always pass."""
     module, line = BREACHES[contract]
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for package in _SOURCES:

@@ -162,7 +162,7 @@ def test_a_queue_with_queues_below_it_names_them(explained: Run) -> None:
         ("serving", "serving is not a sibling of vision; its siblings are speech"),
     ],
 )
-def test_a_peer_that_is_no_sibling_is_refused(explained: Run, peer: str, says: str) -> None:
+def test_a_peer_that_is_not_a_sibling_is_rejected(explained: Run, peer: str, says: str) -> None:
     refused = explained("vision", "kai", "--peer", peer)
     assert refused.code == 2
     assert says in " ".join(refused.err.split())
@@ -180,7 +180,9 @@ def test_a_peer_that_is_no_sibling_is_refused(explained: Run, peer: str, says: s
         ),
     ],
 )
-def test_why_a_share_is_missing_is_said(explained: Run, tmp_path: Path, before: str, after: str, says: str) -> None:
+def test_the_reason_of_a_missing_share_is_reported(
+    explained: Run, tmp_path: Path, before: str, after: str, says: str
+) -> None:
     (tmp_path / "policy.yaml").write_text(POLICY.replace(before, after))
     assert says in " ".join(_share(explained("vision", "kai").out).split())
 

@@ -126,7 +126,7 @@ def test_files_that_apportion_did_not_write_are_kept_and_named(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("named", ["notes.md", "../../../outside.txt", "{outside}"])
-def test_an_inventory_cannot_name_a_file_of_somebody_else(tmp_path: Path, named: str) -> None:
+def test_an_inventory_cannot_list_foreign_files(tmp_path: Path, named: str) -> None:
     outside, out = tmp_path / "outside.txt", tmp_path / "rendered"
     outside.write_text("mine")
     write(out, _files(_queue("a")))
@@ -167,7 +167,7 @@ def test_a_linked_folder_is_not_written_to(tmp_path: Path, monkeypatch: pytest.M
     assert not any(victim.iterdir())
 
 
-def test_a_name_that_leads_out_is_no_folder(tmp_path: Path) -> None:
+def test_a_name_that_points_outside_is_not_a_folder(tmp_path: Path) -> None:
     with open_output(tmp_path / "rendered", writing=True) as folder:
         assert folder is not None
         with pytest.raises(LinkedPathError, match="is not a valid file or folder name"):
@@ -233,7 +233,7 @@ def test_every_file_of_a_tree_is_recognised_as_written_by_apportion() -> None:
     assert [path for path in rendered if not is_generated(path.read_bytes())] == []
 
 
-def test_keys_tell_namespaces_apart() -> None:
+def test_keys_distinguish_namespaces() -> None:
     first, second = _namespace("a"), {**_namespace("a"), "metadata": {"name": "a", "namespace": "x"}}
     assert object_key(first) != object_key(second)
 

@@ -56,7 +56,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("made", BELOW, ids=lambda made: f"{made['kind']}-{made['metadata']['name']}")
-def test_what_nobody_wrote_below_what_was_written_is_drift(made: dict[str, Any]) -> None:
+def test_unmanaged_objects_below_applied_ones_are_drift(made: dict[str, Any]) -> None:
     (found,) = drift(WRITTEN, [*WRITTEN, made])
     assert (found.state, found.identity.kind, found.identity.name) == (
         "unmanaged",
@@ -67,7 +67,7 @@ def test_what_nobody_wrote_below_what_was_written_is_drift(made: dict[str, Any])
     assert (was, there in ("research", "vision", "named-only")) == (None, True)
 
 
-def test_what_hangs_below_it_is_drift_too_in_whatever_order() -> None:
+def test_descendants_are_drift_too_in_any_order() -> None:
     queues = [
         _made(KAI, "Queue", name, {"parentQueue": parent})
         for name, parent in (("b", "a"), ("c", "b"), ("a", "research"))
@@ -76,7 +76,7 @@ def test_what_hangs_below_it_is_drift_too_in_whatever_order() -> None:
 
 
 @pytest.mark.parametrize("made", OTHERS, ids=lambda made: f"{made['kind']}-{made['metadata']['name']}")
-def test_what_engines_make_and_what_stands_elsewhere_is_none(made: dict[str, Any]) -> None:
+def test_objects_of_engines_and_unrelated_objects_are_not_drift(made: dict[str, Any]) -> None:
     assert drift(WRITTEN, [*WRITTEN, made]) == ()
 
 

@@ -117,12 +117,12 @@ def test_ray_without_a_minimum_starts_with_all_its_workers_and_hosts() -> None:
     assert len(found) == 9
 
 
-def test_a_suspended_group_of_ray_workers_is_no_part() -> None:
+def test_a_suspended_ray_worker_group_is_not_a_subgroup() -> None:
     found = groupings(workload("RayCluster", "ray.io/v1", ray_cluster(suspended=True)))
     assert [part.name for part in found[0].parts] == ["headgroup"]
 
 
-def test_more_ray_workers_at_least_than_wanted_are_refused_in_the_engines_words() -> None:
+def test_a_minimum_of_ray_workers_above_the_replicas_is_rejected_with_the_engines_message() -> None:
     objects = Objects()
     made = workload("RayCluster", "ray.io/v1", ray_cluster(minReplicas=5))
     _, pods = pods_of(made, objects)
@@ -130,7 +130,7 @@ def test_more_ray_workers_at_least_than_wanted_are_refused_in_the_engines_words(
         group(pods[0], objects)
 
 
-def test_rays_own_priority_label_wins_even_if_there_is_no_such_class() -> None:
+def test_rays_own_priority_label_has_precedence_even_without_such_a_class() -> None:
     labels = {"kai.scheduler/queue": "q", "ray.io/priority-class-name": "nowhere", "priorityClassName": "build"}
     found = groupings(workload("RayCluster", "ray.io/v1", ray_cluster(), labels=labels))
     assert found[0].priority_class == "nowhere"
@@ -268,7 +268,7 @@ def test_pods_of_other_schedulers_and_of_skipped_owners_are_left_alone() -> None
     assert group(pods_of(skipped, objects)[1][0], objects) is None
 
 
-def test_an_owner_that_is_gone_is_told() -> None:
+def test_a_missing_owner_is_reported() -> None:
     objects = Objects()
     _, pods = pods_of(workload("Job", "batch/v1", {"template": _TEMPLATE}), objects)
     objects.made.clear()
@@ -308,7 +308,7 @@ def test_an_unreadable_owner_of_a_deployment_leaves_the_deployment_as_the_top_ow
     assert [each.priority_class for each in groupings(made, objects)] == ["inference"]
 
 
-def test_owners_that_own_each_other_are_told() -> None:
+def test_cyclic_owners_are_reported() -> None:
     objects = Objects()
     a, b = (workload("Foo", "example.com/v1", {}, name=name, uid=name) for name in "ab")
     a["metadata"]["ownerReferences"], b["metadata"]["ownerReferences"] = [reference_to(b)], [reference_to(a)]

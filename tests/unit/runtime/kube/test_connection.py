@@ -150,7 +150,7 @@ def test_a_kubeconfig_that_does_not_do_is_one_sentence(
     assert "\n" not in str(told.value)
 
 
-def test_counters_and_readiness_are_told_over_http() -> None:
+def test_counters_and_readiness_are_served_over_http() -> None:
     counters = Counters(cycles=3, is_leader=True)
     with served(0, counters) as port:
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:

@@ -27,7 +27,7 @@ def test_a_second_turn_does_nothing_more() -> None:
     assert (again.bound, again.evicted, again.grouped, again.refused) == ([], [], [], [])
 
 
-def test_what_a_queue_is_promised_is_taken_back() -> None:
+def test_a_guarantee_is_reclaimed() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("b1", "nlp", 2), pod("b2", "nlp", 2))
     run_cycle(cluster, NOW)
     cluster.create(pod("mine", "vision", 2))
@@ -49,7 +49,7 @@ def test_pods_of_another_scheduler_are_left_alone() -> None:
     assert (result.bound, result.grouped) == ([], [])
 
 
-def test_a_write_that_is_refused_is_told_and_tried_again() -> None:
+def test_a_rejected_write_is_reported_and_retried() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2))
     cluster.refuses = {"a": Refused(409, "the pod was changed")}
     (refused,) = run_cycle(cluster, NOW).refused

@@ -131,7 +131,7 @@ def test_an_eviction_that_a_budget_refuses_is_not_repeated(live: Live) -> None:
     assert live.pauses == []
 
 
-def test_a_terminating_pod_says_why_and_one_that_is_gone_is_no_error(live: Live) -> None:
+def test_a_terminating_pod_reports_why_and_a_missing_pod_is_not_an_error(live: Live) -> None:
     gone = _pod(live)
     live.cluster.explain_eviction(gone, "preempted by team/new")
     (condition,) = live.server.pod("a")["status"]["conditions"]

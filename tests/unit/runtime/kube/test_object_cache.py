@@ -86,7 +86,7 @@ def _until(reached: Callable[[], bool]) -> None:
         threading.Event().wait(0.01)
 
 
-def test_an_evicted_pod_leaves_before_the_watch_tells(cache: ObjectCache, cluster: LiveCluster) -> None:
+def test_an_evicted_pod_is_removed_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
     cluster.evict(_held(cache))
     assert "deletionTimestamp" in _held(cache)["metadata"]
 
@@ -99,7 +99,7 @@ def test_an_evicted_pod_that_was_gone_at_once_stays_gone(
     assert _held(cache) is None
 
 
-def test_a_bound_pod_has_its_node_before_the_watch_tells(cache: ObjectCache, cluster: LiveCluster) -> None:
+def test_a_bound_pod_has_its_node_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
     cluster.bind(_held(cache), "node-1")
     assert _held(cache)["spec"]["nodeName"] == "node-1"
 
@@ -113,7 +113,7 @@ def test_another_pod_of_the_name_is_not_taken_for_the_bound_one(
     assert _held(cache) is other
 
 
-def test_what_the_watch_told_during_a_change_stands(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
+def test_watch_events_during_a_change_are_kept(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     newer = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}}
     server.during = lambda method: _tell(cache, server, "MODIFIED", newer)
     cluster.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})

@@ -59,7 +59,7 @@ def _zoned(made: dict[str, Any], zone: str) -> dict[str, Any]:
     ],
     ids=["fraction", "memory", "claim", "missing volume", "unbound volume"],
 )
-def test_a_pod_that_cannot_be_bound_evicts_nobody_and_says_why(asking: dict[str, Any], why: str) -> None:
+def test_a_pod_that_cannot_be_bound_evicts_no_pod_and_reports_why(asking: dict[str, Any], why: str) -> None:
     training = [pod(f"train-{n}", "team", 1) for n in range(8)]
     cluster = Memory(node("n1", 8), TRAIN, INFERENCE, TEAM, _claim("unbound"), *training)
     assert len(run_cycle(cluster, NOW).bound) == 8
