@@ -16,7 +16,6 @@ from apportion_api.koordinator.names import (
 from apportion_api.koordinator.objects import ElasticQuota
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.plain_objects import Manifest, integer, labels_of, mapping, name_of, text
-from apportion_compiler.readers.objects import id_of
 from apportion_review.fates.pod_fates import EngineModel, classes_of, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict
 from apportion_review.fates.unmanaged import scheduler_of
@@ -100,7 +99,7 @@ class _Side:
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the quota of the pods."""
         name = self._quota_of(owned.pods[0])
-        return "" if name is None else id_of(name, self._quotas[name].labels.get(QUEUE_ID_LABEL))
+        return "" if name is None else self._quotas[name].labels.get(QUEUE_ID_LABEL, name)
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
         """Return whether any of the pods is preemptible."""

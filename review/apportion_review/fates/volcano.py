@@ -12,6 +12,7 @@ from apportion_api.objects import read, read_all
 from apportion_api.volcano.configuration import SchedulerConfiguration
 from apportion_api.volcano.names import GROUP, GROUP_ANNOTATION, QUEUE_ANNOTATION, QUEUE_LABEL, SCHEDULER
 from apportion_api.volcano.objects import PodGroup, Queue
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.plain_objects import Manifest, annotations_of, integer, labels_of, mapping, text
 from apportion_review.fates.pod_fates import EngineModel, Use, beyond_limits, pod_fates, started_of
 from apportion_review.fates.records import EngineFates, Fate, Verdict
@@ -53,7 +54,9 @@ class _Side:
         self._configuration = made = written_configuration(list(of_group(objects, "", "ConfigMap")))
         self._priorities = Priorities(objects)
         self._groups = {f"{each.namespace}/{each.name}": each for each in read_all(PodGroup, objects)}
-        specs = [queue_spec(read(Queue, made)) for made in of_group(objects, GROUP, "Queue")]
+        queues = [read(Queue, made) for made in of_group(objects, GROUP, "Queue")]
+        self._ids = {queue.name: queue.labels.get(QUEUE_ID_LABEL, queue.name) for queue in queues}
+        specs = [queue_spec(queue) for queue in queues]
         allocatable = [amounts(mapping(node, "status", "allocatable")) for node in of_group(objects, "", "Node")]
         self._capacity = Capacity(
             specs,
@@ -64,14 +67,14 @@ class _Side:
         self._owned = [owned for owned in owned_pods(objects) if self._is_own(owned)]
         self._by_owner = {owned.owner: owned for owned in self._owned}
         for owned in self._owned:
-            queue = self.queue_of(owned)
+            queue = self._queue(owned)
             if queue in self._capacity.queues:
                 self._capacity.charge(queue, _amounts(owned))
         self._bound = ReclaimBound(self._capacity)
         self._evictions = evictions(objects)
         self._beyond = beyond_limits(
             [
-                Use(owned.owner, self.queue_of(owned), _amounts(owned), self._priority(owned), started_of(owned))
+                Use(owned.owner, self._queue(owned), _amounts(owned), self._priority(owned), started_of(owned))
                 for owned in self._owned
             ],
             self._limit,
@@ -93,7 +96,12 @@ class _Side:
         return None if name is None or self._group(pod) is not None else str(name)
 
     def queue_of(self, owned: OwnedPods) -> str:
-        """Return the queue of the pod group, or the one that the pods name."""
+        """Return the policy's queue of the pod group, or the one that the pods name."""
+        name = self._queue(owned)
+        return self._ids.get(name, name)
+
+    def _queue(self, owned: OwnedPods) -> str:
+        """Return the name of the Queue object: a queue of the policy has one for each GPU model."""
         return queue_of_pod(owned.pods[0], self._groups)
 
     def is_preemptible(self, owned: OwnedPods) -> bool | None:
@@ -118,14 +126,18 @@ class _Side:
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods on this side."""
+        found = self._decided(owned)
+        return replace(found, beneficiary=self._ids.get(found.beneficiary, found.beneficiary))
+
+    def _decided(self, owned: OwnedPods) -> Verdict:
         owned = self._by_owner.get(owned.owner, owned)
         if not self._is_own(owned):
             return Verdict(Fate.UNKNOWN, "some of its pods are not scheduled by Volcano")
         missing = next((name for pod in owned.pods if (name := self._missing_group(pod))), None)
         if missing is not None:
             return Verdict(Fate.UNKNOWN, f"its PodGroup {missing} is not among the objects")
-        if self.queue_of(owned) not in self._capacity.queues:
-            return Verdict(Fate.UNKNOWN, f"there is no queue {self.queue_of(owned)}")
+        if self._queue(owned) not in self._capacity.queues:
+            return Verdict(Fate.UNKNOWN, f"there is no queue {self._queue(owned)}")
         evicted = self._evictions.verdict(owned)
         if evicted is not None:
             return evicted
@@ -149,10 +161,10 @@ class _Side:
         lowest = min([self._priority(owned), *(integer(pod, "spec", "priority") or 0 for pod in owned.pods)])
         if is_by_priority and not self._priorities.outranks(lowest):
             return None
-        return Verdict(Fate.ON_DEMAND, "a job of a higher priority in its queue may preempt it", self.queue_of(owned))
+        return Verdict(Fate.ON_DEMAND, "a job of a higher priority in its queue may preempt it", self._queue(owned))
 
     def _reclaimed(self, owned: OwnedPods) -> Verdict | None:
-        queue = self._capacity.queues[self.queue_of(owned)]
+        queue = self._capacity.queues[self._queue(owned)]
         if not _enables(self._configuration, _RECLAIM) or not queue.spec.reclaimable:
             return None
         if _is_decided_by(self._configuration, "capacity", "Reclaimable"):
@@ -169,7 +181,7 @@ class _Side:
         above = (
             "no priority class ranks above it" if _enables(self._configuration, _PREEMPT) else "preempt is not enabled"
         )
-        if not self._capacity.queues[self.queue_of(owned)].spec.reclaimable:
+        if not self._capacity.queues[self._queue(owned)].spec.reclaimable:
             return f"{above}, and its queue is not reclaimable"
         return f"{above}, and no queue may reclaim from its own"
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from apportion_api.counted_nouns import counted
 from apportion_review.diff_text import diff_text
+from apportion_review.fates.records import Fate
 from apportion_review.gates import gpu_hours_text, lost_gpu_s, lost_work
 from apportion_review.report.comment import age_text
 from apportion_review.report.impact_rows import (
@@ -129,7 +130,9 @@ def _fates_source(cluster: ClusterReview) -> str:
     n = len(cluster.fates.rows)
     shown = "age unknown" if age is None else f"{age_text(age)} old"
     incomplete = f"; incomplete: {cluster.fates.why_incomplete}" if cluster.fates.why_incomplete else ""
-    return f"fates of {counted(n, 'running workload')}: {cluster.fates.source}{verified}; snapshot: {shown}{incomplete}"
+    n_unknown = sum(row.head.fate is Fate.UNKNOWN for row in cluster.fates.rows)
+    unknown = f", {n_unknown:,} unknown" if n_unknown else ""
+    return f"fates of {counted(n, 'running workload')}{unknown}: {cluster.fates.source}{verified}; snapshot: {shown}{incomplete}"
 
 
 def _findings(review: Review, width: int) -> Iterator[str]:

@@ -40,6 +40,8 @@ def test_fates(case: dict[str, Any]) -> None:
     head = {row.workload.name: row.head.fate.value for row in found.rows}
     assert head == case["fates"], [row.head for row in found.rows]
     assert base == {**case["fates"], **case.get("base", {})}, [row.base for row in found.rows]
+    queues = {row.workload.name: row.workload.queue for row in found.rows}
+    assert queues == {**queues, **case.get("queues", {})}
     assert [each.name for each in found.unmanaged] == case.get("unmanaged", [])
     assert any(case.get("rule", "") in row.head.rule for row in found.rows), [row.head.rule for row in found.rows]
     assert any(case.get("note", "") in note for note in found.notes), found.notes

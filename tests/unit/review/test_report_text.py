@@ -131,3 +131,10 @@ def test_work_that_is_not_the_engines_is_counted_in_every_report_and_named_in_th
 def test_redaction_reaches_work_that_is_not_the_engines(with_others: Review) -> None:
     report = text_of(redacted(with_others)) + review_json(redacted(with_others))
     assert not {"embedder", "sweep"} & set(re.findall(r"\w+", report))
+
+
+def test_unknown_fates_are_counted_also_where_the_base_has_them(tmp_path: Path) -> None:
+    rows = [row("a", Fate.UNKNOWN, Fate.UNKNOWN), row("b", Fate.SAFE)]
+    assert "  fates of 2 running workloads, 1 unknown: Kueue v0.18.3; " in text_of(
+        with_fates(reviewed(tmp_path, CUT), rows)
+    )
