@@ -38,26 +38,37 @@ def apportion() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; exceptions are handled."""
+    return run(apportion, PROGRAM, sys.argv[1:] if arguments is None else arguments)
+
+
+def run(group: click.Group, program: str, arguments: Sequence[str]) -> int:
+    """Run a command of a group and return its exit code; exceptions are handled.
+
+    Args:
+        group: The group.
+        program: How a user calls it.
+        arguments: Its arguments.
+    """
     # The command is short-lived, and creates few reference cycles.
     gc.disable()
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = list(arguments)
     ctx: click.Context | None = None
     try:
-        if os.environ.get(_COMPLETE):
+        if group is apportion and os.environ.get(_COMPLETE):
             return _complete(os.environ[_COMPLETE])
-        with apportion.make_context(PROGRAM, given.copy()) as ctx:
-            return int(apportion.invoke(ctx) or ExitCode.OK)
+        with group.make_context(program, given.copy()) as ctx:
+            return int(group.invoke(ctx) or ExitCode.OK)
     except Exit as ended:
         return ended.exit_code
     except click.ClickException as wrong:
-        return _refused(wrong)
+        return _refused(wrong, program)
     except PreconditionError as cannot:
-        return _cannot(cannot)
+        return _cannot(cannot, program)
     except BrokenPipeError:
         drop_output()
         return ExitCode.OK
     except (KeyboardInterrupt, click.Abort):
-        Console().err(f"{PROGRAM}: interrupted")
+        Console().err(f"{program}: interrupted")
         return ExitCode.INTERRUPTED
     except Exception as fault:  # noqa: BLE001 - the boundary: a fault of ours becomes a short report.
         from apportion_cli.crash_report import report_crash
@@ -66,19 +77,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return report_crash(fault, given, debug=debug)
 
 
-def _refused(wrong: click.ClickException) -> int:
+def _refused(wrong: click.ClickException, program: str) -> int:
     if isinstance(wrong, click.FileError):
-        return _cannot(PreconditionError(wrong.format_message()))
+        return _cannot(PreconditionError(wrong.format_message()), program)
     shown = io.StringIO()
     wrong.show(file=shown)
     Console().err(shown.getvalue())
     return ExitCode.USAGE
 
 
-def _cannot(cannot: PreconditionError) -> int:
+def _cannot(cannot: PreconditionError, program: str) -> int:
     console = Console()
     style = console.style(stderr=True)
-    console.err(f"{PROGRAM}: {style('error', 'error')}: {cannot}")
+    console.err(f"{program}: {style('error', 'error')}: {cannot}")
     if cannot.hint is not None:
         console.err(f"  {style('hint', 'hint:')} {cannot.hint}")
     return ExitCode.CANNOT

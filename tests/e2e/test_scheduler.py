@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -145,6 +146,18 @@ def _allocated(cluster: Kubectl, queue: str) -> str | None:
     return allocated
 
 
+def _plugin(cluster: Kubectl, folder: Path, *arguments: str) -> str:
+    """Return what `kubectl apportion` prints; kubectl finds the plugin on PATH."""
+    script = folder / "kubectl-apportion"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m apportion_cli.kubectl.plugin "$@"\n')
+    script.chmod(0o755)
+    command = [str(cluster.binary), "apportion", *arguments]
+    environment = {"PATH": f"{folder}:{os.defpath}", "KUBECONFIG": str(cluster.kubeconfig)}
+    told = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
 def _why(cluster: Kubectl, name: str) -> str:
     conditions = _pods(cluster)[name].get("status", {}).get("conditions") or ()
     return next((str(c.get("message", "")) for c in conditions if c["type"] == "PodScheduled"), "")
@@ -170,6 +183,9 @@ def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
         assert cluster.create(_pod("vision-2", "sched-vision", 1)).accepted
         _until(lambda: _why(cluster, "vision-2"), lambda found: "sched-vision" in found, log)
         assert "vision-2" not in _bound(cluster)
+        shown = _plugin(cluster, tmp_path, "top")
+        assert re.search(r"sched-vision +2 +2 +0 +2 ", shown), shown
+        assert "sched-vision" in _plugin(cluster, tmp_path, "why", "vision-2")
     said = log.read_text()
     assert "forbidden" not in said
     assert "evicted 1 pod for scheduled/pg-vision-1-" in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -17,14 +17,31 @@ from apportion_cli.scopes import cluster_scope, place_options
 from apportion_cli.snapshot_commands import with_snapshot_command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date
 
     from apportion_cli.fit_workload import FitWorkload
+    from apportion_policy.evaluation.limits import Limits
     from apportion_review.cluster_reviews import ClusterSnapshot
     from apportion_review.fit.clusters import ObservedCluster
     from apportion_review.fit.fit import Question
     from apportion_review.fit.records import Fit
+
+
+@dataclass(frozen=True, slots=True)
+class FitRequest:
+    """What is asked: a workload, on a cluster of a policy, at a time; None is the default of each."""
+
+    policy: str
+    file: str
+    name: str | None
+    queue: str | None
+    env: str | None
+    cluster: str | None
+    now: float | None
+    shard: str | None
+    as_of: date
+    limits: Limits
 
 
 @click.command()
@@ -79,6 +96,26 @@ def fit(
     apportion fit policy.py --env prod -f job.yaml --snapshot prod.json
     apportion fit policy.py -f job.yaml --snapshot prod.json -o json
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
+    request = FitRequest(policy, file, name, queue, env, cluster, now, shard, as_of, limits(time_limit, memory_limit))
+    return answer_fit(request, lambda scope: _snapshot(snapshots, scope), outputs)
+
+
+with_snapshot_command(fit, "kai", "> prod.json", ("jobs",))
+
+
+def answer_fit(
+    request: FitRequest, snapshot_of: Callable[[str], ClusterSnapshot | None], outputs: Sequence[Output]
+) -> int:
+    """Print the answer to a request, and return the exit code.
+
+    Args:
+        request: What is asked.
+        snapshot_of: Returns the snapshot of a cluster, given as `ENV/CLUSTER`; None for an idle one.
+        outputs: Formats and files.
+
+    Raises:
+        PreconditionError: If the workload, the policy or the snapshot cannot be read.
+    """
     from apportion_cli.delivery import deliver
     from apportion_cli.findings import show_findings
     from apportion_cli.fit_inputs import cluster_compiler, model_of
@@ -92,26 +129,26 @@ def fit(
     from apportion_review.fit.text import fit_text
 
     console = current()
-    located, others = read_workload(file, name)
-    inputs = read_policy(policy, limits(time_limit, memory_limit))
+    located, others = read_workload(request.file, request.name)
+    inputs = read_policy(request.policy, request.limits)
     if inputs.policy is None:
         return show_findings(console, inputs, inputs.diagnostics, "error")
-    checked = check_policy(inputs.policy, as_of)
+    checked = check_policy(inputs.policy, request.as_of)
     if checked.graph is None or has_errors(checked.diagnostics):
         return show_findings(console, inputs, checked.diagnostics, "error")
-    scope = cluster_scope(checked.graph, env, cluster)
-    compiler = cluster_compiler(inputs.policy, scope, as_of=as_of, source=policy, shard=shard)
+    scope = cluster_scope(checked.graph, request.env, request.cluster)
+    compiler = cluster_compiler(inputs.policy, scope, as_of=request.as_of, source=request.policy, shard=request.shard)
     compiled = compiler.compile(inputs.policy)
     if compiled is None:
-        raise PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
-    workload = with_queue(located, others, compiled.program, compiled.objects, queue)
-    snapshot = _snapshot(snapshots, scope.name or "")
+        raise PreconditionError("the policy has errors", hint=f"apportion validate {request.policy}")
+    workload = with_queue(located, others, compiled.program, compiled.objects, request.queue)
+    snapshot = snapshot_of(scope.name or "")
     observed = ObservedCluster(
         compiled,
         model_of(compiled.program.engine),
         None if snapshot is None else snapshot.objects,
         workload.beside,
-        _moment(snapshot, now),
+        _moment(snapshot, request.now),
     )
     question = Question(
         workload.manifest,
@@ -127,9 +164,6 @@ def fit(
     for output in outputs or (Output("text"),):
         deliver(console, output, fit_json(answer) if output.format == "json" else fit_text(answer))
     return _code(answer)
-
-
-with_snapshot_command(fit, "kai", "> prod.json", ("jobs",))
 
 
 def _snapshot(files: Sequence[str], cluster: str) -> ClusterSnapshot | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from apportion_runtime.snapshots.quantities import parse_quantity
 
@@ -42,7 +41,6 @@ Amounts = Mapping[str, Quantity]
 """Quantities by the name of the resource."""
 
 
-@lru_cache(maxsize=4096)
 def read_quantity(written: str) -> Quantity:
     """Return the quantity of a text. Raises `ValueError`."""
     return Quantity(parse_quantity(written), written.endswith("i"))

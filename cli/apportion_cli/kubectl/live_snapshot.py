@@ -1,0 +1,72 @@
+"""The snapshot of the cluster of a kubeconfig, as a file that the commands of `apportion` read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apportion_cli.errors import PreconditionError
+
+if TYPE_CHECKING:
+    from apportion_review.cluster_reviews import ClusterSnapshot
+
+Object = dict[str, Any]
+
+
+def live_objects(kubeconfig: str | None, context: str | None) -> list[Object]:
+    """Return the objects of a cluster.
+
+    Raises:
+        PreconditionError: If the client is not installed, or the cluster cannot be read.
+    """
+    try:
+        import kubernetes  # noqa: F401 - what follows needs it.
+    except ImportError:
+        raise PreconditionError(
+            "the Kubernetes client is not installed", hint="pip install 'apportion[kube]'"
+        ) from None
+
+    from apportion_runtime.kube.cluster_reader import cluster_objects
+    from apportion_runtime.kube.connection import connect
+    from apportion_runtime.kube.errors import Refused, Unreachable
+
+    try:
+        return list(cluster_objects(connect(kubeconfig, context)))
+    except Unreachable as unreachable:
+        raise PreconditionError(str(unreachable)) from None
+    except Refused as refused:
+        raise PreconditionError(
+            f"the cluster cannot be read: {refused}",
+            hint="install the CRDs of KAI Scheduler, or ask for `list` on what is named",
+        ) from None
+
+
+def live_snapshot(kubeconfig: str | None, context: str | None) -> ClusterSnapshot:
+    """Return the same as a snapshot taken now. Raises `PreconditionError` as `live_objects` does."""
+    from apportion_review.cluster_reviews import ClusterSnapshot
+    from apportion_review.review import SnapshotInfo
+
+    objects = live_objects(kubeconfig, context)
+    digest = hashlib.sha256(snapshot_text(objects).encode()).hexdigest()
+    return ClusterSnapshot(SnapshotInfo("(live)", f"sha256:{digest}", time.time(), 0), objects)
+
+
+def snapshot_text(objects: list[Object]) -> str:
+    """Return objects as `kubectl get -o json` prints them."""
+    document = {"apiVersion": "v1", "kind": "List", "items": objects}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+@contextmanager
+def snapshot_file(objects: list[Object]) -> Iterator[str]:
+    """Write a snapshot to a file that only its owner can read, and that is deleted afterwards."""
+    with tempfile.TemporaryDirectory(prefix="apportion-") as folder:
+        file = Path(folder) / "cluster.json"
+        file.write_text(snapshot_text(objects), encoding="utf-8")
+        yield str(file)

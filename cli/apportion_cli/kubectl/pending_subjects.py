@@ -1,0 +1,67 @@
+"""From the name of a pod, a workload or a pod group to the pod group that is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from apportion_api.kai.names import POD_GROUP_ANNOTATION
+
+Object = dict[str, Any]
+
+
+def pod_group_of(objects: Sequence[Object], name: str, namespace: str | None) -> tuple[str, str] | Object:
+    """Return namespace and name of the pod group that a name stands for, or the pod if it has none.
+
+    Args:
+        objects: The objects of the cluster.
+        name: The name of a pod, of a pod group, or of the owner of one, as `job/train` or `train`.
+        namespace: Its namespace; None searches all.
+
+    Raises:
+        click.UsageError: If there is nothing of that name, or several.
+    """
+    kind, _, bare = name.rpartition("/")
+    found: dict[tuple[str, str], tuple[str, str] | Object] = {}
+    known: set[str] = set()
+    for each_kind, each, target in _subjects(objects):
+        if namespace not in (None, target[0]):
+            continue
+        known.add(each)
+        if each == bare and kind.lower() in ("", each_kind.lower(), f"{each_kind.lower()}s"):
+            found[target] = target if target[1] else _pod(objects, target[0], each)
+    if not found:
+        near = get_close_matches(bare, sorted(known), n=1)
+        place = "in any namespace" if namespace is None else f"in namespace {namespace}"
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise click.UsageError(f"there is no pod, workload or pod group {name} {place}{hint}")
+    if len(found) > 1:
+        told = ", ".join(sorted("/".join(filter(None, target)) for target in found))
+        raise click.UsageError(f"{name} is ambiguous: {told}; pass -n NAMESPACE or the name of a pod group")
+    return next(iter(found.values()))
+
+
+def _subjects(objects: Sequence[Object]) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Yield kind, name and pod group of whatever can be named; the name of the group is empty for a pod without one."""
+    for one in objects:
+        metadata = one["metadata"]
+        namespace = metadata.get("namespace") or ""
+        if one["kind"] == "PodGroup":
+            yield "PodGroup", metadata["name"], (namespace, metadata["name"])
+            for owner in metadata.get("ownerReferences") or ():
+                if owner["kind"] != "Pod":
+                    yield owner["kind"], owner["name"], (namespace, metadata["name"])
+        elif one["kind"] == "Pod":
+            group = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION) or ""
+            yield "Pod", metadata["name"], (namespace, group)
+
+
+def _pod(objects: Sequence[Object], namespace: str, name: str) -> Object:
+    return next(
+        one
+        for one in objects
+        if one["kind"] == "Pod" and (one["metadata"].get("namespace"), one["metadata"]["name"]) == (namespace, name)
+    )

@@ -1,0 +1,198 @@
+"""`kubectl apportion` on an API server in this process: what it prints, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.unit.cli.test_fit import made_policy, policy_text
+from tests.unit.review.fit_clusters import bound, compiled, job, snapshot
+from tests.unit.runtime.kube.api_server import ApiServer, Rejection, Sent, serving
+from tests.unit.runtime.kube.objects import TRAIN, node, pod, pod_group, queue
+
+from apportion_cli.kubectl.plugin import main
+from apportion_runtime.kube.cluster_reader import SNAPSHOT
+
+pytest.importorskip("kubernetes", reason="the extra `kube` is not installed")
+
+TREE = (queue("all", None, 8), queue("nlp", "all", 4, 6), queue("vision", "all", 4))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    code: int
+    out: str
+    err: str
+
+
+Plugin = Callable[..., Told]
+
+
+def _grouped(name: str, queue_: str, gpus: int, on: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    made = pod(name, queue_, gpus, on=on, **{"pod-group-name": f"pg-{name}"})
+    group = pod_group(f"pg-{name}", queue_, 1)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"{name}-job", "uid": f"uid-{name}-job"}
+    group["metadata"]["ownerReferences"] = [owner]
+    return made, group
+
+
+@pytest.fixture
+def server() -> ApiServer:
+    server = ApiServer()
+    server.add(node("n1", 8), TRAIN, *TREE)
+    server.add(*_grouped("bert", "nlp", 4, "n1"), *_grouped("gpt", "nlp", 2, "n1"), *_grouped("late", "nlp", 1))
+    return server
+
+
+@pytest.fixture
+def kubeconfig(server: ApiServer, tmp_path: Path) -> Iterator[Path]:
+    with serving(server) as connect:
+        host = connect("")._client.client.configuration.host
+        file = tmp_path / "kubeconfig"
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": host}}],
+            "users": [{"name": "test", "user": {}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        }
+        file.write_text(yaml.safe_dump(document), encoding="utf-8")
+        yield file
+
+
+@pytest.fixture
+def plugin(kubeconfig: Path, capfd: pytest.CaptureFixture[str]) -> Plugin:
+    def call(*arguments: str | Path) -> Told:
+        code = main([*map(str, arguments), "--kubeconfig", str(kubeconfig)])
+        captured = capfd.readouterr()
+        return Told(code, captured.out, captured.err)
+
+    return call
+
+
+def test_top_shows_guaranteed_used_borrowed_and_limit_in_eighty_columns(plugin: Plugin) -> None:
+    told = plugin("top")
+    assert told.code == 0
+    assert told.out.splitlines() == [
+        "8 GPUs in the cluster",
+        "",
+        "QUEUE                      USED GUARANT. BORROWED    LIMIT 0                  8",
+        "all                           6        8        0        - ===============.....",
+        "  nlp                         6        4        2        6 ==========+++++|",
+        "  vision                      0        4        0        - ..........",
+        "",
+        "=  used within the guarantee   +  borrowed   .  guaranteed and free   |  limit",
+    ]
+    assert max(map(len, told.out.splitlines())) <= 80
+
+
+def test_top_as_json_has_the_same_amounts(plugin: Plugin) -> None:
+    document = json.loads(plugin("top", "-o", "json").out)
+    assert document["capacity"] == 8
+    assert [(q["queue"], q["used"], q["guaranteed"], q["borrowed"], q["limit"]) for q in document["queues"]] == [
+        ("all", 6, 8, 0, None),
+        ("nlp", 6, 4, 2, 6),
+        ("vision", 0, 4, 0, None),
+    ]
+
+
+@pytest.mark.parametrize("name", ["late", "pg-late", "late-job", "job/late-job", "pod/late"])
+def test_a_pod_a_workload_and_a_gang_have_the_same_explanation(plugin: Plugin, name: str) -> None:
+    told = plugin("why", name)
+    assert told.code == 0
+    assert "pg-late" in told.out
+    assert "nlp" in told.out
+    assert "limit" in told.out
+
+
+def test_a_pod_without_a_pod_group_says_what_its_scheduler_said(server: ApiServer, plugin: Plugin) -> None:
+    other = pod("web", "nlp", 0)
+    other["spec"]["schedulerName"] = "default-scheduler"
+    other["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}]
+    server.add(other)
+    told = plugin("why", "web")
+    assert told.code == 1
+    assert told.out == ("pod team/web has no pod group (schedulerName: default-scheduler): 0/1 nodes are available\n")
+
+
+def test_an_unknown_name_suggests_the_nearest(plugin: Plugin) -> None:
+    told = plugin("why", "lat", "-n", "team")
+    assert told.code == 2
+    assert "there is no pod, workload or pod group lat in namespace team; did you mean late?" in told.err
+
+
+def test_a_queue_is_explained_with_its_fair_share(plugin: Plugin) -> None:
+    told = plugin("queue", "nlp")
+    assert told.code == 0
+    assert "queue nlp, a child of queue all" in told.out
+    assert plugin("queue", "npl").code == 2
+
+
+def test_a_snapshot_can_be_read_again(plugin: Plugin, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    told = plugin("snapshot", "--out", file)
+    assert (told.code, told.out) == (0, "")
+    items = json.loads(file.read_text(encoding="utf-8"))["items"]
+    assert {item["kind"] for item in items} == {"Node", "Pod", "PodGroup", "PriorityClass", "Queue"}
+    assert told.err == f"{len(items)} objects written to {file}\n"
+    assert json.loads(plugin("snapshot").out)["items"] == items
+
+
+def test_fit_gives_the_answer_of_apportion_fit_for_a_snapshot(
+    server: ApiServer, plugin: Plugin, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.py"
+    policy.write_text(policy_text("kai"), encoding="utf-8")
+    cluster = compiled(made_policy(policy_text("kai")))
+    kinds = {resource.kind for resource in SNAPSHOT}
+    held = [one for one in snapshot(cluster, [bound(cluster, job("asr", "speech", 2, 8))]) if one["kind"] in kinds]
+    server.held.clear()
+    server.add(*held)
+    asked = tmp_path / "job.yaml"
+    asked.write_text(yaml.safe_dump(job("train", "vision", 1, 8)), encoding="utf-8")
+    told = plugin("fit", "-f", asked, "--policy", policy, "-o", "json")
+    (tmp_path / "cluster.json").write_text(plugin("snapshot").out, encoding="utf-8")
+    expected = run("fit", policy, "-f", asked, "--snapshot", tmp_path / "cluster.json", "-o", "json")
+    assert (told.code, told.err) == (expected.code, "") == (0, "")
+    live, offline = json.loads(told.out), json.loads(expected.out)
+    assert live.pop("snapshot")["name"] == "(live)"
+    offline.pop("snapshot")
+    assert live == offline
+    assert "starts now" in plugin("fit", "-f", asked, "--policy", policy).out
+
+
+def test_fit_refuses_a_manifest_that_is_no_workload(plugin: Plugin, tmp_path: Path) -> None:
+    wrong = tmp_path / "job.yaml"
+    wrong.write_text("apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\n", encoding="utf-8")
+    told = plugin("fit", "-f", wrong)
+    assert told.code == 2
+    assert "job.yaml:3: the Job has no pod template" in told.err
+    assert "Usage: kubectl apportion fit" in told.err
+
+
+def test_a_rejected_list_is_one_sentence_with_a_hint(server: ApiServer, plugin: Plugin) -> None:
+    def answer(sent: Sent) -> Rejection | None:
+        return Rejection(403, "queues is forbidden: User cannot list") if sent.path.endswith("/queues") else None
+
+    server.answer = answer
+    told = plugin("top")
+    assert told.code == 3
+    assert "kubectl apportion: error: the cluster cannot be read: queues is forbidden" in told.err
+    assert "hint:" in told.err
+
+
+def test_an_unreachable_cluster_is_an_environment_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", "--kubeconfig", str(tmp_path / "none")]) == 3
+    assert f"kubeconfig {tmp_path / 'none'} does not exist" in capfd.readouterr().err
+
+
+def test_help_lists_the_commands(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capfd.readouterr().out
+    assert all(f"  {name} " in shown for name in ("top", "why", "queue", "fit", "snapshot"))
