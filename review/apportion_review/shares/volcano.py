@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.objects import read_all
+from apportion_api.volcano.names import GROUP_ANNOTATION, SCHEDULER
 from apportion_api.volcano.objects import PodGroup, Queue
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.plain_objects import Manifest
+from apportion_compiler.plain_objects import Manifest, annotations_of
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_review.fates.cluster_state import ClusterState
+from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.volcano import queue_of_pod
 from apportion_review.fates.workloads import of_group
 from apportion_review.shares.counted_resources import counted_resource
@@ -84,8 +86,9 @@ def volcano_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> It
     models = {queue.labels[GPU_MODEL_LABEL] for queue in queues if GPU_MODEL_LABEL in queue.labels}
 
     def known_queue(pod: Manifest) -> str | None:
+        is_counted = scheduler_of(pod) == SCHEDULER or GROUP_ANNOTATION in annotations_of(pod)
         name = queue_of_pod(pod, groups)
-        return name if name in names else None
+        return name if is_counted and name in names else None
 
     gpus = snapshot_gpus(objects, resources, models, known_queue)
     yield from volcano_inputs(objects, gpus.capacities, gpus.requested)

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.yunikorn.configuration import Queue
-from apportion_api.yunikorn.names import CONFIG_MAP
+from apportion_api.yunikorn.names import CONFIG_MAP, SCHEDULER
 from apportion_compiler.engines.yunikorn.emit.queues import ID_PROPERTY
 from apportion_compiler.engines.yunikorn.rules.amounts import MAX_QUANTITY, parse_amounts
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.queues import root_of
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.fates.cluster_state import ClusterState
+from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.yunikorn import configured_partition, namespace_annotations, queue_path
 from apportion_review.shares.counted_resources import counted_resource
 from apportion_review.shares.division_records import THOUSANDTHS, ClaimInputs, Division, DivisionInputs
@@ -70,7 +71,7 @@ def yunikorn_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> I
 
     def known_queue(pod: Manifest) -> str | None:
         path = queue_path(pod, namespaces)
-        return path if path in known else None
+        return path if path in known and scheduler_of(pod) == SCHEDULER else None
 
     gpus = snapshot_gpus(objects, resources, (), known_queue)
     yield from yunikorn_inputs(objects, gpus.capacities, gpus.requested)

@@ -124,17 +124,26 @@ def _running(engine: str) -> Iterator[dict[str, Any]]:
                     yield _workload(namespace, count, phase)
                 continue
             for number in range(count):
-                yield _pod(namespace, f"{phase.lower()}-{number}", phase)
+                yield _pod(engine, namespace, f"{namespace}-{phase.lower()}-{number}", phase)
 
 
-def _pod(namespace: str, name: str, phase: str) -> dict[str, Any]:
+def _pod(engine: str, namespace: str, name: str, phase: str) -> dict[str, Any]:
+    scheduler = "default-scheduler"
+    if engine in ("volcano", "yunikorn"):
+        # What is elsewhere is a queue's by its namespace, but not scheduled by the engine.
+        scheduler = "default-scheduler" if namespace == "elsewhere" else engine
+        namespace = "vision" if namespace == "elsewhere" else namespace
     # Volcano reads the queue from the pod, ACK and YuniKorn from the namespace.
     annotations = {} if namespace == "elsewhere" else {"scheduling.volcano.sh/queue-name": namespace}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
-        "spec": {**({"nodeName": "n"} if phase == "Running" else {}), **_requests("1")},
+        "spec": {
+            "schedulerName": scheduler,
+            **({"nodeName": "n"} if phase == "Running" else {}),
+            **_requests("1"),
+        },
         "status": {"phase": phase},
     }
 
