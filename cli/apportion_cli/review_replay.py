@@ -13,6 +13,7 @@ from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.errors import PreconditionError
 
 _RECORDED = "apportion.replayed-digests"
+_JSON = "`-o json=FILE`"
 _PROGRAM = ["apportion", "review"]
 _NOT_RECORDED = frozenset(("check_shares", "outputs", "replay"))
 _CHECKED = "apportion.checked-report"
@@ -61,13 +62,15 @@ def replay_arguments(file: str) -> tuple[Sequence[str], Mapping[str, object]]:
         document = json.loads(text_of(file))
     except OSError as refused:
         raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from None
-    except (UnreadableFileError, ValueError) as wrong:
-        raise PreconditionError(f"{file} is not a JSON report of `apportion review`: {wrong}") from None
+    except UnreadableFileError as wrong:
+        raise PreconditionError(f"{file} cannot be read: {wrong}") from None
+    except ValueError:
+        raise PreconditionError(f"{file} is not a JSON report of `apportion review`; write one with {_JSON}") from None
     command = document.get("command") if isinstance(document, dict) else None
     digests = document.get("digests") if isinstance(document, dict) else None
     words = _words(command)
     if words[:2] != _PROGRAM or not isinstance(digests, dict):
-        raise PreconditionError(f"{file} is not a JSON report of `apportion review`: it contains no command")
+        raise PreconditionError(f"{file} is not a JSON report of `apportion review`; write one with {_JSON}")
     click.get_current_context().meta[_RECORDED] = digests
     return words[2:], document
 
