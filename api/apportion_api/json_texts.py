@@ -1,6 +1,6 @@
-"""Texts of JSON values, one after the other, and what is wrong with one that is none: in JSON's terms, with the way out.
+"""Streams of JSON values, and faults of invalid ones, in JSON's terms and with a hint.
 
-JSON is also YAML, so that readers of both would name the fault as a parser of YAML sees it.
+JSON is also YAML, so a reader of both would otherwise report the fault in YAML's terms.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 
 _BLANK = " \t\r\n"
 _BROKEN_OFF = ("true", "false", "null", "-", ".", "e+", "e-", "E+", "E-")
-# What a value may break off in, from where the parser stops.
+# The context of an unexpected end, by where the parser stops.
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFault:
-    """A fault of a text.
+    """A fault of a JSON text.
 
     Attributes:
-        message: What is wrong, as a clause without its place.
-        hint: What to do, in the imperative.
+        message: The fault, as a clause without its location.
+        hint: The remedy, in the imperative.
         line: From 1.
         column: From 1.
     """
@@ -33,15 +33,15 @@ class JsonFault:
 
     @property
     def sentence(self) -> str:
-        """The fault and its cure, for a message that names the place before it."""
+        """The fault and its remedy, for a message that begins with the location."""
         return f"{self.message}; {self.hint}"
 
 
 def json_fault(text: str) -> JsonFault | None:
-    """Return the first fault of a text that begins with an object or a list, several in a row included.
+    """Return the first fault of a stream that begins with an object or a list.
 
     Returns:
-        None if the text is JSON, or begins with something else.
+        None if the text is valid JSON, or begins differently.
     """
     if text.lstrip(_BLANK)[:1] not in ("{", "["):
         return None
@@ -58,7 +58,7 @@ def json_fault(text: str) -> JsonFault | None:
 
 
 def json_spans(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Yield each JSON value of a text with where it begins and ends. Raises `ValueError`, as `json` does."""
+    """Yield each JSON value of a text with its start and end. Raises `ValueError`, like `json`."""
     decoder = json.JSONDecoder()
     at = 0
     while True:

@@ -1,4 +1,4 @@
-"""The owners who have approved, as `--require-approvals` names them: a list, or a file."""
+"""The owners who have approved, from `--require-approvals`: a list, or a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATH = re.compile(r"[/\\]|\.[A-Za-z]{1,5}$")
 
 
 def owners_of(*policies: Facts) -> tuple[str, ...]:
-    """Return every owner in some policies, in order."""
+    """Return every owner in the policies, in order."""
     return tuple(
         sorted(
             {str(value) for facts in policies for fact, value in facts.values.items() if fact.field[-1:] == ("owner",)}
@@ -33,11 +33,11 @@ def given_approvals(text: str, owners: Collection[str]) -> tuple[str, ...]:
 
     Args:
         text: The value of the option.
-        owners: Those of the policies.
+        owners: Owners in the policies.
 
     Raises:
         PreconditionError: If the file cannot be read.
-        click.UsageError: If the value is the path of nothing, or one word that is nobody's name.
+        click.UsageError: If the value is neither an existing file nor the name of an owner.
     """
     path = Path(text)
     if text.strip() and path.exists():
@@ -61,7 +61,10 @@ def _of_file(path: Path) -> tuple[str, ...]:
 
 
 def _is_no_list(names: tuple[str, ...]) -> bool:
-    """Tell whether names are a path, or a word. Names with an `@` may be of reviewers who own nothing."""
+    """Return whether names look like a path or a word instead of a list.
+
+    Names with an `@` may be of reviewers who own nothing.
+    """
     plain = [name for name in names if "@" not in name]
     return any(_PATH.search(name) for name in plain) or (len(names) == 1 and bool(plain))
 
@@ -69,7 +72,7 @@ def _is_no_list(names: tuple[str, ...]) -> bool:
 def _refusal(text: str, owners: Collection[str]) -> str:
     near = get_close_matches(text, owners, n=1)
     if not near:
-        # The last part of a name is how a team calls itself.
+        # The last part of an owner is the name of the team.
         near = [owner for owner in owners if owner.rpartition("/")[2].lstrip("@").casefold() == text.casefold()][:1]
     instead = f"did you mean {near[0]}?" if near else "write a file with one owner per line, or list the owners"
     listed = "" if near or not owners else f", such as {min(owners)}"

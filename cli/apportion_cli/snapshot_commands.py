@@ -1,4 +1,4 @@
-"""The `kubectl get` by which a snapshot of a cluster is taken: what a review reads, for each engine."""
+"""The `kubectl get` command that takes a snapshot of a cluster: the kinds that a review reads, for each engine."""
 
 from __future__ import annotations
 
@@ -76,23 +76,23 @@ SNAPSHOT_KINDS: Mapping[str, tuple[str, ...]] = {
         "statefulsets.apps",
     ),
 }
-"""Kinds by engine, as kubectl takes them; `docs/review.md` lists the same commands."""
+"""Kinds by engine, as kubectl arguments; `docs/review.md` lists the same commands."""
 PLACEHOLDER = "KUBECTL"
 _COLUMNS = 74
 
 
 def snapshot_command(engine: str) -> str:
-    """Return the command in one line."""
+    """Return the command on one line."""
     return f"kubectl get {','.join(SNAPSHOT_KINDS[engine])} -A -o json"
 
 
 def snapshot_example(engine: str, then: str, more: tuple[str, ...] = ()) -> str:
-    """Return the command for a help text, in lines that a shell joins.
+    """Return the command for a help text, with line continuations.
 
     Args:
         engine: The engine.
-        then: What follows the command, such as `> prod.json`.
-        more: Kinds besides those that a review reads.
+        then: Text after the command, such as `> prod.json`.
+        more: Additional kinds.
     """
     lines, line = [], "kubectl get "
     kinds = (*SNAPSHOT_KINDS[engine], *more)
@@ -110,6 +110,6 @@ def snapshot_example(engine: str, then: str, more: tuple[str, ...] = ()) -> str:
 
 
 def with_snapshot_command(command: click.Command, engine: str, then: str, more: tuple[str, ...] = ()) -> None:
-    """Put the command in place of `KUBECTL` in the help of a command."""
+    """Replace `KUBECTL` in the help of a command by the snapshot command."""
     assert command.help is not None
     command.help = cleandoc(command.help).replace(PLACEHOLDER, snapshot_example(engine, then, more))

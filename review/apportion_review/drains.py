@@ -1,4 +1,4 @@
-"""The queues that must be empty before an update, and why: their work cannot be evicted, or they are deleted."""
+"""The queues to drain before an update, and the reasons: their work cannot be evicted, or they are deleted."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Drain:
 
     Attributes:
         queue: Its id in the base.
-        text: What to wait for: "`vision`: wait until 1 workload that cannot be evicted finishes".
-        is_deleted: Whether the queue is deleted, so that only the update that deletes it has to wait.
+        text: The condition to wait for: "`vision`: wait until 1 workload that cannot be evicted finishes".
+        is_deleted: Whether the queue is deleted, so that only the deleting update has to wait.
     """
 
     queue: str
@@ -33,10 +33,10 @@ def drains(
     """Return the queues of a cluster to drain.
 
     Args:
-        cluster: Such as `prod/gpu-1`.
-        base: The policy that is applied.
+        cluster: The cluster, such as `prod/gpu-1`.
+        base: The applied policy.
         head: The policy to apply.
-        fates: Of the cluster's running work; None if it is unknown.
+        fates: Fates of the cluster's running work; None if unknown.
         renamed: The head's name of each renamed queue.
     """
     held, kept = (_leaves(side, cluster) for side in (base, head))
@@ -45,7 +45,7 @@ def drains(
 
 
 def _leaves(side: PolicySide, cluster: str) -> tuple[str, ...]:
-    """Return the queues of a cluster that hold workloads."""
+    """Return the leaf queues of a cluster."""
     program = side.checked.programs.get(cluster)
     queues = () if program is None else program.queues
     inner = {queue.parent for queue in queues}

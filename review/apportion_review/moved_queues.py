@@ -1,4 +1,4 @@
-"""Whom the move of a queue to another parent concerns: the parent that loses it, and the one whose queues get less."""
+"""Owners affected by the move of a queue: those of the former parent, and of a new parent whose queues get less."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TOP = ""
 
 
 def concerned_parents(found: Differences, clusters: Sequence[ClusterReview]) -> Iterator[tuple[str, str]]:
-    """Yield a parent and the reason for each end of each move.
+    """Yield the affected parents of each move, with the reasons.
 
-    The former parent is always concerned. The new one is if a share of a queue that it has in both policies shrinks, or if
-    it has such a queue on an engine without shares, where the queue competes with it for what is not guaranteed.
+    The former parent is always affected. The new one is affected if the share of a remaining child shrinks, or if it
+    has another child on an engine without shares, where the children compete for surplus.
     """
     for change in found.changes:
         fact = change.fact
@@ -64,7 +64,7 @@ def _divides(cluster: ClusterReview) -> bool:
 
 
 def _with_smaller_share(queues: Sequence[str], clusters: Sequence[ClusterReview]) -> list[str]:
-    """Return the queues of which any share shrinks on any cluster."""
+    """Return the queues with a smaller share on any cluster."""
     shrunk = {
         row.queue
         for cluster in clusters

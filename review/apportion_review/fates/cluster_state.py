@@ -1,4 +1,4 @@
-"""A cluster at one moment under one policy, with what engines read of its objects: fates and shares read it once."""
+"""The state of a cluster under one policy, with objects parsed once for fates and shares."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ClusterState:
     Attributes:
         objects: All its objects.
         now: Time of the snapshot in seconds since the epoch; None for the newest time in it.
-        known: Objects that were read, of this cluster or of the same one under another policy.
+        known: Cache of parsed objects, also those of the cluster under another policy.
     """
 
     objects: Sequence[Manifest]
@@ -30,8 +30,8 @@ class ClusterState:
 
     @cached_property
     def kai(self) -> KaiCluster:
-        """The cluster as KAI's schedulers read it. Raises `ValueError` if an object cannot be read."""
-        # The scheduler core takes long to import, and the other engines do without.
+        """The cluster as KAI's schedulers see it. Raises `ValueError` if an object cannot be parsed."""
+        # Imported here, because the scheduler core takes long to import, and other engines do not need it.
         from apportion_review.fates.kai_cluster import kai_cluster
 
         return kai_cluster(self.objects, self.now, self.known)
@@ -40,11 +40,11 @@ class ClusterState:
 def cluster_states(
     base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None
 ) -> tuple[ClusterState, ClusterState]:
-    """Return a cluster under two policies; an object that both have is read once.
+    """Return a cluster under two policies; common objects are parsed once.
 
     Args:
-        base: All objects of the cluster under the base's policy.
-        head: The same under the head's.
+        base: All objects of the cluster under the base policy.
+        head: All objects under the head policy.
         now: Time of the snapshot in seconds since the epoch; None for the newest time in it.
     """
     known = ReadObjects()

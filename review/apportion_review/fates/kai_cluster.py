@@ -1,4 +1,4 @@
-"""A KAI cluster under one policy: each part of it as the scheduler of its shard reads it."""
+"""A KAI cluster under one policy: each shard as its scheduler sees it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _NOWHERE = ObjectLocation(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class KaiShard:
-    """What one scheduler schedules.
+    """A shard: the objects of one scheduler.
 
     Attributes:
-        model: Value of the label of its nodes; None for the part of all others.
+        model: Value of the label of its nodes; None for the default shard.
         snapshot: Its records.
-        settings: Those of its scheduler.
-        opened: A session on the records in which no action runs.
+        settings: Settings of its scheduler.
+        opened: A session for the records, without actions.
     """
 
     model: str | None
@@ -40,19 +40,19 @@ class KaiShard:
 
 @dataclass(frozen=True, slots=True)
 class KaiCluster:
-    """A cluster that can be evaluated. `queue_ids` are the ids of its queues in the policy, by name."""
+    """A valid cluster. `queue_ids` are the ids of its queues in the policy, by name."""
 
     shards: tuple[KaiShard, ...]
     queue_ids: Mapping[str, str]
 
 
 def kai_cluster(objects: Sequence[Manifest], now: float | None, known: ReadObjects) -> KaiCluster:
-    """Return the parts of a cluster: one for each SchedulingShard; all of it without shards.
+    """Return the shards of a cluster, or the whole cluster without shards.
 
     Args:
         objects: All objects of the cluster.
         now: Time of the snapshot in seconds since the epoch; None for the newest time in it.
-        known: Objects that were read for the cluster under another policy; receives those that are read.
+        known: Cache of parsed objects, also those of the cluster under another policy.
 
     Raises:
         ValueError: If an object cannot be read.
@@ -77,7 +77,7 @@ def _located(manifest: Any, known: ReadObjects) -> LocatedObject:
 
 
 def pod_groups(objects: Sequence[Manifest], known: ReadObjects) -> list[PodGroup]:
-    """Return the pod groups of a cluster, those that cannot be evaluated included."""
+    """Return the pod groups of a cluster, including invalid ones."""
     found: list[PodGroup] = []
     for each in objects:
         if is_a(PodGroup, each):
@@ -87,7 +87,7 @@ def pod_groups(objects: Sequence[Manifest], known: ReadObjects) -> list[PodGroup
 
 
 def _plain(value: Any) -> Any:
-    """Return an object in plain dictionaries and lists, as the reader of snapshots takes them; compiled ones are frozen."""
+    """Return an object as plain dictionaries and lists, for the reader of snapshots; compiled ones are frozen."""
     if isinstance(value, Mapping):
         is_plain = type(value) is dict and all(map(_is_plain, value.values()))
         return value if is_plain else {key: _plain(each) for key, each in value.items()}
@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_plain(value: object) -> bool:
-    # Scalars are most of an object, and a check against `Mapping` is slow.
+    # Most values are scalars, and a check against `Mapping` is slow.
     if type(value) in _SCALARS:
         return True
     if type(value) is dict:

@@ -1,7 +1,7 @@
-"""Which running pods KAI counts to its pod groups, and which it takes for what their nodes hold.
+"""Running pods that KAI assigns to pod groups, and pods that only occupy nodes.
 
-KAI counts a pod to the group of its annotation, and evicts it, whichever scheduler the pod names. The pod grouper makes
-groups for pods that name KAI alone, so that pods of other schedulers belong to none. Those only take room on nodes.
+KAI assigns a pod to the group in its annotation, and may evict it, regardless of its scheduler. The pod grouper creates
+groups only for pods of KAI's scheduler, so pods of other schedulers have none and only occupy nodes.
 
 Source: KAI v0.17.0, pkg/scheduler/cache/cluster_info/indexers.go, pkg/podgrouper/pod_controller.go, and
 plugins/proportion (getNodeResources).
@@ -25,12 +25,12 @@ _HELPERS = frozenset((RESERVATION_APP, SCALING_APP))
 
 @dataclass(frozen=True, slots=True)
 class PodGrouping:
-    """The running pods of a cluster by how KAI groups them.
+    """The grouping of a cluster's running pods by KAI.
 
     Attributes:
         unmanaged: Workloads of other schedulers, without a group.
-        faults: What the snapshot lacks of pods that KAI may evict, as clauses.
-        notes: What a reader may not expect, one sentence each.
+        faults: Missing data of pods that KAI may evict, as clauses.
+        notes: Notes on unexpected results, one sentence each.
     """
 
     unmanaged: tuple[OwnedPods, ...]
@@ -39,10 +39,10 @@ class PodGrouping:
 
 
 def pod_grouping(objects: Sequence[Manifest], groups: Iterable[PodGroup], schedulers: Collection[str]) -> PodGrouping:
-    """Return how KAI groups the running pods.
+    """Return the grouping of the running pods by KAI.
 
     Args:
-        objects: Those of the cluster.
+        objects: Objects of the cluster.
         groups: The pod groups among them.
         schedulers: The `schedulerName` of each of KAI's shards.
     """
@@ -62,7 +62,7 @@ def pod_grouping(objects: Sequence[Manifest], groups: Iterable[PodGroup], schedu
 
 
 def _owned(objects: Sequence[Manifest], pods: Sequence[Manifest]) -> list[OwnedPods]:
-    """Return the running ones of some pods, by topmost owner."""
+    """Return the running pods among some pods, by topmost owner."""
     return owned_pods([*(each for each in objects if each.get("kind") != "Pod"), *pods]) if pods else []
 
 

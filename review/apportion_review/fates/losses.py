@@ -1,4 +1,4 @@
-"""What a change takes away under running pods, whatever their engine: their node, or their namespace."""
+"""Nodes and namespaces that a change removes from running pods, on any engine."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _WAITING = {"phase": "Pending"}
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Nodes and namespaces of the base that the head lacks.
+    """Nodes and namespaces that exist only in the base.
 
     Attributes:
         nodes: Names of the nodes.
         deleted: Names of the namespaces.
-        retained: Names of those that Apportion wrote: it leaves them on the cluster, unless told otherwise.
+        retained: Names of namespaces that Apportion emitted, which stay on the cluster by default.
     """
 
     nodes: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class Losses:
     retained: frozenset[str] = frozenset()
 
     def verdict(self, owned: OwnedPods) -> Verdict | None:
-        """Return the fate of pods whose node or namespace is lost; None if neither is."""
+        """Return the fate of pods whose node or namespace is removed; None for other pods."""
         namespace = owned.owner.namespace
         if namespace in self.deleted:
             return Verdict(Fate.EVICTED, f"namespace {namespace} is deleted, with everything in it")
@@ -39,7 +39,7 @@ class Losses:
         return None
 
     def doubt(self, owned: OwnedPods) -> Verdict | None:
-        """Return why the fate of pods is unknown although no rule of the engine evicts them; None if it is not."""
+        """Return why the fate of pods is unknown although no rule of the engine evicts them; None if it is known."""
         namespace = owned.owner.namespace
         if namespace not in self.retained:
             return None
@@ -49,7 +49,7 @@ class Losses:
         return Verdict(Fate.UNKNOWN, rule)
 
     def applied(self, objects: Sequence[Manifest]) -> Sequence[Manifest]:
-        """Return objects of the head without what is lost: pods of a removed node wait if they have a controller."""
+        """Return objects of the head without removed ones: pods of a removed node become pending if controlled."""
         return list(self._left(objects)) if self.nodes or self.deleted else objects
 
     def _left(self, objects: Sequence[Manifest]) -> Iterator[Manifest]:
@@ -64,7 +64,7 @@ class Losses:
 
 
 def losses(base: Sequence[Manifest], head: Sequence[Manifest]) -> Losses:
-    """Return what the head's objects lack of the base's."""
+    """Return the nodes and namespaces that exist only in the base."""
     gone = _missing(base, head, "Namespace")
     return Losses(
         frozenset(_missing(base, head, "Node")),

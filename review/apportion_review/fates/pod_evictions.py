@@ -1,4 +1,4 @@
-"""Pods that the simulation of an engine evicts for the pending work of a snapshot, and the verdict on their owners."""
+"""Pods that an engine's simulation evicts for the pending work of a snapshot, and the verdicts on their owners."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Evictions:
     """Evicted pods by uid.
 
     Attributes:
-        found: Them.
-        unsupported: Why nothing was simulated; empty if it was, or if no work is pending.
-        is_complete: Whether the simulation ran to its end; otherwise, others may be evicted as well.
+        found: The evictions.
+        unsupported: Why nothing was simulated; empty after a simulation, or if no work is pending.
+        is_complete: Whether the simulation ran to the end; otherwise, further evictions are possible.
     """
 
     found: Mapping[str, Eviction]
@@ -28,11 +28,11 @@ class Evictions:
     is_complete: bool = True
 
     def verdict(self, owned: OwnedPods, queues: Mapping[str, str] | None = None) -> Verdict | None:
-        """Return the fate of pods of which some are evicted for pending work; None if none is.
+        """Return the fate of pods of which some are evicted for pending work; None if none are evicted.
 
         Args:
             owned: The pods.
-            queues: Names of queues to show by the engine's; the engine's own without them.
+            queues: Displayed names by the engine's queue names; by default the latter.
         """
         found = [self.found[uid] for pod in owned.pods if (uid := uid_or_name(pod)) in self.found]
         if not found:

@@ -1,4 +1,4 @@
-"""What the simulation of an engine evicts for the pending work of a snapshot, within a bound of its effort."""
+"""Evictions by an engine's simulation for the pending work of a snapshot, with a limit on the effort."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def simulated_evictions(objects: Sequence[Manifest], model: Model, *, max_compar
 
     Args:
         objects: All objects of the cluster.
-        model: The engine, which places pods by kube-scheduler's profiles.
-        max_comparisons: Pending pods times nodes above which nothing is simulated.
+        model: The engine, which places pods with kube-scheduler's profiles.
+        max_comparisons: Limit of pending pods times nodes, above which nothing is simulated.
     """
     queued = model.queued(objects)
     n_pending = sum(1 for _ in _own_pending(objects)) + len(queued) + n_missing_pods(objects, queued)
@@ -47,7 +47,7 @@ def simulated_evictions(objects: Sequence[Manifest], model: Model, *, max_compar
 
 
 def unsupported_features(objects: Sequence[Manifest]) -> Iterator[str]:
-    """Yield what of the pending pods kube-scheduler reads and the simulation does not."""
+    """Yield features of the pending pods that kube-scheduler supports and the simulation does not."""
     _, plugins = read_profiles(objects)
     if plugins:
         yield f"the scheduler's configuration has the plugin {plugins[0]}"
@@ -59,7 +59,7 @@ def unsupported_features(objects: Sequence[Manifest]) -> Iterator[str]:
 
 
 def other_schedulers_note(objects: Sequence[Manifest]) -> str:
-    """Return which pending pods are not simulated because another scheduler places them; empty without any."""
+    """Return which pending pods are not simulated because they use another scheduler; empty if there are none."""
     profiles, _ = read_profiles(objects)
     others = sorted({name for pod in pending_pods(objects) if (name := _scheduler(pod)) not in profiles})
     return f"Pending pods of other schedulers are not simulated: {', '.join(others)}." if others else ""

@@ -1,4 +1,4 @@
-"""Running work that is not the engine's: it occupies its nodes, and no quota of the engine evicts it."""
+"""Running work outside the engine: it occupies nodes, and no quota of the engine evicts it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DEFAULT = "default-scheduler"
 
 @dataclass(frozen=True, slots=True)
 class Unmanaged:
-    """A running workload that the engine neither schedules nor accounts to a queue.
+    """A running workload that the engine neither schedules nor charges to a queue.
 
     Attributes:
         kind: Kind of its owner; `Pod` for a pod without one.
@@ -22,7 +22,7 @@ class Unmanaged:
         name: Its name.
         schedulers: The `schedulerName` of its pods, in order.
         gpus: Thousandths of a GPU for each model, as in `Workload`.
-        n_pods: Running pods.
+        n_pods: Number of running pods.
     """
 
     kind: str
@@ -34,12 +34,12 @@ class Unmanaged:
 
 
 def scheduler_of(pod: Manifest) -> str:
-    """Return the scheduler that a pod names, or the one that the API server sets."""
+    """Return the scheduler of a pod, including the API server's default."""
     return text(pod, "spec", "schedulerName") or _DEFAULT
 
 
 def unmanaged(owners: Iterable[OwnedPods], models: Mapping[str, str]) -> tuple[Unmanaged, ...]:
-    """Return workloads of which no pod is the engine's, without those of Kubernetes' own namespaces.
+    """Return workloads without pods of the engine, except in Kubernetes' own namespaces.
 
     Args:
         owners: Their pods.

@@ -1,6 +1,6 @@
-"""What the quotas of ACK's ElasticQuotaTree can use of a cluster's GPUs.
+"""Usable GPUs of the quotas in ACK's ElasticQuotaTree.
 
-ACK does not divide: a quota reclaims up to its own `min`, and its jobs start up to the `max` of it and those above it.
+ACK does not divide: a quota reclaims up to its own `min`, and its jobs start up to the `max` of it and its ancestors.
 
 Source: help.aliyun.com, "Enable preemptive scheduling"; koordinator-sh/koord-queue at 298e9a8c,
 pkg/framework/plugins/elasticquota, in `apportion_runtime.engines.ack`.
@@ -31,15 +31,15 @@ def ack_inputs(
     capacities: Mapping[str, int | None],
     requested: Mapping[str, int] | None = None,
 ) -> Iterator[DivisionInputs]:
-    """Yield what there is for the quotas.
+    """Yield the inputs of the quotas.
 
     Args:
-        objects: Of a cluster, as the policy compiles to.
-        capacities: What there is of each resource, in thousandths of a GPU; a resource without one is left out.
-        requested: GPUs that the pods of each quota request, by path; None if every leaf requests everything.
+        objects: Compiled objects of a cluster.
+        capacities: Capacity of each resource, in thousandths of a GPU; resources without one are skipped.
+        requested: GPUs that the pods of each quota request, by path; None if every leaf requests all resources.
 
     Raises:
-        ValueError: If the tree cannot be read.
+        ValueError: If the tree is invalid.
     """
     tree = _tree(objects)
     resource = counted_resource(None, capacities, is_divided=False)
@@ -52,14 +52,14 @@ def ack_inputs(
 
 
 def ack_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iterator[DivisionInputs]:
-    """Yield what there is for the quotas with the requests of a snapshot's pods, on its nodes.
+    """Yield the inputs of the quotas with the requests of a snapshot's pods, on its nodes.
 
     Args:
-        state: The cluster; its time does not matter.
-        resources: Those that the policy counts on the cluster.
+        state: The cluster; its time is unused.
+        resources: Resources that the policy counts on the cluster.
 
     Raises:
-        ValueError: If the tree or a number cannot be read.
+        ValueError: If the tree or a number is invalid.
     """
     objects = state.objects
     tree = _tree(objects)
@@ -101,7 +101,7 @@ def _claims(
 
 
 def ack_divisions(inputs: DivisionInputs) -> Iterator[Division]:
-    """Yield what the quotas of each level can use."""
+    """Yield the usable amounts of the quotas of each level."""
     found: dict[str, Reservation] = {}
     children = inputs.children()
     for claim in reversed(inputs.claims):
@@ -110,7 +110,7 @@ def ack_divisions(inputs: DivisionInputs) -> Iterator[Division]:
         most = claim.numbers["max"]
         asked = own + sum(each.request for each in below)
         request = asked if most is None else min(asked, int(most))
-        # Only the `min` of the quota that a pod counts at decides whether it reclaims.
+        # Only the `min` of a pod's own quota determines whether it reclaims.
         assured = min(least, request) if not below else min(sum(each.assured for each in below), request)
         held = sum(max(each.assured, each.kept) for each in below)
         found[claim.name] = Reservation(

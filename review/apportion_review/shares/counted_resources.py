@@ -1,4 +1,4 @@
-"""The policy's names of the GPUs in the parts of a cluster that engines divide separately."""
+"""The policy's names of GPUs in the partitions of a cluster that engines divide separately."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from apportion_policy.resources import GPU, gpu_resource
 
 
 def counted_resource(model: str | None, capacities: Iterable[str], *, is_divided: bool) -> str | None:
-    """Return the policy's name of the GPUs in a part of a cluster; None for the part that has none.
+    """Return the policy's name of the GPUs in a partition of a cluster; None for a partition without GPUs.
 
     Args:
-        model: Of the part; None for that of all other nodes.
+        model: GPU model of the partition; None for that of all other nodes.
         capacities: The resources that the cluster counts.
-        is_divided: Whether there are other parts.
+        is_divided: Whether there are other partitions.
     """
     if model is not None:
         return gpu_resource(model)

@@ -1,8 +1,9 @@
 """The quota that Kueue's ClusterQueues can use: nominal, and borrowed within their cohorts.
 
-Quotas decide alone: Kueue does not look at nodes. The flavors of one GPU model are counted together.
+Only quotas matter: Kueue does not evaluate nodes. The flavors of one GPU model are combined.
 
-Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/scheduler/resource_node.go; what is borrowed: `kueue_division`.
+Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/scheduler/resource_node.go; `kueue_division` has the division of
+borrowed quota.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ class _Quotas:
 
 
 def kueue_inputs(objects: Sequence[Manifest], capacities: Mapping[str, int | None]) -> Iterator[DivisionInputs]:
-    """Yield the quota of each GPU model if every ClusterQueue requests everything.
+    """Yield the quota of each GPU model if every ClusterQueue requests all resources.
 
     Args:
-        objects: Of a cluster, as the policy compiles to.
-        capacities: Of the cluster in thousandths, by resource; a resource without one is left out.
+        objects: Compiled objects of a cluster.
+        capacities: Capacity of the cluster in thousandths, by resource; resources without one are skipped.
 
     Raises:
         ValueError: If an object cannot be read.
@@ -74,13 +75,13 @@ def kueue_inputs(objects: Sequence[Manifest], capacities: Mapping[str, int | Non
 
 
 def kueue_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iterator[DivisionInputs]:
-    """Yield the quota of each GPU model with what a snapshot's Workloads hold and wait for.
+    """Yield the quota of each GPU model with the reserved and pending quota of a snapshot's Workloads.
 
-    A Workload that waits is counted for the flavor that its pods select, or the first one of its ClusterQueue.
+    A pending Workload counts for the flavor that its pods select, or the first one of its ClusterQueue.
 
     Args:
-        state: The cluster; its time does not matter.
-        resources: Those that the policy counts on the cluster.
+        state: The cluster; its time is unused.
+        resources: Resources that the policy counts on the cluster.
 
     Raises:
         ValueError: If an object cannot be read.
@@ -138,7 +139,7 @@ def _quotas(objects: Sequence[Manifest], resources: Sequence[str]) -> _Quotas:
         for flavor in of_group(kueue, GROUP, "ResourceFlavor")
         if name_of(flavor) in with_gpus and (resource := _counted(model_of_flavor(flavor), resources)) is not None
     }
-    # Without the manager's configuration among the objects, it is the one that the policy compiles to.
+    # Without the manager's configuration among the objects, the compiled one is used.
     strategies = configured.rules.strategies if CONFIGURATION in by_kind else (INITIAL_SHARE,)
     return _Quotas(
         _in_order([*configured.rules.cohorts, *queues]),
@@ -170,7 +171,7 @@ def _counted(model: str, resources: Iterable[str]) -> str | None:
 
 
 def _in_order(nodes: Sequence[Node]) -> dict[str, Node]:
-    """Return the nodes with the cohorts that no object stands for, parents before their children."""
+    """Return the nodes with cohorts that are only referenced, parents before their children."""
     known = {node.name: node for node in nodes}
     for node in nodes:
         if node.parent is not None and node.parent not in known:
@@ -199,7 +200,7 @@ def _inputs(quotas: _Quotas, resource: str, requested: Mapping[str, int]) -> Div
             "nominal": sum(quota.nominal for quota in held),
             **_limits(held),
             "weight": _weight(node.weight),
-            # Without a flavor a ClusterQueue can use nothing.
+            # Without a flavor, a ClusterQueue has no quota.
             "ownRequest": requested.get(name, 0) if held else 0,
         }
         claims.append(ClaimInputs(name, quotas.ids.get(name, name.removeprefix(_COHORT)), node.parent, numbers))

@@ -1,8 +1,9 @@
-"""What Kueue's cohorts divide: nominal quota first, then what is lent, by fair sharing weight.
+"""The division of quota in Kueue's cohorts: nominal quota first, then lent quota by fair sharing weight.
 
-With fair sharing the next workload is that of the child whose borrowed quota, with it, is the smallest part of its weight,
-and children that borrow more are preempted for it (`LessThanInitialShare`). For workloads of one GPU, this is the method of
-highest averages. Without fair sharing the first that comes borrows: every child may use what the others do not.
+With fair sharing, the next workload is that of the child whose borrowed quota, including the workload, is the smallest
+in proportion to its weight, and children that borrow more are preempted for it (`LessThanInitialShare`). For workloads
+of one GPU, this is the method of highest averages. Without fair sharing, quota is borrowed in order of arrival: every
+child may use the idle quota of others.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/fair_sharing_iterator.go, pkg/cache/scheduler/fair_sharing.go,
 resource_node.go.
@@ -20,7 +21,7 @@ from apportion_runtime.engines.kueue.quota_tree import CohortTree, Node, Quota
 
 _RESOURCE = ("", "")
 _PARTS = 10**9
-"""Kubernetes reads a weight to the billionth."""
+"""Kubernetes parses weights with nine decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,17 @@ class _Child:
 
     @property
     def own(self) -> int:
-        """What it is given of its own quota."""
+        """The amount of its own quota."""
         return min(self.request, self.quota)
 
     @property
     def wanted(self) -> int:
-        """What it wants to borrow."""
+        """The requested amount of borrowed quota."""
         return self.request - self.own
 
     @property
     def drawn(self) -> int:
-        """What its own quota takes of the cohort's."""
+        """The amount of the cohort's quota that its own quota covers."""
         return max(self.own - self.kept, 0)
 
 
@@ -89,7 +90,7 @@ def kueue_divisions(inputs: DivisionInputs) -> Iterator[Division]:
 
 
 def weight_number(weight: Fraction) -> int | float:
-    """Return a weight as the objects have it."""
+    """Return a weight as in the objects."""
     return int(weight) if weight.denominator == 1 else float(weight)
 
 
@@ -134,7 +135,7 @@ def _whole(value: Setting) -> int | None:
 
 
 def _borrowed(left: int, children: Sequence[_Child]) -> dict[str, int]:
-    """Return what each child borrows, a GPU at a time; a child with weight 0 is last, ties go by name."""
+    """Return the borrowed amount of each child, assigned one GPU at a time; weight 0 comes last, ties go by name."""
     wanted = {each.name: each.wanted for each in children}
     weights = {each.name: each.weight for each in children}
     given = dict.fromkeys(wanted, 0)

@@ -1,10 +1,10 @@
 """Kueue's division of quota among the children of a cohort, checked step by step.
 
-It is written from the engine's rule, and shares no code with the model that divides. Numbers are whole; a weight is a
-fraction of billionths.
+Implemented from the engine's rule, independent of the model's division. Numbers are integers; a weight is in
+billionths.
 
-Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/scheduler/resource_node.go (localQuota, accumulateFromChild, available),
-fair_sharing.go (dominantResourceShare), pkg/scheduler/fair_sharing_iterator.go.
+Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/scheduler/resource_node.go (localQuota, accumulateFromChild,
+available), fair_sharing.go (dominantResourceShare), pkg/scheduler/fair_sharing_iterator.go.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BILLION = 10**9
 
 
 def quotas_of(inputs: DivisionInputs) -> Mapping[str, Mapping[str, Setting]]:
-    """Return the quota of each queue with what those below it lend, what it keeps, and its request within its limit."""
+    """Return the quota of each queue including its children's lent quota, its reserved part, and its capped request."""
     lent: dict[str | None, int] = {}
     asked: dict[str | None, int] = {}
     found: dict[str, dict[str, Setting]] = {}
@@ -69,7 +69,7 @@ def check_kueue(division: Division, settings: Mapping[str, Number]) -> None:
 
 
 def _check_fair(walk: StepWalk, left: int, borrowers: Sequence[_Borrower], division: Division) -> int:
-    """Check that no GPU that is borrowed would have gone to another child first; return what is left."""
+    """Check that no borrowed GPU should have gone to another child first; return the remainder."""
     weights = {claim.name: claim.numbers["weight"] for claim in division.claims}
     walk.opens(0, 1, left, {each.name: weights[each.name] or 0 for each in borrowers})
     given = {each.name: 0 for each in borrowers}
@@ -92,7 +92,7 @@ def _check_fair(walk: StepWalk, left: int, borrowers: Sequence[_Borrower], divis
 
 
 def _turn(borrower: _Borrower, number: int) -> tuple[int, Fraction, str]:
-    """Return when a child borrows its so-manieth GPU: by its part of the weight, weight 0 last, ties by name."""
+    """Return the sort key of a child's n-th borrowed GPU: in proportion to its weight, weight 0 last, ties by name."""
     if not borrower.weight:
         return 1, Fraction(number), borrower.name
     return 0, number / borrower.weight, borrower.name

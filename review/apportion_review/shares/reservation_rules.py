@@ -1,6 +1,6 @@
-"""What queues can use on Volcano, ACK and YuniKorn, checked step by step.
+"""Usable amounts of queues on Volcano, ACK and YuniKorn, checked step by step.
 
-It is written from the engines' rules, and shares no code with the models that compute shares. Numbers are whole.
+Implemented from the engines' rules, independent of the models that compute shares. Numbers are integers.
 
 Source: volcano-sh/volcano pkg/scheduler/plugins/capacity/capacity.go at ed72c7c81 (checkHierarchicalQueue);
 koordinator-sh/koord-queue pkg/framework/plugins/elasticquota at 298e9a8c; apache/yunikorn-core
@@ -19,7 +19,7 @@ _YUNIKORN_NO_BOUND = 2**63 - 1
 
 
 def check_reservation(division: Division, settings: Mapping[str, Number]) -> None:
-    """Check what the queues of a level can use. Raises `RefusedStepError`."""
+    """Check the usable amounts of the queues of a level. Raises `RefusedStepError`."""
     if not isinstance(division.total, int):
         raise RefusedStepError(f"total is {division.total}, which is not whole")
     walk = StepWalk(division)
@@ -36,11 +36,11 @@ def check_reservation(division: Division, settings: Mapping[str, Number]) -> Non
 
 
 def volcano_numbers(inputs: DivisionInputs) -> Mapping[str, Numbers]:
-    """Return what follows for each queue of Volcano.
+    """Return the derived numbers of each Volcano queue.
 
-    A queue uses at most what its parent may use less the guarantees of its siblings, and its capability, or its parent's
-    if it has none; it reclaims up to its deserved amount, or its guarantee if that is more. An inner queue does so if
-    ancestors are asked.
+    The maximum usage of a queue is its capability, or its parent's if it has none, and that of its parent minus the
+    guarantees of its siblings; it reclaims up to its deserved amount, or its guarantee if larger. Inner queues do so if
+    ancestors are checked.
     """
     children = inputs.children()
     real: dict[str | None, int | None] = {None: None}
@@ -66,7 +66,7 @@ def volcano_numbers(inputs: DivisionInputs) -> Mapping[str, Numbers]:
 
 
 def ack_numbers(inputs: DivisionInputs) -> Mapping[str, Numbers]:
-    """Return what follows for each quota of ACK: only the `min` of the quota that pods count at lets them reclaim."""
+    """Return the derived numbers of each ACK quota: only the `min` of a pod's own quota lets it reclaim."""
 
     def kept(numbers: Numbers, below: int | None) -> int:
         return max(_count(numbers, "min") - _count(numbers, "lent"), below or 0)
@@ -80,7 +80,7 @@ def ack_numbers(inputs: DivisionInputs) -> Mapping[str, Numbers]:
 
 
 def yunikorn_numbers(inputs: DivisionInputs) -> Mapping[str, Numbers]:
-    """Return what follows for each queue of YuniKorn: without a guarantee of its own, those below it have theirs."""
+    """Return the derived numbers of each YuniKorn queue: without its own guarantee, those of its children apply."""
 
     def bound(_: str, numbers: Numbers) -> int | None:
         return None if numbers["max"] in (None, _YUNIKORN_NO_BOUND) else _count(numbers, "max")
@@ -97,13 +97,13 @@ def _upwards(
     assured: Callable[[Numbers, int | None], int],
     kept: Callable[[Numbers, int | None], int],
 ) -> Mapping[str, Numbers]:
-    """Return the request of each queue and what is assured and kept of it, leaves first.
+    """Return the request of each queue with its assured and reserved amounts, leaves first.
 
     Args:
         inputs: The queues.
-        bound: Returns the most that a queue may use.
-        assured: Returns what a queue may take back, given what those below it may; None for a leaf.
-        kept: Returns what a queue does not lend, given what those below it hold; None for a leaf.
+        bound: Returns the maximum usage of a queue.
+        assured: Returns the amount that a queue may reclaim, given the children's; None for a leaf.
+        kept: Returns the amount that a queue does not lend, given the children's; None for a leaf.
     """
     below: dict[str | None, list[dict[str, int]]] = {}
     found: dict[str, Numbers] = {}

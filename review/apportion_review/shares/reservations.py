@@ -1,8 +1,8 @@
-"""What queues can use on engines that reserve guarantees and leave the rest to workloads in the order of arrival.
+"""Usable amounts of queues on engines that reserve guarantees and allocate the surplus in order of arrival.
 
-Volcano, ACK and YuniKorn evict for a queue up to what it is guaranteed, and divide nothing beyond: what is idle goes to
-the queue that comes first in the engine's order, and stays there. A share is therefore the most that a queue can use
-while every other queue holds what it can take back, and shares of siblings may overlap.
+Volcano, ACK and YuniKorn evict for a queue up to its guarantee, and do not divide the surplus: idle resources go to the
+first queue in the engine's order, and are not reclaimed. A share is therefore the maximum usage of a queue while every
+other queue uses the amount that it can reclaim, and shares of siblings may overlap.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from apportion_review.shares.division_records import Claim, Division, DivisionIn
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What follows for a queue from its numbers and from the queues below it, in GPUs.
+    """Amounts derived from a queue's numbers and its children, in GPUs.
 
     Attributes:
-        request: Of its pods and the queues below it, within the bound.
+        request: Request of its pods and children, within the bound.
         assured: The part of the request for which the engine evicts pods of other queues.
-        bound: The most that it may use; None if nothing bounds it.
-        kept: What others may not use even if it is idle.
+        bound: Its maximum usage; None if unlimited.
+        kept: The amount that others may not use even if it is idle.
     """
 
     request: int
@@ -31,16 +31,16 @@ class Reservation:
 
     @property
     def numbers(self) -> Mapping[str, Setting]:
-        """What a claim has beside the numbers of its object."""
+        """The derived numbers of a claim, in addition to those of its object."""
         return {"request": self.request, "assured": self.assured, "bound": self.bound, "kept": self.kept}
 
 
 def reserved_divisions(inputs: DivisionInputs, reservations: Mapping[str, Reservation]) -> Iterator[Division]:
-    """Yield what the queues of each level can use, parents first.
+    """Yield the usable amounts of the queues of each level, parents first.
 
     Args:
         inputs: The queues and the GPUs.
-        reservations: Of each queue, by name.
+        reservations: Reservation of each queue, by name.
     """
     children = inputs.children()
     pending: list[tuple[str | None, int]] = [(None, int(inputs.total))]

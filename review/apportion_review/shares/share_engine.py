@@ -1,4 +1,4 @@
-"""What an engine has to say of the shares of its queues."""
+"""The interface of an engine's shares."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PODS = "Fair shares for the snapshot are those of its nodes, running and pending
 
 @dataclass(frozen=True, slots=True)
 class ShareEngine:
-    """How the shares of an engine come about.
+    """The computation of an engine's shares.
 
     Attributes:
-        everyone: Yields what is divided if every queue requests everything, from the compiled objects and the capacities.
-        snapshot: Yields what is divided with the requests of a snapshot, of the resources that the policy counts.
+        everyone: Yields the inputs if every queue requests all resources, from the compiled objects and the capacities.
+        snapshot: Yields the inputs with the requests of a snapshot, for the resources that the policy counts.
         divisions: Yields the division of each level.
-        note: What the shares mean; empty if they are fair shares.
-        assumes: What is assumed if every queue requests everything.
-        counts: What the shares for a snapshot are computed from.
+        note: Meaning of the shares; empty for fair shares.
+        assumes: Assumption if every queue requests all resources.
+        counts: Inputs of the shares for a snapshot.
     """
 
     everyone: Callable[[Sequence[Manifest], Mapping[str, int | None]], Iterator[DivisionInputs]]

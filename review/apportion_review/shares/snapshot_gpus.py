@@ -1,4 +1,4 @@
-"""The GPUs of a snapshot's nodes, and those that the pods of each queue request."""
+"""The GPUs of a snapshot's nodes, and the requests of each queue's pods."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from apportion_runtime.sim.api.pod_requests import amount
 
 @dataclass(frozen=True, slots=True)
 class SnapshotGpus:
-    """What there is to divide, and who requests how much of it.
+    """The capacity and the requests of a snapshot.
 
     Attributes:
-        capacities: Thousandths of a GPU that queues can use, by resource as the policy names it.
-        requested: GPUs of the running and pending pods of each queue.
+        capacities: Thousandths of a GPU that queues can use, by the policy's resource names.
+        requested: Requested GPUs of the running and pending pods of each queue.
     """
 
     capacities: Mapping[str, int]
@@ -33,16 +33,16 @@ def snapshot_gpus(
     models: Collection[str],
     queue_of: Callable[[Manifest], str | None],
 ) -> SnapshotGpus:
-    """Count the GPUs of a snapshot; what pods outside the queues use is not divided.
+    """Count the GPUs of a snapshot, without those used by pods outside the queues.
 
     Args:
         objects: All objects of the cluster.
-        resources: Those that the policy counts on the cluster.
-        models: GPU models with a tree of queues of their own.
+        resources: Resources that the policy counts on the cluster.
+        models: GPU models with a separate tree of queues.
         queue_of: Returns the name of a pod's queue; None if it is in none.
 
     Raises:
-        ValueError: If a number cannot be read.
+        ValueError: If a number is invalid.
     """
     part_of_node: dict[str, str | None] = {}
     held: dict[str | None, int] = dict.fromkeys((None, *sorted(models)), 0)

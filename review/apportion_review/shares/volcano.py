@@ -1,4 +1,4 @@
-"""What Volcano's queues can use of a cluster's GPUs, as the plugin capacity reads them.
+"""Usable GPUs of Volcano's queues, according to the plugin capacity.
 
 The plugin does not divide: a queue reclaims up to its deserved amount, and allocates up to its real capability.
 
@@ -38,7 +38,7 @@ from apportion_runtime.engines.volcano.configuration import written_configuratio
 
 _OWN = (ROOT, DEFAULT)
 _UNBOUNDED = UNBOUNDED // 2
-# Guarantees are taken off a bound that stands for none.
+# Guarantees are subtracted from a number that represents unlimited.
 
 
 def volcano_inputs(
@@ -46,15 +46,15 @@ def volcano_inputs(
     capacities: Mapping[str, int | None],
     requested: Mapping[str, int] | None = None,
 ) -> Iterator[DivisionInputs]:
-    """Yield what there is in each tree of queues.
+    """Yield the inputs of each tree of queues.
 
     Args:
-        objects: Of a cluster, as the policy compiles to.
-        capacities: What there is of each resource, in thousandths of a GPU; a resource without one is left out.
-        requested: GPUs that the pods of each queue request, by name; None if every leaf requests everything.
+        objects: Compiled objects of a cluster.
+        capacities: Capacity of each resource, in thousandths of a GPU; resources without one are skipped.
+        requested: GPUs that the pods of each queue request, by name; None if every leaf requests all resources.
 
     Raises:
-        ValueError: If a number cannot be read.
+        ValueError: If a number is invalid.
     """
     queues = _queues(objects)
     made = written_configuration(list(of_group(objects, "", "ConfigMap")))
@@ -70,14 +70,14 @@ def volcano_inputs(
 
 
 def volcano_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iterator[DivisionInputs]:
-    """Yield what there is in each tree of queues with the requests of a snapshot's pods, on its nodes.
+    """Yield the inputs of each tree of queues with the requests of a snapshot's pods, on its nodes.
 
     Args:
-        state: The cluster; its time does not matter.
-        resources: Those that the policy counts on the cluster.
+        state: The cluster; its time is unused.
+        resources: Resources that the policy counts on the cluster.
 
     Raises:
-        ValueError: If a number cannot be read.
+        ValueError: If a number is invalid.
     """
     objects = state.objects
     queues = _queues(objects)
@@ -118,7 +118,7 @@ def _claims(members: Sequence[Queue], total: int, requested: Mapping[str, int] |
 
 
 def volcano_divisions(inputs: DivisionInputs) -> Iterator[Division]:
-    """Yield what the queues of each level can use, by the simulated engine's reading of the queues."""
+    """Yield the usable amounts of the queues of each level, as computed by the simulated engine."""
     capacity = Capacity(map(_spec, inputs.claims), {GPU_RESOURCE: int(inputs.total)}, hierarchy=True)
     found: dict[str, Reservation] = {}
     children = inputs.children()

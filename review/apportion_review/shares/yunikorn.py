@@ -1,9 +1,10 @@
-"""What YuniKorn's queues can use of a cluster's GPUs.
+"""Usable GPUs of YuniKorn's queues.
 
 YuniKorn does not divide: a pending pod preempts while its queue is within its guarantee, and starts within the `max` of
-the queue and those above it. Preemption by fair share needs `preemption.policy: fairshare`, which is never written.
+the queue and its ancestors. Preemption by fair share requires `preemption.policy: fairshare`, which is never emitted.
 
-Source: apache/yunikorn-core pkg/scheduler/objects (preemption.go, GetRemainingGuaranteedResource; queue.go) at be3bb487.
+Source: apache/yunikorn-core pkg/scheduler/objects (preemption.go, GetRemainingGuaranteedResource; queue.go) at
+be3bb487.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ def yunikorn_inputs(
     capacities: Mapping[str, int | None],
     requested: Mapping[str, int] | None = None,
 ) -> Iterator[DivisionInputs]:
-    """Yield what there is for the queues.
+    """Yield the inputs of the queues.
 
     Args:
-        objects: Of a cluster, as the policy compiles to.
-        capacities: What there is of each resource, in thousandths of a GPU; a resource without one is left out.
-        requested: GPUs that the pods of each queue request, by path; None if every leaf requests everything.
+        objects: Compiled objects of a cluster.
+        capacities: Capacity of each resource, in thousandths of a GPU; resources without one are skipped.
+        requested: GPUs that the pods of each queue request, by path; None if every leaf requests all resources.
 
     Raises:
-        ValueError: If the configuration cannot be read.
+        ValueError: If the configuration is invalid.
     """
     resource = counted_resource(None, capacities, is_divided=False)
     capacity = None if resource is None else capacities.get(resource)
@@ -56,14 +57,14 @@ def yunikorn_inputs(
 
 
 def yunikorn_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iterator[DivisionInputs]:
-    """Yield what there is for the queues with the requests of a snapshot's pods, on its nodes.
+    """Yield the inputs of the queues with the requests of a snapshot's pods, on its nodes.
 
     Args:
-        state: The cluster; its time does not matter.
-        resources: Those that the policy counts on the cluster.
+        state: The cluster; its time is unused.
+        resources: Resources that the policy counts on the cluster.
 
     Raises:
-        ValueError: If the configuration or a number cannot be read.
+        ValueError: If the configuration or a number is invalid.
     """
     objects = state.objects
     namespaces = namespace_annotations(objects)
@@ -98,7 +99,7 @@ def _claims(
 
 
 def yunikorn_divisions(inputs: DivisionInputs) -> Iterator[Division]:
-    """Yield what the queues of each level can use."""
+    """Yield the usable amounts of the queues of each level."""
     found: dict[str, Reservation] = {}
     children = inputs.children()
     for claim in reversed(inputs.claims):
@@ -107,7 +108,7 @@ def yunikorn_divisions(inputs: DivisionInputs) -> Iterator[Division]:
         bound = None if most is None or most >= MAX_QUANTITY else int(most)
         asked = int(claim.numbers["ownRequest"] or 0) + sum(each.request for each in below)
         request = asked if bound is None else min(asked, bound)
-        # A queue that says nothing of GPUs has what its parent is guaranteed, and the queues below it what they say.
+        # A queue without a GPU guarantee is covered by that of its parent, and its children by their own.
         assured = sum(each.assured for each in below) if promised is None else int(promised)
         found[claim.name] = Reservation(request, min(assured, request), bound, 0)
     yield from reserved_divisions(inputs, found)

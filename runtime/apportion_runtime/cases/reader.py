@@ -190,7 +190,7 @@ def _node(node: Case, case: Case, placed: Counter[int]) -> Node:
 
 def _places(most: int | None, placed: Counter[int]) -> int:
     if not most:
-        # Where a node may have no pods they are not counted: none that leaves makes a place.
+        # Without a limit on pods, places are not counted: leaving pods free none.
         return _MAX_PODS if most is None else 0
     # The engine's test code leaves a node with more pods than its limit no place, not less than none, and takes the
     # places of pods that are expected for taken.
@@ -344,7 +344,7 @@ def _request(job: Case, task: Case, case: Case, listed: set[str]) -> tuple[GpuRe
         request["memory"] = job.get("memory_bytes_per_task") or 1e9
         memory = int(job.get("gpu_memory_mib_per_task") or 0)
         if asked == int(asked):
-            # Instances of MIG are asked of the container only beside a number of devices.
+            # MIG instances are read from the container only together with a number of devices.
             whole = int(asked)
             request.update({name: float(count) for name, count in (task.get("mig_instances") or {}).items()})
             listed.update(task.get("mig_instances") or ())

@@ -1,4 +1,4 @@
-"""Run a case for some rounds: between two, what was bound runs, and what was evicted or waited waits anew.
+"""Run a case for some rounds: in between, bound pods start running, and evicted and pipelined pods become pending.
 
 Source: pkg/scheduler/actions/integration_tests/integration_tests_utils at d5bc503a.
 """

@@ -51,7 +51,7 @@ class Claim:
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether it can take no more."""
+        """Whether it has reached its request or limit."""
         return self.request <= self.share or (self.limit != UNLIMITED and self.limit <= self.share)
 
 
@@ -90,7 +90,7 @@ def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record
         k_value: How strongly past use counts against a queue.
         record: Where to note the steps.
     """
-    # Sums of floats depend on their order: one order, whatever the caller's.
+    # Sums of floats depend on their order, which is independent of the caller's.
     claims = sorted(claims, key=lambda claim: claim.name)
     left = total
     for claim in claims:

@@ -177,7 +177,7 @@ class Job:
         return self._order_key
 
     def _elastic_state(self) -> int:
-        """Return 0 where a pod set lacks pods of its minimum, 2 where one has more than that, otherwise 1."""
+        """Return 0 if a pod set lacks pods of its minimum, 2 if one has more than that, otherwise 1."""
         state = 1
         for pod_set in self.pod_sets.values():
             if pod_set.n_allocated < pod_set.min_available:
@@ -251,7 +251,7 @@ class Job:
     def tasks_to_allocate(self, *, real: bool) -> list[Task]:
         """Return the pods of the next step: what satisfies a minimum, or one more.
 
-        Kept until a status changes, whichever caller computed it first, as in the engine.
+        Kept until a status changes, regardless of the caller that computed it first, as in the engine.
         """
         if self._to_allocate is None:
             self._to_allocate = _next_to_allocate(self.root, real=real)

@@ -15,7 +15,7 @@ from apportion_runtime.core.sorted_jobs import SortedJobs
 
 
 class OrderedQueue:
-    """A queue of the tree: below it queues, or jobs where it is a leaf."""
+    """A queue of the tree, with child queues, or with jobs if it is a leaf."""
 
     __slots__ = (
         "alike",

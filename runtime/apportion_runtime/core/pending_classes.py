@@ -92,7 +92,7 @@ class ClassOutcomes:
         return False
 
     def put(self, job: Job) -> None:
-        """Put a tried job back, in a class of its own: some of its pods are placed."""
+        """Put a tried job back in a separate class, because some of its pods are placed."""
         self._left[job.uid] = {job.uid: job}
         self._taken.discard(job.uid)
         self._outcomes.pop(job.uid, None)

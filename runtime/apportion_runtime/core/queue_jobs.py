@@ -82,7 +82,7 @@ class QueueJobs:
         self.queue = queue
         self.jobs: dict[str, Job] = {}
         self.pending: dict[str, Job] = {}
-        # Jobs that are no victims in this cycle, whatever their priority.
+        # Jobs that are not victims in this cycle, regardless of their priority.
         self.protected: Collection[str] = ()
         self._plugins = plugins
         self._active_jobs = active_jobs

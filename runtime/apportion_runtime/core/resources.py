@@ -166,7 +166,7 @@ def less_equal(left: Sequence[float], right: Sequence[float]) -> bool:
 
 
 def exceeds(amount: float, bound: float) -> bool:
-    """Compare two amounts of which either may be -1, unlimited (resource_quantities.go:compareQuantities)."""
+    """Compare two amounts, each of which may be -1, unlimited (resource_quantities.go:compareQuantities)."""
     if amount == UNLIMITED:
         return bound != UNLIMITED
     return bound != UNLIMITED and amount > bound

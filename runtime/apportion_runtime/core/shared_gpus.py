@@ -118,7 +118,7 @@ class SharedGpus:
 
     @property
     def room(self) -> int:
-        """The most MiB that still fit on any one device; below 0 where there is none to share."""
+        """The most MiB that fit on any device; below 0 if there is no shared device."""
         return max((room for _, room in self._rooms_by_id()), default=_NONE)
 
     def _rooms_by_id(self) -> list[tuple[str, int]]:

@@ -170,7 +170,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReference:
-    """How a pod names a claim: `claim` is None while the one of its template is not made yet."""
+    """A pod's reference to a claim: `claim` is None if the claim of a template does not exist yet."""
 
     name: str
     claim: str | None
@@ -357,7 +357,7 @@ class Settings:
     queue_depth: Mapping[str, int] = field(default_factory=dict)
     scheduler_name: str = "kai-scheduler"
     default_device_memory: int | None = None
-    """MiB that stands for a device's memory where no node says its own; None counts requests by memory as nothing."""
+    """Default memory of a device in MiB, if no node declares it; with None, requests by memory count as 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from apportion_runtime.kube.cluster import Manifest
 
 Key = tuple[str, str]
-"""Namespace, empty where there is none, and name."""
+"""Namespace, empty if there is none, and name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class LeaseTiming:
 
 
 def elapsed_s() -> float:
-    """Return a clock that never goes back and counts the time that the machine was suspended, where it has one."""
+    """Return a monotonic clock that includes suspended time, if the system has one."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(clock)
 
@@ -159,7 +159,7 @@ class LeaderElection:
         except Refused as refused:
             if refused.status != HTTPStatus.CONFLICT:
                 raise
-            # Another one wrote the record; the next attempt reads by whom.
+            # Another candidate wrote the record; the next attempt reads its identity.
             return False
         self._observed_at = self._clock()
         self._renewed_at = began

@@ -56,7 +56,7 @@ class ObjectCache:
         self.resync(tuple(WATCHED), timeout_s)
 
     def resync(self, kinds: Sequence[str], timeout_s: float) -> None:
-        """List kinds anew, with everything that was written until now, and return once they are listed.
+        """List kinds again, including all writes so far, and return when they are listed.
 
         Raises:
             Unreachable: If this times out.

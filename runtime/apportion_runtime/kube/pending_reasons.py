@@ -1,4 +1,4 @@
-"""Why pods and pod groups are pending, as far as events have reported it: each reason once, whatever its numbers."""
+"""Reasons of pending pods and pod groups, as reported in events: each reason once, regardless of its numbers."""
 
 from __future__ import annotations
 

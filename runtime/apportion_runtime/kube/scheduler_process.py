@@ -120,7 +120,7 @@ class _Loop:
             try:
                 self._cycle()
             except NotLeader:
-                # The next leader decides anew.
+                # The next leader decides again.
                 self.scheduling.pool.drop_notes()
                 self._lead()
             except (Refused, Unreachable) as failed:

@@ -1,6 +1,6 @@
-"""Frozen records as plain data and back, exactly. What a record's field may hold is said by its annotation.
+"""Lossless conversion of frozen records to plain data and back, based on their annotations.
 
-Keys are the fields' names in camel case. A field that holds its default is not written.
+Keys are the fields' names in camel case. Default values are omitted.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def from_plain(cls: type, data: object) -> Any:
 
 
 def default_of(made: Field[Any]) -> Any:
-    """Return what a field holds if nobody says; `MISSING` where somebody has to."""
+    """Return the default of a field; `MISSING` if it is required."""
     return made.default_factory() if made.default_factory is not MISSING else made.default
 
 
@@ -114,7 +114,7 @@ def _record_encoder(cls: type) -> Encode:
 
     def encode(record: Any) -> dict[str, Any]:
         if not encoders:
-            # A record may hold records of its own kind: their encoder is this one.
+            # A record may contain records of its own class, so the encoder refers to itself.
             encoders.extend((n, k, d, named or _encoder(hints(cls)[n])) for n, k, d, named in made)
         plain: dict[str, Any] = {}
         for name, key, default, one in encoders:

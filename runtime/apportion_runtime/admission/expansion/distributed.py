@@ -36,7 +36,7 @@ _LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 
 
 def expand_training_job(workload: Manifest) -> Expansion:
-    """Return the pods of all roles; masters and launchers have the role by which the engine starts them first."""
+    """Return the pods of all roles; masters and launchers have the role that the engine starts first."""
     kind, name = str(workload.get("kind")), name_of(workload)
     roles: Mapping[str, Any] = nested(workload, "spec", ROLES[kind]) or {}
     return Expansion(tuple(_of_roles(kind, name, roles)), Ending.TOGETHER, PodReplacement.SAME_NAME)
@@ -74,7 +74,7 @@ def expand_jobset(workload: Manifest) -> Expansion:
 
 
 def expand_train_job(workload: Manifest) -> Expansion:
-    """Return the JobSet that Trainer makes of a TrainJob whose nodes are all alike, and its Jobs and pods."""
+    """Return the JobSet that Trainer creates for a TrainJob with uniform nodes, and its Jobs and pods."""
     trainer = nested(workload, "spec", "trainer") or {}
     container = {
         "name": "node",

@@ -36,7 +36,7 @@ def expand_job(workload: Manifest) -> Expansion:
 
 
 def job_of(cron_job: Manifest, number: int) -> dict[str, Any]:
-    """Return the Job that a CronJob makes at one of its times; `number` tells the times apart."""
+    """Return the Job that a CronJob creates at a scheduled time; `number` identifies the time."""
     template = nested(cron_job, "spec", "jobTemplate") or {}
     metadata = template.get("metadata") or {}
     made = child(("batch/v1", "Job"), f"{name_of(cron_job)}-{number}", cron_job, template.get("spec") or {})

@@ -77,7 +77,7 @@ GROUPERS: Mapping[tuple[str, str], Grouper] = {
 
 
 def group(pod: Manifest, objects: Objects, *, scheduler: str = DEFAULT_SCHEDULER) -> Grouping | None:
-    """Return the pod group of a pod; None where the engine leaves grouping to others.
+    """Return the pod group of a pod; None if the engine leaves grouping to other controllers.
 
     Raises:
         GroupingError: If none can be created; the pod waits until its owners are corrected.

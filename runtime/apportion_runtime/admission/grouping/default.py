@@ -43,7 +43,7 @@ from apportion_runtime.admission.objects import (
 Owners = Sequence[Manifest]
 """From the pod's own owner up to the top one; empty for a pod without an owner."""
 Grouper = Callable[[Manifest, Manifest, Owners, Objects], Grouping]
-"""Takes the top owner (the pod itself where it has none), the pod, all owners, and the other objects."""
+"""Takes the top owner (the pod itself if it has none), the pod, all owners, and the other objects."""
 
 
 def group_by_default(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
@@ -127,7 +127,7 @@ def _normalized(said: str) -> str | None:
 
 
 def _preemptibility(all_of: Sequence[Manifest]) -> str:
-    # An empty label is valid: it leaves the decision to the priority class, whatever those above say.
+    # An empty label is valid: the priority class then decides, regardless of the owners' labels.
     found = (labels_of(made).get(PREEMPTIBILITY_LABEL) for made in all_of)
     return next((value for value in found if value in PREEMPTIBILITIES or value == ""), "")
 

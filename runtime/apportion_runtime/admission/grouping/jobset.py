@@ -31,7 +31,7 @@ _IN_ORDER = "InOrder"
 
 
 def group_jobset(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
-    """Return one pod group that starts with all replicated jobs, or with the first where they start in order."""
+    """Return one pod group that starts with all replicated jobs, or with the first if they start in order."""
     jobs = nested(owner, "spec", "replicatedJobs") or ()
     if not jobs:
         raise GroupingError(f"jobset {namespace_of(owner)}/{name_of(owner)} has no replicatedJobs")

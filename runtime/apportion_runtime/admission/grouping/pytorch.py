@@ -1,4 +1,4 @@
-"""PyTorchJobs: a part for the master and one for the workers, these in segments where a size is annotated.
+"""PyTorchJobs: a part for the master and one for the workers, the latter in segments if a size is annotated.
 
 Source: pkg/podgrouper/podgrouper/plugins/kubeflow/pytorch/pytorch_grouper.go at d5bc503a.
 """

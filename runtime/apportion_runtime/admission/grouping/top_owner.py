@@ -27,7 +27,7 @@ def top_owner_text(owner: Manifest) -> str:
 
 
 def _scalar(value: str) -> str:
-    """Return a name as YAML: quoted where a reader would take it for something other than a string."""
+    """Return a name as YAML: quoted if a parser would not treat it as a string."""
     is_plain = value and not _NUMBER.fullmatch(value) and not _is_date(value) and value.lower() not in _WORDS
     return value if is_plain else f'"{value}"'
 

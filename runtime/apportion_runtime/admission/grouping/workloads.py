@@ -81,7 +81,7 @@ def group_spot_request(owner: Manifest, pod: Manifest, owners: Owners, objects: 
 def group_runai_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return a pod group for the pods whose names differ after the last dash only."""
     made = group_by_default(owner, pod, (), objects)
-    # Earlier versions of the engine named it after the pod where several run at once, and after the job otherwise.
+    # Earlier versions of the engine named it after the pod if several run concurrently, and after the job otherwise.
     is_parallel = (whole(owner, "spec", "parallelism") or 0) > 1
     before = f"{POD_GROUP_PREFIX}-{name_of(pod if is_parallel else owner)}-{uid_of(owner)}"
     if objects.get("PodGroup", namespace_of(pod), before) is not None:

@@ -1,7 +1,7 @@
 """Explanations as plain values, for JSON.
 
-Entry point: `document(record)`, for every record of this package. A reason says its kind, `no-node` for `NoNode`, and its
-text beside its numbers.
+Entry point: `document(record)`, for every record of this package. A reason has its kind, `no-node` for `NoNode`, and
+its text in addition to its numbers.
 """
 
 from __future__ import annotations

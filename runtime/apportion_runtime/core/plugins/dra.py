@@ -195,7 +195,7 @@ class Claims:
                 yield name, int(amount)
 
     def _special(self, pod: Pod, i: int) -> Claim:
-        """Return the claim that stands for the extended resources that a node gives as devices only."""
+        """Return the claim of the extended resources that a node provides only as devices."""
         allocatable = self._session.nodes.nodes[i].allocatable
         requests = tuple(
             DeviceRequest(name, self._class_of[name], amount)

@@ -217,7 +217,7 @@ def _requests(pod: Pod, index: ResourceIndex) -> _Requests:
 
 def _aligned(request: Mapping[str, float], index: ResourceIndex, *, guaranteed: bool) -> Vector:
     vector = index.vector(request)
-    # Cores are given to a container of its own only whole, and only in a guaranteed pod.
+    # Cores are assigned to a container exclusively only as whole cores, and only in a guaranteed pod.
     if not guaranteed or vector[CPU] % 1000:
         vector[CPU] = 0.0
     return vector

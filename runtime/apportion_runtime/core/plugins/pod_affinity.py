@@ -157,7 +157,7 @@ def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
     if term.selector is None:
         return False
     namespaces = term.namespaces or (() if term.namespace_selector is not None else (owner.namespace,))
-    # A selector of namespaces is taken to select all where it is empty; labels of namespaces are not in a snapshot.
+    # An empty namespace selector is assumed to select all namespaces, because a snapshot has no namespace labels.
     if other.namespace not in namespaces and term.namespace_selector != ():
         return False
     return all(fits(expression, other.labels) for expression in term.selector)

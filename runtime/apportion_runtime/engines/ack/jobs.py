@@ -40,7 +40,7 @@ def is_known(job: Manifest) -> bool:
 
 
 def is_known_kind(kind: str) -> bool:
-    """Return whether kube-queue knows jobs of a kind, whatever their API group."""
+    """Return whether kube-queue supports jobs of a kind, in any API group."""
     return any(kind == known for _, known in _SUFFIXES)
 
 

@@ -72,7 +72,7 @@ class QuotaAccounts:
         return self.used.get(quota, {})
 
     def refusal(self, quota: str, demand: Amounts, *, preemptible: bool) -> Refusal | None:
-        """Return why a job may not leave its queue, in kube-queue's words; None where it may."""
+        """Return why a job may not leave its queue, in kube-queue's words; None if it may."""
         bound = self._over_max if preemptible else self._over_min
         path = self.tree.upward(quota)
         if preemptible and self.tree.quotas[quota].holds_to_min(demand, self.held(quota)):
@@ -103,7 +103,7 @@ class QuotaAccounts:
         return _words(over, at, what if is_parent else f"{what}, preempt 0", is_parent=is_parent)
 
     def _below(self, path: str, quota: str) -> str:
-        """Return the node below another one on the way to a quota."""
+        """Return the child of a node on the path to a quota."""
         at = quota
         for each in self.tree.upward(quota):
             if each.path == path:
@@ -119,14 +119,14 @@ class QuotaAccounts:
         return total((minus(everything, self._reserved(but_for)), self.held(but_for)))
 
     def _reserved(self, path: str) -> Amounts:
-        """Return what is used of a node, or kept by it, whichever is more."""
+        """Return the used or reserved amount of a node, whichever is larger."""
         below = self.tree.children[path]
         used = total(self._reserved(child) for child in below) if below else self.held(path)
         return at_least(used, self.tree.quotas[path].kept)
 
 
 def _exceeded(bound: Amounts, demand: Amounts, used: Amounts, n_jobs: int) -> str | None:
-    """Return the first resource of which there would be too much, `jobs` for too many jobs; None where there is none."""
+    """Return the first resource that would be exceeded, `jobs` for the number of jobs; None if there is none."""
     most = bound.get(names.MAX_JOBS_KEY)
     if most is not None and most < _NO_BOUND and n_jobs + 1 > most:
         return _JOBS

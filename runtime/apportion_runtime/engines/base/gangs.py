@@ -92,7 +92,7 @@ class Gangs:
 
 
 def _alone(made: Manifest) -> Grouping:
-    """Return a pod as a group of its own."""
+    """Return a pod as a separate group."""
     return Grouping(made, namespace_of(made), f"pg-{name_of(made)}-{made['metadata']['uid']}", "", "")
 
 

@@ -27,7 +27,7 @@ CLASSES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100
 """Priority classes that KAI Scheduler's chart installs (deployments/kai-scheduler/templates/priorityclasses)."""
 
 _SCHEDULED_BY_OPERATOR = frozenset(("RayCluster", "RayJob", "RayService", "TrainJob"))
-"""Kinds whose operator sets the scheduler of the pods, whatever the templates specify."""
+"""Kinds whose operator sets the scheduler of the pods, regardless of the templates."""
 _REFUSED_MODE = (
     "KAI-Scheduler does not support RayJob with K8sJobMode: the submitter pod is created after RayCluster is ready, "
     "preventing proper gang scheduling"

@@ -44,7 +44,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round of what the promises leave: the amount, who takes part by weight, what each is given, and gives back."""
+    """A round of the surplus: the amount, the weights of participants, and the amounts given and returned."""
 
     left: int
     weights: Mapping[str, int]
@@ -57,11 +57,11 @@ class Record:
     """The steps of one division.
 
     Attributes:
-        total: What the siblings divide.
+        total: The divided amount.
         members: The siblings.
-        promised: What each has before the rounds.
-        rounds: In order.
-        runtime: The result.
+        promised: The amount of each before the rounds.
+        rounds: Rounds in order.
+        runtime: The resulting runtime quotas.
     """
 
     total: int

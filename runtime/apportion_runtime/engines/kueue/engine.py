@@ -129,7 +129,7 @@ class Kueue(PlainEngine):
         self.wait(unit)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
-        """Read a new pod; a gated pod is a workload of its own, or waits for the other pods of its group."""
+        """Parse a new pod; a gated pod is a separate workload, or waits for the other pods of its group."""
         record = super().take_in(running, made)
         self.pod_workloads.add(running, made)
         return record

@@ -112,7 +112,7 @@ def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[
 
 
 def _shape(session: Session, task: Task) -> object | None:
-    """Return what pods of a queue have in common of which none has a place if one has not; None where company matters."""
+    """Return the shape of pods in a queue that all fail if one does; None if other pods affect the placement."""
     if session.nominated.get(task.uid) or session.nodes.has_anti_affinity:
         return None
     shape = alike_on_nodes(task.pod)

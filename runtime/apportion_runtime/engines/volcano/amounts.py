@@ -64,7 +64,7 @@ def has_room_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool
 
 
 def exceeds_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool:
-    """Return whether more is used than is deserved of anything asked for of which something is said to be deserved."""
+    """Return whether usage exceeds the deserved amount of any requested resource with a deserved amount."""
     relevant = [
         name
         for name, value in asked.items()

@@ -89,10 +89,10 @@ _PASSIVE = frozenset(
 
 
 def is_decided_by(made: SchedulerConfiguration, plugin: str, function: str) -> bool:
-    """Return whether no pod is evicted that a plugin does not let go, whatever the other plugins say.
+    """Return whether a plugin alone can prevent every eviction, regardless of other plugins.
 
-    A tier whose plugins let nobody go leaves the choice to the next one, so there must be a single tier that selects.
-    Upstream takes an empty intersection for none yet, so that the plugin after it decides anew
+    A tier whose plugins return no victims leaves the choice to the next one, so there must be a single tier that
+    selects victims. Upstream takes an empty intersection for none yet, so that the plugin after it decides anew
     (framework/session_plugins.go, Preemptable and Reclaimable): the plugin must be the last, or the first of two.
 
     Args:

@@ -49,7 +49,7 @@ def preempt(session: Session) -> None:
             for task in job.waiting():
                 statement = Statement()
                 evicts = _may_evict(session, task.pod.priority, min(own, default=None))
-                # Without an eviction, a pod has the room that is free promised, although its gang cannot start.
+                # Without an eviction, a pod is nominated to free resources, although its gang cannot start.
                 found = _preempt(session, statement, task, in_job=True, evicts=evicts)
                 _settle(session, statement, None, done=found)
                 if not found:
@@ -66,7 +66,7 @@ def _least_priorities(session: Session) -> dict[str, int]:
 
 
 def _may_evict(session: Session, priority: int, least: int | None) -> bool:
-    """Return whether there is anybody who might leave: if the plugin priority decides, somebody less important."""
+    """Return whether there are possible victims: if the plugin priority decides, pods of lower priority."""
     if not is_decided_by(session.configuration, "priority", "Preemptable"):
         return True
     return least is not None and priority > least
@@ -92,7 +92,7 @@ def _starving(session: Session) -> dict[str, list[Job]]:
 
 
 def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool, evicts: bool) -> bool:
-    """Find a node with room for a pod, or where pods leave for it, of its own job or of others in its queue.
+    """Find a node with free resources for a pod, or evict pods of its own job or of others in its queue.
 
     Return whether there is one.
     """

@@ -48,13 +48,13 @@ def may_reclaim(capacity: Capacity, name: str, request: Amounts) -> bool:
 
 
 def reclaimable(capacity: Capacity, reclaimer: str, request: Amounts, candidates: Sequence[Victim]) -> list[int]:
-    """Return which of some pods other queues have to give back.
+    """Return the pods that may be reclaimed from other queues.
 
     Args:
         capacity: The queues.
-        reclaimer: The one that takes.
-        request: What the pod asks for that it takes for.
-        candidates: Pods in the order in which they would leave.
+        reclaimer: The reclaiming queue.
+        request: Request of the pending pod.
+        candidates: Pods in the order of eviction.
     """
     if capacity.fault:
         return []

@@ -72,7 +72,7 @@ class Quotas:
         self._take(made, self._charges(made, refuses=True))
 
     def observe(self, pod: Manifest) -> None:
-        """Charge a pod that is there already, whatever it comes to; not one that was charged when it was created."""
+        """Charge an existing pod, even over the quota; pods charged at creation are skipped."""
         if _key(pod) not in self._charged:
             self._take(pod, self._charges(pod, refuses=False))
 

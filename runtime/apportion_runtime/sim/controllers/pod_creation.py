@@ -44,7 +44,7 @@ def create_children(cluster_state: ClusterState, running: Running, children: Ite
 def create_pod(
     cluster_state: ClusterState, admit: Callable[[Manifest], Manifest], running: Running, slot: Slot
 ) -> Manifest:
-    """Create the pod of a slot, and its owner where that is created last. Raises `Denied` if admission denies it."""
+    """Create the pod of a slot, and its owner if that is created last. Raises `Denied` if admission denies it."""
     manifest = running.manifest
     if slot.owner is None:
         return manifest

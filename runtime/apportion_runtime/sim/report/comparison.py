@@ -15,7 +15,7 @@ _OF_WORKLOADS = ("queue", "started_s", "finished_s", "outcome", "n_evictions", "
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A number, or a word, that is another one: `field` as the report's JSON names it."""
+    """A changed value: `field` is its name in the report's JSON."""
 
     field: str
     before: Value
@@ -24,13 +24,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangedItem:
-    """A queue or a workload of which something differs, and what; one that only one of the two has differs in all."""
+    """A changed queue or workload with its changes; one that exists on only one side changes in all fields."""
 
     name: str
     changes: tuple[Change, ...]
 
     def of(self, field: str) -> Change | None:
-        """Return how a field differs; None where it does not."""
+        """Return the change of a field; None if there is none."""
         return next((change for change in self.changes if change.field == field), None)
 
 

@@ -38,7 +38,7 @@ def written(field: str, value: Value) -> str:
 
 
 def both(change: Change) -> str:
-    """Return the two values; with all their digits where they would look the same."""
+    """Return the two values, with all digits if they would otherwise look the same."""
     before, after = written(change.field, change.before), written(change.field, change.after)
     if before == after:
         before, after = f"{change.before:g}", f"{change.after:g}"

@@ -20,7 +20,7 @@ _SIZE, _GOES, _COMES = range(3)
 
 
 def fragmentation(history: History) -> float | None:
-    """Return the part of the free GPU time on which a pod of this load, drawn by chance, would have found no place.
+    """Return the fraction of the free GPU time that a random pod of this load could not have used.
 
     A node with less than a pod asks for is of no use to it; nor are devices that others share, to one that wants whole
     ones. None where no pod asks for a GPU, or nothing was ever free.
@@ -51,7 +51,7 @@ class _Machine:
 
     @property
     def n_free(self) -> float:
-        """Devices of which nothing is taken."""
+        """Completely free devices."""
         return max(0.0, self.size - self.whole - len(self.shared))
 
     @property

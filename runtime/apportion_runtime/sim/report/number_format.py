@@ -33,7 +33,7 @@ def devices(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a part of a whole; nothing where there is none."""
+    """Return a percentage; empty if the whole is 0."""
     return "" if share is None else f"{share:.0%}"
 
 

@@ -1,6 +1,6 @@
-"""The report as one HTML page that needs nothing else: no network, no other file.
+"""The report as a self-contained HTML page.
 
-Numbers come from the report object; this module only says where they stand. `chart_geometry.py` has the geometry, `templates/`
+Numbers come from the report object; this module only lays them out. `chart_geometry.py` has the geometry, `templates/`
 the page.
 """
 
@@ -98,7 +98,7 @@ def environment() -> Environment:
 
 
 def embedded(data: object) -> Markup:
-    """Return data as JSON that may stand inside a script element."""
+    """Return data as JSON that is valid inside a script element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     # Nothing in a script element is unescaped, and `</script` or `<!--` would end it or change its meaning.
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - see above.
@@ -250,7 +250,7 @@ def _workload_data(workloads: Iterable[WorkloadReport]) -> dict[str, Any]:
 
 
 def _plain(value: float | None) -> float | None:
-    """Return a number without a point where it needs none, so that the page stays small."""
+    """Return a number without a decimal point if possible, to keep the page small."""
     if value is None:
         return None
     rounded = round(value, 3)

@@ -1,6 +1,6 @@
-"""The report of a simulation: every number that any form of it shows.
+"""The report of a simulation: every number in any output format.
 
-The terminal, JSON, the HTML page and outcome tests read this object and reckon nothing themselves.
+The terminal, JSON, the HTML page and outcome tests only read this object.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Report:
     placements: tuple[Placement, ...]
 
     def document(self) -> dict[str, Any]:
-        """Return it for JSON: the summary's numbers stand at the top."""
+        """Return the report as JSON data, with the summary's numbers at the top level."""
         found = {"apiVersion": "apportion.dev/v1", "kind": "SimulationReport", "name": self.name, "start": self.start}
         placements = [placement.document() for placement in self.placements]
         rest = asdict(replace(self, placements=()))

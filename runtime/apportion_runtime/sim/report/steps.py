@@ -33,12 +33,12 @@ def area(steps: Steps, until_s: float) -> float:
 
 
 def highest(steps: Steps) -> float:
-    """Return the greatest value; 0 where there is none."""
+    """Return the largest value; 0 without values."""
     return max((value for _, value in steps), default=0.0)
 
 
 def thinned(steps: Steps, until_s: float, most: int) -> list[tuple[float, float]]:
-    """Return no more than so many steps that enclose the same area: means of equal times, where there are more."""
+    """Return at most a number of steps with the same area: means of equal intervals if there are more."""
     if len(steps) <= most or until_s <= 0:
         return list(steps)
     width = until_s / most

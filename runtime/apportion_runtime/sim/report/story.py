@@ -16,7 +16,7 @@ _TOLD = {
     "jumped": 1, "priority": 1, "backoff": 1, "requeued": 2,
     "deleted": 1, "node-drained": 1, "arrived": 2, "node-joined": 3, "node-left": 3, "node-asked": 3,
 }  # fmt: skip
-"""What is told, and how readily it is left out where there is too much to tell: the greater, the sooner."""
+"""The events in the story, with a rank: the highest ranks are omitted first if there are too many."""
 _WORDS = {
     "arrived": "arrives", "started": "starts", "waiting": "waits", "finished": "finished", "refused": "is rejected",
     "scaled": "is scaled", "denied": "has pods rejected", "node-failed": "fails", "node-drained": "drains",
@@ -38,7 +38,7 @@ class _Entry:
 
 
 def story(history: History, most: int = MOST_LINES) -> list[str]:
-    """Return what happened, at most so many lines; where it was more, the last line says how much is left out."""
+    """Return the events as lines, at most a number of them; the last line counts the omitted ones."""
     entries = _entries(history.facts)
     shown = entries
     if len(shown) > most:

@@ -20,10 +20,10 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class QueueSummary:
-    """One queue, with everything below it.
+    """A queue including its descendants.
 
-    `fair_gpu_hours` is its fair share over time, as of each cycle; `share` is what it used as a part of that, None
-    where it was owed nothing. Waits are seconds, None where nobody waited.
+    `fair_gpu_hours` is its fair share over time, as of each cycle; `share` is its usage as a fraction of that, None if
+    it is 0. Waits are in seconds, None without waits.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ModelSummary:
     """The GPUs of one model: those of the nodes over time, and what pods held of them."""
 
     model: str
-    """Empty where the nodes do not say."""
+    """Empty if the nodes do not declare it."""
     gpu_hours: float
     capacity_gpu_hours: float
     utilisation: float
@@ -105,7 +105,7 @@ def summarise(history: History) -> Summary:
 
 
 def outcome_of(facts: WorkloadFacts, ended_s: float) -> str:
-    """Return how a workload stands at the end, which an interruption may have brought before it came."""
+    """Return the state of a workload at the end, which an interruption may have caused before its arrival."""
     return facts.outcome or ("unfinished" if facts.arrived_s <= ended_s else NOT_ARRIVED)
 
 
@@ -160,7 +160,7 @@ def _queues(history: History) -> Iterable[QueueSummary]:
 
 
 def upwards(name: str, parents: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return a queue and those above it; nothing where there is no such queue."""
+    """Return a queue and its ancestors; empty if the queue does not exist."""
     found: list[str] = []
     at: str | None = name
     while at is not None and at in parents and at not in found:
@@ -174,7 +174,7 @@ def _fair(samples: Sequence[Sample], until_s: float) -> float:
 
 
 def percentile(lasted: Sequence[float], percent: int) -> float | None:
-    """Return the value that a percentage of sorted values do not exceed; None where there are none."""
+    """Return the value that a percentage of sorted values do not exceed; None without values."""
     if not lasted:
         return None
     return _rounded(lasted[max(0, math.ceil(len(lasted) * percent / 100) - 1)])

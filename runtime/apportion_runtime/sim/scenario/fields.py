@@ -1,4 +1,4 @@
-"""Reading the fields of a scenario document: what is there, of which kind, and nothing that is not known."""
+"""Typed access to the fields of a scenario document, with errors for wrong types and unknown fields."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be read, with where in it the fault stands.
+    """An invalid scenario, with the location of the fault.
 
     Attributes:
-        line: Of the scenario's text, counted from 1, where that is known.
+        line: Line of the scenario's text, from 1, if known.
     """
 
     def __init__(self, message: str, line: int | None = None) -> None:
@@ -28,7 +28,7 @@ class ScenarioError(ValueError):
 
     @property
     def path(self) -> tuple[str | int, ...]:
-        """The field that is wrong, by its keys and indices; empty where it is none."""
+        """The invalid field, by its keys and indices; empty if it is not a field."""
         head, found, _ = str(self).partition(": ")
         steps = _STEP.findall(head) if found else ()
         return tuple(int(number) if number else name for number, name in steps)
@@ -47,7 +47,7 @@ class Fields:
         return ScenarioError(f"{self.path}.{key}: {message}" if self.path else f"{key}: {message}")
 
     def raw(self, key: str) -> Any:
-        """Return what stands there; None where nothing does."""
+        """Return the value of a field; None if missing."""
         self._known.add(key)
         return self.data.get(key)
 
@@ -87,11 +87,11 @@ class Fields:
         return int(found)
 
     def maybe_whole(self, key: str) -> int | None:
-        """Return the same, None where nothing is said."""
+        """Return an integer; None if missing."""
         return None if self.raw(key) is None else self.whole(key)
 
     def truth(self, key: str) -> bool:
-        """Return true or false; false where nothing is said."""
+        """Return a Boolean; false if missing."""
         found = self.raw(key)
         if found is None:
             return False
@@ -112,7 +112,7 @@ class Fields:
             raise self.fault(key, f"`{found}` is not a duration such as 90s, 1h30m or 2d") from None
 
     def maybe_seconds(self, key: str) -> float | None:
-        """Return the same, None where nothing is said."""
+        """Return seconds; None if missing."""
         return None if self.raw(key) is None else self.seconds(key)
 
     def quantity(self, key: str, default: str) -> str:
@@ -132,7 +132,7 @@ class Fields:
         return {str(name): str(value) for name, value in found.items()}
 
     def maybe(self, key: str) -> Fields | None:
-        """Return the fields of a mapping, None where there is none."""
+        """Return the fields of a mapping; None if missing."""
         found = self.raw(key)
         if found is None:
             return None

@@ -32,9 +32,10 @@ class NodeShape:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Nodes that are alike: `size` to begin with, and as many as `least` to `most` as the work needs.
+    """Uniform nodes: initially `size`, scaled between `least` and `most` by demand.
 
-    Where `least` and `most` equal `size`, it does not scale. Nodes of a pool that is `queued` come for requests alone.
+    It does not scale if `least` and `most` equal `size`. Nodes of a `queued` pool are only created for provisioning
+    requests.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """From a moment on, another number of replicas; of a group of workers, where one is named."""
+    """A change of the number of replicas at a time; of a worker group, if one is named."""
 
     at_s: float
     replicas: int

@@ -14,7 +14,7 @@ _GPU_COUNT_LABEL, _GPU_MEMORY_LABEL = GPU_COUNT_LABEL, GPU_MEMORY_LABEL
 
 
 def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Pool:
-    """Read a pool; `policy_nodes` holds the node shapes of the policy's pools, None where there is no policy."""
+    """Parse a pool; `policy_nodes` has the node shapes of the policy's pools, None without a policy."""
     of_policy = fields.text("policy_pool")
     name = fields.object_name("pool", of_policy)
     if not name:

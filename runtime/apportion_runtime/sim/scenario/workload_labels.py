@@ -1,4 +1,4 @@
-"""The labels, annotations and fields by which a workload names its queue, priority and scheduler on each engine."""
+"""The labels, annotations and fields with which a workload names its queue, priority and scheduler on each engine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Said = Callable[[str], Mapping[str, str]]
 
 
 def nothing(value: str) -> Mapping[str, str]:
-    """Return no words."""
+    """Return no labels."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadLabels:
-    """The words that a workload described in short gets.
+    """The labels and fields of a workload in short form.
 
     Attributes:
         scheduler: The `schedulerName` of its pods; empty is the default one.

@@ -29,7 +29,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadFields:
-    """A workload in a few words: `pods` workers of a size, `least` of which must run; `head` goes before them."""
+    """A workload in short form: `pods` workers of a size, of which `least` must run; `head` starts before them."""
 
     kind: str
     name: str

@@ -40,7 +40,7 @@ _ENDS: Mapping[str, JobEnd] = {
     "Succeeded": JobEnd.SUCCEEDED,
     "Failed": JobEnd.FAILED,
 }
-"""By phase, of pods that had a place; what has none never ran, whatever its phase."""
+"""Results by phase, for placed pods; others never ran, regardless of the phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def read_openb(nodes: Source, pods: Source, rules: OpenbRules | None = None) -> 
     """Return the trace of two lists.
 
     Raises:
-        TraceError: If a list is no such list.
+        TraceError: If a list has a different format.
     """
     rules = OpenbRules() if rules is None else rules
     machines: dict[str, TraceNode] = {}

@@ -1,4 +1,4 @@
-"""How full a cluster gets where each job is placed once, by one simple rule, and none leaves: what schedulers are held to.
+"""The fill level of a cluster with a simple rule that places each job once: a baseline for schedulers.
 
 Weng et al. (USENIX ATC 2023) inflate a trace until the cluster is full and compare the part of the GPUs that was
 allocated. Nothing here knows queues, priorities or gangs: a job that finds no place is passed over.
@@ -37,13 +37,13 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """What came of it.
+    """The result of packing.
 
     Attributes:
-        n_placed: Jobs with a place.
-        n_jobs: All jobs.
-        allocated: The part of the GPUs that is allocated.
-        fragmentation: The part of the free GPUs that a job drawn by chance of the trace could not use.
+        n_placed: Number of placed jobs.
+        n_jobs: Number of all jobs.
+        allocated: Fraction of the GPUs that is allocated.
+        fragmentation: Fraction of the free GPUs that a random job of the trace could not use.
     """
 
     n_placed: int
@@ -56,9 +56,9 @@ def pack(trace: Trace, rule: Rule, *, seed: int = 0) -> Packing:
     """Place the jobs of a trace in their order, each once.
 
     Args:
-        trace: The load; how long jobs stay does not matter.
-        rule: Who goes where.
-        seed: For the rule that takes any node.
+        trace: The load; run times are ignored.
+        rule: The placement rule.
+        seed: Seed of the rule that chooses nodes at random.
 
     Raises:
         ValueError: If there is no GPU, or a job has several pods.
@@ -84,11 +84,11 @@ def pack(trace: Trace, rule: Rule, *, seed: int = 0) -> Packing:
 
 
 def packed(trace: Trace, stays: Iterable[PodStay]) -> Packing:
-    """Return the same of a simulation of the trace, by the pods that stand on the nodes at its end.
+    """Return the result of a simulation of the trace, from the pods on the nodes at its end.
 
     Args:
-        trace: The load that was simulated, alone.
-        stays: The stays of the history; those that ended are passed over.
+        trace: The only simulated load.
+        stays: The stays of the history; ended ones are ignored.
     """
     nodes = _Nodes(trace)
     numbers = {node.name: i for i, node in enumerate(trace.nodes)}
@@ -158,10 +158,10 @@ class _Nodes:
         return float(1 - self.devices.sum() / self._total)
 
     def fragmentation(self, trace: Trace) -> float:
-        """Return the part of what is free that a job, drawn by chance, could not use; 0 where nothing is free.
+        """Return the fraction of free resources that a random job could not use; 0 if nothing is free.
 
-        On a node without room for a job nothing is of use to it; on one with room, the rests of devices that are less
-        than it asks of each.
+        On a node without room for the job, that is all of them; on other nodes, the remainders of devices that are
+        smaller than its request per device.
         """
         free = self.devices.sum(axis=1)
         if not free.sum():

@@ -1,4 +1,4 @@
-"""A recorded load, whatever wrote it: machines, jobs in the order of their arrival, and the rows that are neither."""
+"""A trace in any format: machines, jobs in order of arrival, and skipped rows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class TraceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text, and the name under which messages speak of it."""
+    """A text, and its name in messages."""
 
     file: str
     text: str
 
 
 class JobEnd(Enum):
-    """How a job ended where it was recorded."""
+    """The end of a job in the recording."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -36,7 +36,7 @@ class JobEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TraceNode:
-    """A machine. `memory_mib` is its main memory; `gpu_model` is empty where it has no GPU."""
+    """A machine. `memory_mib` is its main memory; `gpu_model` is empty without GPUs."""
 
     name: str
     cpu_milli: int
@@ -89,7 +89,7 @@ class TraceJob:
 
 @dataclass(frozen=True, slots=True)
 class SkippedRow:
-    """A row that is no node and no job. `cure` is empty where nothing is wrong with it."""
+    """A row that is neither a node nor a job. `cure` is empty if the row is valid."""
 
     file: str
     line: int

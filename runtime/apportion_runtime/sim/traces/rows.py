@@ -19,7 +19,7 @@ _LARGEST = 10**15
 
 
 class BadRow(ValueError):
-    """A row that is not taken: why, and what to do about it; no cure where nothing is wrong with it."""
+    """An invalid row: the reason and the remedy, which is empty if the row is valid."""
 
     def __init__(self, reason: str, cure: str = "") -> None:
         super().__init__(reason)
@@ -37,7 +37,7 @@ class Row:
     fields: Sequence[str]
 
     def text(self, column: str) -> str:
-        """Return what stands there; empty where there is no such column."""
+        """Return the text of a column; empty if there is no such column."""
         found = self.columns.get(column)
         return "" if found is None else self.fields[found].strip()
 
@@ -53,7 +53,7 @@ class Row:
         return number
 
     def seconds(self, column: str) -> float | None:
-        """Return a number of seconds of 0 or more, None where nothing stands. Raises `BadRow`."""
+        """Return a number of seconds of 0 or more; None if empty. Raises `BadRow`."""
         text = self.text(column)
         if not text:
             return None
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns that a table needs, and what to do where one is missing."""
+    """The columns of a table, and the remedy for a missing one."""
 
     needed: Sequence[str]
     cure: str
@@ -120,7 +120,7 @@ def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[Skip
 
 
 def kubernetes_name(text: str) -> str:
-    """Return a text as Kubernetes takes names: unchanged if it can be. Raises `BadRow` if nothing is left of it."""
+    """Return a text as a valid Kubernetes name, unchanged if possible. Raises `BadRow` if nothing remains."""
     if len(text) <= _LONGEST_NAME and _NAME.fullmatch(text):
         return text
     made = _UNFIT.sub("-", text.lower())[:_LONGEST_NAME].strip("-")

@@ -13,7 +13,7 @@ from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_nam
 from apportion_runtime.sim.traces.tres import MOST_AT_ONCE, shape_of
 
 FORMAT = "JobID,Account,QOS,State,Submit,Eligible,Start,End,Elapsed,Timelimit,AllocTRES,ReqTRES"
-"""Columns to list. QOS, Eligible and Timelimit say more where they are there; the others are needed."""
+"""Columns to list. QOS, Eligible and Timelimit are optional; the others are required."""
 _TABLE = Table(
     ("JobID", "Account", "State", "Submit", "Start", "End", "Elapsed", "AllocTRES", "ReqTRES"),
     f"run sacct -P -X --format={FORMAT}",
@@ -60,10 +60,10 @@ class SlurmRules:
 
 
 def read_sacct(listing: Source, rules: SlurmRules | None = None, *, delimiter: str = "|") -> Trace:
-    """Return the jobs of a listing; it says nothing of nodes.
+    """Return the jobs of a listing, which has no nodes.
 
     Raises:
-        TraceError: If it is no such listing.
+        TraceError: If it has a different format.
     """
     rules = SlurmRules() if rules is None else rules
     jobs: list[TraceJob] = []
@@ -201,7 +201,7 @@ def _no_time(column: str, text: str) -> float:
 
 
 def _span(row: Row, column: str) -> float | None:
-    """Return a duration in seconds; None where there is none, or no limit."""
+    """Return a duration in seconds; None if it is missing or unlimited."""
     text = row.text(column)
     if text.lower() in _NOTHING or text.lower() in ("unlimited", "partition_limit"):
         return None

@@ -20,7 +20,7 @@ _GREATEST_FACTOR = 1e9
 
 
 def inflated(trace: Trace, *, load: float = 1.0, every_s: float = 1.0, seed: int | None = None) -> Trace:
-    """Return a trace whose jobs come one after another, again and again, and stay, until what they ask for is enough.
+    """Return a trace whose jobs are submitted repeatedly and never end, until their requests reach the load.
 
     Args:
         trace: The recorded load.
@@ -79,12 +79,12 @@ def compressed_on_nodes(trace: Trace, share: float, *, seed: int = 0) -> Trace:
 
 
 def compressed_in_time(trace: Trace, load: float) -> Trace:
-    """Return a trace with its arrivals drawn together until `offered_load` is what is wanted; how long jobs stay stays.
+    """Return a trace with arrivals scaled in time until `offered_load` is the requested one; run times are unchanged.
 
-    A load below the recorded one draws them apart.
+    A load below the recorded one increases the intervals.
 
     Raises:
-        ValueError: If no drawing together makes such a load.
+        ValueError: If no scaling gives this load.
     """
     least, most = 1 / _GREATEST_FACTOR, _GREATEST_FACTOR
     demand = _demand(trace)

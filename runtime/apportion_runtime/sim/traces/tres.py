@@ -23,7 +23,7 @@ _AS_THEY_ARE = "run sacct with --noconvert, and with columns wide enough for All
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`n_pods` pods, each with as many devices of which it has so many thousandths; `model` is Slurm's GPU type."""
+    """`n_pods` pods, each with a number of devices in thousandths; `model` is Slurm's GPU type."""
 
     n_pods: int
     cpu_milli: int
@@ -34,14 +34,14 @@ class Shape:
 
 
 def shape_of(text: str, shares_per_gpu: Mapping[str, int]) -> Shape:
-    """Return the pods of a job: one for each node, or one for each GPU where they do not divide by the nodes.
+    """Return the pods of a job: one for each node, or one for each GPU if GPUs cannot be divided evenly among nodes.
 
     Args:
         text: The resources.
         shares_per_gpu: By name of a shared resource (`shard`, `mps`) how many of it are one device.
 
     Raises:
-        BadRow: If they cannot be read.
+        BadRow: If they are invalid.
     """
     amounts = _amounts(text)
     if "cpu" not in amounts:
@@ -93,7 +93,7 @@ def _gpus(amounts: Mapping[str, str]) -> tuple[int, str]:
 
 
 def _shares(amounts: Mapping[str, str], n_nodes: int, shares_per_gpu: Mapping[str, int]) -> tuple[int, int]:
-    """Return the devices of which a job has a part on its nodes, and the thousandths of each; no more than one kind."""
+    """Return the number of shared devices of a job on its nodes, and the thousandths of each; one kind at most."""
     for kind in ("shard", "mps"):
         asked = -(-_whole(amounts, _GRES + kind) // n_nodes)
         if not asked:

@@ -42,7 +42,7 @@ def parsed(
 
 
 def is_scalar(name: str) -> bool:
-    """Return whether the engine counts a resource beside cpu, memory, GPUs and storage."""
+    """Return whether the engine counts a resource in addition to cpu, memory, GPUs and storage."""
     prefix, slash, _ = name.partition("/")
     if name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name:
         return True

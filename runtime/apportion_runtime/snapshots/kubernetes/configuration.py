@@ -116,7 +116,7 @@ def _of_shard(engine: Engine, shard: Object, faults: list[Fault]) -> Engine:
         elif not on:
             plugins.discard(name)
         elif name in defaults.plugins or name in _OPT_IN:
-            # An entry that says nothing of `enabled` leaves the default as it is.
+            # An entry without `enabled` keeps the default.
             if override.enabled or name not in left_out:
                 plugins.add(name)
         elif name not in _WITHOUT_EFFECT:

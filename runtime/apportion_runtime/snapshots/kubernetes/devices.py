@@ -31,7 +31,7 @@ _ALL, _EXACT = "All", "ExactCount"
 
 
 class _DeviceFacts(NamedTuple):
-    """A device, and what selectors may ask of it."""
+    """A device, and the values that selectors can access."""
 
     device: Device
     scope: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Devices:
     def selected(
         self, of: Object, path: tuple[str | int, ...], selectors: Sequence[Mapping[str, Any]] | None
     ) -> frozenset[DeviceKey] | None:
-        """Return the devices that fulfil selectors of a claim; None where there are no selectors."""
+        """Return the devices that match the selectors of a claim; None without selectors."""
         return self._fulfilling(of, path, selectors) if selectors else None
 
     def _fulfilling(

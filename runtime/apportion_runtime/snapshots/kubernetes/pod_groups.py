@@ -30,7 +30,7 @@ _NO_BACKOFF = -1
 
 
 def read_topologies(topologies: Sequence[Object]) -> tuple[tuple[Topology, ...], Mapping[str, Mapping[str, str]]]:
-    """Return topologies, and by topology the node labels that aliases of its levels stand for."""
+    """Return topologies, and for each the node labels of its levels' aliases."""
     levels = {made.name: made.read_as(objects.Topology).levels or () for made in topologies}
     read = tuple(Topology(name, tuple(level.label or "" for level in of)) for name, of in levels.items())
     aliases = {

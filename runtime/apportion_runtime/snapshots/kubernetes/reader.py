@@ -101,7 +101,7 @@ def read_cluster(
 
 
 def rooted(queues: Sequence[Queue]) -> frozenset[str]:
-    """Return the queues that hang below a root, the engine leaves out all others."""
+    """Return the queues that descend from a root; the engine ignores all others."""
     parents = {queue.name: queue.parent for queue in queues}
     below: set[str] = set()
     for name in parents:

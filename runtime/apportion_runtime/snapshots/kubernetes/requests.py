@@ -52,7 +52,7 @@ class Requirements:
             self.count += gpus
             self.portion = 1.0
         else:
-            # A request for none counts as one device of which nothing is asked.
+            # A request for zero devices counts as one device without a request.
             self.portion += gpus
             self.count = 1
 

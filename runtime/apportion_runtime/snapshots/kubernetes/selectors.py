@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cel import Context, Program
 
 Value = Any
-"""What CEL knows: text, numbers, truth values, lists and maps. Amounts and versions are maps of their own."""
+"""Values of CEL: text, numbers, Booleans, lists and maps. Amounts and versions are represented as maps."""
 
 _MOST_LENGTH = 10 * 1024
 _SEMVER = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
@@ -37,7 +37,7 @@ _TYPES = frozenset(("int", "uint", "double", "bool", "string", "bytes", "list", 
 
 
 class UnknownSelector(Exception):
-    """An expression is no CEL, or uses what is not read here."""
+    """An expression is not valid CEL, or uses an unsupported feature."""
 
 
 def quantity(text: str | float) -> dict[str, str]:
@@ -46,7 +46,7 @@ def quantity(text: str | float) -> dict[str, str]:
 
 
 def version(text: str, normalize: bool = False) -> dict[str, Value]:  # noqa: FBT001, FBT002 - CEL has no keywords.
-    """Return a semantic version: numbers, and the words of one that is not released. Raises `ValueError`."""
+    """Return a semantic version: numbers, and the identifiers of a pre-release. Raises `ValueError`."""
     if normalize and (loose := _LOOSE_SEMVER.fullmatch(text)) is not None:
         text = ".".join(str(int(number or 0)) for number in loose.groups()[:3]) + loose[4]
     match = _SEMVER.fullmatch(text)
