@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION
@@ -27,10 +28,13 @@ class StatusUpdate:
 
 
 class StatusUpdates:
-    """Calculates updates from cycle to cycle; the amounts of a pod that has not changed are kept."""
+    """Calculates updates from cycle to cycle: only what changed is calculated again, and nothing if nothing did."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Manifest, PodAmounts]] = {}
+        self._sums: dict[tuple[str, str], tuple[list[PodAmounts], bool, dict[str, dict[str, str]]]] = {}
+        self._settled: Sequence[Manifest] = ()
+        """The objects of the last cycle, if they needed no update."""
 
     def of(self, objects: Sequence[Manifest]) -> Iterator[StatusUpdate]:
         """Yield the updates that a cluster needs: queues first, then pod groups.
@@ -40,16 +44,32 @@ class StatusUpdates:
         Args:
             objects: Pods, PodGroups, Queues, PriorityClasses and nodes.
         """
+        if len(objects) == len(self._settled) and all(map(is_, objects, self._settled)):
+            return
+        self._settled = ()
+        is_settled = True
+        for update in self._updates(objects):
+            is_settled = False
+            yield update
+        if is_settled:
+            self._settled = objects
+
+    def _updates(self, objects: Sequence[Manifest]) -> Iterator[StatusUpdate]:
         by_kind: dict[str, list[Manifest]] = {}
         for one in objects:
             by_kind.setdefault(one["kind"], []).append(one)
         groups = by_kind.get(POD_GROUP, [])
         amounts = self._amounts(by_kind.get(POD, []), by_kind.get("Node", []))
         classes = {one["metadata"]["name"]: one for one in by_kind.get("PriorityClass", [])}
-        wanted = [
-            resources_status(amounts.get(_key(group), ()), is_preemptible=is_preemptible(group, classes))
-            for group in groups
-        ]
+        kept, self._sums = self._sums, {}
+        wanted = []
+        for group in groups:
+            pods, preemptible = amounts.get(_key(group), []), is_preemptible(group, classes)
+            known = kept.get(_key(group))
+            if known is None or known[1] is not preemptible or not _are_same(known[0], pods):
+                known = (pods, preemptible, resources_status(pods, is_preemptible=preemptible))
+            self._sums[_key(group)] = known
+            wanted.append(known[2])
         of_queue = [
             (str(group["spec"].get("queue") or ""), status) for group, status in zip(groups, wanted, strict=True)
         ]
@@ -81,6 +101,10 @@ class StatusUpdates:
         return found
 
 
+def _are_same(before: list[PodAmounts], after: list[PodAmounts]) -> bool:
+    return len(before) == len(after) and all(map(is_, before, after))
+
+
 def _readable_amounts(pod: Manifest, memory: Mapping[str, int | None]) -> PodAmounts:
     try:
         return pod_amounts(pod, memory.get)
@@ -104,7 +128,7 @@ def _patch(before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable
         old, new = before.get(field) or {}, after.get(field) or {}
         if old == new:
             continue
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
+        if new and isinstance(old, Mapping) and isinstance(new, Mapping):
             removed: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
             patch[field] = {**removed, **{key: value for key, value in new.items() if old.get(key) != value}}
         else:

@@ -44,3 +44,13 @@ def test_a_bound_pod_and_a_pending_pod_with_its_group_have_one_event_each() -> N
     told = {name: message for name, _, message in cluster.events}
     assert told["fits"] == "Successfully assigned pod team/fits to node n1"
     assert told["waits"] == told[waiting] == cluster.told["waits"]
+
+
+def test_a_pod_that_ends_leaves_the_status_of_its_group_and_queues() -> None:
+    cluster = _bound_and_waiting()
+    fits = cluster.held["Pod", "team", "fits"]
+    cluster.held["Pod", "team", "fits"] = {**fits, "status": {"phase": "Succeeded"}}
+    del cluster.held["Pod", "team", "waits"]
+    run_cycle(cluster, NOW + 3)
+    assert cluster.held["Queue", "", "nlp"]["status"] == {}
+    assert cluster.held["Queue", "", "all"]["status"] == {"childQueues": ["nlp"]}
