@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from statistics import median
 
 import pytest
-from tests.unit.review import kai_objects, kueue_objects
 
 from apportion_cli.exit_codes import ExitCode
 
 from .conftest import BenchSize
 from .organisation import write_organisation
 from .process import run
+from .running_cluster import write_cluster
 
 pytestmark = pytest.mark.bench
 
@@ -23,22 +22,6 @@ ENGINES = {"kueue": "0.18.3", "kai": "0.17.0"}
 ROUNDS = 3
 WALL_S = 5
 LOAD_WALL_S = 60
-
-
-def _snapshot(file: Path, engine: str, queues: list[str], n_workloads: int) -> None:
-    """Write running workloads of one GPU each, spread over the queues, of which one in twenty is pending."""
-    names = [(f"job-{n}", {"queue": queues[n % len(queues)], "gpus": 1}) for n in range(n_workloads * 21 // 20)]
-    cluster = {
-        "nodes": n_workloads // 8,
-        "queues": {queue: {} for queue in queues},
-        "running": dict(names[:n_workloads]),
-        "pending": dict(names[n_workloads:]),
-    }
-    if engine == "kai":
-        file.write_text(json.dumps({"items": list(kai_objects.objects_of({**cluster, "queues": {}}))}))
-        return
-    text = json.dumps({"items": list(kueue_objects.objects_of(cluster))})
-    file.write_text(text.replace('"nvidia.com/gpu": "h100"', '"nvidia.com/gpu": "pool-00"'))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -50,7 +33,7 @@ def test_review_of_500_queues_and_5000_workloads(tmp_path: Path, engine: str, be
     head = write_organisation(tmp_path / "head", departments=leaves // 24, leaves=leaves, pools=10, clusters=clusters)
     head.write_text(head.read_text().replace("gpu=8)", "gpu=7)"))
     queues = [f"team-{department:04d}-{number:02d}" for department in range(leaves // 24) for number in range(24)]
-    _snapshot(tmp_path / "cluster.json", engine, queues, n_workloads)
+    write_cluster(tmp_path / "cluster.json", engine, queues, n_workloads)
     review = [*APPORTION, "review", str(base), str(head), "-o", "md"]
     with_snapshot = [*review, "--snapshot", str(tmp_path / "cluster.json")]
     for command in (review, with_snapshot):

@@ -26,16 +26,20 @@ from apportion_review.fit.pod_requests import (
 from apportion_review.fit.pool_growth import pool_changes
 from apportion_review.fit.probe import Probe
 from apportion_review.fit.queue_use import queue_ids, used_by_queue
-from apportion_review.fit.quota_raises import QuotaSearch, quota_changes
+from apportion_review.fit.quota_raises import MAX_EVICTIONS, QuotaSearch, quota_changes
 from apportion_review.fit.records import Change, ChangeKind, Decision, Fit, Outcome, Size, Start, Workload
 from apportion_review.fit.scaling import dimension_of, scaled
 from apportion_review.fit.start import start_of
 from apportion_review.fit.static_bounds import bounded_decision
+from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.sim.api.pod_requests import pod_requests
 
 _MAX_REQUEST = 4096
 IDLE = "Without a snapshot, the cluster is taken to be idle, with every node pool at its max_nodes."
 _GROWTH = "Node pools are taken as they are: autoscaling is not simulated on a snapshot."
+_INCOMPLETE = (
+    "Not everything is decided, because a search for victims stopped at its limit: other changes may help, too."
+)
 _PENDING = "What waits in the snapshot is decided first, as if the workload were submitted after it."
 
 
@@ -92,10 +96,11 @@ def fit_of(question: Question, observed: ObservedCluster) -> Fit:
         return answer
     used = used_by_queue(probe.cluster, question.graph, queue_ids(observed.compiled.program, observed.compiled.objects))
     size = _size(question, probe)
+    raises = SearchLimit(MAX_EVICTIONS)
     changes = (
         *_smaller(question, probe, size),
         *_less(question, probe),
-        *_more_quota(question, observed, used, decision),
+        *_more_quota(question, observed, used, decision, raises),
         *pool_changes(
             observed,
             probe,
@@ -109,6 +114,8 @@ def fit_of(question: Question, observed: ObservedCluster) -> Fit:
         start = start_of(observed, probe, question.manifest)
     elif decision.outcome is Outcome.LATER and decision.after_s is not None and observed.snapshot is not None:
         start = Start(observed.now + decision.after_s)
+    if probe.is_incomplete or raises.is_exceeded:
+        answer = replace(answer, notes=(*answer.notes, _INCOMPLETE), is_incomplete=True)
     return replace(answer, size=size, changes=changes, start=start)
 
 
@@ -170,7 +177,7 @@ def _size(question: Question, probe: Probe) -> Size | None:
         return None
 
     def fits(count: int) -> bool:
-        return probe.decide(scaled(question.manifest, dimension, count)).outcome is Outcome.NOW
+        return probe.starts_now(scaled(question.manifest, dimension, count))
 
     found = largest(dimension.value, fits)
     gpus = gpus_of_workload(scaled(question.manifest, dimension, found.value)) if found.value else 0
@@ -206,7 +213,7 @@ def _largest_request(question: Question, probe: Probe, resource: str, present: i
     """Return the largest lower request with which the workload starts now; 0 if there is none."""
 
     def fits(most: int) -> bool:
-        return probe.decide(with_request(question.manifest, resource, most)).outcome is Outcome.NOW
+        return probe.starts_now(with_request(question.manifest, resource, most))
 
     low, high = 0, present
     while high - low > 1:
@@ -216,7 +223,11 @@ def _largest_request(question: Question, probe: Probe, resource: str, present: i
 
 
 def _more_quota(
-    question: Question, observed: ObservedCluster, used: dict[str, dict[str, int]], decision: Decision
+    question: Question,
+    observed: ObservedCluster,
+    used: dict[str, dict[str, int]],
+    decision: Decision,
+    limit: SearchLimit,
 ) -> Iterator[Change]:
     if question.queue not in question.graph.nodes:
         return
@@ -228,6 +239,7 @@ def _more_quota(
         question.queue,
         used,
         _asked(question, observed),
+        limit,
     )
     may_evict = decision.outcome is not Outcome.AFTER_EVICTIONS
     yield from quota_changes(search, observed, question.manifest, may_evict=may_evict)

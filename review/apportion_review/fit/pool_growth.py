@@ -1,8 +1,9 @@
-"""The number of additional nodes of a pool with which a workload starts: nodes join one by one until it does."""
+"""The number of additional nodes of a pool with which a workload starts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
@@ -16,7 +17,7 @@ from apportion_runtime.sim.kubelet.nodes import add_node, node_manifest
 from apportion_runtime.sim.scenario.format import Pool
 
 _MOST_NODES = 64
-_MOST_REBUILT = 8
+_MOST_EVICTING = 8
 _SETTLES_S = 3600.0
 
 
@@ -25,67 +26,65 @@ def pool_changes(
 ) -> Iterator[Change]:
     """Yield, for each pool that helps, the smallest number of nodes with which the workload starts without evictions.
 
+    The nodes join before the workload is submitted. The bisection assumes that additional nodes never prevent a start.
+
     Args:
         observed: The cluster.
         probe: The probe of the cluster.
         workload: The workload.
         n_pods: Number of its pods.
-        evicts: Whether it currently evicts other work, so that nodes must join before it is submitted.
+        evicts: Whether it currently evicts other work.
     """
-    for pool in observed.compiled.program.pools:
-        if pool.plan is not None:
+    pools = [pool for pool in observed.compiled.program.pools if pool.plan is None]
+    present = {pool.id: _nodes_of(probe.cluster, pool) for pool in pools}
+    most = min(_MOST_EVICTING, n_pods) if evicts else _most(probe.cluster, n_pods)
+
+    def starts(joining: Mapping[str, int]) -> bool:
+        return probe.attempt(partial(_starts_with, observed, pools, workload, joining)) is not None
+
+    # If a quota or a selector prevents the start, nodes of all pools together do not help either.
+    if len(pools) > 1 and not starts({pool.id: most for pool in pools}):
+        return
+    for pool in pools:
+        if not starts({pool.id: most}):
             continue
-        n_now = sum(_is_of(node, pool) for node in probe.cluster.cluster_state.store.list("Node"))
-        if evicts:
-            n_more = _nodes_before(observed, probe, pool, workload, min(_MOST_REBUILT, n_pods))
-        else:
-            cluster = probe.cluster
-            probe.invalidate()
-            n_more = _nodes_needed(observed, cluster, pool, workload, _most(cluster, n_pods))
-        if n_more is None:
-            continue
+        low, n_more = 0, most
+        while n_more - low > 1:
+            middle = (low + n_more) // 2
+            low, n_more = (low, middle) if starts({pool.id: middle}) else (middle, n_more)
+        n_now = len(present[pool.id])
         wanted = n_now + n_more
         at = f"{pool.source.file}:{pool.source.line}" if pool.source.line else ""
         beside = () if wanted <= pool.max_nodes else (f"its max_nodes is {pool.max_nodes}: raise it to {wanted}",)
         yield Change(ChangeKind.NODES, pool.id, "nodes", "", str(n_now), str(wanted), at, beside)
 
 
-def _nodes_before(observed: ObservedCluster, probe: Probe, pool: NodePool, workload: Manifest, most: int) -> int | None:
-    for number in range(1, most + 1):
-        cluster = probe.cluster
-        probe.invalidate()
-        template = next((node for node in cluster.cluster_state.store.list("Node") if _is_of(node, pool)), None)
-        for each in range(1, number + 1):
-            add_node(cluster.cluster_state, _node(observed, pool, template, each))
-        run(cluster, _SETTLES_S)
-        submission = Submission(cluster, workload)
-        submission.settle(_SETTLES_S)
-        if submission.decision().outcome is Outcome.NOW:
-            return number
-    return None
+def _starts_with(
+    observed: ObservedCluster,
+    pools: Sequence[NodePool],
+    workload: Manifest,
+    joining: Mapping[str, int],
+    cluster: Cluster,
+) -> bool | None:
+    """Return True if the workload starts once nodes have joined, by pool; None if it does not."""
+    for pool in pools:
+        if pool.id in joining:
+            template = next(iter(_nodes_of(cluster, pool)), None)
+            for number in range(1, joining[pool.id] + 1):
+                add_node(cluster.cluster_state, _node(observed, pool, template, number))
+    run(cluster, _SETTLES_S)
+    submission = Submission(cluster, workload)
+    submission.settle(_SETTLES_S)
+    return True if submission.decision().outcome is Outcome.NOW else None
+
+
+def _nodes_of(cluster: Cluster, pool: NodePool) -> list[Manifest]:
+    return [node for node in cluster.cluster_state.store.list("Node") if _is_of(node, pool)]
 
 
 def _most(cluster: Cluster, n_pods: int) -> int:
     """Return the maximum number of nodes to try: one for each of its pods, and for pods pending before it."""
     return min(_MOST_NODES, n_pods + cluster.cluster_state.n_pending)
-
-
-def _nodes_needed(
-    observed: ObservedCluster, cluster: Cluster, pool: NodePool, workload: Manifest, most: int
-) -> int | None:
-    state = cluster.cluster_state
-    template = next((node for node in state.store.list("Node") if _is_of(node, pool)), None)
-    n_evicted = len(state.history.taken)
-    submission = Submission(cluster, workload)
-    submission.settle(_SETTLES_S)
-    for number in range(1, most + 1):
-        add_node(state, _node(observed, pool, template, number))
-        submission.settle(_SETTLES_S)
-        if len(state.history.taken) != n_evicted:
-            return None
-        if submission.placed_at is not None:
-            return number
-    return None
 
 
 def _is_of(node: Manifest, pool: NodePool) -> bool:

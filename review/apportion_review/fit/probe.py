@@ -6,10 +6,13 @@ The cluster is reused between probes, and rebuilt after one that evicted or star
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar
 
 from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, name_of
 from apportion_compiler.pool_label_keys import GKE_NODE_POOL_LABEL, POOL_LABEL
 from apportion_review.fit.records import Decision, Outcome, Placement, Victim
+from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.sim.api.cluster_state import PodState
 from apportion_runtime.sim.api.events import WorkloadArrives
 from apportion_runtime.sim.cluster import Cluster
@@ -21,7 +24,13 @@ _NOW_S = 60.0
 """A workload that starts within this time after submission starts now: controllers and cycles take a few seconds."""
 _HORIZON_S = 3600.0
 _MAX_EVENTS = 200_000
+MAX_EVICTIONS = 100_000
+"""Maximum number of simulated evictions in the victim searches of one probe: many seconds of work."""
+SEARCH_STOPPED = f"the search for victims stopped after {MAX_EVICTIONS:,} simulated evictions"
 POOL_LABELS = (POOL_LABEL, GKE_NODE_POOL_LABEL)
+
+
+_Found = TypeVar("_Found")
 
 
 class Probe:
@@ -29,27 +38,83 @@ class Probe:
 
     Args:
         build: Builds the cluster.
+        limit: Limit of all victim searches together; by default, each probe has its own.
     """
 
-    def __init__(self, build: Callable[[], Cluster]) -> None:
+    def __init__(self, build: Callable[[], Cluster], limit: SearchLimit | None = None) -> None:
         self._build = build
         self._settled: Cluster | None = None
+        self._limit = limit
+        self._limits: list[SearchLimit] = []
 
     @property
     def cluster(self) -> Cluster:
         """The cluster after all decisions about its own workloads."""
         if self._settled is None:
             self._settled = self._build()
+            self._settled.cluster_state.search_limit = self.next_limit()
             run(self._settled, _HORIZON_S)
         return self._settled
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a victim search stopped at its limit, so that a decision is missing."""
+        return any(limit.is_exceeded for limit in self._limits)
 
     def invalidate(self) -> None:
         """Rebuild the cluster before the next probe."""
         self._settled = None
 
+    def taken(self) -> Cluster:
+        """Return the cluster for modification, and rebuild it before the next probe."""
+        cluster = self.cluster
+        cluster.cluster_state.search_limit = self.next_limit()
+        self.invalidate()
+        return cluster
+
     def decide(self, workload: Manifest) -> Decision:
         """Submit a workload, return the decision, and remove the workload."""
+        limit = self.next_limit()
+        decision = self._submitted(workload, limit)
+        if limit.is_exceeded:
+            return replace(decision, outcome=Outcome.UNDECIDED, reason=SEARCH_STOPPED)
+        return decision
+
+    def starts_now(self, workload: Manifest) -> bool:
+        """Return whether a workload starts now. If it starts only with evictions, it does not: no victim search is necessary."""
+        no_search = SearchLimit(0)
+        decision = self._submitted(workload, no_search)
+        if no_search.is_exceeded and decision.outcome is Outcome.NOW:
+            # The search that was skipped may evict other work.
+            decision = self.decide(workload)
+        return decision.outcome is Outcome.NOW
+
+    def attempt(self, find: Callable[[Cluster], _Found | None]) -> _Found | None:
+        """Return the result of a modification of a cluster; None if it has none, or if a victim search stopped at its limit.
+
+        Args:
+            find: Modifies the cluster until the workload starts; returns None if other work is evicted.
+        """
+        cluster = self.taken()
+        # Most attempts fail without a victim search, which takes most of the time.
+        no_search = cluster.cluster_state.search_limit = SearchLimit(0)
+        found = find(cluster)
+        if found is None or not no_search.is_exceeded:
+            return found
+        cluster = self.taken()
+        found = find(cluster)
+        limit = cluster.cluster_state.search_limit
+        return None if limit is not None and limit.is_exceeded else found
+
+    def next_limit(self) -> SearchLimit:
+        """Return the limit of the victim searches of the next probe."""
+        limit = SearchLimit(MAX_EVICTIONS) if self._limit is None else self._limit
+        self._limits.append(limit)
+        return limit
+
+    def _submitted(self, workload: Manifest, limit: SearchLimit) -> Decision:
         cluster = self.cluster
+        cluster.cluster_state.search_limit = limit
         before = _footprint(cluster)
         submission = Submission(cluster, workload)
         submission.settle(_HORIZON_S)

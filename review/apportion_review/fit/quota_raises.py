@@ -15,10 +15,13 @@ from apportion_review.fit.clusters import Compile, ObservedCluster
 from apportion_review.fit.probe import Probe
 from apportion_review.fit.quota_edits import QuotaEdit, edited
 from apportion_review.fit.records import Change, ChangeKind, Decision, Outcome
+from apportion_runtime.core.search_limit import SearchLimit
 
 _GUARANTEED, _LIMIT = "guaranteed", "limit"
 _UNITS = {CPU: 1000, MEMORY: 1024**3}
 _GPU_UNIT = 1000
+MAX_EVICTIONS = 20_000
+"""Maximum number of simulated evictions for the decisions on all raises together."""
 _MAX_SEARCHED = 1000
 """Maximum number of a snapshot's workloads for a search; beyond it, only the computed raise is verified."""
 
@@ -35,6 +38,7 @@ class QuotaSearch:
         queue: Id of the workload's queue.
         used: Usage of each queue by resource, in base units, including descendants.
         asked: Requests of the workload, likewise.
+        limit: Limit of the victim searches of all decisions together.
     """
 
     policy: Policy
@@ -44,6 +48,7 @@ class QuotaSearch:
     queue: str
     used: Mapping[str, Mapping[str, int]]
     asked: Mapping[str, int]
+    limit: SearchLimit
 
 
 def quota_changes(
@@ -57,12 +62,18 @@ def quota_changes(
     plans = [plan for plan in (limits, guarantees) if plan]
     if len(plans) > 1:
         plans.append([*limits, *guarantees])
-    decided = [(plan, _decision(search, observed, workload, [raise_.to(0) for raise_ in plan])) for plan in plans]
-    for wanted in (Outcome.NOW, Outcome.AFTER_EVICTIONS) if may_evict else (Outcome.NOW,):
-        for plan, decision in decided:
-            if decision is not None and decision.outcome is wanted:
-                yield _change(search, observed, workload, plan, decision)
-                return
+    with_evictions: tuple[Sequence[_Raise], Decision] | None = None
+    for plan in plans:
+        decision = _decision(search, observed, workload, [raise_.to(0) for raise_ in plan])
+        if decision is None:
+            continue
+        if decision.outcome is Outcome.NOW:
+            yield _change(search, observed, workload, plan, decision)
+            return
+        if with_evictions is None and may_evict and decision.outcome is Outcome.AFTER_EVICTIONS:
+            with_evictions = plan, decision
+    if with_evictions is not None:
+        yield _change(search, observed, workload, *with_evictions)
 
 
 def _change(
@@ -171,7 +182,7 @@ def _decision(
         compiled = search.compile(edited(search.policy, edits))
     except ValueError:
         return None
-    return None if compiled is None else Probe(lambda: observed.build(compiled)).decide(workload)
+    return None if compiled is None else Probe(lambda: observed.build(compiled), search.limit).decide(workload)
 
 
 def _present(search: QuotaSearch, edit: QuotaEdit) -> str:

@@ -190,6 +190,7 @@ class Fit:
         changes: Changes that let it start, the smallest of each kind.
         start: When it starts; None if it starts now.
         notes: Assumptions and unknowns, one sentence each.
+        is_incomplete: Whether a victim search stopped at its limit, as a note explains.
     """
 
     cluster: str
@@ -205,3 +206,4 @@ class Fit:
     changes: tuple[Change, ...] = ()
     start: Start | None = None
     notes: tuple[str, ...] = field(default=())
+    is_incomplete: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.plain_objects import Manifest, text
 from apportion_review.fit.clusters import ObservedCluster
-from apportion_review.fit.probe import Probe, Submission, run
+from apportion_review.fit.probe import Probe, Submission
 from apportion_review.fit.records import Ending, Start
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.history import WorkloadFacts
@@ -21,18 +21,19 @@ _SETTLES_S = 3600.0
 def start_of(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Start:
     """Return the start of a pending workload. Raises the same errors as `ObservedCluster.build`."""
     if any(each.ends is not None for each in observed.workloads()):
-        found = _by_deadlines(observed, workload)
+        found = _by_deadlines(observed, probe, workload)
         if found is not None:
             return found
-    return Start(None, tuple(_suffice(observed, probe, workload)))
+    return Start(None, tuple(_suffice(probe, workload)))
 
 
-def _by_deadlines(observed: ObservedCluster, workload: Manifest) -> Start | None:
+def _by_deadlines(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Start | None:
     """Simulate until running workloads have reached their deadlines."""
     cluster = observed.build(with_ends=True)
+    limit = cluster.cluster_state.search_limit = probe.next_limit()
     submission = Submission(cluster, workload)
     submission.settle(_AHEAD_S)
-    if submission.placed_at is None:
+    if submission.placed_at is None or limit.is_exceeded:
         return None
     since = cluster.cluster_state.clock.start
     ended = [
@@ -49,23 +50,23 @@ def _by_deadlines(observed: ObservedCluster, workload: Manifest) -> Start | None
     )
 
 
-def _suffice(observed: ObservedCluster, probe: Probe, workload: Manifest) -> Iterator[Ending]:
+def _suffice(probe: Probe, workload: Manifest) -> Iterator[Ending]:
     """Yield running workloads whose end lets the workload start, as few as a greedy search finds."""
-    cluster = probe.cluster
-    probe.invalidate()
-    order = _candidates(cluster, workload)
-    found = _until_placed(cluster, workload, order)
+    facts = probe.cluster.cluster_state.history.workloads
+    found = _sufficing(probe, workload, _candidates(probe.cluster, workload))
     if found is None:
         return
     if len(found) <= _MOST_PRUNED:
         for number in list(found):
             fewer = [each for each in found if each != number]
-            again = observed.build()
-            run(again, _SETTLES_S)
-            if fewer and _until_placed(again, workload, fewer) is not None:
+            if fewer and _sufficing(probe, workload, fewer) is not None:
                 found = fewer
     for number in found:
-        yield _ending(cluster.cluster_state.history.workloads[number], None)
+        yield _ending(facts[number], None)
+
+
+def _sufficing(probe: Probe, workload: Manifest, order: list[int]) -> list[int] | None:
+    return probe.attempt(lambda cluster: _until_placed(cluster, workload, order))
 
 
 def _candidates(cluster: Cluster, workload: Manifest) -> list[int]:

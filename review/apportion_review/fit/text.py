@@ -32,9 +32,10 @@ def fit_text(fit: Fit) -> str:
     if fit.changes:
         paragraphs.append(["Changes that let it start now, each decided by the engine:", *_changes(fit.changes)])
     elif fit.decision.outcome not in (Outcome.NOW, Outcome.UNDECIDED) and fit.size is not None:
+        lets = "was found that lets" if fit.is_incomplete else "lets"
         without = " without evictions" if fit.decision.victims else ""
         paragraphs.append(
-            [f"No single change to its size, its requests, its quota or the nodes lets it start now{without}."]
+            [f"No single change to its size, its requests, its quota or the nodes {lets} it start now{without}."]
         )
     paragraphs.append([f"Note: {note}" for note in fit.notes])
     return "\n\n".join("\n".join(_wrapped(paragraph)) for paragraph in paragraphs if paragraph) + "\n"

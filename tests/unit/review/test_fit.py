@@ -103,6 +103,25 @@ def test_more_nodes_are_proposed_with_the_pool_limit() -> None:
     assert more.beside == ("its max_nodes is 4: raise it to 5",)
 
 
+def test_question_whose_search_for_victims_is_stopped_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = policy_for("kai")
+    held = held_by(policy, job("a", "vision", 1, 8), job("b", "vision", 1, 8), job("c", "vision", 1, 8), nodes=3)
+    monkeypatch.setattr("apportion_review.fit.probe.MAX_EVICTIONS", 0)
+    found = answer(policy, job("new", "speech", 1, 8), held)
+    assert (found.decision.outcome, found.decision.victims) == (Outcome.UNDECIDED, ())
+    assert "the search for victims stopped" in found.decision.reason
+    assert any(note.startswith("Not everything is decided") for note in found.notes)
+
+
+def test_size_that_starts_only_with_evictions_is_not_the_largest_that_starts_now() -> None:
+    policy = policy_for("kai")
+    held = held_by(policy, job("a", "vision", 1, 8), job("b", "vision", 1, 8), job("c", "vision", 1, 4), nodes=3)
+    found = answer(policy, job("new", "speech", 2, 4), held)
+    assert found.decision.outcome is Outcome.AFTER_EVICTIONS
+    assert found.size is not None
+    assert (found.size.largest, found.is_incomplete) == (1, False)
+
+
 def test_evictions_equal_those_of_a_kai_cycle() -> None:
     policy = policy_for("kai")
     held = held_by(policy, job("a", "vision", 1, 8), job("b", "vision", 1, 8), job("c", "vision", 1, 8), nodes=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from apportion_runtime.core.cycle import run_actions
@@ -11,6 +12,7 @@ from apportion_runtime.core.explain.evictions import Eviction, evictions
 from apportion_runtime.core.explain.pending import why_no_reclaim
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.resources import GPU
+from apportion_runtime.core.search_limit import SearchLimitExceededError
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.status import BINDING
@@ -66,7 +68,9 @@ class Scheduler:
         if waits:
             session.reasons.report_filter = self._is_unexplained
             session.reasons.are_brief = not self._asks_all()
-            run_actions(session)
+            session.search_limit = cluster_state.search_limit
+            with suppress(SearchLimitExceededError):
+                run_actions(session)
             self._apply(session)
         self._sample(session)
         if waits:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import PENDING
 from apportion_runtime.sim.api.clock import Clock
@@ -52,6 +53,8 @@ class ClusterState:
     """The UIDs of the pods bound to each node."""
     n_pending: int = 0
     """Pods of pod groups that are not bound."""
+    search_limit: SearchLimit | None = None
+    """Of the victim searches of the engine's cycles; only KAI's core heeds it, and ends a cycle that exceeds it."""
     _cycle_at: float | None = None
     _last_cycle_at: float = -math.inf
 
