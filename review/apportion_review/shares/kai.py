@@ -56,7 +56,8 @@ def _everyone(resource: str, total: float, k_value: float, queues: Sequence[Queu
     requests: dict[str, float] = {queue.name: 0.0 if queue.name in inner else total for queue in queues}
     for queue in reversed(queues):
         # KAI does not cap the request of a queue at the limits of its descendants.
-        if queue.parent is not None:
+        # KAI leaves out a queue whose parent it does not know.
+        if queue.parent in requests:
             requests[queue.parent] += requests[queue.name]
     claims = [
         ClaimInputs(

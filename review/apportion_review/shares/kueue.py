@@ -13,11 +13,8 @@ from dataclasses import dataclass
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.kueue.names import CONFIGURATION, CONFIGURATION_GROUP, GROUP, NOT_STOPPED
-from apportion_api.kueue.objects import ClusterQueue
-from apportion_api.kueue.workloads import Workload
-from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.plain_objects import Manifest, labels_of, mapping, name_of
+from apportion_compiler.plain_objects import Manifest, integer, items, labels_of, mapping, name_of, text
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_policy.resources import GPU, gpu_resource
 from apportion_review.fates.cluster_state import ClusterState
@@ -66,7 +63,7 @@ def kueue_inputs(objects: Sequence[Manifest], capacities: Mapping[str, int | Non
     Raises:
         ValueError: If an object cannot be read.
     """
-    quotas = _quotas(objects, list(capacities))
+    quotas = _quotas([each for each in objects if each.get("kind") != "LocalQueue"], list(capacities))
     for resource in dict.fromkeys(quotas.resource_of.values()):
         capacity = capacities.get(resource)
         if capacity is not None:
@@ -89,9 +86,7 @@ def kueue_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iter
     objects = state.objects
     quotas = _quotas(objects, resources)
     requested: dict[str, dict[str, int]] = {}
-    for workload in read_all(Workload, objects):
-        if workload.condition("Finished") is not None:
-            continue
+    for workload in of_group(objects, GROUP, "Workload"):
         for queue, resource, asked in _requests(workload, quotas):
             held = requested.setdefault(resource, {})
             held[queue] = held.get(queue, 0) + asked
@@ -99,21 +94,31 @@ def kueue_snapshot_inputs(state: ClusterState, resources: Sequence[str]) -> Iter
         yield _inputs(quotas, resource, requested.get(resource, {}))
 
 
-def _requests(workload: Workload, quotas: _Quotas) -> Iterator[tuple[str, str, int]]:
-    if workload.admission is not None:
-        for each in workload.admission.pod_sets:
-            resource = quotas.resource_of.get(each.flavors.get(GPU_RESOURCE, ""))
-            if resource is not None:
-                held = amount(GPU_RESOURCE, each.usage.get(GPU_RESOURCE, 0))
-                yield workload.admission.cluster_queue, resource, held
+def _requests(workload: Manifest, quotas: _Quotas) -> Iterator[tuple[str, str, int]]:
+    """Yield the queue, the resource and the GPUs of each pod set that holds quota or waits for it.
+
+    Thousands of Workloads are read here for a few of their fields, which is why they are not read as records.
+    """
+    conditions = [mapping(each) for each in items(workload, "status", "conditions")]
+    if any(each.get("type") == "Finished" and each.get("status") == "True" for each in conditions):
         return
-    queue = quotas.local_queues.get((workload.namespace, workload.local_queue))
-    if queue is None or workload.active is False:
+    admission = mapping(workload, "status", "admission")
+    if admission:
+        for each in items(admission, "podSetAssignments"):
+            resource = quotas.resource_of.get(text(each, "flavors", GPU_RESOURCE) or "")
+            if resource is not None:
+                held = amount(GPU_RESOURCE, str(mapping(each, "resourceUsage").get(GPU_RESOURCE, 0)))
+                yield text(admission, "clusterQueue") or "", resource, held
+        return
+    place = (text(workload, "metadata", "namespace") or "", text(workload, "spec", "queueName") or "")
+    queue = quotas.local_queues.get(place)
+    if queue is None or mapping(workload, "spec").get("active") is False:
         return
     resources = [quotas.resource_of[flavor] for flavor in quotas.flavors.get(queue, ())]
-    for pod_set in workload.pod_sets:
-        spec = mapping(pod_set.template, "spec")
-        asked = (1 if pod_set.count is None else pod_set.count) * pod_requests(spec).get(GPU_RESOURCE, 0)
+    for pod_set in items(workload, "spec", "podSets"):
+        spec = mapping(pod_set, "template", "spec")
+        count = integer(pod_set, "count")
+        asked = (1 if count is None else count) * pod_requests(spec).get(GPU_RESOURCE, 0)
         model = mapping(spec, "nodeSelector").get(GPU_MODEL_LABEL)
         selected = [each for each in resources if model is not None and each == gpu_resource(str(model))]
         if asked and (selected or resources):
@@ -127,7 +132,11 @@ def _quotas(objects: Sequence[Manifest], resources: Sequence[str]) -> _Quotas:
     for made in kueue:
         by_kind.setdefault(str(made.get("kind")), []).append(made)
     configured = read(lambda kind: by_kind.get(kind, ()))
-    stopped = {queue.name for queue in read_all(ClusterQueue, kueue) if queue.stop_policy != NOT_STOPPED}
+    stopped = {
+        name_of(made)
+        for made in by_kind.get("ClusterQueue", ())
+        if (text(made, "spec", "stopPolicy") or NOT_STOPPED) != NOT_STOPPED
+    }
     queues = [
         Node(queue.name, None if queue.cohort is None else cohort_name(queue.cohort), queue.quotas, queue.weight)
         for queue in configured.rules.queues.values()
