@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apportion_cli.cluster_inputs import nearest, read_cluster
+from apportion_cli.cluster_inputs import ClusterInputs, nearest, read_cluster
 from apportion_cli.console import current
 from apportion_cli.cycle_report import job_text, queue_text
 from apportion_cli.delivery import deliver
@@ -34,15 +34,19 @@ def explain_in_cluster(
     Raises:
         click.UsageError: If there is no such job or queue.
     """
+    return explain_inputs(kind, name, read_cluster(snapshots, now=now, shard=shard), outputs=outputs, fail_on=fail_on)
+
+
+def explain_inputs(kind: str, name: str, inputs: ClusterInputs, *, outputs: Sequence[Output], fail_on: str) -> int:
+    """Print the same for a cluster that has been read. Raises `click.UsageError` if there is no such job or queue."""
     from apportion_runtime.core.cycle import cycle
     from apportion_runtime.snapshots.document import to_json
 
     console = current()
-    inputs = read_cluster(snapshots, now=now, shard=shard)
     code = inputs.show(console, fail_on)
     if inputs.snapshot is None:
         return code or ExitCode.FINDINGS
-    _check_objects(kind, inputs.snapshot, snapshots)
+    _check_objects(kind, inputs.snapshot, inputs.name)
     session = cycle(inputs.snapshot, inputs.settings)
     document, text = _job(session, name) if kind == "job" else _queue(session, name)
     for output in outputs or (Output("text"),):
@@ -50,13 +54,13 @@ def explain_in_cluster(
     return code
 
 
-def _check_objects(kind: str, snapshot: Snapshot, files: Sequence[str]) -> None:
+def _check_objects(kind: str, snapshot: Snapshot, files: str) -> None:
     """Raise `PreconditionError` if a snapshot has no object of the kind to explain."""
     lacking = {"queue": ("Queue", snapshot.queues), "job": ("PodGroup", snapshot.pod_groups)}
     name, held = lacking[kind]
     if not held:
         raise PreconditionError(
-            f"{', '.join(files)}: no {name} of KAI Scheduler, so no {kind} can be explained; shares and decisions of other "
+            f"{files}: no {name} of KAI Scheduler, so no {kind} can be explained; shares and decisions of other "
             "engines are not explained from a snapshot",
             hint=f"take it again with all kinds: {snapshot_command('kai')}",
         )

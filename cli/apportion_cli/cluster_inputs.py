@@ -41,6 +41,8 @@ class ClusterInputs:
     settings: Settings
     report: Report
     sources: Sources
+    name: str
+    """The files that it was read from, as they were given."""
 
     def show(self, console: Console, fail_on: str) -> ExitCode:
         """Print the findings to standard error, and return their exit code."""
@@ -66,22 +68,38 @@ def read_cluster(paths: Sequence[str], *, now: float | None, shard: str | None) 
         PreconditionError: If a path cannot be read.
         click.UsageError: If there is no such shard.
     """
+    first = paths[0]
+    sources = Sources(project_root(Path.cwd() / "snapshot" if first == STDIN else Path(first).absolute()), None)
+    return _read(_texts(paths, sources), sources, ", ".join(paths), now, shard)
+
+
+def read_cluster_text(name: str, text: str, *, now: float | None, shard: str | None) -> ClusterInputs:
+    """Read a cluster from a text that is not in a file; findings refer to it by the name.
+
+    Raises:
+        click.UsageError: If there is no such shard.
+    """
+    from apportion_runtime.snapshots.document_loader import Source
+
+    sources = Sources(project_root(Path.cwd() / "snapshot"), None)
+    sources.hold(name, text)
+    return _read([Source(name, text)], sources, name, now, shard)
+
+
+def _read(texts: list[Source], sources: Sources, name: str, now: float | None, shard: str | None) -> ClusterInputs:
     from apportion_compiler.diagnostics.report import Finding, Report
     from apportion_runtime.snapshots.faults import has_errors
     from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
-    first = paths[0]
-    sources = Sources(project_root(Path.cwd() / "snapshot" if first == STDIN else Path(first).absolute()), None)
-    texts = _texts(paths, sources)
     try:
         read = read_snapshot(texts, now=now, shard=shard)
     except KeyError:
-        raise click.UsageError(f"there is no SchedulingShard `{shard}` in {', '.join(paths)}") from None
+        raise click.UsageError(f"there is no SchedulingShard `{shard}` in {name}") from None
     found = tuple(map(_finding, read.faults))
-    entry = texts[0].name if texts else first
+    entry = texts[0].name if texts else name
     report = Report(tuple(map(Finding, found)), entry, date.min, version_text(), "manifests")
     decidable = None if has_errors(read.faults) else read.snapshot
-    return ClusterInputs(decidable, read.settings, report, sources)
+    return ClusterInputs(decidable, read.settings, report, sources, name)
 
 
 def nearest(word: str, name: str, known: Sequence[str]) -> click.UsageError:

@@ -1,16 +1,13 @@
-"""The snapshot of the cluster of a kubeconfig, as a file that the commands of `apportion` read."""
+"""The cluster of a kubeconfig, as the commands of `apportion` read it from a snapshot."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apportion_cli.cluster_inputs import ClusterInputs, read_cluster_text
 from apportion_cli.errors import PreconditionError
 
 if TYPE_CHECKING:
@@ -63,10 +60,6 @@ def snapshot_text(objects: list[Object]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-@contextmanager
-def snapshot_file(objects: list[Object]) -> Iterator[str]:
-    """Write a snapshot to a file that only its owner can read, and that is deleted afterwards."""
-    with tempfile.TemporaryDirectory(prefix="apportion-") as folder:
-        file = Path(folder) / "cluster.json"
-        file.write_text(snapshot_text(objects), encoding="utf-8")
-        yield str(file)
+def live_inputs(objects: list[Object], shard: str | None) -> ClusterInputs:
+    """Return the cluster as a cycle reads it. Raises `click.UsageError` if there is no such shard."""
+    return read_cluster_text("cluster", snapshot_text(objects), now=time.time(), shard=shard)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import TypeVar
 
 import click
 
-from apportion_cli.cluster_inputs import read_cluster, shard_option
+from apportion_cli.cluster_inputs import shard_option
 from apportion_cli.console import current
 from apportion_cli.exit_codes import ExitCode
-from apportion_cli.kubectl.live_snapshot import Object, live_objects, snapshot_file, snapshot_text
+from apportion_cli.kubectl.live_snapshot import Object, live_inputs, live_objects, snapshot_text
 from apportion_cli.main import run
 from apportion_cli.options import Output, as_of_option, limits, output_option
 from apportion_cli.settings import variable
@@ -70,8 +69,7 @@ def top(
     from apportion_runtime.snapshots.document import to_json
 
     console = current()
-    with snapshot_file(live_objects(kubeconfig, context)) as file:
-        inputs = read_cluster([file], now=time.time(), shard=shard)
+    inputs = live_inputs(live_objects(kubeconfig, context), shard)
     code = inputs.show(console, "error")
     if inputs.snapshot is None:
         return code or ExitCode.FINDINGS
@@ -104,7 +102,7 @@ def why(
     kubectl apportion why train-7b-worker-0
     kubectl apportion why rayjob/train-7b -n vision
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
-    from apportion_cli.cluster_explanations import explain_in_cluster
+    from apportion_cli.cluster_explanations import explain_inputs
     from apportion_cli.kubectl.pending_subjects import pod_group_of
 
     objects = live_objects(kubeconfig, context)
@@ -112,10 +110,7 @@ def why(
     if isinstance(subject, dict):
         current().out(f"{_ungrouped(subject)}\n")
         return ExitCode.FINDINGS
-    with snapshot_file(objects) as file:
-        return explain_in_cluster(
-            "job", "/".join(subject), [file], now=time.time(), shard=shard, outputs=outputs, fail_on="error"
-        )
+    return explain_inputs("job", "/".join(subject), live_inputs(objects, shard), outputs=outputs, fail_on="error")
 
 
 @kubectl_apportion.command()
@@ -131,10 +126,10 @@ def queue(
     \b
     kubectl apportion queue vision
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
-    from apportion_cli.cluster_explanations import explain_in_cluster
+    from apportion_cli.cluster_explanations import explain_inputs
 
-    with snapshot_file(live_objects(kubeconfig, context)) as file:
-        return explain_in_cluster("queue", name, [file], now=time.time(), shard=shard, outputs=outputs, fail_on="error")
+    inputs = live_inputs(live_objects(kubeconfig, context), shard)
+    return explain_inputs("queue", name, inputs, outputs=outputs, fail_on="error")
 
 
 @kubectl_apportion.command()
