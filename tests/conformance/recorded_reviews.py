@@ -38,7 +38,7 @@ AS_OF = date(2026, 11, 21)
 Objects = Sequence[Mapping[str, Any]]
 _DEFAULTS: Mapping[str, Sequence[tuple[str, object]]] = {
     "SchedulingShard": (("spec.placementStrategy", {"gpu": "binpack", "cpu": "binpack"}),),
-    # Of cpu and memory, Volcano takes nothing deserved and no word of it for the same.
+    # Volcano treats an unset spec.deserved for cpu and memory as 0.
     "Queue": (("spec.dequeueStrategy", "traverse"), ("spec.deserved.cpu", "0"), ("spec.deserved.memory", "0")),
 }
 """What compiled objects say and recorded ones leave to the engine."""

@@ -181,7 +181,7 @@ def no_node_is_over_capacity(outcome: Outcome) -> Iterator[str]:
                 yield f"{name} will have {later[column]} {resource} in use of {most}"
         for group, by_status in devices.items():
             if by_status["largest"] > size:
-                # Memory of two devices and no more is taken for a whole request, of one device (isValidGpuPortion).
+                # KAI accepts a memory request of exactly two devices, and assigns one (isValidGpuPortion).
                 continue
             if by_status["allocated"] > size:
                 yield f"{group} on {name} has {by_status['allocated']} MiB in use of {size}"

@@ -76,7 +76,7 @@ class Drawn:
         return self._with([build(root) for root in children[None]])
 
     def permuted(self, order: Sequence[int], seed: int) -> Policy:
-        """The queues in another order, and classes and pools turned by some places."""
+        """Return the policy with reordered queues and rotated classes and pools."""
         queues = [_queue(parent=self._id(self.parents[i]), **self.queues[i]) for i in order]
         turned = replace(self, classes=_turned(self.classes, seed), pools=_turned(self.pools, seed))
         return turned._with(queues)

@@ -40,10 +40,10 @@ pytestmark = pytest.mark.property
 
 ACME = Path(__file__).parents[2] / "examples" / "acme"
 ANYTHING = {"kai", "volcano", "yunikorn"}
-"""Engines whose objects come back whatever the policy. Of others only sound ones do: they write guarantees over a
-limit, or over all there is, as what the engine takes."""
+"""Engines whose objects round-trip for any policy. The others round-trip only for consistent policies, since they emit
+guarantees above a limit or the capacity as the largest amount that the engine accepts."""
 UNSHRUNK = settings(max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate))
-"""A failing policy is large and slow to write and run: to make it smaller takes minutes."""
+"""No shrinking: a failing policy is large, and shrinking it takes minutes."""
 ENGINES = sorted(READERS.keys() & BACKENDS.keys() - {"native"})
 
 

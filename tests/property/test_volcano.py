@@ -36,7 +36,7 @@ pytestmark = pytest.mark.property
 
 
 def _programs(policy: Policy) -> Iterator[Program]:
-    """Every cluster of a policy as one of Volcano's, if its tree is not too deep."""
+    """Yield the program of each cluster, lowered for Volcano, unless its tree is too deep."""
     graph = build_graph(declare(policy), AS_OF)
     for scope in graph.scopes:
         program = lower(graph, scope)
@@ -45,7 +45,7 @@ def _programs(policy: Policy) -> Iterator[Program]:
 
 
 def _sound(program: Program) -> Program:
-    """The same with numbers that make sense: whole GPUs, sums that fit, limits that hold guarantees."""
+    """Return the program with consistent amounts: whole GPUs, sums that fit, limits no less than guarantees."""
     by_id: dict[str, Queue] = {}
     for queue in reversed(program.queues):
         below = [by_id[child] for child in queue.children]
@@ -64,7 +64,7 @@ def _sound(program: Program) -> Program:
 
 
 def _widest(queue: Queue, resource: str, by_id: Mapping[str, Queue]) -> int:
-    """The largest limit in a subtree; where models are told apart, one without a model bounds each of them."""
+    """Return the largest limit in a subtree; a limit without a model bounds each GPU model."""
     own = [
         _number(queue.limit[r]) for r in (resource, GPU) if r in queue.limit and (r == resource or _is_gpu(resource))
     ]
@@ -126,7 +126,7 @@ def _counted(program: Program) -> tuple[str, ...]:
 
 
 def _is_held(program: Program, queue: Queue, resource: str) -> bool:
-    """A queue that may use no pool of a model, nor anything below it, has no object among its queues."""
+    """Return whether the subtree of a queue may use a pool of the model."""
     if not resource.startswith(f"{GPU}/") or not program.pools:
         return True
     pools = {p.id for part in partitions_of(program) if resource == f"{GPU}/{part.model}" for p in part.pools}
@@ -134,7 +134,7 @@ def _is_held(program: Program, queue: Queue, resource: str) -> bool:
 
 
 def _limit(program: Program, queue: Queue, resource: str) -> Amount:
-    """What holds: the smallest limit on the way up, where the queue has one; one without a model bounds each model."""
+    """Return the effective limit: the smallest of the queue and its ancestors; one without a model bounds each model."""
     if not _is_held(program, queue, resource) or _own_limit(queue, resource) is UNLIMITED:
         return UNLIMITED
     by_id = {other.id: other for other in program.queues}
@@ -148,7 +148,7 @@ def _own_limit(queue: Queue, resource: str) -> Amount:
 
 
 def _close(found: Amount, declared: Amount) -> bool:
-    """A limit of none is written as the least there is, and that of 1 byte or millicore looks like it."""
+    """Return whether limits are equal; 0 is emitted as the smallest unit, so 1 byte or millicore equals it."""
     return found == declared or (found, declared) == (0, 1)
 
 

@@ -156,7 +156,7 @@ def _notes(observed: ObservedCluster, decision: Decision) -> Iterator[str]:
     plans = sorted(pool.id for pool in observed.compiled.program.pools if pool.plan is not None)
     if plans and decision.outcome is not Outcome.NOW:
         names = ", ".join(plans)
-        yield f"Nodes of {names} come by queued provisioning, and when the provider has them is not known."
+        yield f"Nodes of {names} use queued provisioning; the time at which the provider supplies them is unknown."
 
 
 def _unaccounted(probe: Probe) -> Iterator[str]:

@@ -65,7 +65,7 @@ class DivisionInputs:
 
     @property
     def overlaps(self) -> bool:
-        """Whether shares of siblings overlap: each is what a queue can use while the others hold what is reserved."""
+        """Whether siblings' shares may exceed the total: each assumes that the others use only their reserved amounts."""
         return self.engine in FIRST_COME or self.settings.get("fairSharing") == 0
 
     def children(self) -> Mapping[str | None, tuple[ClaimInputs, ...]]:

@@ -138,7 +138,7 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
             and _place_with_devices(session, statement, task, i, pipeline_only=pipeline_only)
         ):
             return True
-        # Device memory and free devices differ from node to node: another node may do.
+        # Device memory and free devices differ between nodes: the pod may fit another.
     # Called even if no node is free: the first call decides whether a pod skips the affinity predicate.
     state = predicates.prepare(task)
     preferred = predicates.preferences.scores(task.pod, table)

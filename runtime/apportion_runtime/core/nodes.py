@@ -291,7 +291,7 @@ class NodeTable:
             or not task.status & ACTIVE_USED_STATUSES
         ):
             return False
-        # It becomes the last of the pods on the node.
+        # Reinserted, so that it becomes the node's last pod.
         del entries[task.uid]
         entries[task.uid] = Entry(task.status, entry.charged, (), 0, shares=False, numa=task.numa)
         if entry.status == RELEASING:

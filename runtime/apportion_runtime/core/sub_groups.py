@@ -74,7 +74,7 @@ class PodSet:
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether enough pods hold a place."""
+        """Whether enough pods are allocated."""
         return self.n_allocated >= self.min_available
 
     def pod_sets(self) -> Iterator[PodSet]:

@@ -17,7 +17,7 @@ _MERGE = "application/merge-patch+json"
 _COMPONENT = "apportion-scheduler"
 _NAME_LENGTH = 200
 _MESSAGE_LENGTH = 1024
-"""What the API server accepts in an event."""
+"""The maximum length of an event's message."""
 _STRATEGIC = "application/strategic-merge-patch+json"
 
 
@@ -76,7 +76,7 @@ class LiveCluster:
         try:
             self._writer.write("POST", f"{_path(pod)}/binding", binding)
         except Refused as refused:
-            # An attempt without a response may have been the one that bound it.
+            # An earlier attempt without a response may have bound the pod.
             if refused.rejection is not Rejection.CONFLICT or self._cache.node_of(pod) != node:
                 raise
         except Unreachable:

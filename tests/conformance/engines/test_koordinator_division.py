@@ -1,4 +1,4 @@
-"""Koordinator's own tables of runtime quotas, and their common part with KAI's division."""
+"""Koordinator's own test tables of runtime quotas, and the cases in which KAI's division is equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policies on workloads, for an engine's table."""
+"""The admission policies for workloads, generated from an engine's table."""
 
 from __future__ import annotations
 

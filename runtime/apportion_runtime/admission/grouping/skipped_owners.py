@@ -22,7 +22,7 @@ _ANY_VERSION = frozenset(
 
 
 def below_skipped(top: Manifest, pod: Manifest, owners: Owners) -> tuple[Manifest, Owners]:
-    """Return the owner to group by (the pod itself without another one), and the owners up to it."""
+    """Return the owner to group by (the pod if all owners are skipped), and the chain of owners up to it."""
     is_top = True
     while (top.get("apiVersion"), top.get("kind")) in _VERSIONED or (is_top and kind_of(top) in _ANY_VERSION):
         below = owners[-2] if len(owners) > 1 else pod

@@ -28,7 +28,7 @@ class Devices(NamedTuple):
 
 
 def last_new_group(pods: Iterable[Pod]) -> int:
-    """Return the highest number among the devices of earlier cycles, so that a new one is taken for none of them."""
+    """Return the highest number of a new device in earlier cycles; numbers above it are unused."""
     named = (group[len(_NEW) :] for pod in pods for group in pod.gpu_groups if group.startswith(_NEW))
     return max((int(number) for number in named if number.isdecimal()), default=0)
 

@@ -89,7 +89,7 @@ class IdleGpus:
     def __init__(self, free: Vector, scenario: Scenario) -> None:
         self._free = free
         n_wanted = len(scenario.pending)
-        # As many nodes as there are pods can matter; ties go to the first by name.
+        # At most one node per pod is relevant; ties are broken by node name.
         self._best: list[int] = _highest(self._free, n_wanted)
         self._seen: set[str] = set()
         self._required = sorted((task.gpu.quota for task in scenario.pending), reverse=True)

@@ -128,7 +128,7 @@ def _by_nodes(search: ScenarioInput, base: Scenario) -> Iterator[Scenario]:
                     held += task.accepted_gpu.quota
         capacity[node] = held
     smallest = min(quotas)
-    # Nodes first seen first stand first among equals: the order of insertion.
+    # The sort is stable: ties are broken by insertion order.
     order = sorted(
         (node for node in of_node if not (smallest > 0 and capacity[node] < smallest)), key=capacity.__getitem__
     )

@@ -176,7 +176,7 @@ class Session:
             coming[name] = coming.get(name, 0) + sign * value
 
     def _seen_by_scores(self, node: NodeState) -> NodeState:
-        """Return a node for changes that only scores see.
+        """Return the copy of a node that scoring uses, with changes that filters do not see.
 
         Source: pkg/scheduler/plugins/predicates/predicates.go (AllocateFunc, DeallocateFunc).
         """

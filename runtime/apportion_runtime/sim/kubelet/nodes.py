@@ -16,7 +16,7 @@ _MODEL_LABELS = (
     "aliyun.accelerator/nvidia_name",
     GPU_PRODUCT_LABEL,
 )
-"""Labels with the GPU model of a node: ours take precedence over those of providers and of NVIDIA's device plugin."""
+"""Labels with a node's GPU model, by precedence: Apportion's, the providers', that of NVIDIA's device plugin."""
 
 
 def node_name(pool: Pool, number: int) -> str:

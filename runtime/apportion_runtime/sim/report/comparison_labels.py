@@ -20,12 +20,12 @@ _NONE = "–"
 
 
 def named(field: str) -> str:
-    """Return what a field is called."""
+    """Return the label of a field."""
     return _NAMES.get(field) or field.removeprefix("outcomes.")
 
 
 def written(field: str, value: Value) -> str:
-    """Return a value of a field."""
+    """Return a field's value as text."""
     if value is None or isinstance(value, str):
         return value or _NONE
     if field in _MOMENTS:

@@ -1,5 +1,5 @@
-"""Recorded loads of real clusters, as nodes and workloads for the simulated cluster; docs/traces.md has the rules.
+"""Traces of real clusters, converted to nodes and workloads of the simulated cluster; rules in docs/traces.md.
 
-Entry points: `openb.read_openb`, `sacct.read_sacct`; then `transforms`, if the load is to be another than the recorded
-one; then `scenario.scenario_of`. Nothing here reads a file: texts come in with the name that messages give them.
+Entry points: `openb.read_openb` and `sacct.read_sacct`; optionally `transforms` to change the load; then
+`scenario.scenario_of`. No function here reads a file: callers pass each text with its name for messages.
 """

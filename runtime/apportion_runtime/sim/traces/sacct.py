@@ -177,13 +177,13 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
         raise BadRow(f"it is {state} but its end time is missing", _TABLE.cure)
     if ended < submit:
         raise BadRow("it ended before it was submitted", "correct Submit and End of this row")
-    # One that depends on others may be cancelled before it could have run.
+    # A job with dependencies may be cancelled before it becomes eligible.
     arrives_s = min(arrives_s, ended)
     return arrives_s, ended - arrives_s, JobEnd.NEVER_RAN
 
 
 def _moment(row: Row, column: str) -> float | None:
-    """Return a time of Slurm's, taken as UTC: what zone it is in, it does not say."""
+    """Return a timestamp as UTC; Slurm's output has no time zone."""
     text = row.text(column)
     if text.lower() in _NOTHING:
         return None

@@ -114,16 +114,16 @@ def faster(trace: Trace, factor: float) -> Trace:
 
 
 def offered_load(trace: Trace) -> float:
-    """Return the share of the nodes' GPUs that jobs ask for on average, if each had its place as soon as it came.
+    """Return the average GPU demand as a share of the nodes' GPUs, assuming that each job starts on arrival.
 
-    The average is over the time from when a hundredth of the jobs has come until the last comes: a recording may
-    begin with a long time in which hardly anything does. A job that has no end counts until then.
+    The average covers the time from the arrival of the first 1 % of jobs to the last arrival, since a recording may
+    begin with a long idle period. A job without an end runs until the last arrival.
     """
     return _load(_demand(trace), 1.0)
 
 
 def peak_load(trace: Trace) -> float:
-    """Return the largest share of the nodes' GPUs that jobs ask for at any moment, if each had its place as it came."""
+    """Return the peak GPU demand as a share of the nodes' GPUs, assuming that each job starts on arrival."""
     if not trace.gpu_milli:
         return 0.0
     changes: dict[float, int] = {}

@@ -74,7 +74,7 @@ def allocatable(quantities: Mapping[str, int]) -> dict[str, float]:
             if amount is None:
                 continue
             if name.endswith(_GPU):
-                # Every name that ends so is the one GPU resource, and the last one written counts.
+                # All resource names with this suffix map to one GPU resource; the last value takes effect.
                 odd = float(amount)
             else:
                 made[name] = float(amount)

@@ -99,14 +99,14 @@ def _source(source: Mapping[str, object], field: str, path: str) -> Iterator[Fau
             f"{path}.target.averageValue",
             "Required",
             "must set either a target value or averageValue",
-            "set one of them",
+            "set value or averageValue",
         )
     if field == "external" and target.get("averageValue") is not None and target.get("value") is not None:
         yield rejected(
             f"{path}.target.value",
             "Forbidden",
             "may not set both a target value and a per-pod target",
-            "remove one of them",
+            "remove value or averageValue",
         )
 
 
