@@ -76,7 +76,7 @@ def run(snapshot: Snapshot, how: Settings) -> Outcome:
 
 
 def nodes_hold_what_they_say(outcome: Outcome) -> Iterator[str]:
-    """Idle, releasing and used amounts of each node follow from its pods."""
+    """Yield nodes whose idle, releasing or used amounts differ from the sums of their pods."""
     table = outcome.after.nodes
     for i, name in enumerate(table.names):
         if i in outcome.miscounted:
@@ -119,7 +119,7 @@ def nodes_hold_what_they_say(outcome: Outcome) -> Iterator[str]:
 
 
 def _devices(entries: Iterable[Entry]) -> dict[str, Counter[str]]:
-    """MiB on each shared device, as nodes count them; `staying` is what is left when those that leave have left."""
+    """Return MiB on each shared device, as nodes count them; `staying` excludes releasing pods."""
     devices: dict[str, Counter[str]] = defaultdict(Counter)
     for entry in entries:
         for group in entry.groups:
@@ -134,7 +134,7 @@ def _devices(entries: Iterable[Entry]) -> dict[str, Counter[str]]:
 
 
 def pods_stand_where_they_say(outcome: Outcome) -> Iterator[str]:
-    """A placed pod is on its node, with its status; a node has no other pods except those being released."""
+    """Yield placed pods missing from their node or with another status there, and other pods that are not releasing."""
     session = outcome.after
     tasks = {task.uid: task for job in session.jobs.values() for task in job.tasks.values()}
     for task in tasks.values():
@@ -190,7 +190,7 @@ def no_node_is_over_capacity(outcome: Outcome) -> Iterator[str]:
 
 
 def gangs_start_whole(outcome: Outcome) -> Iterator[str]:
-    """A pod group with a bound pod has its minimum, for each sub-group.
+    """Yield pod groups with a bound pod that lack the minimum of a sub-group.
 
     Of a group that needs only some of its parts the engine fills the first in order with what pods they have, though
     they may lack some of their minimum (allocation_info.go, collectTasksFromSubGroupSet).
@@ -248,7 +248,7 @@ def _held(snapshot: Snapshot, session: Session, *, preemptible_too: bool) -> dic
 
 
 def queues_hold_what_their_pods_hold(outcome: Outcome) -> Iterator[str]:
-    """A queue's allocation is the sum of its pods', including those of its descendants."""
+    """Yield queues whose allocation is not the sum of their pods', including those of descendants."""
     snapshot, session = outcome.snapshot, outcome.after
     for preemptible_too in (True, False):
         held = _held(snapshot, session, preemptible_too=preemptible_too)
@@ -263,7 +263,7 @@ def queues_hold_what_their_pods_hold(outcome: Outcome) -> Iterator[str]:
 
 
 def _taken_twice(snapshot: Snapshot, session: Session, *, preemptible_too: bool) -> dict[str, list[float]]:
-    """What queues were given back more than once for the same pod.
+    """Return the amounts subtracted from queues more than once for the same pod.
 
     A victim on record from an earlier try is evicted again with whatever else of its job stands on the node of the
     latest victim (by_node_scenario.go, VictimsTasksFromNodes): the engine takes it from its queue as often.
@@ -294,17 +294,17 @@ def _beyond(outcome: Outcome, *, guarantee: bool) -> Iterator[str]:
 
 
 def limits_hold(outcome: Outcome) -> Iterator[str]:
-    """No queue is raised above its limit, or further above it than before."""
+    """Yield queues raised above their limit, or further above it than before."""
     return _beyond(outcome, guarantee=False)
 
 
 def guarantees_bound_what_cannot_be_taken_back(outcome: Outcome) -> Iterator[str]:
-    """Non-preemptible jobs are not raised above the guarantee of their queue."""
+    """Yield queues whose non-preemptible jobs were raised above the guarantee."""
     return _beyond(outcome, guarantee=True)
 
 
 def evictions_have_a_reason(outcome: Outcome) -> Iterator[str]:
-    """Every evicted pod is evictable, for a job that may evict it and is pipelined."""
+    """Yield evicted pods that are not evictable, or whose preemptor may not evict them or is not pipelined."""
     session = outcome.after
     for task, _, why in session.decided.evictions:
         victim = session.jobs[task.job]
@@ -330,7 +330,7 @@ def evictions_have_a_reason(outcome: Outcome) -> Iterator[str]:
 
 
 def minimum_runtimes_hold(outcome: Outcome) -> Iterator[str]:
-    """Jobs within their minimum runtime lose no required pods to preemption or reclaim."""
+    """Yield jobs within their minimum runtime that lost required pods to preemption or reclaim."""
     snapshot, session = outcome.snapshot, outcome.after
     paths = _paths(snapshot)
     lost: set[tuple[str, str, str]] = set()
@@ -363,7 +363,7 @@ def _reclaim_minimum(theirs: list[Queue], ours: list[Queue], method: str) -> flo
 
 
 def shares_fit_where_guarantees_do(outcome: Outcome) -> Iterator[str]:
-    """If the requested guarantees fit, fair shares add up to at most the capacity."""
+    """Yield resources whose fair shares exceed the capacity although the requested guarantees fit."""
     session = outcome.after
     for parent in (None, *session.shares.queues.values()):
         children = session.shares.children_of(parent)

@@ -31,7 +31,7 @@ _LABEL = {"app": "picky"}
 
 @dataclass(frozen=True)
 class DeviceParts:
-    """What is asked of shared devices: fractions, and MiB of devices that have so many MiB, or twice as many."""
+    """Requests for shared devices: fractions, or MiB, where device memory is that size or twice the size."""
 
     fractions: tuple[float, ...]
     memories: tuple[int, ...]
@@ -40,7 +40,7 @@ class DeviceParts:
 
 ANY_PARTS = DeviceParts((0.5, 0.5, 0.25, 0.3, 0.7), (50, 100, 200, 350), (400, 1000))
 QUARTERS = DeviceParts((0.5, 0.5, 0.25, 0.75), (100, 100, 200), (200,))
-"""Every part, once it is rounded up to hundredths of a device, is one that floats add up exactly."""
+"""Each fraction, rounded up to hundredths of a device, is exact in floating-point sums."""
 
 
 def _rarely(draw: st.DrawFn, one_in: int) -> bool:
@@ -75,7 +75,7 @@ def _nodes(draw: st.DrawFn, parts: DeviceParts) -> list[Case]:
 
 @st.composite
 def _queues(draw: st.DrawFn, n_gpus: int) -> list[Case]:
-    """A tree of queues; in the format a limit of 0 GPUs is no limit."""
+    """Draw a tree of queues; in the format a limit of 0 GPUs means no limit."""
     depth: dict[str, int] = {"": 0}
     queues: list[Case] = []
     amounts = st.sampled_from((-1, 0, 0, 1, 2, 4, max(1, n_gpus // 2), n_gpus))
@@ -104,7 +104,7 @@ def _queues(draw: st.DrawFn, n_gpus: int) -> list[Case]:
 
 
 def leaves(queues: list[Case]) -> list[str]:
-    """The queues that may hold jobs."""
+    """Return the queues that may have jobs."""
     parents = {queue["parent"] for queue in queues}
     return [queue["name"] for queue in queues if queue["name"] not in parents]
 
@@ -132,7 +132,7 @@ def _request(draw: st.DrawFn, parts: DeviceParts) -> Case:
 
 
 def _pod_sets(draw: st.DrawFn, tasks: list[Case]) -> Case:
-    """A tree of two or three pod sets, one of them below a group of its own at times."""
+    """Draw a tree of two or three pod sets, sometimes with one in a nested sub-group."""
     names = ["left", "right", "far"][: draw(st.integers(2, 3))]
     for task in tasks:
         task["sub_group"] = draw(st.sampled_from(names))
@@ -216,7 +216,7 @@ def _start(draw: st.DrawFn, job: Case, rooms: dict[str, Room]) -> None:
 
 @st.composite
 def cases(draw: st.DrawFn, parts: DeviceParts = ANY_PARTS) -> Case:
-    """A cluster in the format of the engine's tables."""
+    """Draw a cluster in the format of the engine's tables."""
     nodes = draw(_nodes(parts))
     names = [node["name"] for node in nodes]
     queues = draw(_queues(sum(node["gpus"] for node in nodes)))
@@ -243,7 +243,7 @@ def cases(draw: st.DrawFn, parts: DeviceParts = ANY_PARTS) -> Case:
 
 @st.composite
 def clusters(draw: st.DrawFn, parts: DeviceParts = ANY_PARTS) -> Cluster:
-    """A case as a snapshot, with zero limits, past usage, taints, nodes that are down, and pods of other schedulers."""
+    """Draw a case as a snapshot, with zero limits, past usage, taints, failed nodes, and pods of other schedulers."""
     case = draw(cases(parts))
     snapshot = snapshot_of(case)
     nodes = list(snapshot.nodes)
@@ -269,7 +269,7 @@ def clusters(draw: st.DrawFn, parts: DeviceParts = ANY_PARTS) -> Cluster:
 
 
 def _stranger(node: str) -> Pod:
-    """A pod of another scheduler: it takes from what there is to divide, and holds nothing that is counted here."""
+    """Draw a pod of another scheduler: it reduces the capacity to divide, and is charged to no queue."""
     request = {"pods": 1.0, "cpu": 500.0, "memory": 1e8}
     return Pod(
         "stranger", "stranger", "other", None, RUNNING, node, request=request, gpu=GpuRequest(), scheduler="other"
@@ -291,7 +291,7 @@ def _queue(draw: st.DrawFn, queue: Queue, *, uses_past: bool) -> Queue:
 
 @st.composite
 def _settings(draw: st.DrawFn, case: Case) -> Settings:
-    """The settings of the tables, or those of production."""
+    """Draw the settings of the tables, or those of production."""
     settings = settings_of(case) if draw(st.booleans()) else Settings()
     return replace(
         settings,

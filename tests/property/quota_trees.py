@@ -15,7 +15,7 @@ from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, is_over, sma
 
 
 def promised(queue: Queue, resource: str) -> Amount:
-    """A queue's guarantee, in whole GPUs."""
+    """Return a queue's guarantee, in whole GPUs."""
     return declared_amount(queue.guaranteed, resource) or 0
 
 
@@ -37,7 +37,7 @@ def lifted_bounds(queues: Sequence[QueueRecord], resource: str) -> dict[str | No
 
 
 def makes_sense(program: Program, resource: str) -> bool:
-    """Guarantees of siblings fit their parent, no guarantee exceeds its limit, and one sibling at most is UNLIMITED."""
+    """Return whether siblings' guarantees fit the parent and their limits, with at most one UNLIMITED sibling."""
     bound = bounds(program, resource)
     by_id = {queue.id: queue for queue in program.queues}
     children: dict[str | None, list[Amount]] = {}
@@ -56,5 +56,5 @@ def makes_sense(program: Program, resource: str) -> bool:
 
 
 def within(amounts: Mapping[str | None, Amount], size: int) -> dict[str | None, Amount]:
-    """Amounts with no more than there is above all queues: a bound of the cluster's size is no bound."""
+    """Return amounts capped at the capacity: a limit of the cluster's size has no effect."""
     return {id_: smaller(amount, size) for id_, amount in amounts.items() if id_ is not None}

@@ -26,7 +26,7 @@ _KINDS = (("cpu",), ("cpu", "nvidia.com/gpu"))
 
 @st.composite
 def quota_trees(draw: st.DrawFn) -> Tree:
-    """Koordinator: one set of resources for all, namespaces on leaves, sums that fit; parents first."""
+    """Draw Koordinator quotas: equal sets of resources, namespaces on leaves, sums that fit; parents first."""
     parents = _parents(draw)
     resources = draw(st.sampled_from(_KINDS))
     least = _sums(draw, parents, resources)
@@ -60,7 +60,7 @@ def quota_trees(draw: st.DrawFn) -> Tree:
 
 @st.composite
 def queue_trees(draw: st.DrawFn) -> Tree:
-    """KAI: sums of quotas that fit, no limits; parents first."""
+    """Draw KAI queues: sums of quotas that fit, no limits; parents first."""
     parents = _parents(draw)
     least = _sums(draw, parents, ("cpu", "memory", "gpu"))
     return [

@@ -92,7 +92,7 @@ _SETTINGS: Mapping[str, Mapping[str, st.SearchStrategy[int | float]]] = {
 
 @st.composite
 def division_inputs(draw: st.DrawFn, engine: str, most: int = 8) -> DivisionInputs:
-    """A tree of up to `most` queues, and what there is for them."""
+    """Draw a tree of up to `most` queues, and the amount to divide."""
     queue = _QUEUES[engine]()
     names: list[str | None] = [None]
     claims: list[ClaimInputs] = []

@@ -1,8 +1,8 @@
 """A slow and simple implementation of fair shares, as the oracle for the core's division.
 
 Implemented from the rules, phase by phase, with a new state after every step, and independent of `core.division` and
-`core.shares`. Numbers are 64-bit floats, added in the order of the queues, as the engine adds them: where rounding goes
-decides who is given the last unit.
+`core.shares`. Numbers are 64-bit floats, added in the order of the queues, as in the engine: rounding
+decides which queue receives the last unit.
 
 Source: KAI Scheduler d5bc503a, pkg/scheduler/plugins/proportion.
 """
@@ -33,7 +33,7 @@ class SlowQueue:
 
 
 def fair_shares(total: float, queues: Sequence[SlowQueue], k: float) -> Amounts:
-    """Every queue's fair share of a cluster."""
+    """Return the fair share of each queue of a cluster."""
     asked = {queue.name: _asked_below(queue, queues) for queue in queues}
     found: Amounts = {}
     levels: list[tuple[str | None, float]] = [(None, total)]

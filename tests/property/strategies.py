@@ -49,7 +49,7 @@ OWNERS = ("@acme/vision", "group:default/nlp", "@acme/platform")
 
 @dataclass(frozen=True)
 class Drawn:
-    """A policy taken apart, so that the same one can be put together in another order.
+    """The parts of a policy, which can be assembled in a different order.
 
     `parents` holds the index of each queue's parent; a parent stands before its children.
     """
@@ -61,11 +61,11 @@ class Drawn:
     environments: tuple[Environment, ...]
 
     def policy(self) -> Policy:
-        """Every queue at the top level, hung below its parent by id."""
+        """Return the policy with all queues at the top level, which reference their parents by id."""
         return self._with([_queue(parent=self._id(parent), **fields) for fields, parent in self._pairs()])
 
     def nested(self) -> Policy:
-        """Every queue inside of its parent."""
+        """Return the policy with queues nested in their parents."""
         children: dict[int | None, list[int]] = {}
         for index, parent in enumerate(self.parents):
             children.setdefault(parent, []).append(index)
@@ -98,7 +98,7 @@ class Drawn:
 
 
 def _queue(**fields: Any) -> Queue:
-    """Declare on one and the same line whatever the way, since objects carry the line they come from."""
+    """Declare a queue, always on the same line, since objects include the source line."""
     return Queue(**fields)
 
 
@@ -114,7 +114,7 @@ _identifiers = st.one_of(
     st.sampled_from(("a" * 80, "b" * 64, "Team_X", "équipe", "a.b", "x-h100", "x-a100", "x")),
 )
 names = st.one_of(_label, _label, st.sampled_from(("x-h100", "x-a100", "x")))
-"""Identifiers that are names of objects as they stand: those that AP104 lets pass."""
+"""Identifiers that are valid object names: those that AP104 accepts."""
 _cpu = st.one_of(st.just(UNLIMITED), st.integers(0, 10_000), st.sampled_from(("500m", "0", "1.5", "3k")))
 _memory = st.one_of(
     st.just(UNLIMITED),
@@ -134,7 +134,7 @@ _weights = st.one_of(
 
 @st.composite
 def resources(draw: st.DrawFn) -> Resources:
-    """Amounts: each field unset, zero, some, fractional or UNLIMITED; or machines."""
+    """Draw amounts: each field unset, zero, whole, fractional or UNLIMITED; or machines."""
     extended = draw(st.none() | st.dictionaries(st.sampled_from(("rdma/hca", "example.com/fpga")), _count))
     if draw(st.integers(0, 5)) == 0:
         machines = draw(st.dictionaries(st.sampled_from(POOLS), st.integers(0, 20), min_size=1))
@@ -148,7 +148,7 @@ def resources(draw: st.DrawFn) -> Resources:
 def drawn(
     draw: st.DrawFn, max_queues: int = 8, identifiers: st.SearchStrategy[str] = _identifiers, engine: str | None = None
 ) -> Drawn:
-    """A random policy, in parts; of any engine, or of the one named."""
+    """Draw the parts of a policy, for the given engine or any."""
     ids = draw(st.lists(identifiers, min_size=1, max_size=max_queues, unique=True))
     parents = tuple(draw(st.sampled_from([None, *range(index)])) for index in range(len(ids)))
     inner = {parent for parent in parents if parent is not None}
@@ -166,12 +166,12 @@ def drawn(
 def policies(
     max_queues: int = 8, identifiers: st.SearchStrategy[str] = _identifiers, engine: str | None = None
 ) -> st.SearchStrategy[Policy]:
-    """A random policy; of any engine, or of the one named."""
+    """Draw a policy, for the given engine or any."""
     return drawn(max_queues, identifiers, engine).map(Drawn.policy)
 
 
 def _with_all(pools: tuple[NodePool, ...]) -> tuple[NodePool, ...]:
-    """Amounts may count machines of any pool, so every pool is declared; clusters have only those drawn."""
+    """Declare all pools, since amounts may refer to machines of any; clusters have only the drawn ones."""
     held = {pool.id for pool in pools}
     return (*pools, *(_node_pool(id_, 8, None, None) for id_ in POOLS if id_ not in held))
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.property
 
 
 def _outputs(policy: Policy, as_of: date = AS_OF) -> Iterator[tuple[str, Output]]:
-    """Emit every cluster with its engine's backend and with the plain objects, whatever the checks would say."""
+    """Emit every cluster with its engine's backend and the native one, without running the checks."""
     graph = build_graph(declare(policy), as_of)
     for scope in graph.scopes:
         program = lower(graph, scope)

@@ -46,13 +46,13 @@ _Patch = AbstractContextManager[Any]
 
 
 class _Reads:
-    """How often a cache was read while it was switched off."""
+    """The number of reads of a disabled cache."""
 
     n = 0
 
 
 def _forgetting(owner: object, name: str, forget: Callable[..., object]) -> _Patch:
-    """Have a function, method or property forget what was kept before it runs."""
+    """Make a function, method or property clear its cache before it runs."""
     kept = vars(owner)[name]
     run = kept.fget if isinstance(kept, property) else kept
 
@@ -65,7 +65,7 @@ def _forgetting(owner: object, name: str, forget: Callable[..., object]) -> _Pat
 
 
 def _forgotten(**attributes: object) -> Callable[..., None]:
-    """Return what sets attributes of its first argument."""
+    """Return a function that resets attributes of its first argument."""
 
     def forget(owner: object, *_: object) -> None:
         for name, value in attributes.items():
@@ -75,7 +75,7 @@ def _forgotten(**attributes: object) -> Callable[..., None]:
 
 
 def _masks(predicates: Predicates, task: Task) -> None:
-    """Masks are keys, too, so that those that are kept stay: each is compared with what it would be."""
+    """Compare each cached mask with the recomputed one; masks are also keys, so cached ones are retained."""
     for key, kept in list(predicates._masks.items()):
         if len(key) > 2 and key == _mask_key(task):
             assert np.array_equal(kept, predicates._mask(task))
@@ -130,9 +130,9 @@ def _new_placing(order: JobOrder) -> None:
 
 @contextmanager
 def _each_search_anew() -> Iterator[None]:
-    """No order of victims is rewound, and the jobs that wait are listed for each try.
+    """Disable reuse of the order of victims and of the list of pending jobs between attempts.
 
-    That no scenario which failed is tried again is the engine's own (solvers/scenario_fingerprint.go).
+    The engine itself skips scenarios that failed before (solvers/scenario_fingerprint.go).
     """
     simulation_order = simulation.simulation_order
 
@@ -199,7 +199,7 @@ OFF: dict[str, Callable[[], _Patch]] = {
         Predicates, "_may_be_unresolvable", lambda predicates, _: predicates._too_large.clear()
     ),
 }
-"""Each cache of the core, switched off."""
+"""Patches that disable each cache of the core."""
 
 
 def _decided(cluster: Cluster) -> list[tuple[object, ...]]:
@@ -233,7 +233,7 @@ def test_decisions_do_not_depend_on_caches_in_many_clusters(name: str) -> None:
 
 
 def _texts_and_amounts(session: Session) -> tuple[object, ...]:
-    """The outcome but for the last bits of sums: parts of devices are added in another order, as in the engine itself."""
+    """Return the outcome with rounded sums: fractions of devices are added in a different order, as in the engine."""
     places, evictions, *_, nodes = outcome(session)
     errors = {uid: [(error.reason, error.messages) for error in job.fit_errors] for uid, job in session.jobs.items()}
     statuses = {uid: {t.uid: t.status for t in job.tasks.values()} for uid, job in session.jobs.items()}

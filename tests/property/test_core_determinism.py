@@ -19,7 +19,7 @@ pytestmark = pytest.mark.property
 
 
 def _decisions(session: Session) -> tuple[object, ...]:
-    """What was decided, and where every pod ended up."""
+    """Return the decisions and the final node of every pod."""
 
     def placed(task: Task) -> tuple[object, ...]:
         return task.uid, task.status, session.nodes.names[task.node] if task.node >= 0 else None, task.gpu_groups
@@ -28,14 +28,14 @@ def _decisions(session: Session) -> tuple[object, ...]:
     return (
         [placed(task) for task in decided.binds],
         [placed(task) for task in decided.pipelines],
-        # A stale gang's pods are evicted one after the other in no order that means anything.
+        # The order in which a stale gang's pods are evicted is arbitrary.
         sorted((task.uid, node, str(why)) for task, node, why in decided.evictions),
         {task.uid: placed(task) for job in session.jobs.values() for task in job.tasks.values()},
     )
 
 
 def _outcome(session: Session) -> tuple[object, ...]:
-    """Which pods are placed where, which share a device, and who is evicted, but not in which order.
+    """Return the placements, the pods that share a device, and the evicted pods, without their order.
 
     Among queues of equal rank the engine takes the first it meets in a map, and a device that becomes shared is named by
     when that happens.
@@ -56,7 +56,7 @@ def _outcome(session: Session) -> tuple[object, ...]:
 
 
 def _numbers(session: Session) -> tuple[object, ...]:
-    """Every number that a later action would have started from."""
+    """Return every number that a later action would start from."""
     nodes = session.nodes
     return (
         {name: (queue.fair, queue.allocated, queue.allocated_np) for name, queue in session.shares.queues.items()},
@@ -77,7 +77,7 @@ def test_cycle_is_deterministic(cluster: Cluster) -> None:
 def _shuffled(draw: st.DrawFn) -> tuple[Cluster, Snapshot]:
     # A limit is compared with a sum of floats, which the engine adds up in the order of a map.
     snapshot, how = draw(clusters(QUARTERS))
-    # Where only some jobs may be moved, the engine takes the first it meets in a map, the core the first listed.
+    # If only some jobs may be moved, the engine takes the first in map order, the core the first listed.
     how = replace(how, max_consolidation_preemptees=-1)
     return (snapshot, how), replace(
         snapshot,
@@ -90,7 +90,7 @@ def _shuffled(draw: st.DrawFn) -> tuple[Cluster, Snapshot]:
 
 @given(both=_shuffled())
 def test_object_order_does_not_affect_decisions(both: tuple[Cluster, Snapshot]) -> None:
-    """Every pod ends up at the same place, and the same pods are evicted; the order of both is not compared."""
+    """Every pod has the same node, and the same pods are evicted; the order of both is not compared."""
     (snapshot, how), shuffled = both
     assert _outcome(cycle(snapshot, how)) == _outcome(cycle(shuffled, how))
 

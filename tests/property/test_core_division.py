@@ -22,7 +22,7 @@ Tree = tuple[float, float, list[SlowQueue]]
 
 
 def _amount(rng: random.Random, most: float) -> float:
-    """Whole units mostly, then halves, hundredths and what is no round number."""
+    """Draw an amount: mostly whole units, else halves, hundredths or arbitrary fractions."""
     kind = rng.random()
     if kind < 0.6:
         return float(rng.randint(0, int(most)))
@@ -37,7 +37,7 @@ def _queue(rng: random.Random, number: int, parent: str | None, most: float) -> 
         parent=parent,
         quota=rng.choice([NO_BOUND, 0.0, 0.0, _amount(rng, most), _amount(rng, most / 2)]),
         limit=rng.choice([NO_BOUND, NO_BOUND, 0.0, _amount(rng, most), _amount(rng, 2 * most)]),
-        # A weight of -1 is what the engine's own tables give a department without bounds.
+        # The engine's own tables use a weight of -1 for a department without limits.
         weight=rng.choice([0.0, 1.0, 1.0, 1.0, 2.0, 3.0, 7.0, 0.5, 0.1, -1.0, _amount(rng, 10)]),
         usage=rng.choice([0.0, 0.0, rng.random(), rng.uniform(0, 0.2)]),
         priority=rng.choice([100, 100, 100, 50, 200]),
@@ -47,7 +47,7 @@ def _queue(rng: random.Random, number: int, parent: str | None, most: float) -> 
 
 
 def random_tree(rng: random.Random) -> Tree:
-    """A cluster's total, the k-value, and a tree of one to fifteen queues, up to four deep."""
+    """Draw a cluster's total, the k-value, and a tree of one to fifteen queues, up to four levels deep."""
     most = rng.choice([4.0, 10.0, 100.0, 100_000.0])
     queues: list[SlowQueue] = []
     depth: dict[str | None, int] = {None: 0}
@@ -66,7 +66,7 @@ def random_tree(rng: random.Random) -> Tree:
 
 
 def core_shares(total: float, queues: Sequence[SlowQueue], k: float, resource: str) -> dict[str, float]:
-    """What the core makes of the same tree, in one of its resources."""
+    """Return the core's shares of the same tree, for one resource."""
     r = RESOURCES.index(resource)
     made = [
         Queue(
@@ -81,7 +81,7 @@ def core_shares(total: float, queues: Sequence[SlowQueue], k: float, resource: s
     ]
     shares = Shares(made)
     shares.total = (total, total, total)
-    # The core is told what every queue asks for; the roll-up from pods is its own.
+    # Requests of inner queues are passed in; their aggregation from pods is tested elsewhere.
     asked: dict[str, float] = {}
     for queue in reversed(queues):
         asked[queue.name] = queue.request
@@ -120,7 +120,7 @@ def _claims(rng: random.Random) -> tuple[float, list[Claim]]:
 
 
 def test_shares_fit_if_guarantees_fit(fixed_seed: int) -> None:
-    """An unlimited quota is one of everything there is: where one asks, the others' must be nothing."""
+    """An unlimited quota equals the capacity: if its queue requests GPUs, the other quotas must be 0."""
     n_fitting = 0
     for number in range(4_000):
         rng = random.Random(fixed_seed + number)
@@ -140,13 +140,13 @@ def test_shares_fit_if_guarantees_fit(fixed_seed: int) -> None:
             assert surplus == 0
             assert abs(given - promised) <= slack
         for claim in claims:
-            # The remainder's whole unit may be more than a queue that asks for a part of one wants; never a unit more.
+            # The unit given for the remainder may exceed a fractional request, by less than one unit.
             assert claim.share < claim.requestable + 1 + slack
     assert n_fitting > 1_000
 
 
 def test_queue_order_does_not_affect_shares(fixed_seed: int) -> None:
-    """The engine's shares depend on the order of a map where sums of weights are rounded; the core's on nothing."""
+    """The engine's shares depend on map order if sums of weights are rounded; the core's do not."""
     for number in range(2_000):
         rng = random.Random(fixed_seed + number)
         total, claims = _claims(rng)

@@ -29,7 +29,7 @@ LOOPS: list[dict[str, Any]] = json.loads(
 
 
 def _decided(session: Session) -> tuple[frozenset[tuple[str, int]], frozenset[tuple[str, str]]]:
-    """What was bound where, and who was evicted by which action; pods that wait for a place change nothing."""
+    """Return the bindings and the evictions with their actions; pipelined pods have no effect."""
     evictions = frozenset((task.uid, why[0]) for task, _, why in session.decided.evictions if isinstance(why, tuple))
     return frozenset((task.uid, task.node) for task in session.decided.binds), evictions
 

@@ -41,7 +41,7 @@ def _fixtures(rng: random.Random) -> ClusterInfo:
 
 
 class _World:
-    """A cluster to which random things happen."""
+    """A cluster with random events."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)

@@ -39,7 +39,7 @@ def _without_shortcuts(cluster: Cluster) -> Session:
 
 
 def _gangs() -> Cluster:
-    """A full cluster: one queue holds all of it in gangs of eight, and gangs of the other ask for their half."""
+    """Return a full cluster: one queue uses all of it in gangs of eight, and gangs of the other request its half."""
     nodes = tuple(
         Node(f"n{i}", {"cpu": 64e3, "memory": 1e12, "gpu": 8.0, "pods": 99.0}, n_gpus=8, gpu_memory=80_000)
         for i in range(6)
@@ -62,7 +62,7 @@ def _gangs() -> Cluster:
 
 
 def test_gang_is_tried_once_its_first_pod_fits() -> None:
-    """One try for the first pod, and one for all eight."""
+    """One attempt for the first pod, and one for all eight."""
     with patch.object(victim_search, "simulate", wraps=victim_search.simulate) as tried:
         session = cycle(*_gangs())
     assert len(session.decided.pipelines) == 24
@@ -87,7 +87,7 @@ def _first_reasons(session: Session) -> dict[str, object]:
 
 
 def _check_ending_early(cluster: Cluster) -> None:
-    """Ending an action where nobody left may get anything changes no decision, and no first reason that is asked for."""
+    """Ending an action when no remaining job can be allocated changes no decision and no first reason."""
     expected = cycle(*cluster)
     reasons = _first_reasons(expected)
     for is_asked in (False, True):

@@ -52,7 +52,7 @@ def test_proposed_changes_let_the_workload_start(
 
 
 def _edits(change: Change) -> list[QuotaEdit]:
-    """The edits that a change proposes, read from its words."""
+    """Return the edits of a proposed change, parsed from its text."""
     found = [QuotaEdit(change.subject, change.field, "gpu", _thousandths(change.after))]
     for clause in change.beside:
         field, _, queue, _, count, *_ = clause.split()

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.property
 
 
 def _fixed(policy: Policy, *, unsafe: bool) -> tuple[Policy, Policy, Report, Report]:
-    """Return a policy as a document says it, what fixes leave, and the findings about both."""
+    """Return the policy, the fixed policy, and the findings about each."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         file = root / "policy.yaml"
@@ -78,7 +78,7 @@ def _grants_stay(policy: Policy) -> None:
 
 def _no_new_errors(policy: Policy) -> None:
     _, _, found, left = _fixed(policy, unsafe=True)
-    # Faults of the structure hide those of quotas.
+    # Quotas are checked only if the structure is valid.
     assert _errors(left) <= _errors(found) or (found.reached, left.reached) == ("structure", "checks")
 
 

@@ -53,7 +53,7 @@ def _programs(policy: Policy) -> Iterator[Program]:
 
 
 def _manifests(program: Program) -> tuple[Manifest, ...]:
-    """What a cluster gets: the engine's objects, and the plain ones beside them."""
+    """Return the manifests of a cluster: the engine's and the native ones."""
     outputs = (BACKENDS[name].emit(program) for name in dict.fromkeys((program.engine, "native")))
     return tuple(manifest for output in outputs for manifest in output.manifests)
 
@@ -67,7 +67,7 @@ def _imported(program: Program) -> Policy:
 
 
 def evaluate(files: Mapping[str, str]) -> Policy:
-    """Write a policy's files and run them in this process."""
+    """Write a policy's files and evaluate them in this process."""
     held = list(sys.path)
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, folder)
@@ -129,7 +129,7 @@ def _assert_nothing_changes(program: Program) -> None:
 
 
 def _assert_only_reported_losses(program: Program, other: str) -> None:
-    """Move a policy that was read from one engine to another, read it there, and compare what the two say."""
+    """Compile a policy imported from one engine for another, import the result, and compare the policies."""
     moved = _on_engine(_imported(program), other)
     (before,) = _programs(moved)
     (after,) = _programs(_imported(before))
@@ -141,8 +141,8 @@ def _assert_only_reported_losses(program: Program, other: str) -> None:
 
 
 def _compared(queue: Queue, again: Queue, before: Program) -> dict[frozenset[Feature], tuple[object, object]]:
-    """What a queue says before and after, by the features that would lose it."""
-    # A limit of all there is bounds nothing: Koordinator wants a number on every quota.
+    """Yield the values of a queue before and after, by the features that would lose them."""
+    # Koordinator requires a maximum on every quota; one of the capacity has no effect.
     sizes = cluster_sizes(before, sorted({*queue.limit, *again.limit}))
     by_model = {Feature.GPU_MODEL_QUOTA, Feature.MIXED_GPU_COUNTING, Feature.EXTENDED_RESOURCES}
     weights = {Feature.OVER_QUOTA_WEIGHT, Feature.WEIGHT_PER_RESOURCE}
@@ -151,7 +151,7 @@ def _compared(queue: Queue, again: Queue, before: Program) -> dict[frozenset[Fea
         frozenset({Feature.GUARANTEED, *by_model}): (_some(queue.guaranteed), _some(again.guaranteed)),
         frozenset({Feature.LIMIT, *by_model}): (_bounded(queue.limit, sizes), _bounded(again.limit, sizes)),
         frozenset({Feature.LENDING_LIMIT, *by_model}): (_bounded(queue.lending_limit), _bounded(again.lending_limit)),
-        # cpu and memory may be nobody's; every queue here counts GPUs.
+        # cpu and memory may be unmanaged; every queue here has GPUs.
         frozenset(weights): (queue.weight[GPU], again.weight[GPU]),
         frozenset({Feature.QUEUE_PRIORITY}): (queue.priority, again.priority),
         frozenset({Feature.NAMESPACES}): (queue.namespaces, again.namespaces),
@@ -160,7 +160,7 @@ def _compared(queue: Queue, again: Queue, before: Program) -> dict[frozenset[Fea
 
 
 def _classes(queue: Queue) -> tuple[str, ...] | None:
-    """The classes of a leaf where work may be: where no namespace is, no object says which."""
+    """Return the classes of a leaf with namespaces; without one, no object records them."""
     return queue.priority_classes if queue.namespaces else None
 
 
@@ -168,12 +168,12 @@ _POOLS = frozenset({Feature.ALLOWED_POOLS, Feature.GPU_MODEL_QUOTA})
 
 
 def _restricted(queue: Queue, program: Program) -> tuple[str, ...] | None:
-    """The pools of a leaf that may not use them all; which pools there are besides is no queue's to say."""
+    """Return the pools of a leaf that is restricted to some pools."""
     return None if not queue.is_leaf or len(queue.pools) == len(program.pools) else queue.pools
 
 
 def _some(amounts: Mapping[str, Amount]) -> dict[str, Amount]:
-    """What is promised, without guarantees without bound: engines say that by saying nothing."""
+    """Return the finite guarantees; engines represent unlimited ones by an absent value."""
     return {resource: amount for resource, amount in amounts.items() if amount not in (0, UNLIMITED)}
 
 
@@ -187,7 +187,7 @@ def _is_sound(policy: Policy) -> bool:
 
 
 def _on_engine(policy: Policy, engine: str) -> Policy:
-    """The same policy with every cluster under another engine."""
+    """Return the policy with a different engine for every cluster."""
     environments = tuple(
         environment.model_copy(
             update={

@@ -36,7 +36,7 @@ _MAX_DEPTH = 3
 
 @cache
 def _schemas() -> Mapping[tuple[str, str], Mapping[str, Any]]:
-    """The `spec` of each definition, by group and kind."""
+    """Return the `spec` schema of each definition, by group and kind."""
     found = {}
     for file in sorted(CRDS.rglob("*.yaml")):
         for crd in yaml.load_all(file.read_text(encoding="utf-8"), yaml.CSafeLoader):
@@ -48,7 +48,7 @@ def _schemas() -> Mapping[tuple[str, str], Mapping[str, Any]]:
 
 
 def _values(schema: Mapping[str, Any], depth: int = 0) -> st.SearchStrategy[Any]:
-    """Legal values of a field, none of them empty."""
+    """Draw valid, non-empty values of a field."""
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     properties = schema.get("properties", {})
@@ -69,7 +69,7 @@ def _values(schema: Mapping[str, Any], depth: int = 0) -> st.SearchStrategy[Any]
 
 @st.composite
 def objects(draw: st.DrawFn, engine: str) -> list[dict[str, Any]]:
-    """What a backend wrote, with legal fields that no backend writes, and marks of other people."""
+    """Draw emitted objects, with valid fields that no backend emits, and foreign labels and annotations."""
     programs = list(_programs(draw(policies(4, names, engine))))
     assume(programs)
     found: list[dict[str, Any]] = deepcopy(list(_manifests(programs[0])))

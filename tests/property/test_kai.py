@@ -29,7 +29,7 @@ pytestmark = pytest.mark.property
 
 _MEGABYTE = 10**6
 _EXACT_BELOW = 10**15
-"""Bytes above which KAI's floats need not have every one of them: whole megabytes are kept."""
+"""Bytes above which KAI's floats are inexact: only whole megabytes are preserved."""
 
 
 def _programs(policy: Policy) -> Iterator[tuple[Program, tuple[Manifest, ...]]]:
@@ -50,7 +50,7 @@ def test_import_of_emitted_objects_is_lossless(policy: Policy) -> None:
 
 
 def _record(record: Mapping[str, QueueRecord], id_: str) -> QueueRecord:
-    """An id that is not a name comes back as one that stands for the same objects."""
+    """Return the record of a queue; an id that is not a valid object name changes on import."""
     return record[id_] if id_ in record else record[object_name(id_)]
 
 
@@ -62,7 +62,7 @@ def _compare(program: Program, queue: Queue, found: QueueRecord) -> None:
             expected = _of_model(program, queue, resource)
         if expected is None and found.guaranteed.get(resource, 0) == 0:
             continue
-        # What is promised without bound to everybody looks like what nobody speaks of, and works alike.
+        # An unlimited guarantee of all queues is emitted like an unmanaged resource, with the same effect.
         assert found.guaranteed.get(resource, UNLIMITED) == (UNLIMITED if expected is None else expected), resource
         assert found.limit.get(resource, UNLIMITED) == _limit(program, queue, resource), resource
     assert (found.priority, found.title, found.owner) == (queue.priority, queue.title or None, queue.owner)
@@ -75,13 +75,13 @@ def _compare(program: Program, queue: Queue, found: QueueRecord) -> None:
 
 
 def _counted(program: Program) -> tuple[str, ...]:
-    """The resources that have a number of their own in KAI's objects."""
+    """Return the resources with a field of their own in KAI's objects."""
     models = counted_models(program)
     return (CPU, MEMORY, *(gpu_resource(model) for model in models)) if models else (CPU, MEMORY, GPU)
 
 
 def _of_model(program: Program, queue: Queue, resource: str) -> Amount | None:
-    """A queue that has no object in a shard promises nothing there; a promise of any model without bound holds in each."""
+    """Return a guarantee per GPU model: 0 in shards without the queue; an unlimited one for any model holds in each."""
     pools = {pool.id for pool in program.pools if pool.gpu_model == resource.partition("/")[2]}
     below = [other for other in program.queues if queue.id in other.path]
     if pools and not any(pools & set(other.pools) for other in below):
@@ -112,7 +112,7 @@ _OF_THE_NUMBERS = ("quota", "limit")
 
 @given(policies())
 def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
-    """Sums that do not fit are the policy's own, and AP2xx says so; everything else would be the backend's fault."""
+    """Sums that do not fit originate in the policy (AP2xx); any other violation is a fault of the backend."""
     for _, manifests in _programs(policy):
         found = [v for v in RULES.check(manifests, ()) if not v.field.endswith(_OF_THE_NUMBERS)]
         assert [v for v in found if v.effect is not Effect.PENDING or v.kind != "Required"] == []

@@ -33,13 +33,13 @@ def _programs(policy: Policy) -> Iterator[Program]:
     graph = build_graph(declare(policy), AS_OF)
     for scope in graph.scopes:
         program = lower(graph, scope)
-        # A class in a band of reclaimed resources is refused, and so never written.
+        # A class in a priority band of reclaimed resources is rejected, so it is never emitted.
         classes = tuple(cls for cls in program.priority_classes if not 5000 <= cls.value <= 7999)
         yield replace(program, priority_classes=classes)
 
 
 def _unforced(manifest: Manifest) -> Manifest:
-    """A quota that the webhook judges by all of its rules."""
+    """Return a quota to which the webhook applies all of its rules."""
     held: dict[str, Any] = deepcopy(manifest)
     held["metadata"]["labels"].pop(FORCE_UPDATE_LABEL, None)
     return held

@@ -37,7 +37,7 @@ _DEVICE = 1000
 def _programs(policy: Policy) -> Iterator[tuple[Program, tuple[Manifest, ...]]]:
     graph = build_graph(declare(policy), AS_OF)
     for scope in graph.scopes:
-        # Whatever engine was drawn: Kueue's backend takes any program.
+        # The drawn engine is irrelevant: Kueue's backend accepts any program.
         program = replace(lower(graph, scope), engine="kueue", engine_version="0.18.3")
         yield program, BACKENDS["kueue"].emit(program).manifests
 
@@ -47,7 +47,7 @@ def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
     for program, manifests in _programs(policy):
         homeless = {object_name(q.id) for q in program.queues if q.is_leaf and not q.namespaces}
         for verdict in RULES.check(manifests, ()):
-            # A leaf without namespaces runs nothing: its queue selects none on purpose.
+            # A leaf without namespaces has no workloads: its ClusterQueue selects no namespace.
             name = dict(manifests[verdict.index])["metadata"]["name"]
             assert (verdict.field, name in homeless) == ("spec.namespaceSelector", True), verdict
 
@@ -55,7 +55,7 @@ def test_emitted_objects_satisfy_the_rules(policy: Policy) -> None:
 @given(policies())
 def test_import_of_emitted_objects_is_lossless(policy: Policy) -> None:
     for program, manifests in _programs(policy):
-        # An id that no policy may have comes back as another; the object keeps its name.
+        # An id that is invalid in a policy changes on import; the object keeps its name.
         record = {queue.object.partition(" ")[2]: queue for queue in READER.read(manifests).queues}
         kept = _kept(program)
         assert len(record) == len(program.queues)
@@ -71,7 +71,7 @@ def _compare(program: Program, queue: Queue, kept: Mapping[str, Amount], found: 
         if resource in program.unmanaged:
             assert resource not in found.guaranteed
             continue
-        # What is promised without bound to everybody looks like what nobody speaks of, and works alike.
+        # An unlimited guarantee of all queues is emitted like an unmanaged resource, with the same effect.
         assert found.guaranteed.get(resource, UNLIMITED) == expected, (queue.id, resource)
         limit = _whole(resource, queue.limit.get(resource, UNLIMITED))
         if isinstance(expected, int) and not _is_divided(program, resource):
@@ -80,7 +80,7 @@ def _compare(program: Program, queue: Queue, kept: Mapping[str, Amount], found: 
             )
         lending = _whole(resource, queue.lending_limit.get(resource, UNLIMITED))
         if isinstance(expected, int) and queue.is_leaf and not _is_divided(program, resource):
-            # More than there is cannot be lent, and Kueue refuses to be told.
+            # Kueue rejects a lending limit above the nominal quota.
             assert smaller(found.lending_limit.get(resource, UNLIMITED), expected) == smaller(lending, expected)
     weight = queue.weight[CPU if GPU in program.unmanaged else GPU]
     assert dict(found.weight) == dict.fromkeys((CPU, MEMORY, GPU), weight)
@@ -94,7 +94,7 @@ def _at_least(limit: Amount, held: int) -> Amount:
 
 
 def _is_divided(program: Program, resource: str) -> bool:
-    """Whether GPUs without a model are promised or bounded beside models: AP513 elsewhere, approximated here."""
+    """Return whether GPU amounts with and without a model are mixed: AP513 on other engines, approximated here."""
     return resource == GPU and bool(counted_models(program))
 
 
@@ -104,7 +104,7 @@ def _whole(resource: str, amount: Amount) -> Amount:
 
 
 def _kept(program: Program) -> dict[str, dict[str, Amount]]:
-    """What is left of each guarantee: whole GPUs, never above the limit, and for an inner queue no less than below it."""
+    """Return emitted guarantees: whole GPUs, at most the limit, and for inner queues at least the children's."""
     resources = (CPU, MEMORY, *_others(program))
     if not counted_models(program) and all(_may_use_gpus(program, q) for q in program.queues if q.is_leaf):
         resources = (*resources, GPU)

@@ -59,7 +59,7 @@ def _demand(cluster: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 
 
 def _check(seed: int) -> tuple[int, int]:
-    """Compare a cluster without waiting work with waves of it; return the numbers of safe and of never evicted work."""
+    """Compare a cluster without pending workloads to waves of them; return how many are safe and never evicted."""
     chance = random.Random(f"kueue-fates-{seed}")
     cluster = _cluster(chance)
     quiet = list(objects_of(cluster))

@@ -18,7 +18,7 @@ from .share_trees import division_inputs
 pytestmark = pytest.mark.property
 GPU = ("flavor", "nvidia.com/gpu")
 EXACT = (0, 0.5, 1, 2, 4)
-"""Weights by which 64-bit floats, of which the engine makes ratios, divide without rounding."""
+"""Weights by which 64-bit floats divide without rounding; the engine computes ratios."""
 
 
 def _quota(claim: ClaimInputs) -> dict[tuple[str, str], Quota]:
@@ -33,7 +33,7 @@ def _quota(claim: ClaimInputs) -> dict[tuple[str, str], Quota]:
 
 
 def _admitted(inputs: DivisionInputs) -> dict[str, int]:
-    """Admit a workload of one GPU at a time: at each cohort the child wins whose share with it is the smallest."""
+    """Admit workloads of one GPU: each cohort selects the child whose share with the workload is smallest."""
     inner = {claim.parent for claim in inputs.claims}
     cohorts = [
         Node(claim.name, claim.parent, _quota(claim), float(claim.numbers["weight"] or 0), is_cohort=True)

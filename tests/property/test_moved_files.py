@@ -1,8 +1,8 @@
 """For any change of a team's file, its declarations are in the policy, or a finding names it.
 
 Conservation law: for every declaration of a file below the policy's folder, the evaluated policy holds it, the
-evaluation ends in an error, or the policy's omissions name the declaration or its file. Outside of the law lie files
-whose suffix says that they are prose.
+evaluation ends in an error, or the policy's omissions name the declaration or its file. Files with the suffix
+of a text document are exempt.
 """
 
 from __future__ import annotations

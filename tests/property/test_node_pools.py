@@ -174,7 +174,7 @@ def test_node_labels_distinguish_pools(graph: PolicyGraph) -> None:
 
 
 def _holds_to_the_rules_in_cel(spec: dict[str, Any]) -> None:
-    """What `x-kubernetes-validations` of karpenter.sh/v1 say, which no schema does."""
+    """Assert the CEL rules (`x-kubernetes-validations`) of karpenter.sh/v1, which JSON Schema does not evaluate."""
     if "replicas" in spec:
         assert set(spec["limits"]) == {"nodes"}
         assert "weight" not in spec

@@ -45,7 +45,7 @@ CHANGES: tuple[dict[str, Any], ...] = (
 
 @cache
 def cluster(engine: str, guaranteed: int, limit: int) -> tuple[Program, list[dict[str, Any]]]:
-    """Return a cluster with one queue, and what is compiled for it."""
+    """Return a cluster with one queue, and its compiled objects."""
     queue = Queue(
         id="vision",
         namespaces=("vision",),
@@ -59,7 +59,7 @@ def cluster(engine: str, guaranteed: int, limit: int) -> tuple[Program, list[dic
 
 
 def starts(engine: str, made: Program, existing: list[dict[str, Any]], manifests: list[dict[str, Any]]) -> bool:
-    """Return whether every workload starts in a simulation on all machines of the cluster, empty."""
+    """Return whether every workload starts in a simulation of the empty cluster."""
     nodes = [
         {
             "pool": pool.id, "count": pool.max_nodes, "gpus": pool.n_gpus, "gpu_memory": 80_000 if pool.n_gpus else 0,
@@ -79,7 +79,7 @@ def starts(engine: str, made: Program, existing: list[dict[str, Any]], manifests
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[str, int, int, Options, dict[str, Any]]:
-    """An engine, a queue's guarantee and limit, a job that is asked for, and what is then changed by hand."""
+    """Draw an engine, a queue's guarantee and limit, a job, and manual changes to it."""
     engine = draw(st.sampled_from(ENGINES))
     guaranteed = draw(st.integers(0, 16))
     limit = draw(st.integers(max(guaranteed, 1), 32))

@@ -46,7 +46,7 @@ def _raw(text: str) -> set[str]:
 
 
 def _obeyed(text: str) -> list[str]:
-    """Return the lines that GitHub's runner or Azure's takes for a command; .NET trims every Unicode blank first."""
+    """Return the lines that a GitHub or Azure runner parses as commands; .NET trims all Unicode whitespace first."""
     return [line for line in text.split("\n") if line.lstrip().startswith("::") or re.search(r"##\w*\[", line)]
 
 
@@ -124,7 +124,7 @@ RICH = {
 
 
 def _variants(value: Any, payload: str) -> Iterator[Any]:
-    """Yield the document once for each text of it, keys too, with the payload in that text."""
+    """Yield a copy of the document for each string, including keys, with the payload inserted there."""
     if isinstance(value, str):
         yield from (f"{value}{payload}", f"{payload}{value}", f"{value[:1]}{payload}{value[1:]}")
     elif isinstance(value, Mapping):
@@ -145,7 +145,7 @@ def test_policy_text_must_be_printable(payload: str) -> None:
             passed.append(repr(Policy.model_validate(document)))
         except ValidationError:
             continue
-    # Amounts and times are read as numbers, so blanks around them are no part of what is kept.
+    # Amounts and times are parsed as numbers, so surrounding whitespace is dropped.
     assert not [text for text in passed if payload in text or ascii(payload)[1:-1] in text]
     assert len(passed) < 20
 

@@ -37,8 +37,8 @@ class Planted:
         base: GPUs guaranteed to each team, as many as its running work has.
         head: After the change.
         cluster: Description of the snapshot, as `objects_of` takes it.
-        evicted: Jobs that the engine evicts for the job that waits.
-        stuck: Jobs that nobody can evict and whose queue is over its quota.
+        evicted: Jobs that the engine evicts for the pending job.
+        stuck: Jobs that cannot be evicted and whose queue is over its quota.
     """
 
     base: Amounts
@@ -67,7 +67,7 @@ def _policy(engine: tuple[str, str], guaranteed: Amounts, nodes: int) -> str:
 
 
 def _planted(chance: random.Random, classes: Mapping[str, Any], size: Callable[[int], Amounts]) -> Planted:
-    """Return a move of some GPUs between two teams, of which the loser runs as many jobs of a lower class.
+    """Return a move of quota between two teams; the former owner runs lower-class jobs on it.
 
     Args:
         chance: Of the teams, their guarantees and the move.
@@ -117,7 +117,7 @@ def _first_screen(review: Review) -> str:
 
 
 def _check(planted: Planted, review: Review) -> None:
-    """The first screen names every planted loss, and nothing else as lost; verdict and gate say so, too."""
+    """Assert that the summary, the verdict and the gate report the planted evictions and no others."""
     assert verdict(review).level is Level.DESTRUCTIVE
     assert [gate.has_failed for gate in review.gates] == [bool(planted.evicted)]
     table = [line for line in _first_screen(review).splitlines() if "**evicted now**" in line or "**stuck" in line]
@@ -144,12 +144,12 @@ def _workload(gpus: int) -> Amounts:
 
 
 def _kueue_objects(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield objects with the flavor of a policy that counts no models."""
+    """Yield objects with the flavor of a policy without GPU models."""
     yield from json.loads(json.dumps(list(kueue_objects.objects_of(cluster))).replace('"h100"', '"any-node"'))
 
 
 def _owned_pods(cluster: Mapping[str, Any], waiting: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield nodes, running Jobs of one pod each, and the pods that wait."""
+    """Yield nodes, running Jobs of one pod each, and the pending pods."""
     nodes = {f"n{number}": 8 for number in range(cluster["nodes"])}
     places = [node for node in nodes for _ in range(8)]
     running = {
@@ -162,14 +162,14 @@ def _owned_pods(cluster: Mapping[str, Any], waiting: Mapping[str, Any]) -> Itera
 
 
 def _ack_objects(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the pods of a cluster, of which those that wait were created before the change."""
+    """Yield the pods of a cluster; the pending ones were created before the change."""
     ((_, wanted),) = cluster["pending"].items()
     pod = {"gpus": 1, "namespace": wanted["queue"], "class": wanted["class"], "pending": True}
     yield from _owned_pods(cluster, {f"wanted-{number}": pod for number in range(wanted["pods"])})
 
 
 def _native_objects(cluster: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the pods of a cluster, and a Job whose pods the quota refuses."""
+    """Yield the pods of a cluster, and a Job whose pods the quota rejects."""
     ((_, wanted),) = cluster["pending"].items()
     container = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": "1"}}}
     template = {"spec": {"priorityClassName": wanted["class"], "containers": [container]}}
@@ -208,7 +208,7 @@ def test_evictions_by_kueue_are_above_the_fold(seed: int, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("seed", range(6))
 def test_stuck_work_is_above_the_fold(seed: int, tmp_path: Path) -> None:
-    """A quota is cut below what work has that KAI never evicts: the newest jobs are beyond it."""
+    """The quota is lowered below the usage of workloads that KAI never evicts: the newest jobs exceed it."""
     planted = _planted(random.Random(f"stuck-{seed}"), {"low": BUILD, "high": BUILD}, _gang)
     (loser,) = {name.partition("-job-")[0] for name in planted.evicted}
     jobs = [name for name, job in planted.cluster["running"].items() if job["queue"] == loser]

@@ -25,13 +25,13 @@ from .strategies import AS_OF, Drawn, drawn, resources
 
 
 def graph_of(policy: Policy) -> PolicyGraph:
-    """The graph on the day that every test uses."""
+    """Return the graph at the fixed date of the tests."""
     return build_graph(declare(policy), AS_OF)
 
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[Policy, Policy]:
-    """A policy, and the same with one or two fields, queues or clusters changed."""
+    """Draw a policy, and a copy with one or two fields, queues or clusters changed."""
     base = draw(drawn(max_queues=4))
     head = base
     for _ in range(draw(st.integers(1, 2))):
@@ -70,7 +70,7 @@ def _names_queues(whole: Drawn) -> bool:
 
 
 def replace_pool(pool: Any, max_nodes: int) -> Any:
-    """The pool with another number of machines."""
+    """Return the pool with a different number of machines."""
     return pool.model_copy(update={"max_nodes": max_nodes})
 
 
@@ -115,10 +115,10 @@ def _without_difference_objects_are_equal(pair: tuple[Policy, Policy]) -> None:
 @given(edits())
 @settings(max_examples=20)
 def test_diff_is_complete_and_without_repetition(pair: tuple[Policy, Policy]) -> None:
-    """Conservation of a comparison.
+    """A comparison is complete and minimal.
 
     * The changes applied to the base give the values in force of the head, as the compiler resolves them.
-    * A changed field is stated once, and no statement is without a change or a rename.
+    * Each changed field is reported once, and each report is a change or a rename.
     * Policies without a difference compile to the same objects.
     """
     _base_with_differences_is_head(pair)
@@ -139,7 +139,7 @@ def test_many_diffs_are_complete_and_without_repetition(pair: tuple[Policy, Poli
 @settings(max_examples=15)
 @given(drawn(max_queues=4), st.data())
 def test_order_and_nesting_do_not_differ(whole: Drawn, data: st.DataObject) -> None:
-    """The same declarations in another order, or nested in their parents, do not differ."""
+    """A different order of declarations, or nesting in parents, is not a difference."""
     order = data.draw(st.permutations(range(len(whole.queues))))
     facts = facts_of(graph_of(whole.policy()))
     for other in (whole.permuted(order, data.draw(st.integers(0, 3))), whole.nested()):

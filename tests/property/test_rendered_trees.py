@@ -84,7 +84,7 @@ _EDITS = st.one_of(
 
 
 def _entries(root: Path) -> dict[str, bytes | str]:
-    """Every file and link; folders alone are no difference, as git keeps none."""
+    """Return every file and link; empty folders are ignored, as in git."""
     found: dict[str, bytes | str] = {}
     for folder, folders, names in os.walk(root):
         for name in (*names, *(name for name in folders if Path(folder, name).is_symlink())):
@@ -112,7 +112,7 @@ def _check(pristine: Path, root: Path, edits: list[tuple[str, Callable[[Path], N
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tree with an object that it still has to prune."""
+    """Return a tree with an object that is still to be pruned."""
     root = tmp_path_factory.mktemp("rendered")
     for output in (_FORMER, _OUTPUT):
         with open_output(root, writing=True) as folder:

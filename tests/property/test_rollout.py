@@ -36,7 +36,7 @@ def _held(objects: Sequence[Mapping[str, Any]]) -> Held:
 
 
 def _refused(engine: str, one: dict[str, Any], stored: Held) -> list[str]:
-    """What is refused of a write, and of KAI a queue that is dropped because its parent is missing."""
+    """Return the rejections of a write, and for KAI queues that are dropped because their parent is missing."""
     others = [m for key, m in stored.items() if key != identity_of(one)]
     existing = list(stored.values())
     found = [v.message for v in ENGINE_RULES[engine].check((one,), existing) if v.effect is Effect.REJECTED]
@@ -60,7 +60,7 @@ def _refused_deletion(engine: str, key: Identity, stored: Held) -> str | None:
 
 
 def _some_order(draw: st.DrawFn, update: Update) -> list[Identity]:
-    """Any order in which a tool that heeds `waits` could write the objects."""
+    """Draw an order of writes that respects `waits`."""
     left = [identity_of(m) for m in update.objects]
     done: list[Identity] = []
     while left:
@@ -73,7 +73,7 @@ def _some_order(draw: st.DrawFn, update: Update) -> list[Identity]:
 
 
 def _run(draw: st.DrawFn, engine: str, stored: Held, update: Update, last: Update | None) -> None:
-    """Apply an update as a tool with a dependency graph does, and look at each step."""
+    """Apply an update as a tool with a dependency graph does, and check each step."""
     wanted = _held(update.objects)
     gone = stored.keys() - wanted.keys()
     for key in _some_order(draw, update):
@@ -82,7 +82,7 @@ def _run(draw: st.DrawFn, engine: str, stored: Held, update: Update, last: Updat
             stored[key] = wanted[key]
     waits = last.waits if last is not None else {}
     while gone:
-        # What waited is deleted before what it waited for.
+        # Dependents are deleted before their dependencies.
         free = [key for key in sorted(gone) if not any(key in waits.get(other, ()) for other in gone if other != key)]
         chosen = draw(st.sampled_from(free))
         assert _refused_deletion(engine, chosen, stored) is None
@@ -105,7 +105,7 @@ def test_every_update_is_valid_in_any_order(data: st.DataObject, pair: tuple[str
 
 @given(PAIRS)
 def test_rollout_converges_if_planned_again(pair: tuple[str, Tree, Tree]) -> None:
-    """Whoever applies the first update and asks again arrives too, which is what heals an interrupted run."""
+    """Planning again after the first update reaches the target, so an interrupted rollout can be resumed."""
     engine, former, wanted = pair
     held: Sequence[Mapping[str, Any]] = former
     settled = True
@@ -119,7 +119,7 @@ def test_rollout_converges_if_planned_again(pair: tuple[str, Tree, Tree]) -> Non
 
 @given(st.data(), PAIRS)
 def test_renamed_queue_is_created_before_deletion(data: st.DataObject, pair: tuple[str, Tree, Tree]) -> None:
-    """Work of the queue can be submitted at any time: what is wanted exists wherever something is deleted."""
+    """Workloads can be submitted at any time: every deletion follows the creation of the wanted objects."""
     engine, former, _ = pair
     if not former:
         return
@@ -135,7 +135,7 @@ def test_renamed_queue_is_created_before_deletion(data: st.DataObject, pair: tup
 
 
 def _renamed(tree: Tree, old: str, new: str) -> Tree:
-    """A tree in which one queue has another name; its text occurs as the name of a queue or a parent alone."""
+    """Return the tree with one queue renamed; its name occurs only as that of a queue or a parent."""
     text = json.dumps(tree)
     for key in ("name", "parent", "parentQueue", "quota.scheduling.koordinator.sh/parent"):
         text = text.replace(f'"{key}": "{old}"', f'"{key}": "{new}"')

@@ -20,7 +20,7 @@ REQUEST = {"kai": "request", "koordinator": "ownRequest"}
 
 
 def _siblings(engine: str, total: int, *queues: tuple[int, int, int]) -> DivisionInputs:
-    """Queues `a`, `b`, … with a guarantee, a weight and a request each, on so many GPUs."""
+    """Return queues `a`, `b`, … with a guarantee, a weight and a request each, on the given number of GPUs."""
     claims: list[ClaimInputs] = []
     for name, (guaranteed, weight, request) in zip("abcdef", queues, strict=False):
         if engine == "kai":
@@ -60,7 +60,7 @@ def test_shares_cover_guarantees_and_fit(engine: str, queues: list[tuple[int, in
 @settings(max_examples=300)
 @given(queues=_QUEUES, parts=st.integers(1, 4))
 def test_unrounded_shares_are_monotonic(engine: str, queues: list[tuple[int, int, int]], parts: int) -> None:
-    """Nobody is satisfied by the surplus, and it is a multiple of the weights: each part is whole."""
+    """The surplus satisfies no request, and is a multiple of the sum of weights: each part is whole."""
     queues = [(g, weight, 1000) for g, weight, _ in queues]
     weights = sum(weight for _, weight, _ in queues)
     guaranteed = sum(g for g, _, _ in queues)
@@ -113,7 +113,7 @@ def test_rounding_may_lower_a_share_when_its_weight_grows(
 @settings(max_examples=200)
 @given(data=st.data())
 def test_reserved_guarantees_are_not_shared(engine: str, data: st.DataObject) -> None:
-    """A share holds what is assured, and fits beside what is assured to the siblings, within request and bound."""
+    """A share covers the guarantee, leaves the siblings' guarantees, and is within request and limit."""
     inputs = data.draw(division_inputs(engine))
     for division in proof_of("head", Demand.EVERYONE, inputs).divisions:
         assured = {claim.name: int(claim.numbers["assured"] or 0) for claim in division.claims}

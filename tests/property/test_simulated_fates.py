@@ -24,7 +24,7 @@ Made = dict[str, Any]
 
 
 def _cluster(chance: random.Random) -> Made:
-    """Return up to three nodes with running pods of three namespaces, and a few that wait."""
+    """Draw up to three nodes with running pods of three namespaces, and a few pending pods."""
     nodes = {f"n{number}": 8 for number in range(chance.randint(1, 3))}
     free = dict(nodes)
     pods: dict[str, Made] = {}
@@ -77,7 +77,7 @@ POLICIES = {"ack": _ack, "native": _native}
 
 
 def _flood(case: Mapping[str, Any]) -> Made:
-    """Return a cluster in which every namespace requests far more than there is, in every class."""
+    """Return a cluster in which every namespace requests far more than the capacity, in every class."""
     wanted = {
         f"z-{namespace}-{name}-{gpus}-{number}": {"gpus": gpus, "namespace": namespace, "class": name, "pending": True}
         for namespace in NAMESPACES

@@ -93,32 +93,32 @@ def _delete_something(cluster: Cluster, rng: random.Random) -> None:
 def test_invariants_hold_after_every_event(seed: int) -> None:
     """Nodes fail, drain and come back; evictions are refused; objects are deleted mid-flight.
 
-    In the last one a pod is bound and taken for a victim in one cycle, and its eviction refused.
+    In the last example a pod is bound and selected as a victim in one cycle, and its eviction is rejected.
     """
     n_events, history = _run_checked(seed)
     assert n_events > 100
     assert sum(facts.started_s is not None for facts in history.workloads) >= 2
 
 
-# Gangs that were bound and taken for victims in one cycle: a pod without a place yet is let go; another is to move.
+# Gangs bound and selected as victims in one cycle: an unassigned pod is released, another is to be moved.
 @example(seed=7373, jump_s=400.0)
 @example(seed=7018, jump_s=4000.0)
-# The engine promises a device twice (../conformance/kai_more has the like), and the node does not give it.
+# The engine assigns a device twice (as in ../conformance/kai_more), and the node rejects the pod.
 @example(seed=4_294_967_295, jump_s=4000.0)
 @given(seed=st.integers(0, 2**32 - 1), jump_s=st.sampled_from((1.0, 45.0, 400.0, 4000.0)))
 @settings(max_examples=6)
 def test_invariants_hold_after_clock_jumps(seed: int, jump_s: float) -> None:
-    """Everything that was due in between happens late, at one moment."""
+    """All events due during a jump occur at once, after it."""
     _run_checked(seed, jump_s=jump_s)
 
 
-# Workloads of several gangs, of which one starts and another waits for a reason that nobody has told yet.
+# Workloads of several gangs, one of which starts and another is pending with an unreported reason.
 @example(seed=30001)
 @example(seed=30027)
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=6)
 def test_early_exit_does_not_affect_events(seed: int) -> None:
-    """What is told is the same where every job is tried in every cycle."""
+    """The events equal those of a run in which every job is tried in every cycle."""
     with (
         patch.object(allocate, "class_outcomes", lambda *_: EveryJob()),
         patch.object(victim_actions, "class_outcomes", lambda *_: EveryJob()),
@@ -145,6 +145,6 @@ def _run_checked(seed: int, *, jump_s: float = 0.0) -> tuple[int, History]:
 
 
 def test_simulation_is_deterministic() -> None:
-    """Nothing depends on anything but the scenario."""
+    """The result depends only on the scenario."""
     facts = [json.dumps([fact.document() for fact in _cluster(3).run().facts]) for _ in range(2)]
     assert facts[0] == facts[1]

@@ -115,7 +115,7 @@ def _cluster(seed: int) -> Cluster:
 
 
 def _wrong(cluster: Cluster) -> Iterator[str]:
-    """Yield what does not hold of quotas and queues, reckoned from the objects."""
+    """Yield violations of quotas and queues, computed from the objects."""
     engine, cluster_state = cluster.engine, cluster.cluster_state
     assert isinstance(engine, Ack)
     used: dict[str, Counter[str]] = {path: Counter() for path in engine.tree.quotas}
@@ -182,6 +182,6 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
 
 
 def test_simulation_is_deterministic() -> None:
-    """Nothing depends on anything but the scenario."""
+    """The result depends only on the scenario."""
     facts = [json.dumps([fact.document() for fact in _cluster(2).run().facts]) for _ in range(2)]
     assert facts[0] == facts[1]

@@ -125,7 +125,7 @@ def _cluster(model: Model, seed: int) -> Cluster:
 
 
 def _over_bounds(cluster: Cluster, model: Model) -> Iterator[str]:
-    """Yield namespaces, or queues, that hold more than they may."""
+    """Yield namespaces or queues above their quota or limit."""
     cluster_state = cluster.cluster_state
     held: Counter[str] = Counter()
     for pod in cluster_state.pods.values():
@@ -169,6 +169,6 @@ def test_invariants_hold_after_every_event(model: Model, seed: int) -> None:
 
 @pytest.mark.parametrize("model", [NATIVE, VOLCANO], ids=lambda model: model.name)
 def test_simulation_is_deterministic(model: Model) -> None:
-    """Nothing depends on anything but the scenario."""
+    """The result depends only on the scenario."""
     facts = [json.dumps([fact.document() for fact in _cluster(model, 3).run().facts]) for _ in range(2)]
     assert facts[0] == facts[1]

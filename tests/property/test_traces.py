@@ -35,7 +35,7 @@ _SIZE = st.sampled_from([(0, 1000), (1, 1000), (1, 460), (8, 1000), (2, 505)])
 
 @st.composite
 def traces(draw: st.DrawFn) -> Trace:
-    """A trace of a few nodes and jobs."""
+    """Draw a trace of a few nodes and jobs."""
     shapes = draw(st.lists(st.sampled_from(_SHAPES), max_size=30))
     nodes = tuple(replace(shape, name=f"node-{i}") for i, shape in enumerate(shapes))
     drawn = draw(st.lists(st.tuples(st.floats(0, 1e6), _LIFE, _SIZE), max_size=20))

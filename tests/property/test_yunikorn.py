@@ -104,7 +104,7 @@ def test_import_preserves_the_order_of_queue_priorities(policy: Policy) -> None:
 
 @given(sound_policies())
 def test_every_queue_can_reclaim_its_guarantee(policy: Policy) -> None:
-    """YuniKorn passes over queues whose offset is above that of the parent they share with the waiting pod."""
+    """YuniKorn skips queues whose priority offset is above that of the ancestor shared with the pending pod."""
 
     def check(queue: Mapping[str, Any], above: int) -> None:
         assert queue["properties"]["priority.policy"] == "fence"
@@ -159,7 +159,7 @@ def test_non_preemptible_work_is_evicted_last_or_never(policy: Policy) -> None:
 
 @given(sound_policies(), st.sampled_from((1, 7, 10**9)))
 def test_queues_do_not_depend_on_class_values(policy: Policy, value: int) -> None:
-    """No priority of work is compared within a queue when work is evicted: other values change no queue."""
+    """Preemption compares no workload priorities within a queue: other class values change no queue."""
     program = _program(policy)
     others = tuple(replace(cls, value=value) for cls in program.priority_classes)
     assert queues_text(replace(program, priority_classes=others)) == queues_text(program)
@@ -167,7 +167,7 @@ def test_queues_do_not_depend_on_class_values(policy: Policy, value: int) -> Non
 
 @given(sound_policies())
 def test_only_the_sum_of_gpu_models_is_emitted(policy: Policy) -> None:
-    """Of GPUs by model the sum is kept alone."""
+    """Only the sum of GPUs over all models is emitted."""
     program = _program(policy)
     told = tuple(
         replace(queue, guaranteed={**queue.guaranteed, "gpu/h100": queue.guaranteed.get("gpu", 0), "gpu/a100": 0})
@@ -194,7 +194,7 @@ def _sign(number: int) -> int:
 
 
 def _for(user: str, path: Sequence[Sequence[UserLimit]], bound: Mapping[str, Amount]) -> tuple[object, int | None]:
-    """What one person may have in the last queue of a path: every queue's limit for them, or else for everybody."""
+    """Return a user's limit in the last queue of a path: of each queue, the user's limit, else the wildcard one."""
     limit, jobs = bound, None
     for limits in path:
         named = {held.user: held for held in limits}

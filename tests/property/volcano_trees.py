@@ -15,7 +15,7 @@ _MAX_DEPTH = 5
 
 @st.composite
 def trees(draw: st.DrawFn) -> Tree:
-    """Sums fit, limits narrow downwards, at most five levels; parents first."""
+    """Draw a tree of at most five levels whose sums fit and whose limits decrease downwards; parents first."""
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=len(NAMES)))
     parents: dict[str, str] = {}
     depth = {"root": 0}

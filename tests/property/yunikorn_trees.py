@@ -29,12 +29,12 @@ _CLASSES = (
     PriorityClass(name="kept", value=1000, preemptible=False),
 )
 _ROOM = st.none() | st.sampled_from((0, 0, 5, 1000))
-"""How far a limit lies above guarantees; None is no limit."""
+"""Distance of a limit above the guarantees; None is no limit."""
 
 
 @st.composite
 def sound_policies(draw: st.DrawFn) -> Policy:
-    """A policy of up to ten queues on one cluster, of which no check has an error to tell."""
+    """Draw a policy of up to ten queues on one cluster without errors of checks."""
     n_queues = draw(st.integers(1, 10))
     parents: list[int | None] = [draw(st.sampled_from([None, *range(index)])) for index in range(n_queues)]
     children = {index: [c for c, parent in enumerate(parents) if parent == index] for index in range(n_queues)}
@@ -50,7 +50,7 @@ def sound_policies(draw: st.DrawFn) -> Policy:
     for index, parent in enumerate(parents):
         above = {} if parent is None else bounds[parent]
         room = {r: more for r in managed if (more := draw(_ROOM)) is not None}
-        # At least one of everything, since no work runs without cpu and memory.
+        # At least one of each, since no workload runs without cpu and memory.
         limit = {r: min(promised[index][r] + 1 + more, above.get(r, 2**60)) for r, more in room.items()}
         bounds.append({**above, **limit})
         fields = draw(_fields(index, is_leaf=not children[index], classes=tuple(c.name for c in classes)))
@@ -106,7 +106,7 @@ def _clusters(draw: st.DrawFn) -> Cluster:
 
 
 def _resources(amounts: Mapping[str, int]) -> Resources | None:
-    """Amounts in odd units, which add up: halves of a core, and a number of bytes that no suffix divides."""
+    """Draw amounts in unusual units: halves of a core, and bytes that are not a multiple of any suffix."""
     fields: dict[str, Any] = {}
     for resource, amount in amounts.items():
         match resource:
