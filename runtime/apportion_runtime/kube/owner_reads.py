@@ -15,7 +15,7 @@ from apportion_runtime.kube.resources import OWNERS, Resource
 
 
 class OwnerReader:
-    """Reads objects one at a time; what the API server serves is asked once for each group and version."""
+    """Reads objects one at a time; what the API server serves is asked once for each kind that it serves."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -32,7 +32,11 @@ class OwnerReader:
         known = OWNERS.get(kind)
         if known is not None and known.api_version == api_version:
             return self._get(known.path(namespace, name))
-        found = self._resources(api_version).get(kind)
+        found = self._served.get(api_version, {}).get(kind)
+        if found is None:
+            # Its definition may have been installed since the last discovery.
+            self._discover(api_version)
+            found = self._served[api_version].get(kind)
         if found is None:
             return None
         resource, is_namespaced = found
@@ -48,16 +52,11 @@ class OwnerReader:
                 return None
             raise
 
-    def _resources(self, api_version: str) -> dict[str, tuple[Resource, bool]]:
-        """Return the resources of a group and version by kind, with whether they have namespaces."""
-        if api_version not in self._served:
-            document = self._get(Resource("", api_version, "").root)
-            if document is None:
-                # Its definition may be installed later.
-                return {}
-            self._served[api_version] = {
-                one["kind"]: (Resource(one["kind"], api_version, one["name"]), bool(one["namespaced"]))
-                for one in document["resources"]
-                if "/" not in one["name"]
-            }
-        return self._served[api_version]
+    def _discover(self, api_version: str) -> None:
+        """Keep the resources of a group and version by kind, with whether they have namespaces."""
+        document = self._get(Resource("", api_version, "").root) or {"resources": ()}
+        self._served[api_version] = {
+            one["kind"]: (Resource(one["kind"], api_version, one["name"]), bool(one["namespaced"]))
+            for one in document["resources"]
+            if "/" not in one["name"]
+        }

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from apportion_api.durations import parse_duration, whole_seconds
+from apportion_api.durations import duration_text, parse_duration, whole_seconds
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,14 @@ def test_whole_seconds_are_rounded_up() -> None:
 def test_negative_seconds_are_refused() -> None:
     with pytest.raises(ValueError, match="is negative"):
         whole_seconds("-1s")
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("90s", "1m30s"), ("1h", "1h0m0s"), ("26h3m4.5s", "26h3m4.5s"), ("100ms", "100ms"), ("1.5ms", "1.5ms"), ("1us", "1µs"),
+        ("7ns", "7ns"), ("0.1ns", "0s"), ("0", "0s"), ("-0s", "0s"), ("-1500ms", "-1.5s"), ("1.000000001s", "1.000000001s"),
+    ],
+)  # fmt: skip
+def test_durations_are_written_as_go_writes_them(written: str, text: str) -> None:
+    assert duration_text(parse_duration(written)) == text
