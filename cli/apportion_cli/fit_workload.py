@@ -72,7 +72,9 @@ def with_queue(
     others: Sequence[LocatedManifest],
     program: Program,
     objects: Sequence[Mapping[str, object]],
+    *,
     queue: str | None,
+    gpu_model: str | None,
 ) -> FitWorkload:
     """Return a workload with its queue: the one given, the one that it names, or that of its namespace.
 
@@ -95,7 +97,7 @@ def with_queue(
             leaf(program, named)
             return FitWorkload(_in_namespace(workload.manifest), beside, named, is_bound=False)
         chosen = _queue_of_namespace(workload.manifest, program) if queue is None else queue
-        made = adopt(program, chosen, [workload.manifest], Options())
+        made = adopt(program, chosen, [workload.manifest], Options(gpu_model=gpu_model))
     except BindingError as refused:
         raise click.UsageError(f"{where}: {refused}") from refused
     *extra, bound = made.objects

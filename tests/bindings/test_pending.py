@@ -181,7 +181,7 @@ CASES = [
     ("yunikorn", (_YUNIKORN, _job(pod="labels: {queue: root.research.vision}")), None),
     ("yunikorn", (_YUNIKORN, _job(pod="labels: {queue: root.research.visoin}")), ("pending", "spec.template.metadata.labels[yunikorn.apache.org/queue]", "queue root.research.visoin does not exist")),
     ("yunikorn", (_YUNIKORN, _job(pod="labels: {yunikorn.apache.org/queue: root.research}")), ("pending", "spec.template.metadata.labels[yunikorn.apache.org/queue]", "queue root.research is not a leaf")),
-    ("yunikorn", (_job(pod='annotations: {yunikorn.apache.org/task-group-name: w, yunikorn.apache.org/task-groups: \'[{"name": "w", "minMember": 2}]\'}'),), ("pending", "spec.template.metadata.annotations[yunikorn.apache.org/task-groups]", "task group w waits for 2 pods, but only 1 belong to it")),
+    ("yunikorn", (_job(pod='annotations: {yunikorn.apache.org/task-group-name: w, yunikorn.apache.org/task-groups: \'[{"name": "w", "minMember": 2}]\'}'),), ("pending", "spec.template.metadata.annotations[yunikorn.apache.org/task-groups]", "task group w waits for 2 pods, but only 1 belongs to it")),
     ("yunikorn", (_job(pod="annotations: {yunikorn.apache.org/task-group-name: w, yunikorn.apache.org/task-groups: nonsense}"),), ("ignored", "spec.template.metadata.annotations[yunikorn.apache.org/task-groups]", "not valid JSON")),
 ]  # fmt: skip
 

@@ -111,7 +111,7 @@ def test_parameters_of_other_provisioning_classes() -> None:
             _ASKED,
             "4 pods need 4 nodes, and one request of plan dws provides at most 3",
         ),
-        ({}, Options(provisioning="dws", gpus=8000, workers=1001), "1001 pods need 1001 nodes"),
+        ({}, Options(provisioning="dws", gpus=8000, workers=1001), "1,001 pods need 1,001 nodes"),
         ({"max_run_duration": "8d"}, _ASKED, r"the maximum is seven days \(604800 s\)"),
         (
             {},

@@ -42,6 +42,7 @@ class FitRequest:
     shard: str | None
     as_of: date
     limits: Limits
+    gpu_model: str | None = None
 
 
 @click.command()
@@ -50,6 +51,7 @@ class FitRequest:
 @click.option(
     "--queue", metavar="ID", help="Queue of the workload (default: the one that it names, or that of its namespace)."
 )
+@click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that names none, such as h100.")
 @place_options
 @click.option(
     "--snapshot",
@@ -74,6 +76,7 @@ def fit(
     file: str,
     name: str | None,
     queue: str | None,
+    gpu_model: str | None,
     env: str | None,
     cluster: str | None,
     snapshots: tuple[str, ...],
@@ -96,7 +99,8 @@ def fit(
     apportion fit policy.py --env prod -f job.yaml --snapshot prod.json
     apportion fit policy.py -f job.yaml --snapshot prod.json -o json
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
-    request = FitRequest(policy, file, name, queue, env, cluster, now, shard, as_of, limits(time_limit, memory_limit))
+    within = limits(time_limit, memory_limit)
+    request = FitRequest(policy, file, name, queue, env, cluster, now, shard, as_of, within, gpu_model)
     return answer_fit(request, lambda scope: _snapshot(snapshots, scope), outputs)
 
 
@@ -141,7 +145,9 @@ def answer_fit(
     compiled = compiler.compile(inputs.policy)
     if compiled is None:
         raise PreconditionError("the policy has errors", hint=f"apportion validate {request.policy}")
-    workload = with_queue(located, others, compiled.program, compiled.objects, request.queue)
+    workload = with_queue(
+        located, others, compiled.program, compiled.objects, queue=request.queue, gpu_model=request.gpu_model
+    )
     snapshot = snapshot_of(scope.name or "")
     observed = ObservedCluster(
         compiled,

@@ -145,6 +145,7 @@ def queue(
 @click.option("-e", "--env", metavar="NAME", help="Environment of the cluster.")
 @click.option("--cluster", metavar="NAME", help="Cluster in the policy, if the environment has more than one.")
 @click.option("--queue", "queue_id", metavar="ID", help="Queue of the workload (default: the one that it names).")
+@click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that names none, such as h100.")
 @shard_option
 @output_option("text", "json")
 @as_of_option
@@ -156,6 +157,7 @@ def fit(
     env: str | None,
     cluster: str | None,
     queue_id: str | None,
+    gpu_model: str | None,
     shard: str | None,
     outputs: tuple[Output, ...],
     as_of: date,
@@ -172,7 +174,7 @@ def fit(
     from apportion_cli.commands.fit import FitRequest, answer_fit
     from apportion_cli.kubectl.live_snapshot import live_snapshot
 
-    request = FitRequest(policy, file, None, queue_id, env, cluster, None, shard, as_of, limits(None, None))
+    request = FitRequest(policy, file, None, queue_id, env, cluster, None, shard, as_of, limits(None, None), gpu_model)
     return answer_fit(request, lambda _: live_snapshot(kubeconfig, context), outputs)
 
 

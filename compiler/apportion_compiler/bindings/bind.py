@@ -16,7 +16,7 @@ from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
 from apportion_compiler.bindings.notes import disproportionate_request, ignored_anti_affinity
 from apportion_compiler.bindings.options import Options
-from apportion_compiler.bindings.placement import placement
+from apportion_compiler.bindings.placement import placement, select_model
 from apportion_compiler.bindings.provisioning import ask_for_nodes
 from apportion_compiler.bindings.queue_selection import (
     class_in,
@@ -179,6 +179,10 @@ def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: No
     serves = is_kind(manifest, "apps") or is_kind(manifest, "ray.io", "RayService")
     binding = _binding(program, queue, engine, chosen, with_gpus=any(asked), serves=serves)
     metadata["namespace"] = binding.namespace
+    if options.gpu_model is not None:
+        for template in templates(manifest):
+            if pod_requests(mapping(template.get("spec"))).get(GPU_RESOURCE, 0):
+                select_model(program, queue, options.gpu_model, template)
     return _placed(engine, binding, text(metadata.get("name")), (manifest,))
 
 

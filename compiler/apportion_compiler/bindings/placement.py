@@ -11,7 +11,7 @@ from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.ir.program import NodePool, Program, Queue, Taint
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import POOL_LABEL
-from apportion_compiler.workload_shapes import Node
+from apportion_compiler.workload_shapes import Node, section
 
 _ANY_GPU_TAINT = Taint(GPU_RESOURCE, None, "NoSchedule")
 """Taints that providers set on GPU nodes, for clusters whose pools are not in the policy."""
@@ -52,6 +52,22 @@ def placement(
     if taints:
         fields["tolerations"] = [_toleration(taint) for taint in taints]
     return fields
+
+
+def select_model(program: Program, queue: Queue, model: str, template: Node) -> None:
+    """Let a pod template with GPUs select a model, on a cluster with several.
+
+    Raises:
+        BindingError: If the queue cannot use any pool with GPUs of the model, or the template selects another one.
+    """
+    fields = placement(program, queue, with_gpus=True, model=model, plan=None, plans_are_asked=True)
+    wanted = {pool.gpu_model: gpu_model_labels(pool) for pool in program.pools if pool.gpu_model is not None}
+    if "nodeSelector" not in fields or len(wanted) < 2:
+        return
+    selector = section(template, "spec", "nodeSelector")
+    for key, value in wanted[model].items():
+        if selector.setdefault(key, value) != value:
+            raise BindingError(f"its nodeSelector has {key}: {selector[key]}, but --gpu-model is {model}")
 
 
 def _selector(usable: Sequence[NodePool], alike: Sequence[NodePool]) -> Node:

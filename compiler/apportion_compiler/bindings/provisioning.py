@@ -103,7 +103,7 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
     most = plan.max_nodes_per_request or _MAX_NODES
     if n_nodes > most:
         raise BindingError(
-            f"{counted(count, 'pod')} {agreeing(count, 'needs', 'need')} {counted(n_nodes, 'node')}, and one request of plan {plan.id} provides at most {most}"
+            f"{counted(count, 'pod')} {agreeing(count, 'needs', 'need')} {counted(n_nodes, 'node')}, and one request of plan {plan.id} provides at most {most:,}"
         )
 
 

@@ -168,7 +168,7 @@ def test_ambiguous_cluster_must_be_named(run: Run, tmp_path: Path) -> None:
         (None, "mine.yaml is not a readable file"),
         (b"", "is empty"),
         (b"a: b\n---\n[1, 2]", "mine.yaml:1: not a Kubernetes object"),
-        (b"a:\n- b\n- {a: [}", "mine.yaml:3: did not find expected"),
+        (b"a:\n- b\n- {a: [}", "mine.yaml:3:8: did not find expected"),
         (b"# one\n\xff\xfe", "mine.yaml:2: invalid UTF-8 at byte offset 6"),
         (b"[" * 100_000, "is nested deeper than"),
     ],
