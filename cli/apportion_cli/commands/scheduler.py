@@ -6,6 +6,8 @@ import os
 import signal
 import socket
 from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
 from threading import Event
 
 import click
@@ -14,6 +16,12 @@ from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
+
+_MONITORING = {
+    "dashboard.json": "apportion-scheduler-dashboard.json",
+    "alerts.yaml": "apportion-scheduler-alerts.yaml",
+}
+"""The packaged files, and the names under which they are written."""
 
 
 @click.command()
@@ -51,6 +59,12 @@ from apportion_cli.verbosity import console_options
     envvar=variable("lease"),
     help="Lease for leader election; omit it to run a single instance.",
 )
+@click.option(
+    "--write-monitoring",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the Grafana dashboard and the Prometheus alert rules to a directory, and exit.",
+)
 @console_options
 def scheduler(
     *,
@@ -61,6 +75,7 @@ def scheduler(
     period: float,
     port: int,
     lease: str | None,
+    write_monitoring: Path | None,
 ) -> None:
     """Run the scheduler, which makes the decisions of KAI Scheduler: queues, gangs and fair shares.
 
@@ -70,6 +85,9 @@ def scheduler(
     \b
     apportion scheduler --kubeconfig ~/.kube/config --period 0.5
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
+    if write_monitoring is not None:
+        _write_monitoring(write_monitoring)
+        return
     try:
         import kubernetes  # noqa: F401 - what follows needs both.
         import prometheus_client  # noqa: F401
@@ -104,6 +122,18 @@ def scheduler(
         raise PreconditionError(str(unreachable)) from None
     except OSError as refused:
         raise PreconditionError(f"cannot listen on port {port}: {refused.strerror}") from None
+
+
+def _write_monitoring(directory: Path) -> None:
+    packaged = files("apportion_runtime.kube").joinpath("monitoring")
+    for source, name in _MONITORING.items():
+        file = directory / name
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            file.write_text(packaged.joinpath(source).read_text(encoding="utf-8"), encoding="utf-8")
+        except OSError as refused:
+            raise PreconditionError(f"cannot write {file}: {refused.strerror}") from None
+        current().out(f"wrote {file}\n")
 
 
 def _lease(text: str) -> tuple[str, str]:

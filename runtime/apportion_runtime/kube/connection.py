@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,11 @@ class Connection:
 
     Attributes:
         is_verified: Whether the certificate of the API server is verified.
+        on_error: Receives the method and the HTTP status, or `unreachable`, of each request that fails.
     """
 
     def __init__(self, configuration: Configuration) -> None:
+        self.on_error: Callable[[str, str], None] = lambda method, code: None
         # Callers retry and report failures themselves.
         configuration.retries = False
         self.is_verified = bool(configuration.verify_ssl) or not configuration.host.startswith("https:")
@@ -97,6 +99,7 @@ class Connection:
             answer = self._send(method, path, body, content_type, timeout_s)
             document: dict[str, Any] = json.loads(answer.data)
         except (OSError, HTTPError) as failed:
+            self.on_error(method, "unreachable")
             raise self._unreachable(failed) from None
         return document
 
@@ -115,6 +118,7 @@ class Connection:
             finally:
                 answer.close()
         except (OSError, HTTPError) as failed:
+            self.on_error("GET", "unreachable")
             raise self._unreachable(failed) from None
 
     def _send(self, method: str, path: str, body: object, content_type: str | None, timeout_s: float) -> Any:
@@ -124,6 +128,7 @@ class Connection:
             )
         except (DynamicApiError, ApiException) as refused:
             # An error without a status is not a response of the server.
+            self.on_error(method, str(refused.status or "unreachable"))
             if not refused.status:
                 raise self._unreachable(refused) from None
             raise _refusal(refused) from None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.metrics import QueueGpus
 from apportion_runtime.snapshots.faults import Fault
 
 
@@ -21,6 +23,10 @@ class CycleResult:
         refused: Writes that the API server rejected, each with the object and the message.
         decisions: One line for each decision, for the log.
         faults: Objects that were read only in part.
+        latencies_s: The time from creation to binding of each bound pod, in seconds.
+        actions: The action of each eviction.
+        pending: The number of pending pods by kind of reason.
+        queues: The GPUs of each queue.
         next_cycle_s: The time in seconds until another cycle may decide otherwise although nothing changes.
     """
 
@@ -31,6 +37,10 @@ class CycleResult:
     refused: list[str] = field(default_factory=list)
     decisions: list[str] = field(default_factory=list)
     faults: tuple[Fault, ...] = ()
+    latencies_s: list[float] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
+    pending: Counter[str] = field(default_factory=Counter)
+    queues: tuple[QueueGpus, ...] = ()
     next_cycle_s: float = math.inf
 
 

@@ -17,9 +17,9 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from apportion_runtime.kube.metrics import Metrics
 
 STUCK_S = 120.0
 """The health check fails if no cycle has completed for this long."""
@@ -31,35 +31,14 @@ MOST_CONNECTIONS = 64
 
 
 @dataclass(slots=True, eq=False)
-class Counters(Collector):
-    """Counters since the start. Written by one thread, read by others."""
+class Counters:
+    """The state of the scheduler. Written by one thread, read by others."""
 
     cycles: int = 0
-    bound: int = 0
-    evicted: int = 0
-    refused: int = 0
-    waiting: int = 0
-    seconds: float = 0.0
     is_leader: bool = False
     is_ready: bool = False
     alive_at: float = field(default_factory=time.monotonic)
-
-    def collect(self) -> Iterator[Metric]:
-        counted = (
-            ("cycles", "Number of scheduling cycles", self.cycles),
-            ("pods_bound", "Number of pods bound to a node", self.bound),
-            ("pods_evicted", "Number of pods evicted", self.evicted),
-            ("writes_refused", "Number of writes that the API server rejected", self.refused),
-            ("cycle_seconds", "Total time spent in scheduling cycles", self.seconds),
-        )
-        for name, meaning, value in counted:
-            yield CounterMetricFamily(f"apportion_scheduler_{name}", meaning, value)
-        yield GaugeMetricFamily(
-            "apportion_scheduler_pods_waiting", "Number of pods left pending by the last cycle", self.waiting
-        )
-        yield GaugeMetricFamily(
-            "apportion_scheduler_leader", "1 if this replica is the leader, 0 otherwise", int(self.is_leader)
-        )
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 class _Server(ThreadingHTTPServer):
@@ -97,8 +76,6 @@ def served(port: int, counters: Counters) -> Iterator[int]:
     Raises:
         OSError: If the port is not available.
     """
-    registry = CollectorRegistry()
-    registry.register(counters)
 
     class Handler(BaseHTTPRequestHandler):
         timeout = IDLE_S
@@ -106,7 +83,7 @@ def served(port: int, counters: Counters) -> Iterator[int]:
         def do_GET(self) -> None:
             status, text = HTTPStatus.OK, "ok\n"
             if self.path == "/metrics":
-                text = generate_latest(registry).decode()
+                text = generate_latest(counters.metrics.registry).decode()
             elif self.path == "/readyz" and not counters.is_ready:
                 status, text = HTTPStatus.SERVICE_UNAVAILABLE, "the initial list of the cluster is not complete\n"
             elif self.path == "/healthz" and time.monotonic() - counters.alive_at >= STUCK_S:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +24,7 @@ from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
+from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
@@ -110,6 +112,7 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
     _bind(scheduling, session, result)
     evict_victims(scheduling.cluster, scheduling.pool, session, scheduling.rejections.victims, result)
     _note(scheduling, session, result)
+    result.queues = queue_gpus(session)
     _write_statuses(scheduling)
     scheduling.reasons.end_cycle()
     result.next_cycle_s = min(_delays(scheduling, session, result), default=math.inf)
@@ -141,6 +144,7 @@ def _supported(scheduling: Scheduling, ungrouped: Mapping[str, str], result: Cyc
         metadata = one["metadata"]
         why = ungrouped.get(metadata.get("uid", "")) or unsupported.get((metadata["namespace"], metadata["name"]))
         if why is not None:
+            result.pending[EXCLUDED] += 1
             _wait(scheduling, one, why, result)
         else:
             yield volumes.with_affinity(one)
@@ -164,6 +168,7 @@ def _conclude(scheduling: Scheduling, gang: GangBinding, result: CycleResult) ->
     """Report the binds of a gang, and take it back if it is incomplete."""
     bound = [name_of(one.pod) for one in gang.bound]
     result.bound += bound
+    result.latencies_s += [time.time() - one.task.pod.created for one in gang.bound if one.task.pod.created]
     namespace, group_name = _group_of(gang.job)
     name = f"{namespace}/{group_name}"
     if bound:
@@ -201,6 +206,7 @@ def _take_back(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:
     try:
         cluster.evict(pod)
         result.evicted.append(name_of(pod))
+        result.actions.append("rollback")
     except (Refused, Unreachable) as failed:
         result.refused.append(f"{name_of(pod)}: {failed}")
 
@@ -210,6 +216,7 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
     for job in session.jobs_of_cycle():
         _keep_times(scheduling, job)
     for pending in pending_jobs(session):
+        result.pending[pending_kind(pending)] += pending.n_pending
         why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
         group = scheduling.cluster.get(POD_GROUP, *_group_of(session.jobs[pending.job]))
         if why and group is not None:

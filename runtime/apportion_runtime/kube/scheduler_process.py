@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
@@ -16,6 +17,7 @@ from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.leader_election import LeaderElection
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.log import Log
+from apportion_runtime.kube.metrics import ClusterState
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.scheduler import Scheduling, run_cycle
@@ -68,6 +70,7 @@ def run(
         Unreachable: If the API server does not respond at startup.
     """
     log = Log(say)
+    connection.on_error = counters.metrics.count_api_error
     if not connection.is_verified:
         log.warning("the kubeconfig disables verification of the API server's certificate (insecure-skip-tls-verify)")
     cache = ObjectCache(connection, on_fault=lambda fault: log.warning(f"cannot watch {fault}"))
@@ -137,11 +140,12 @@ class _Loop:
         self.next_cycle_s = min(self.next_cycle_s, began_s + result.next_cycle_s)
         counters = self.counters
         counters.cycles += 1
-        counters.bound += len(result.bound)
-        counters.evicted += len(result.evicted)
-        counters.refused += len(result.refused)
-        counters.waiting = len(set(result.waiting))
-        counters.seconds += time.monotonic() - began_s
+        metrics = counters.metrics
+        metrics.cycle_duration.observe(time.monotonic() - began_s)
+        metrics.count_writes(
+            latencies_s=result.latencies_s, evictions=Counter(result.actions), n_rejected=len(result.refused)
+        )
+        metrics.show(ClusterState(result.queues, result.pending))
         for line in result.decisions:
             self.log.decision(line)
         for refused in result.refused:
@@ -160,6 +164,9 @@ class _Loop:
                 self.log.warning(f"cannot lead: {failed}")
                 return
         self.counters.is_leader = is_leader
+        self.counters.metrics.leader.set(is_leader)
+        if not is_leader:
+            self.counters.metrics.show(None)
         if is_leader != was:
             self.log.decision("became the leader" if is_leader else "lost leadership")
         fault = None if self.election is None else self.election.fault

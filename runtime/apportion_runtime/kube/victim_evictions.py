@@ -105,6 +105,7 @@ def _evict(
     else:
         if not dry_run:
             result.evicted.append(told.name)
+            result.actions.append(told.action)
 
 
 def _explain(cluster: Cluster, pool: WritePool, told: Eviction, pod: Manifest) -> None:

@@ -151,11 +151,13 @@ def test_a_kubeconfig_that_does_not_do_is_one_sentence(
 
 
 def test_counters_and_readiness_are_served_over_http() -> None:
-    counters = Counters(cycles=3, is_leader=True)
+    counters = Counters()
+    counters.metrics.cycle_duration.observe(0.02)
+    counters.metrics.leader.set(1)
     with served(0, counters) as port:
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             text = answer.read().decode()
-        assert "apportion_scheduler_cycles_total 3.0\n" in text
+        assert 'apportion_scheduler_cycle_duration_seconds_bucket{le="0.025"} 1.0\n' in text
         assert "apportion_scheduler_leader 1.0\n" in text
         with pytest.raises(OSError, match="503"):
             urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10)
