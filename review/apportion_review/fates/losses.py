@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.kubernetes.objects import PriorityClass
+from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, name_of, text
 from apportion_review.fates.records import Fate, Verdict
 from apportion_review.fates.workloads import OwnedPods, of_group
 
 _WAITING = {"phase": "Pending"}
+_PREEMPTS = "PreemptLowerPriority"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +52,28 @@ class Losses:
         return Verdict(Fate.UNKNOWN, rule)
 
     def applied(self, objects: Sequence[Manifest]) -> Sequence[Manifest]:
-        """Return objects of the head without removed ones: pods of a removed node become pending if controlled."""
+        """Return objects of the head without removed ones: pods of a removed node are created again if controlled."""
         return list(self._left(objects)) if self.nodes or self.deleted else objects
 
     def _left(self, objects: Sequence[Manifest]) -> Iterator[Manifest]:
+        classes = {each.name: each for each in read_all(PriorityClass, objects)}
+        newest = max((_created(pod) for pod in of_group(objects, "", "Pod")), default="")
         for made in objects:
             if text(made, "metadata", "namespace") in self.deleted:
                 continue
             if made.get("kind") != "Pod" or _node(made) not in self.nodes:
                 yield made
             elif items(made, "metadata", "ownerReferences"):
-                spec = {key: value for key, value in mapping(made, "spec").items() if key != "nodeName"}
-                yield {**made, "spec": spec, "status": _WAITING}
+                yield _made_anew(made, classes.get(text(made, "spec", "priorityClassName") or ""), newest)
+
+
+def _made_anew(pod: Manifest, of_class: PriorityClass | None, at: str) -> Manifest:
+    """Return a pod as its controller makes it again: without a node, and with the priority that its class has by now."""
+    spec = {key: value for key, value in mapping(pod, "spec").items() if key != "nodeName"}
+    if of_class is not None:
+        spec |= {"priority": of_class.value or 0, "preemptionPolicy": of_class.preemption_policy or _PREEMPTS}
+    metadata = {**mapping(pod, "metadata"), **({"creationTimestamp": at} if at else {})}
+    return {**pod, "metadata": metadata, "spec": spec, "status": _WAITING}
 
 
 def losses(base: Sequence[Manifest], head: Sequence[Manifest]) -> Losses:
@@ -80,6 +93,10 @@ def _is_written(made: Manifest) -> bool:
 def _missing(base: Sequence[Manifest], head: Sequence[Manifest], kind: str) -> Mapping[str, Manifest]:
     kept = {name_of(made) for made in of_group(head, "", kind)}
     return {name: made for made in of_group(base, "", kind) if (name := name_of(made)) not in kept}
+
+
+def _created(pod: Manifest) -> str:
+    return text(pod, "metadata", "creationTimestamp") or ""
 
 
 def _node(pod: Manifest) -> str:

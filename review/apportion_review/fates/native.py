@@ -8,9 +8,12 @@ Source: Kubernetes v1.36.3, pkg/scheduler/framework/plugins/defaultpreemption, p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.plain_objects import Manifest, integer, items, labels_of, mapping, name_of, text
+from apportion_review.fates.losses import losses
+from apportion_review.fates.native_records import is_recorded
 from apportion_review.fates.pod_fates import EngineModel, Use, beyond_limits, classes_of, pod_fates, started_of
 from apportion_review.fates.records import EngineFates, Fate, Verdict
 from apportion_review.fates.simulated_evictions import SIMULATED_NOTE, other_schedulers_note, simulated_evictions
@@ -28,7 +31,8 @@ _MAX_COMPARISONS = 100_000
 
 def native_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
     """Return the fates of the running pods of a cluster, by owner."""
-    return pod_fates(_MODEL, base, head)
+    found = pod_fates(_MODEL, base, head)
+    return replace(found, is_verified=is_recorded(base) and is_recorded(losses(base, head).applied(head)))
 
 
 class _Side:

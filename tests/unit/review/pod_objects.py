@@ -11,9 +11,9 @@ CLASSES = {"low": 0, "high": 100}
 def objects_of(case: Mapping[str, Any], *, is_head: bool) -> Iterator[dict[str, Any]]:
     """Yield the objects of one side: those of the head take the place of others with the same kind and name."""
     nodes = case.get("nodes", {"n": case.get("gpus", 16)})
-    for name, gpus in nodes.items():
+    for name, said in nodes.items():
         if not is_head or name not in case.get("lost", ()):
-            yield _node(name, gpus)
+            yield _node(name, said if isinstance(said, Mapping) else {"gpus": said})
     made = {_key(each): each for each in (*_classes(case), *case["objects"], *case.get("more", ()))}
     if is_head:
         made |= {_key(each): each for each in case.get("head", ())}
@@ -34,15 +34,18 @@ def _classes(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _node(name: str, gpus: int) -> dict[str, Any]:
+def _node(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    labels = {"apportion.dev/gpu-model": "h100", "kubernetes.io/hostname": name, **said.get("labels", {})}
+    held = {"cpu": "96", "memory": "900Gi", "pods": "100", "nvidia.com/gpu": str(said["gpus"])}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"apportion.dev/gpu-model": "h100", "kubernetes.io/hostname": name}},
-        "status": {
-            "allocatable": {"nvidia.com/gpu": str(gpus), "pods": "100"},
-            "conditions": [{"type": "Ready", "status": "True"}],
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            **({"unschedulable": True} if said.get("cordoned") else {}),
+            "taints": [{"key": key, "effect": "NoSchedule"} for key in said.get("taints", ())],
         },
+        "status": {"allocatable": held, "capacity": held, "conditions": [{"type": "Ready", "status": "True"}]},
     }
 
 
@@ -51,9 +54,11 @@ def _key(made: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _pod(name: str, said: Mapping[str, Any], number: int, case: Mapping[str, Any]) -> dict[str, Any]:
-    time = f"2026-11-01T00:00:{number:02}Z"
+    time = f"2026-11-01T00:{number // 60:02}:{number % 60:02}Z"
     class_name = said.get("class", "low")
-    gpus = {"nvidia.com/gpu": str(said.get("gpus", 1))}
+    requests = {"nvidia.com/gpu": str(said.get("gpus", 1))}
+    if "cpu" in said:
+        requests["cpu"] = str(said["cpu"])
     pod: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -70,10 +75,16 @@ def _pod(name: str, said: Mapping[str, Any], number: int, case: Mapping[str, Any
             "schedulerName": said.get("scheduler", case.get("scheduler", "default-scheduler")),
             "priorityClassName": class_name,
             "priority": case.get("classes", CLASSES).get(class_name, 0),
-            "containers": [{"name": "main", "resources": {"requests": gpus}}],
+            "containers": [{"name": "main", "resources": {"requests": requests}}],
         },
         "status": {"phase": "Pending"},
     }
+    if "selector" in said:
+        pod["spec"]["nodeSelector"] = said["selector"]
+    if "tolerates" in said:
+        pod["spec"]["tolerations"] = [{"key": key, "operator": "Exists"} for key in said["tolerates"]]
+    if said.get("alone"):
+        del pod["metadata"]["ownerReferences"]
     if "policy" in said:
         pod["spec"]["preemptionPolicy"] = said["policy"]
     if not said.get("pending"):

@@ -73,4 +73,4 @@ def test_workloads_are_owners_of_pods(engine: str) -> None:
     assert row.workload.gpus == {"h100": 1000 * document["cases"][0]["pods"][row.workload.name]["gpus"]}
     assert row.workload.queue == "a"
     assert row.workload.started is not None
-    assert found.is_verified is (engine == "volcano")
+    assert found.is_verified is (engine in ("native", "volcano"))

@@ -37,8 +37,9 @@ def resume(cluster_state: ClusterState, workloads: Workloads, engine: Engine, ob
         # The slots of missing pods come last.
         _take_in(cluster_state, engine, running, dict(zip(running.slots, observed.pods, strict=False)))
     if observed.missing:
+        # What waits in the snapshot was tried before the pods that are created now.
         running.n_denied = 1
-        cluster_state.events.plan(cluster_state.now, FillDue(number))
+        cluster_state.events.plan(cluster_state.now + cluster_state.timing.period_s, FillDue(number))
     if observed.ends is not None:
         cluster_state.events.plan(max(cluster_state.now, observed.ends), WorkloadLeaves(number))
     return number
