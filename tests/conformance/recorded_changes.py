@@ -29,7 +29,7 @@ class Outcome:
     """What the engine did on one side.
 
     Attributes:
-        evicted: Running workloads that it evicts for the work that waits.
+        evicted: Running workloads that it evicts for the pending ones.
         ever: Those that it evicts under this or any other demand that was recorded.
         is_exact: Whether nothing else is evicted for the work that waits; otherwise later cycles, which are not recorded,
             or other runs may evict more.

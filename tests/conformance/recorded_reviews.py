@@ -41,7 +41,7 @@ _DEFAULTS: Mapping[str, Sequence[tuple[str, object]]] = {
     # Volcano treats an unset spec.deserved for cpu and memory as 0.
     "Queue": (("spec.dequeueStrategy", "traverse"), ("spec.deserved.cpu", "0"), ("spec.deserved.memory", "0")),
 }
-"""What compiled objects say and recorded ones leave to the engine."""
+"""Fields that compiled objects set and recorded ones leave to the engine's defaults."""
 _NOT_DECLARED = frozenset(("Node", "Pod", "PodGroup", "Workload"))
 
 
@@ -50,7 +50,7 @@ class RecordedReview:
     """The review of a recorded change.
 
     Attributes:
-        review: What the command makes of the two policies and the snapshot.
+        review: The command's result for the two policies and the snapshot.
         differing: Of the base and the head, the kinds of objects that differ from the recorded ones; empty if none does.
         is_compiled: Whether both trees are those that the policies compile to.
     """
@@ -121,14 +121,14 @@ def _side(engine: Engine, name: str, objects: Objects) -> PolicySide:
     checked = check_policy(policy, AS_OF)
     codes = _errors(checked)
     if codes:
-        # The recorded clusters promise more than there is, which an author has to say.
+        # The recorded guarantees exceed the capacity, which a policy must allow explicitly.
         policy = policy.model_copy(update={"rules": Rules(severity=dict.fromkeys(codes, RuleSeverity.OFF))})
         checked = check_policy(policy, AS_OF)
     return _compiled(name, policy, checked)
 
 
 def _declared(objects: Objects) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects that the policy declares: a cohort without queues is none of its queues, and stays in the cluster."""
+    """Yield the objects that the policy declares; a cohort without queues is not declared, and stays in the cluster."""
     spec = [made.get("spec") or {} for made in objects if made["kind"] in ("Cohort", "ClusterQueue")]
     named = {each.get(key) for each in spec for key in ("parentName", "cohortName")}
     for made in objects:
@@ -149,9 +149,9 @@ def _errors(checked: CheckResult) -> list[str]:
 
 
 def _differing(recorded: Objects, reviewed: Objects) -> Iterator[str]:
-    """Yield the kinds of recorded objects that the review sees otherwise, and of those that it adds to the engine's.
+    """Yield the kinds of recorded objects that differ in the review, and of engine objects that it adds.
 
-    Classes that no recorded work has may be added: they let future work have a priority that it had not.
+    Classes that no recorded workload uses may be added: they affect only future workloads.
     """
     ours, theirs = ({_identity(made): _content(made) for made in objects} for objects in (reviewed, recorded))
     kinds = {identity[0] for identity in theirs} - {"PriorityClass"}
@@ -165,7 +165,7 @@ def _identity(made: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _content(made: Mapping[str, Any]) -> Any:
-    """Return what the engine reads of an object; the metadata of what a policy declares are the compiler's own."""
+    """Return the fields of an object that the engine reads, without metadata that the compiler generates."""
     if made["kind"] in _NOT_DECLARED:
         return _plain(made)
     if made["kind"] == "PriorityClass":

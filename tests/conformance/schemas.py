@@ -141,7 +141,7 @@ def _read(name: str) -> Schema:
 
 
 def _metadata_errors(metadata: Mapping[str, Any]) -> list[str]:
-    """What the API server checks of names and labels, which no schema says.
+    """Yield the API server's errors for names and labels, which the schemas do not cover.
 
     Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go, pkg/util/validation/validation.go.
     """

@@ -20,10 +20,10 @@ from apportion_review.fates.records import Fate
 
 KEPT = (Fate.SAFE, Fate.STUCK)
 PER_DIRECTION = {"kai": 5, "kai shards": 5, "kueue": 15, "kueue flavors": 4, "volcano": 5, "volcano trees": 3}
-"""Few changes of Kueue evict anything for the work that waits."""
+"""Few of Kueue's changes evict workloads for pending ones."""
 SEED = 17
 NOW = "2026-11-02T00:00:00Z"
-"""After every time in the snapshots."""
+"""Later than any time in the snapshots."""
 
 
 def sampled(name: str, n: int) -> Iterator[RecordedChange]:

@@ -32,7 +32,7 @@ NOT_OBJECTS = {
     "values.yaml",
 }
 PROVIDERS = {"gke", "ack", "eks", "launch-templates"}
-"""Folders of documents for cloud providers, which have no Kubernetes objects."""
+"""Folders with documents for cloud providers, without Kubernetes objects."""
 
 
 def _is_document(file: Path) -> bool:

@@ -127,7 +127,7 @@ def test_all_fates_match_volcano() -> None:
             n_exact_of_several += checked[0][1]
     assert directions.total() >= 400
     assert directions.keys() == DIRECTIONS
-    # Where Volcano's threads decide, the simulation usually matches a recorded result.
+    # If the result depends on Volcano's thread timing, the simulation usually matches one of the recorded results.
     assert n_exact_of_several >= n_several - 2
     # Each comparison occurs.
     assert min(fates[fate] for fate in (Fate.SAFE, Fate.ON_DEMAND, Fate.EVICTED)) >= 300, fates

@@ -34,13 +34,13 @@ class Forge:
     tokens: dict[str, str | None] = field(default_factory=dict)
 
     def add(self, author: dict[str, Any], body: str) -> dict[str, Any]:
-        """Add a comment by somebody."""
+        """Add a comment by a user."""
         comment = {"id": len(self.comments) + 1, "user": author, "author": author, "body": body}
         self.comments.append(comment)
         return comment
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
-        """Return what the API answers; None where there is no such path."""
+        """Return the response of the API; None if the path does not exist."""
         match [method, *path.removeprefix("/repos/acme/quotas").removeprefix("/projects/3").split("/")[1:]]:
             case ["GET", "actions", "runs", "99", "artifacts"]:
                 return {"artifacts": [{"id": at} for at, _ in enumerate(self.artifacts)]}
@@ -71,7 +71,7 @@ def _page(items: list[dict[str, Any]], query: dict[str, list[str]]) -> list[dict
 
 @contextmanager
 def serving(forge: Forge) -> Iterator[Forge]:
-    """Serve a forge on a port of this machine."""
+    """Serve the APIs of a forge on a local port."""
 
     class Handler(BaseHTTPRequestHandler):
         def handle_any(self) -> None:
@@ -107,7 +107,7 @@ def serving(forge: Forge) -> Iterator[Forge]:
         do_GET = do_POST = do_PATCH = do_PUT = handle_any  # noqa: N815 - names of the base class
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Keep the output of the tests clean."""
+            """Suppress the request log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     forge.url = f"http://127.0.0.1:{server.server_port}"

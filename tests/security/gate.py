@@ -18,7 +18,7 @@ _IDENTITY = ("-c", "user.name=author", "-c", "user.email=author@example.org", "-
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that ended: its name in the workflow, its exit code and what it printed."""
+    """A completed step: its name in the workflow, its exit code and its output."""
 
     name: str
     code: int
@@ -26,7 +26,7 @@ class Step:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder and return what it printed."""
+    """Run git in a folder and return its output."""
     ended = subprocess.run(
         ["git", *_IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True, env=_outside(folder)
     )
@@ -34,7 +34,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def base_repository(folder: Path) -> Path:
-    """Make the repository that pull requests are made against: what `init` writes, compiled and committed."""
+    """Create the base repository of pull requests: the output of `init`, compiled and committed."""
     apportion("init", str(folder), "--organisation", "acme", "--ci", "github", folder=folder.parent)
     apportion("compile", "policy.py", "--out", "rendered", folder=folder)
     git(folder, "init", "--quiet", "--initial-branch", "main")
@@ -44,7 +44,7 @@ def base_repository(folder: Path) -> Path:
 
 
 def propose(base: Path, case: Mapping[str, Any], folder: Path, outside: Path) -> Path:
-    """Make a case's pull request as a branch of a clone; return the clone."""
+    """Create a case's pull request as a branch of a clone; return the clone."""
     author = folder / "author"
     git(folder, "clone", "--quiet", "--shared", str(base), str(author))
     git(author, "switch", "--quiet", "--create", "head")
@@ -60,7 +60,7 @@ def propose(base: Path, case: Mapping[str, Any], folder: Path, outside: Path) ->
 def judge(
     workflow: Mapping[str, Any], base: Path, author: Path, folder: Path, command: Path, *, job: str = "validate"
 ) -> Sequence[Step]:
-    """Check out base and head as the workflow does, and run the steps of a job: after one fails, those that run anyway.
+    """Check out base and head as the workflow does, and run the steps of a job; after a failure, only those with `if`.
 
     Args:
         workflow: The base branch's, as parsed YAML.
@@ -114,7 +114,7 @@ def workflow_of(base: Path, name: str = "apportion") -> Mapping[str, Any]:
 
 
 def apportion(*arguments: str, folder: Path) -> None:
-    """Run the command as an author would; whatever it finds is the gate's to say."""
+    """Run the command as an author would, ignoring its findings, which the gate reports."""
     subprocess.run(
         [sys.executable, "-P", "-m", "apportion_cli.main", *arguments],
         cwd=folder,
@@ -125,7 +125,7 @@ def apportion(*arguments: str, folder: Path) -> None:
 
 
 def _outside(folder: Path) -> dict[str, str]:
-    """Return the variables of a machine, without those of whoever runs the tests."""
+    """Return the environment variables of a runner, without those of the user who runs the tests."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TMPDIR") if name in os.environ}
     return {**kept, "HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 

@@ -1,6 +1,6 @@
 """Each hostile or broken policy results in one clear fault at the author's line, and leaks no secret.
 
-A case is a policy as its author would write it. A line that may be to blame ends in `# here`.
+A case is a policy as its author would write it. Each line that the fault may name ends in `# here`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def test_native_recursion_has_a_line(folder: Path) -> None:
     )
     fault = only_fault(folder)
     assert fault.kind == ("policy-exception" if sys.version_info >= (3, 12) else "evaluation-crashed")
-    # Where the stack ends as the method is entered, its own line is the last one known.
+    # If the stack overflows on entry to the method, its first line is the last one known.
     assert fault.file == str(folder / "policy.py")
     assert fault.line in (4, 5)
 

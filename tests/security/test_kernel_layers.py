@@ -103,7 +103,7 @@ PROBES = [
     Probe("all-environment", ALL, "attempt(lambda: open(f'/proc/{parent}/environ'))", DENIED),
 ]  # fmt: skip
 
-# Raw system calls that Python has no function for: number on x86_64, on aarch64.
+# System calls without a Python function: number on x86_64, on aarch64.
 RAW_CALLS = {
     "bpf": (321, 280),
     "clone": (56, 220),
@@ -136,7 +136,7 @@ def users() -> list[str]:
 
 
 def probe(folder: Path, layers: str, tries: str, user: str) -> object:
-    """Return what a confined program found."""
+    """Return the output of a confined program."""
     for parent in (folder, *folder.parents):
         if os.geteuid() == 0 and parent.is_relative_to("/tmp"):
             parent.chmod(parent.stat().st_mode | 0o055)
@@ -219,7 +219,7 @@ def test_root_keeps_only_the_capability_to_read(folder: Path) -> None:
         "privileges.refuse_new_privileges()\nprivileges.drop_capabilities(keep_reading=True)\n"
         "status = open('/proc/self/status').read()\n"
     )
-    # Bit 2, CAP_DAC_READ_SEARCH: root still reads a checkout that belongs to somebody else.
+    # Bit 2, CAP_DAC_READ_SEARCH: root can still read a checkout owned by another user.
     assert probe(folder, layers, tries, "as-is") == ["0000000000000004", "0000000000000004", "1"]
 
 

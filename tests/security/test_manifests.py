@@ -39,7 +39,7 @@ def test_rules_handle_objects_of_any_shape(engine: str, seed: int) -> None:
 
 
 def _disturbed(chance: random.Random) -> dict[str, Any]:
-    """A valid object with some of its fields removed or of another type."""
+    """Draw a valid object with some fields removed or of a different type."""
     by_kind = _sound()
     manifest = copy.deepcopy(chance.choice(by_kind[chance.choice(sorted(by_kind))]))
     for _ in range(chance.randint(0, 3)):

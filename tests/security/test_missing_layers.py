@@ -41,7 +41,7 @@ def _only_where_all_layers_are() -> None:
         pytest.skip("this machine lacks layers by itself")
 
 
-# A container whose own seccomp profile answers some system calls with an errno, as runtimes do.
+# A container with a seccomp profile that denies some system calls with an errno, as runtimes do.
 CONTAINER = """
 import ctypes, os, struct, sys
 from apportion_policy.evaluation.kernel import prctl

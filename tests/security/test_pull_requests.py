@@ -66,7 +66,7 @@ def test_validation_of_a_hostile_pull_request(case: dict[str, Any], base: Path, 
 
 @pytest.mark.parametrize("case", _parameters())
 def test_review_of_a_hostile_pull_request(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
-    """The review of a hostile change ends with an exit code of its own and a comment that may be posted."""
+    """The review of a hostile change ends with a documented exit code and a comment that is safe to post."""
     outside = _secrets(tmp_path)
     before = _contents(outside)
     author = propose(base, case, tmp_path, outside)
@@ -84,7 +84,7 @@ def test_review_of_a_hostile_pull_request(case: dict[str, Any], base: Path, tmp_
     assert (tmp_path / "runner/temp/summary.md").read_text(encoding="utf-8") == comment
     _assert_harmless(review.text)
     _assert_harmless(comment)
-    # Forges look for mentions and references after they have resolved the characters' references.
+    # Forges search for mentions and references after they decode character references.
     prose = _CODE.sub("", comment)
     assert prose.count("<!--") == 1
     shown = html.unescape(prose)
@@ -123,7 +123,7 @@ def test_outcome_tests_run_no_file_of_a_pull_request(tmp_path: Path, base: Path)
 
 
 def _secrets(folder: Path) -> Path:
-    """Return a folder outside of the checkout with secrets."""
+    """Return a folder with secrets, outside the checkout."""
     outside = folder / "outside"
     (outside / "gh").mkdir(parents=True)
     (outside / "gh/hosts.yml").write_text(f"github.com:\n  oauth_token: {SECRET}\n", encoding="utf-8")
@@ -140,7 +140,7 @@ def _assert_harmless(text: str) -> None:
 
 
 def _command(case: dict[str, Any], folder: Path) -> Path:
-    """Return the folder of the installed command; on a system that withholds layers, of one that imitates it."""
+    """Return the folder of the installed command, or of a substitute on a system without some kernel layers."""
     withheld = case.get("withheld")
     if withheld is None:
         return Path(sys.executable).parent

@@ -155,7 +155,7 @@ def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[s
 
 
 def _judge_random(number: int, seed: int, folder: Path) -> int:
-    """Judge, emit and report policies of which some values are others; return how many were policies."""
+    """Check, emit and report policies with some modified values; return how many were valid policies."""
     chance = random.Random(seed)
     header, good = wire.dump(_rich()).split(b"\n", 1)
     places = [path for path in _places(json.loads(good)) if path[-1] != "$at"]
@@ -202,7 +202,7 @@ _Found = TypeVar("_Found")
 def _in_new_process(
     task: Callable[[int, int, Path], _Found], number: int, seed: int, folder: Path
 ) -> tuple[_Found, int]:
-    """Return what a task returns, and the peak of the process in MiB: another test's peak is not counted."""
+    """Return the result of a task, and the peak memory in MiB of its own process, unaffected by other tests."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_with_peak, task, number, seed, folder).result()
 

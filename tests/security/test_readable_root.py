@@ -38,7 +38,7 @@ def test_added_package_opens_no_outside_folder(marker: str, entry: Path) -> None
 def test_branch_files_open_no_folder_without_a_repository(
     left: tuple[str, ...], above: tuple[str, ...], entry: Path
 ) -> None:
-    """Every marker but `.git` is a file of the branch, and one above the checkout bounds nothing of it."""
+    """Markers other than `.git` do not extend the readable root, whether in the branch or above the checkout."""
     checkout = entry.parents[1]
     for folder in (entry.parent, checkout):
         (folder / "__init__.py").write_text("")

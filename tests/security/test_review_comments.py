@@ -98,7 +98,7 @@ def test_later_pushes_edit_the_same_comment(forge: Forge, tmp_path: Path) -> Non
     for author, body in ((PERSON, REVIEW), (BOT, "another comment"), *((PERSON, "talk"),) * 150):
         forge.add(author, body)
     assert github(forge, tmp_path) == (0, "apportion: the comment of pull request 5 was created\n")
-    # A run that is repeated has an artifact of each attempt.
+    # A re-run has an artifact for each attempt.
     forge.artifacts.append(artifact(f"{MARKER}\nsecond\n"))
     assert github(forge, tmp_path) == (0, "apportion: the comment of pull request 5 was edited\n")
     assert forge.writes == [

@@ -87,7 +87,7 @@ def workflow(base: Path, author: Path, folder: Path, options: Sequence[str]) -> 
     _checkouts(base, author, folder / "workspace")
     steps = workflow_of(base, "apportion-review")["jobs"]["review"]["steps"]
     for step in steps:
-        # Where the comment in the workflow says that options go.
+        # The place for options named by the comment in the workflow.
         step["run"] = step.get("run", "").replace("set --\n", f"set -- {' '.join(options)}\n", 1)
     return _on_github(steps, {}, folder / "workspace")
 
@@ -123,13 +123,13 @@ def component(base: Path, author: Path, folder: Path, options: Sequence[str]) ->
 def _on_gitlab(
     before: Sequence[str], script: Sequence[str], variables: Mapping[str, str], base: Path, author: Path, folder: Path
 ) -> Reviewed:
-    """Run a job in a checkout of the source branch; the folders of `/tmp` are the test's own."""
+    """Run a job in a checkout of the source branch, with folders of `/tmp` replaced by the test's."""
     git(folder, "clone", "--quiet", "--shared", "--branch", "head", str(author), "project")
     project, own = folder / "project", folder / "own"
     git(project, "remote", "set-url", "origin", str(base))
     (own / "apportion").mkdir(parents=True)
     (own / "apportion/bin").symlink_to(COMMAND)
-    # A branch may bring a link of the report's name along.
+    # A branch may contain a symbolic link with the report's name.
     (project / "apportion-review.md").symlink_to(folder / "elsewhere")
     fetch = [line for line in before if line.startswith(("base=", "git fetch"))]
     assert len(fetch) == 2
@@ -180,7 +180,7 @@ def test_snapshots_are_read_from_the_base_branch(review: Review, base: Path, tmp
     snapshot.write_text('{"items": []}\n')
     git(own, "add", "--all")
     git(own, "commit", "--quiet", "--message", "Add a snapshot")
-    # A snapshot of the change is none: it would decide about its own effect.
+    # A snapshot in the change itself is ignored: the change could misrepresent its own effect.
     author = propose(own, SMALLER | {"files": {"ci/snapshots/dev/main.json": "broken"}}, tmp_path, tmp_path)
     ended, report = review(own, author, tmp_path, ())
     assert ended == 0

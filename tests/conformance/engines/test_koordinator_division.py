@@ -39,10 +39,10 @@ def test_siblings(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", SIBLINGS, ids=lambda case: case["name"])
 def test_siblings_by_the_division_of_kai(case: dict[str, Any]) -> None:
-    """The rule is KAI's where everybody lends: promises up to the request, then the rest by weight, in whole units.
+    """If all quotas lend, the rule is KAI's: guarantees up to the request, then the surplus by weight, in whole units.
 
-    The promise is the quota and the shared weight the over-quota weight. Ties between remainders go by age in KAI, by
-    name in Koordinator: here the ages are those of the names.
+    The guarantee is the quota, and the shared weight the over-quota weight. KAI breaks ties of remainders by age,
+    Koordinator by name: here the order of ages is that of the names.
     """
     members = _members(case)
     assert all(member.lends for member in members)

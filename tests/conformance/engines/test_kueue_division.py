@@ -68,7 +68,7 @@ def test_available(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", SHARES, ids=lambda case: case["name"])
 def test_dominant_share(case: dict[str, Any]) -> None:
-    """The additional request is one of the ClusterQueue `cq`, as in the engine's own test."""
+    """The additional request is in the ClusterQueue `cq`, as in the engine's own test."""
     tree = _tree(case)
     for want in case["want"]:
         share = tree.dominant_share(want["name"], _amounts(case["extraRequest"]) if want["name"] == "cq" else None)

@@ -31,9 +31,9 @@ def test_case(case: dict[str, Any]) -> None:
 
 
 def _cluster(case: dict[str, Any]) -> list[dict[str, Any]]:
-    """The queues that the webhook finds, beside the one that is being made.
+    """Return the existing queues that the webhook finds.
 
-    Where a table gives the children apart, the webhook is handed these and no others of the queue.
+    If a table lists the children separately, the webhook receives only these.
     """
     name = case["queue"]["metadata"]["name"]
     others = [q for q in case["otherQueues"] if q["metadata"]["name"] != name]

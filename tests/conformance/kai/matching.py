@@ -26,8 +26,8 @@ def mismatches(session: Session, case: Case, *, rebuilt: bool, compare_groups: b
     Args:
         session: After its actions, or rebuilt from its results.
         case: The case.
-        rebuilt: Start times are those of the rebuilding then, and say nothing.
-        compare_groups: Whether the groups expected can be compared.
+        rebuilt: Whether the session was rebuilt; start times are then not compared.
+        compare_groups: Whether expected groups are comparable.
     """
     expected = case["expected"]
     held: list[tuple[Task, Case]] = []

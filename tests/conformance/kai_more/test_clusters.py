@@ -22,7 +22,7 @@ def test_decisions_match_the_engine(cluster: dict[str, Any]) -> None:
     decided = rounds_document(checked(cluster["case"]), rounds=len(expected))["rounds"]
     assert [made["pods"] for made in decided] == [wanted["pods"] for wanted in expected]
     for made, wanted in zip(decided, expected, strict=True):
-        # The engine adds shares up in the order of a map.
+        # The engine sums shares in map order.
         assert made["queues"].keys() == wanted["queues"].keys()
         for name, share in wanted["queues"].items():
             assert made["queues"][name]["gpu_fair_share"] == pytest.approx(share["gpu_fair_share"])
