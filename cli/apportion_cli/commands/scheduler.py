@@ -60,6 +60,11 @@ _MONITORING = {
     help="Lease for leader election; omit it to run a single instance.",
 )
 @click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Report decisions in the log and the metrics, and write nothing to the API server.",
+)
+@click.option(
     "--write-monitoring",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
@@ -75,6 +80,7 @@ def scheduler(
     period: float,
     port: int,
     lease: str | None,
+    dry_run: bool,
     write_monitoring: Path | None,
 ) -> None:
     """Run the scheduler, which makes the decisions of KAI Scheduler: queues, gangs and fair shares.
@@ -114,10 +120,17 @@ def scheduler(
     counters = Counters()
     try:
         connection = connect(kubeconfig, context)
-        election = None if lease is None else LeaderElection(connection, *_lease(lease), _holder())
+        election = None if lease is None or dry_run else LeaderElection(connection, *_lease(lease), _holder())
         with served(port, counters) as chosen:
             say(f"listening on port {chosen}")
-            run(connection, Options(scheduler, shard, period), election, counters, say=say, ended=ended)
+            run(
+                connection,
+                Options(scheduler, shard, period, is_dry_run=dry_run),
+                election,
+                counters,
+                say=say,
+                ended=ended,
+            )
     except Unreachable as unreachable:
         raise PreconditionError(str(unreachable)) from None
     except OSError as refused:

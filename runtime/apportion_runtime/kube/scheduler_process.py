@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from threading import Event
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
+from apportion_runtime.kube.cluster import Cluster
 from apportion_runtime.kube.connection import N_WRITERS, Connection
+from apportion_runtime.kube.dry_run import DryRunCluster
 from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
 from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.http_server import Counters
@@ -39,12 +41,14 @@ class Options:
         period_s: The minimum time between the starts of two cycles.
         idle_s: The maximum time between two cycles. A cycle runs earlier if something changed, or if the passage of
             time may change decisions.
+        is_dry_run: Whether decisions are only reported. Nothing is written then, including the lease.
     """
 
     scheduler: str
     shard: str | None = None
     period_s: float = 1.0
     idle_s: float = 60.0
+    is_dry_run: bool = False
 
 
 def run(
@@ -78,7 +82,7 @@ def run(
     counters.is_ready = True
     log.decision("initial list of the cluster complete")
     fence = SingleScheduler() if election is None else election
-    cluster = LiveCluster(cache, ApiWriter(connection, fence))
+    cluster: Cluster = DryRunCluster(cache) if options.is_dry_run else LiveCluster(cache, ApiWriter(connection, fence))
     pool = WritePool(N_WRITERS, lambda failed: log.warning(f"write rejected: {failed}"))
     scheduling = Scheduling(cluster, pool, options.scheduler, options.shard)
     if election is not None:
@@ -107,6 +111,7 @@ class _Loop:
     collect: Callable[[], None]
     last_cycle_s: float = -math.inf
     next_cycle_s: float = -math.inf
+    decisions: frozenset[str] = frozenset()
 
     def run(self) -> None:
         while not self.ended.is_set():
@@ -146,12 +151,20 @@ class _Loop:
             latencies_s=result.latencies_s, evictions=Counter(result.actions), n_rejected=len(result.refused)
         )
         metrics.show(ClusterState(result.queues, result.pending))
-        for line in result.decisions:
-            self.log.decision(line)
+        self._report(result.decisions)
         for refused in result.refused:
             self.log.warning(f"write rejected: {refused}")
         for fault in result.faults:
             self.log.warning(f"{fault.address}: {fault.message}")
+
+    def _report(self, decisions: list[str]) -> None:
+        former, self.decisions = self.decisions, frozenset(decisions)
+        for line in decisions:
+            if not self.options.is_dry_run:
+                self.log.decision(line)
+            elif line not in former:
+                # Since nothing is carried out, the next cycle decides the same.
+                self.log.decision(f"dry run: {line}")
 
     def _lead(self) -> None:
         was = self.counters.is_leader

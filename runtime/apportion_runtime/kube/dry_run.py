@@ -1,0 +1,78 @@
+"""A cluster on which every write succeeds without being sent, for `--dry-run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.object_cache import ObjectCache
+
+
+class DryRunCluster:
+    """A `Cluster` that is read from the cache and never written.
+
+    Pod groups and labels that a cycle writes are kept in the cache, because its decisions need them. Binds and
+    evictions are not: each cycle decides on the cluster as it is. Disruption budgets, which only the API server
+    checks, are not taken into account.
+    """
+
+    def __init__(self, cache: ObjectCache) -> None:
+        self._cache = cache
+
+    def objects(self) -> Sequence[Manifest]:
+        return self._cache.objects()
+
+    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        return self._cache.get(kind, namespace, name)
+
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        return self._cache.read(api_version, kind, namespace, name)
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
+        return self._cache.pods(namespace, labels)
+
+    def create(self, manifest: Manifest) -> Manifest:
+        metadata = manifest["metadata"]
+        uid = f"dry-run/{manifest['kind']}/{metadata.get('namespace', '')}/{metadata['name']}"
+        made = {**manifest, "metadata": {"uid": uid, **metadata}}
+        self._cache.put_created(manifest["kind"], made)
+        return made
+
+    def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
+        before = self._cache.get(kind, namespace, name)
+        made = _merged(before or {}, patch)
+        self._cache.put_patched(kind, before, made)
+        return made
+
+    def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
+        """Write nothing."""
+
+    def bind(self, pod: Manifest, node: str) -> None:
+        """Write nothing."""
+
+    def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
+        """Write nothing."""
+
+    def explain_eviction(self, pod: Manifest, why: str) -> None:
+        """Write nothing."""
+
+    def wait(self, pod: Manifest, why: str) -> None:
+        """Write nothing."""
+
+    def record(self, about: Manifest, reason: str, message: str, *, is_warning: bool = False) -> None:
+        """Write nothing."""
+
+
+def _merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object after a JSON merge patch (RFC 7386)."""
+    made = dict(before)
+    for key, value in patch.items():
+        if value is None:
+            made.pop(key, None)
+        elif isinstance(value, Mapping):
+            inner = made.get(key)
+            made[key] = _merged(inner if isinstance(inner, Mapping) else {}, value)
+        else:
+            made[key] = value
+    return made

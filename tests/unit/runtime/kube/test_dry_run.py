@@ -1,0 +1,74 @@
+"""A dry run decides and reports, and sends no write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+from apportion_runtime.kube.http_server import Counters
+from apportion_runtime.kube.scheduler_process import Options, run
+
+from .api_server import ApiServer, running
+from .objects import TRAIN, TREE, node, pod
+
+OPTIONS = Options("kai-scheduler", period_s=0.01, is_dry_run=True)
+
+
+def _until(reached: Callable[[], bool], log: list[str]) -> None:
+    deadline = time.monotonic() + 20
+    while not reached():
+        assert time.monotonic() < deadline, log
+        time.sleep(0.01)
+
+
+def _run(server: ApiServer, use: Callable[[Counters, list[str]], None]) -> list[str]:
+    """Run a dry run until the function returns, and return the log."""
+    counters, ended, log = Counters(), Event(), list[str]()
+    with running(server) as connection:
+        thread = Thread(target=lambda: run(connection, OPTIONS, None, counters, say=log.append, ended=ended))
+        thread.start()
+        try:
+            use(counters, log)
+        finally:
+            ended.set()
+            thread.join()
+    return log
+
+
+def test_a_dry_run_reports_binds_and_evictions_and_sends_no_write() -> None:
+    server = ApiServer()
+    # The queue nlp uses all four GPUs, two above its guarantee, which a pod of vision reclaims; a CPU pod fits.
+    placed = [pod(name, "nlp", 2, on="n1", **{"pod-group-name": f"pg-{name}"}) for name in ("b1", "b2")]
+    groups = [_group(f"pg-{name}") for name in ("b1", "b2")]
+    server.add(node("n1", 4), TRAIN, *TREE, *groups, *placed, pod("mine", "vision", 2), pod("cpu", "vision", 0))
+
+    def use(counters: Counters, log: list[str]) -> None:
+        _until(lambda: any("dry run: evicted 1 pod for team/pg-mine-uid-mine " in line for line in log), log)
+        _until(lambda: any("dry run: bound 1 of team/pg-cpu-uid-cpu to n1" in line for line in log), log)
+        # A further cycle decides the same, which is not reported again.
+        before = counters.cycles
+        server.add({**pod("other", "nlp", 0), "spec": {"schedulerName": "default-scheduler", "containers": []}})
+        _until(lambda: counters.cycles > before and _is_reported(counters), log)
+
+    log = _run(server, use)
+    assert [sent for sent in server.sent if sent.method != "GET"] == []
+    assert len([line for line in log if line.startswith("dry run: evicted")]) == 1
+    assert len([line for line in log if line.startswith("dry run: bound")]) == 1
+
+
+def _is_reported(counters: Counters) -> bool:
+    """Return whether the metrics count the eviction in each cycle, and show the queue."""
+    value = counters.metrics.registry.get_sample_value
+    evicted = value("apportion_scheduler_pods_evicted_total", {"action": "reclaim"})
+    guaranteed = value("apportion_scheduler_queue_gpus_guaranteed", {"queue": "nlp"})
+    return evicted == counters.cycles and guaranteed == 2
+
+
+def _group(name: str) -> dict[str, object]:
+    return {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "team", "uid": f"uid-{name}"},
+        "spec": {"queue": "nlp", "minMember": 1, "priorityClassName": "train"},
+    }
