@@ -17,7 +17,7 @@ _PLUGINS = frozenset(("NodeResourcesFit", "PodTopologySpread"))
 
 
 def is_recorded(objects: Sequence[Manifest]) -> bool:
-    """Tell whether recorded runs cover a cluster: nothing of its pods waits, or what waits is placed by features of the runs."""
+    """Return whether recorded runs cover a cluster: pending pods, if any, use only scheduling features of the runs."""
     if next(pending_pods(objects), None) is None and not n_missing_pods(objects):
         # Priorities alone decide what may be evicted later.
         return True

@@ -86,10 +86,10 @@ def _unnamed(held: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRow:
-    """A queue's GPUs of one model that change alike on some clusters; each cell is `48 → 64 (+16)`, or one value.
+    """A queue's GPUs of one model with the same change on some clusters; each cell is `48 → 64 (+16)`, or one value.
 
-    `share` is the share if everybody requests everything, `snapshot_share` that for the snapshot's requests; they are
-    overlapping on engines that divide nothing beyond guarantees.
+    `share` is the share if every queue requests all resources, `snapshot_share` that for the snapshot's requests; they
+    overlap on engines that divide only guarantees.
     """
 
     queue: str

@@ -23,7 +23,7 @@ FIRST_COME = frozenset(("ack", "volcano", "yunikorn"))
 
 @dataclass(frozen=True, slots=True)
 class ClaimInputs:
-    """A queue as its engine sees it.
+    """The inputs of a queue's share, in its engine's terms.
 
     Attributes:
         name: Name of the engine's object, which breaks ties.

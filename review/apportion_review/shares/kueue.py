@@ -236,5 +236,5 @@ SHARES = ShareEngine(
     kueue_divisions,
     "Shares on Kueue are quota, for workloads of one GPU and ClusterQueues that reclaim their nominal quota from any "
     "other; nodes do not count.",
-    counts="Shares for the snapshot are those of its Workloads.",
+    counts="Shares for the snapshot are computed from its Workloads.",
 )

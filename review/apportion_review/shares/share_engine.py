@@ -32,4 +32,4 @@ class ShareEngine:
     divisions: Callable[[DivisionInputs], Iterator[Division]]
     note: str = ""
     assumes: str = "Shares assume that every queue requests all resources."
-    counts: str = "Shares for the snapshot are those of its nodes, running and pending pods."
+    counts: str = "Shares for the snapshot are computed from its nodes and its running and pending pods."

@@ -12,7 +12,7 @@ from apportion_runtime.kube.resources import POD, POD_GROUP
 
 
 def is_relevant(kind: str, before: Manifest | None, after: Manifest) -> bool:
-    """Tell whether a change from one version of an object to another may change decisions.
+    """Return whether a change from one version of an object to another may change decisions.
 
     Args:
         kind: The kind of the object.

@@ -15,7 +15,7 @@ class PendingReasons:
         self._now: dict[str, str] = {}
 
     def is_new(self, uid: str, why: str) -> bool:
-        """Tell whether a reason has not been reported, and keep it. Numbers alone, such as free GPUs, do not make it new."""
+        """Record a reason; return whether it is new. A change of numbers only, such as of free GPUs, is not new."""
         words = _NUMBERS.sub("", why)
         is_new = self._now.get(uid, self._before.get(uid)) != words
         self._now[uid] = words

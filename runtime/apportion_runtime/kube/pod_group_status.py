@@ -77,7 +77,7 @@ def resources_status(pods: Iterable[PodAmounts], *, is_preemptible: bool) -> dic
 
 
 def is_preemptible(group: Manifest, classes: Mapping[str, Manifest]) -> bool:
-    """Tell whether a group is preemptible: by its own field, or else by the priority of its class.
+    """Return whether a group is preemptible: by its own field, or else by the priority of its class.
 
     Args:
         group: The PodGroup.

@@ -33,7 +33,7 @@ class PodGrouper:
         self._read: dict[tuple[str, str, str, str], Manifest | Unreadable | None] = {}
 
     def is_due(self, pod: Manifest) -> bool:
-        """Tell whether a pod has no pod group yet. What its owner's template names counts only if it exists."""
+        """Return whether a pod has no pod group yet. A group named by its owner's template counts only if it exists."""
         name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
         if name is None:
             return True

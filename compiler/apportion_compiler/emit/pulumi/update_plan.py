@@ -124,7 +124,7 @@ def plan_stack(
 
 def _scheduler(name: str, packaged: SchedulerDeployment, former: AppliedState) -> TargetPlan:
     before = former.targets.get(name, AppliedTarget())
-    # In the form that the state returns.
+    # Normalized in the same way as the objects in the state.
     wanted = [plain(owned(manifest)) for manifest in scheduler_objects(packaged)]
     return TargetPlan(name, differences(before.objects, wanted), {})
 

@@ -49,7 +49,7 @@ def group_jobset(owner: Manifest, pod: Manifest, owners: Owners, objects: Object
 
 
 def _is_flat(owner: Manifest, name: str, jobs: Sequence[Manifest], objects: Objects) -> bool:
-    """Tell whether an earlier version of the engine created a pod group without parts."""
+    """Return whether an earlier version of the engine created a pod group without parts."""
     names = (name, *(f"{name}-{text(job, 'name')}" for job in jobs))
     found = (objects.get("PodGroup", namespace_of(owner), each) for each in names)
     return any(group is not None and not nested(group, "spec", "subGroups") for group in found)

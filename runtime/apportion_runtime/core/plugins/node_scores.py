@@ -17,13 +17,13 @@ from apportion_runtime.core.task import Task
 
 
 def node_scores(task: Task, nodes: NodeTable, among: Indices, settings: Settings) -> Vector:
-    """Return a score for each of some nodes; a higher one is tried first.
+    """Return a score for each candidate node; nodes with higher scores are tried first.
 
     Args:
         task: The pod.
         nodes: All nodes.
-        among: Those that are considered: packing compares each with the others of them.
-        settings: Which plugins are on, and how they are set.
+        among: The candidates; bin packing normalizes over them.
+        settings: The enabled plugins and their arguments.
     """
     plugins = settings.plugins
     idle = nodes.rows(nodes.idle, among)

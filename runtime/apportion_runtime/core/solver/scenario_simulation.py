@@ -84,9 +84,9 @@ def _evict(state: SearchState, statement: Statement, victims: Sequence[Task]) ->
 
 
 def evictions_alone(state: SearchState, made: Solution, victims: Sequence[Task]) -> tuple[Statement, Vector]:
-    """Reduce a try to the evictions of some victims, in their order.
+    """Reduce an attempt to the evictions of the given victims, in order.
 
-    Return its statement, and the devices that are free on each node without the evictions.
+    Return its statement, and the free devices of each node before the evictions.
     """
     statement, session = made.statement, state.session
     is_same = len(victims) == len(made.victims) and all(map(is_, victims, made.victims))

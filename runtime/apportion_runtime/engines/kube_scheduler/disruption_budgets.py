@@ -36,7 +36,7 @@ class DisruptionBudget:
     disrupted: frozenset[str]
 
     def covers(self, pod: Pod) -> bool:
-        """Tell whether the disruption of a pod would be counted."""
+        """Return whether the disruption of a pod would be counted."""
         return (
             pod.namespace == self.namespace
             and bool(pod.labels)

@@ -323,9 +323,9 @@ class Session:
             self._attempts.pop(task.uid, None)
 
     def nominations(self) -> Mapping[str, str]:
-        """Return by pod the node that it is promised from now on.
+        """Return the nominated node of each pod.
 
-        One that others leave for it, or that they would have left, had the last attempt for its job not been taken back.
+        Includes nodes of committed evictions, and those of the last attempt for the job even if it was discarded.
 
         Source: pkg/scheduler/api/job_info.go (TaskSchedulingReason), framework/statement.go (GenerateLastTxContext).
         """

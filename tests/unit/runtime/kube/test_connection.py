@@ -32,7 +32,7 @@ class _Empty(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Suppress the request log."""
 
 
 @pytest.fixture

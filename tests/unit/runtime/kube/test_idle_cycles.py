@@ -52,7 +52,7 @@ def _until(reached: Callable[[], bool]) -> None:
 
 def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None:
     server = ApiServer()
-    # The second pod waits, and gets a condition.
+    # The second pod stays pending, and receives a condition.
     server.add(node("n1", 1), TRAIN, TEAM, pod("a", "team", 1), pod("b", "team", 1))
     with _scheduler(server) as counters:
         _until(lambda: "conditions" in server.pod("b")["status"] or "conditions" in server.pod("a")["status"])
