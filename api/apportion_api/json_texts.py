@@ -31,11 +31,6 @@ class JsonFault:
     line: int
     column: int
 
-    @property
-    def sentence(self) -> str:
-        """The fault and its remedy, for a message that begins with the location."""
-        return f"{self.message}; {self.hint}"
-
 
 def json_fault(text: str) -> JsonFault | None:
     """Return the first fault of a stream that begins with an object or a list.

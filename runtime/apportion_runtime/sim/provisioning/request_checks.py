@@ -91,7 +91,8 @@ def _sized(request: Manifest, pool: Pool, nodes: int) -> RequestDemand | UnmetRe
         )
     if nodes > queued.nodes_per_request:
         return UnmetRequest(
-            INVALID, f"it requires {counted(nodes, 'node')}, but a request provides at most {queued.nodes_per_request}"
+            INVALID,
+            f"it requires {counted(nodes, 'node')}, but a request provides at most {queued.nodes_per_request:,}",
         )
     if nodes > pool.most:
         return UnmetRequest(

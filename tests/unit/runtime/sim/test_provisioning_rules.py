@@ -59,7 +59,7 @@ def test_pods_are_packed_on_whole_nodes() -> None:
         (
             {"spec": _spec(), "count": 2001},
             "InvalidRequest",
-            "it requires 1001 nodes, but a request provides at most 1000",
+            "it requires 1,001 nodes, but a request provides at most 1,000",
         ),
         ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "at least one of its pods does not fit on a node of dws"),
         ({"spec": _spec(tolerations=[])}, "CapacityIsNotFound", "its pods select no node pool"),
