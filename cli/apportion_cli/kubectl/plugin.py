@@ -180,17 +180,25 @@ def fit(
 
 @kubectl_apportion.command()
 @click.option("--out", metavar="FILE", help="File to write (default: standard output).")
+@click.option(
+    "--anonymise", is_flag=True, help="Replace the names of namespaces, workloads, pods, nodes and labels by numbers."
+)
 @cluster_options
-def snapshot(*, out: str | None, kubeconfig: str | None, context: str | None) -> int:
+def snapshot(*, out: str | None, anonymise: bool, kubeconfig: str | None, context: str | None) -> int:
     """Write the objects that reviews, simulations and explanations read.
 
     \b
     kubectl apportion snapshot --out prod.json
+    kubectl apportion snapshot --anonymise --out shared.json
     apportion review main --snapshot prod=prod.json
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
 
     objects = live_objects(kubeconfig, context)
+    if anonymise:
+        from apportion_runtime.snapshots.anonymisation import anonymised
+
+        objects = anonymised(objects)
     deliver(current(), Output("json", out), snapshot_text(objects))
     if out is not None:
         current().err(f"{len(objects)} objects written to {Path(out)}\n")

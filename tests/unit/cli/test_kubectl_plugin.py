@@ -144,6 +144,13 @@ def test_a_snapshot_can_be_read_again(plugin: Plugin, tmp_path: Path) -> None:
     assert json.loads(plugin("snapshot").out)["items"] == items
 
 
+def test_an_anonymised_snapshot_names_no_workload(plugin: Plugin) -> None:
+    told = plugin("snapshot", "--anonymise")
+    assert told.code == 0
+    assert not [name for name in ("bert", "gpt", "late", "n1", "team") if f'"{name}' in told.out]
+    assert {item["metadata"]["name"] for item in json.loads(told.out)["items"]} > {"all", "nlp", "vision", "train"}
+
+
 def test_fit_gives_the_answer_of_apportion_fit_for_a_snapshot(
     server: ApiServer, plugin: Plugin, run: Callable[..., Any], tmp_path: Path
 ) -> None:
