@@ -1,4 +1,4 @@
-"""Work in Kueue's queues: sent as a team sends it, what Kueue made of it, and its conditions."""
+"""Jobs in Kueue's queues, submitted as a team member, and the conditions of their Workloads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _REQUESTS = "provisioningrequests.autoscaling.x-k8s.io"
 
 
 def workload_of(kubectl: Kubectl, work: Object) -> Object | None:
-    """Return the Workload that Kueue made for an object, if it has made one."""
+    """Return the Workload that Kueue created for an object, if any."""
     (found,) = workloads_of(kubectl, work)
     return found
 
 
 def workloads_of(kubectl: Kubectl, *works: Object) -> list[Object | None]:
-    """Return the Workload of each object, None where Kueue has made none."""
+    """Return the Workload of each object; None if Kueue created none."""
     made = {
         (one["metadata"]["namespace"], owner["kind"], owner["name"]): dict(one)
         for one in kubectl.get("workloads.kueue.x-k8s.io", "--all-namespaces")["items"]
@@ -30,7 +30,7 @@ def workloads_of(kubectl: Kubectl, *works: Object) -> list[Object | None]:
 
 
 def condition(one: Object, type_: str) -> dict[str, Any]:
-    """Return a condition of an object; empty where it has none of the type."""
+    """Return a condition of an object; empty if it has none of the type."""
     found = (dict(held) for held in one.get("status", {}).get("conditions", ()) if held["type"] == type_)
     return next(found, {})
 
@@ -38,7 +38,7 @@ def condition(one: Object, type_: str) -> dict[str, Any]:
 def wait_for(
     kubectl: Kubectl, work: Object, wanted: Callable[[Object], bool], what: str, *, limit_s: float = _DECIDED_S
 ) -> Object:
-    """Return an object's Workload once it is as wanted; fail the test, with its conditions, where it does not become so."""
+    """Return an object's Workload once it meets a condition; on timeout, fail the test and print its conditions."""
     deadline = time.monotonic() + limit_s
     while True:
         found = workload_of(kubectl, work)
@@ -52,33 +52,33 @@ def wait_for(
 
 
 def is_admitted(one: Object) -> bool:
-    """Whether its pods may start."""
+    """Return whether a Workload is admitted."""
     return condition(one, "Admitted").get("status") == "True"
 
 
 def holds_quota(one: Object) -> bool:
-    """Whether quota is reserved for it; what is still missing is the word of an admission check."""
+    """Return whether quota is reserved for a Workload; its admission checks may still be pending."""
     return condition(one, "QuotaReserved").get("status") == "True"
 
 
 def is_held_back(one: Object) -> bool:
-    """Whether Kueue has looked at it and found no quota."""
+    """Return whether a Workload is pending for lack of quota."""
     return condition(one, "QuotaReserved").get("status") == "False"
 
 
 def is_preempted(one: Object) -> bool:
-    """Whether it had to give way to other work."""
+    """Return whether a Workload was preempted."""
     return condition(one, "Preempted").get("status") == "True"
 
 
 def may_run(kubectl: Kubectl, work: Object) -> bool:
-    """Whether a Job's pods may run."""
+    """Return whether a Job is not suspended."""
     name, namespace = work["metadata"]["name"], work["metadata"]["namespace"]
     return not kubectl.get("job", name, f"--namespace={namespace}")["spec"]["suspend"]
 
 
 def submit(kubectl: Kubectl, *jobs: Object, as_group: str | None = None) -> None:
-    """Send Jobs as somebody of the namespace's team, or of a group; each has to be taken without a warning."""
+    """Create Jobs as a member of the namespace's team or of a group; each must be accepted without a warning."""
     for work in jobs:
         team = work["metadata"]["namespace"].partition("-")[0]
         answer = kubectl.as_user("vera", as_group or f"@lab/{team}").create(work)
@@ -87,7 +87,7 @@ def submit(kubectl: Kubectl, *jobs: Object, as_group: str | None = None) -> None
 
 
 def admit(kubectl: Kubectl, *jobs: Object) -> None:
-    """Send Jobs one after another, each of which is admitted, and so runs."""
+    """Create Jobs one after another, and wait until each is admitted."""
     for work in jobs:
         submit(kubectl, work)
         wait_for(kubectl, work, is_admitted, "admitted")
@@ -101,24 +101,24 @@ def _wait_until_it_runs(kubectl: Kubectl, work: Object) -> None:
 
 
 def clear(kubectl: Kubectl) -> None:
-    """Delete every Job, and wait until the Workloads have given their quota back."""
+    """Delete every Job, and wait until the Workloads have released their quota."""
     kubectl.must("delete", "jobs", "--all", "--all-namespaces")
     kubectl.must("wait", "--for=delete", "workloads", "--all", "--all-namespaces", "--timeout=60s")
 
 
 def evicted(kubectl: Kubectl, *jobs: Object) -> list[Object]:
-    """Return the Workloads, of Jobs, that were admitted and are no longer."""
+    """Return the evicted Workloads of Jobs: those admitted before and not now."""
     found = workloads_of(kubectl, *jobs)
     return [one for one in found if one is not None and condition(one, "Evicted").get("status") == "True"]
 
 
 def provisioning_requests(kubectl: Kubectl) -> list[Object]:
-    """Return what a cluster's autoscaler is asked for."""
+    """Return the ProvisioningRequests of a cluster."""
     return list(kubectl.get(_REQUESTS, "--all-namespaces")["items"])
 
 
 def answer_request(kubectl: Kubectl, request: Object, type_: str) -> None:
-    """Say what became of a request, `Provisioned` or `Failed`, as the cluster's autoscaler does."""
+    """Set the condition of a request, `Provisioned` or `Failed`, as the autoscaler does."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     said = {"status": "True", "reason": type_, "message": f"{type_} by the test", "lastTransitionTime": now}
     patch = {"status": {"conditions": [{"type": "Accepted", **said}, {"type": type_, **said}]}}

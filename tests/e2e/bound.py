@@ -1,4 +1,4 @@
-"""Workloads as `apportion bind` writes them, run as a person runs it."""
+"""Workloads as written by `apportion bind`, run as by a user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rendered import REPOSITORY
 
 
 def bind(policy: Path, environment: str, queue: str, *options: str) -> str:
-    """Return what the command writes."""
+    """Return the output of the command."""
     command = [Path(sys.executable).with_name("apportion"), "bind", queue, "--policy", policy, "--env", environment]
     done = subprocess.run([*command, *options], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -21,6 +21,6 @@ def bind(policy: Path, environment: str, queue: str, *options: str) -> str:
 
 
 def bound_job(policy: Path, environment: str, queue: str, *options: str) -> Object:
-    """Return the one Job that the command writes."""
+    """Return the single Job in the output of the command."""
     (job,) = yaml.safe_load_all(bind(policy, environment, queue, "--kind", "Job", *options))
     return dict(job)

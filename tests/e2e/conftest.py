@@ -1,4 +1,4 @@
-"""The control planes of the session: one with the upstream definitions and no engine, one where Kueue runs."""
+"""The control planes of the session: one with the upstream CRDs and no engine, one with Kueue."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _BINARIES = "APPORTION_E2E_BIN"
 _KUEUE = "APPORTION_E2E_KUEUE"
 _ESTABLISHED_S = 60
 _ENGINE_NAMESPACES = ("kai-scheduler", "koordinator-system", "kube-queue", "volcano-system", "yunikorn")
-"""What an engine's own installation makes, and a tree may write a configuration to."""
+"""Namespaces created by an engine's installation, in which a tree may write configuration."""
 
 
 def upstream_definitions() -> tuple[Path, ...]:
-    """Return the files of tests/crds that may be installed."""
+    """Return the installable files of tests/crds."""
     return tuple(
         path for path in sorted(_CRDS.glob("*/*.yaml")) if not any(path.match(pattern) for pattern in _NEVER_INSTALLED)
     )
@@ -45,8 +45,8 @@ def binaries(variable: str) -> Path:
 
 @contextlib.contextmanager
 def _bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[ControlPlane]:
-    """A control plane with nothing installed; its logs are kept, and named, when a test failed."""
-    # Asked to end, pytest stops what it started, as it does when it is interrupted from the keyboard.
+    """Yield a control plane without CRDs; if a test failed, keep its logs and print their path."""
+    # On SIGTERM, pytest stops the processes that it started, as on a keyboard interrupt.
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
     try:
@@ -64,7 +64,7 @@ def _bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[Contro
 
 def _install(kubectl: Kubectl, files: Sequence[Path]) -> None:
     """Install definitions and wait until each is established."""
-    # They are upstream's, six megabytes, and the API server judges them anyway: no second check by kubectl.
+    # The upstream CRDs have six megabytes, and the API server validates them: kubectl's validation is skipped.
     kubectl.must("create", "--validate=false", *(argument for file in files for argument in ("-f", file)))
     deadline = time.monotonic() + _ESTABLISHED_S
     while (n_served := list(served_definitions(kubectl).values()).count(True)) < len(files):
@@ -74,7 +74,7 @@ def _install(kubectl: Kubectl, files: Sequence[Path]) -> None:
 
 @pytest.fixture(scope="session")
 def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane with every upstream definition established, and no engine."""
+    """A control plane with every upstream CRD established, and no engine."""
     with _bare_plane(request, tmp_path_factory.mktemp("control-plane")) as plane:
         _install(plane.kubectl, upstream_definitions())
         for name in _ENGINE_NAMESPACES:
@@ -125,10 +125,10 @@ def cluster_for(request: pytest.FixtureRequest) -> Callable[[Sequence[Tree]], Ku
 
 
 def served_definitions(kubectl: Kubectl) -> dict[str, bool]:
-    """Return, for each installed definition, whether it is established under the names that it asked for."""
+    """Return whether each installed CRD is established with its requested names."""
     served = {}
     for item in kubectl.get("customresourcedefinitions")["items"]:
-        # The list is null until the first condition is known.
+        # The list is null until the first condition is set.
         holds = {one["type"]: one["status"] == "True" for one in item["status"].get("conditions") or ()}
         served[item["metadata"]["name"]] = all(holds.get(type_, False) for type_ in ("Established", "NamesAccepted"))
     return served

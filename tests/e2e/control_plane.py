@@ -36,12 +36,12 @@ CONTROLLERS = (
     "serviceaccount-controller",
     "validatingadmissionpolicy-status-controller",
 )
-"""What of kube-controller-manager takes part; the rest looks after nodes, volumes and networks."""
+"""The enabled controllers; the others manage nodes, volumes and networks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
-    """A control plane that answers. `kubectl` is its administrator's."""
+    """A running control plane. `kubectl` is its administrator's."""
 
     kubectl: Kubectl
     folder: Path
@@ -74,7 +74,7 @@ def control_plane(binaries: Path, folder: Path) -> Iterator[ControlPlane]:
             running(_controller_manager(binaries, folder, controllers), folder / "kube-controller-manager.log")
         )
         kubectl = Kubectl(binaries / "kubectl", administrator)
-        # The first thing that a controller does for everybody; pods are refused without it.
+        # Created by a controller in each namespace; pods are rejected without it.
         wait_until("serving accounts", _has_default_account(kubectl), manager, limit_s=_READY_S)
         yield ControlPlane(kubectl, folder, api_port, binaries / "generate_cert")
 
@@ -109,7 +109,7 @@ def _apiserver(binaries: Path, folder: Path, etcd_port: int, port: int) -> list[
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
         "--bind-address=127.0.0.1",
         "--advertise-address=127.0.0.1",
-        # The address of a cluster's own API service may not be loopback, and nothing here needs one.
+        # The address of the Service `kubernetes` may not be loopback, and these tests do not use it.
         "--endpoint-reconciler-type=none",
         f"--secure-port={port}",
         f"--tls-cert-file={folder / 'cert.pem'}",
@@ -130,11 +130,11 @@ def _controller_manager(binaries: Path, folder: Path, kubeconfig: Path) -> list[
         f"--kubeconfig={kubeconfig}",
         f"--controllers={','.join(CONTROLLERS)}",
         f"--service-account-private-key-file={folder / 'accounts' / 'key.pem'}",
-        # Each controller is a user of its own, as on a cluster: admission sees who asks.
+        # Each controller has its own user, as on a real cluster, which admission policies check.
         "--use-service-account-credentials",
         "--leader-elect=false",
         "--secure-port=0",
-        # A namespace ends in one pass, and a quota is counted again at once.
+        # Namespaces are finalized in one pass, and quotas are recounted immediately.
         "--concurrent-namespace-syncs=20",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
@@ -148,7 +148,7 @@ def _token_line(user: str, token: str) -> str:
 
 
 def kubeconfig(plane: ControlPlane, user: str, token: str) -> Path:
-    """Write, in the control plane's folder, how a user who has a token reaches it."""
+    """Write a kubeconfig for a user with a token to the control plane's folder."""
     return _kubeconfig(plane.folder, plane.port, user, token)
 
 

@@ -1,4 +1,4 @@
-"""kubectl as one person runs it: what it answered, with warnings in the same text that a person would see."""
+"""kubectl run as one user, with its output and warnings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FIELD_MANAGER = "apportion"
 _APPLY = ("apply", "--server-side", "--validate=strict", f"--field-manager={FIELD_MANAGER}")
 _LIMIT_S = 120
 _SAID_LENGTH = 4_000
-"""kubectl prints whole objects in some errors."""
+"""Maximum length of an error in a message: kubectl prints whole objects in some."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call ended with. `said` is its standard error: errors and the API server's warnings."""
+    """The result of a call. `said` is its standard error: errors and the API server's warnings."""
 
     code: int
     out: str
@@ -56,7 +56,7 @@ class Kubectl:
             text=True,
             timeout=_LIMIT_S,
             check=False,
-            # Nothing of the machine's own configuration takes part.
+            # The machine's own kubectl configuration is ignored.
             env={
                 "KUBECONFIG": str(self.kubeconfig),
                 "HOME": str(self.kubeconfig.parent),
@@ -67,31 +67,31 @@ class Kubectl:
         return Answer(done.returncode, done.stdout, done.stderr.strip()[:_SAID_LENGTH])
 
     def must(self, *arguments: str | Path, stdin: str | None = None) -> Answer:
-        """Call it and fail the test where it fails."""
+        """Run kubectl, and fail the test if it fails."""
         answer = self(*arguments, stdin=stdin)
         assert answer.accepted, f"kubectl {' '.join(map(str, arguments))}: {answer.said}"
         return answer
 
     def apply(self, files: Sequence[Path]) -> Answer:
-        """Apply files in their order, server-side, as the owner of every field, unknown fields refused."""
+        """Apply files in order, server-side, with forced ownership and strict validation."""
         return self(*_APPLY, *(argument for file in files for argument in ("-f", file)))
 
     def apply_objects(self, objects: Sequence[Object]) -> Answer:
-        """Apply objects in their order, in the same way."""
+        """Apply objects in order, with the same options."""
         return self(*_APPLY, "-f", "-", stdin=_documents(objects))
 
     def apply_text(self, text: str, *, dry_run: bool = False) -> Answer:
-        """Apply what is written in a text, in the same way; the output is what is stored, or would be."""
+        """Apply a manifest, with the same options; the output is the stored object, or that of a dry run."""
         flags = ("--dry-run=server",) if dry_run else ()
         return self(*_APPLY, *flags, "-o", "json", "-f", "-", stdin=text)
 
     def delete_objects(self, objects: Sequence[Object]) -> None:
-        """Delete objects in their order, and wait until the last one is gone."""
+        """Delete objects in order, and wait until the last one is deleted."""
         doomed = {"kind": "List", "apiVersion": "v1", "items": list(objects)}
         self.must("delete", "--ignore-not-found", "--wait", "--timeout=100s", "-f", "-", stdin=json.dumps(doomed))
 
     def create(self, *objects: Object, dry_run: bool = False) -> Answer:
-        """Create objects, unknown fields refused; a dry run passes admission and stores nothing."""
+        """Create objects with strict validation; a dry run includes admission, and stores nothing."""
         flags = ("--dry-run=server",) if dry_run else ()
         return self("create", "--validate=strict", *flags, "-f", "-", stdin=_documents(objects))
 
@@ -99,11 +99,11 @@ class Kubectl:
         return self.must("get", *arguments, "-o", "json").json()
 
     def read(self, files: Sequence[Path]) -> list[Object]:
-        """Return the stored form of every object in the files, in their order."""
+        """Return the stored form of every object in the files, in order."""
         found = self.must("get", "-o", "json", *(argument for file in files for argument in ("-f", file))).json()
         return list(found["items"]) if found["kind"] == "List" else [found]
 
 
 def _documents(objects: Sequence[Object]) -> str:
-    # kubectl reads one JSON document after another as it reads YAML ones.
+    # kubectl accepts concatenated JSON documents, as it does YAML ones.
     return "\n---\n".join(json.dumps(one) for one in objects)

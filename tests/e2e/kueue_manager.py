@@ -36,13 +36,13 @@ _OFF = "VisibilityOnDemand=false"
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Kueue as it is installed beside a control plane, whether its manager runs or not."""
+    """An installation of Kueue beside a control plane, with or without a running manager."""
 
     plane: ControlPlane
     binaries: Path
     folder: Path
     access: Path
-    """How the manager's service account reaches the API server."""
+    """The kubeconfig of the manager's service account."""
     port: int
     """Of its webhooks."""
     webhooks: list[Object]
@@ -115,7 +115,7 @@ def _documents(installation: Path) -> list[Object]:
 
 
 def _create(kubectl: Kubectl, objects: list[Object]) -> None:
-    # Upstream's own, and judged by the API server anyway: no second check by kubectl.
+    # Upstream objects, which the API server validates: kubectl's validation is skipped.
     text = "\n---\n".join(json.dumps(one) for one in objects)
     kubectl.must("create", "--validate=false", "-f", "-", stdin=text)
 
@@ -131,7 +131,7 @@ def _make_certificate(generate_cert: Path, folder: Path) -> str:
 
 
 def _called_at(one: Object, base: str, authority: str) -> Object:
-    """Return an object whose calls to the manager's service go to a URL."""
+    """Return an object with references to the manager's Service replaced by a URL."""
     changed = copy.deepcopy(dict(one))
     clients = [webhook["clientConfig"] for webhook in changed.get("webhooks", ())]
     if changed["kind"] == "CustomResourceDefinition":

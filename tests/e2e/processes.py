@@ -1,4 +1,4 @@
-"""Child processes of the control plane: free ports, logs in files, and an end by process id whatever happens."""
+"""Child processes of the control plane: free ports, logs in files, and termination by process id in all cases."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _STOP_S = 5
 
 
 class NotReady(Exception):
-    """A part of the control plane ended or took too long; the message ends with what it logged last."""
+    """A part of the control plane exited or timed out; the message includes the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A process that was started, and the file that holds both of its output streams."""
+    """A started process, and the file with both of its output streams."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -30,7 +30,7 @@ class Running:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return ports of the loopback interface on which nothing listens; all are held until all are found."""
+    """Return free ports of the loopback interface; all are reserved until all are found."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -40,7 +40,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 @contextlib.contextmanager
 def running(command: Sequence[str | Path], log: Path, *, folder: Path | None = None) -> Iterator[Running]:
-    """Start a process, in a folder or in this one, and stop it, and nothing else, when the block ends."""
+    """Start a process, optionally in a folder, and stop only it at the end of the block."""
     name = Path(command[0]).name
     with log.open("ab") as stream:
         # A session of its own: an interrupt from the terminal reaches pytest, which then stops the processes in order.

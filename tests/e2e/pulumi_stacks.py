@@ -1,4 +1,4 @@
-"""A stack as a person has one: a folder with Pulumi.yaml and a policy, `apportion` run in it, and what the cluster saw."""
+"""A user's stack: a folder with Pulumi.yaml and a policy, commands run in it, and the writes to the cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIMIT_S = 300
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command ended with."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -39,7 +39,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Stack:
-    """A project of one stack, whose one cluster is reached by `kubectl`'s own configuration."""
+    """A project with one stack, whose only cluster is accessed by the configuration of `kubectl`."""
 
     folder: Path
     name: str
@@ -47,13 +47,13 @@ class Stack:
     variables: dict[str, str] = field(default_factory=dict)
 
     def write(self, state: str, **config: object) -> None:
-        """Put the policy into a state, and say more of the stack."""
+        """Write a state of the policy, and further configuration of the stack."""
         (self.folder / "policy" / "change.py").write_text(f'STATE = "{state}"\n')
         own = {
             "policy": "policy",
             "environment": self.name,
             "asOf": DAY,
-            # A test leaves nothing behind; that namespaces are kept by default is shown without a cluster.
+            # Tests delete all their objects; the default retention of namespaces is tested without a cluster.
             "deleteNamespaces": "true",
             "clusters": {"one": {"kubeconfig": str(self.kubectl.kubeconfig)}},
             **config,
@@ -63,7 +63,7 @@ class Stack:
         (self.folder / "stacks" / f"Pulumi.{self.name}.yaml").write_text(json.dumps(values))
 
     def run(self, verb: str, *arguments: str) -> Ran:
-        """Run a verb of apportion for the stack, with nobody to answer it."""
+        """Run a command of apportion for the stack, without a terminal."""
         done = subprocess.run(
             [_program("apportion"), verb, self.name, *arguments],
             cwd=self.folder,
@@ -77,7 +77,7 @@ class Stack:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def answer(self, *arguments: str, with_: str) -> Ran:
-        """Run a verb at a terminal where somebody answers every question alike."""
+        """Run a command at a terminal, with the same answer to every prompt."""
         terminal, own = pty.openpty()
         with subprocess.Popen(
             [_program("apportion"), *arguments[:1], self.name, *arguments[1:]],
@@ -92,7 +92,7 @@ class Stack:
         return Ran(process.returncode, "", said)
 
     def pulumi(self, *arguments: str) -> Ran:
-        """Run the engine itself in the project, with the state that `apportion` keeps."""
+        """Run Pulumi itself in the project, with the state of `apportion`."""
         done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
             cwd=self.folder,
@@ -110,7 +110,7 @@ class Stack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables of the commands: an engine's home of its own, and no account."""
+        """Environment variables of the commands: a separate Pulumi home, and no account."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "APPORTION_"))}
         return {
             **kept,
@@ -139,7 +139,7 @@ def _program(name: str) -> str:
 
 
 def _talk(terminal: int, process: subprocess.Popen[bytes], answer: str) -> str:
-    """Answer every line that asks, until the process ends, and return what it said."""
+    """Answer every prompt until the process ends, and return its output."""
     said, asked = "", 0
     deadline = time.monotonic() + _LIMIT_S
     while time.monotonic() < deadline:
@@ -162,7 +162,7 @@ def _talk(terminal: int, process: subprocess.Popen[bytes], answer: str) -> str:
 
 @contextlib.contextmanager
 def watched(kubectl: Kubectl, resource: str, seen: list[tuple[str, Object]]) -> Iterator[None]:
-    """Keep, in the order in which the API server took them, every write to a kind of object while the block runs."""
+    """Record every write to a resource during the block, in the API server's order."""
     since = kubectl.get(resource, "--all-namespaces")["metadata"]["resourceVersion"]
     command = [kubectl.binary, "get", "--raw", f"/apis/{_collection(resource)}?watch=1&resourceVersion={since}"]
     own = {"KUBECONFIG": str(kubectl.kubeconfig), "HOME": str(kubectl.kubeconfig.parent), "PATH": os.defpath}
@@ -179,7 +179,7 @@ def watched(kubectl: Kubectl, resource: str, seen: list[tuple[str, Object]]) -> 
         reader.start()
         try:
             yield
-            # What was written last is told within moments.
+            # The watch receives the last write shortly after it.
             _settle(seen)
         finally:
             watch.terminate()

@@ -1,4 +1,4 @@
-"""How cases of ACK and Koordinator are sent: as a dry run, by a person of the namespace's team."""
+"""Submission of the cases of ACK and Koordinator: a dry run by a member of the namespace's team."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def teams_of(cluster: str, kubectl: Kubectl, out: Path, refused: Sequence[Object
 
 
 def accepted(who: People, work: Object) -> None:
-    """Hold that work is taken, without a warning."""
+    """Assert that a workload is accepted without a warning."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert answer.accepted, answer.said
     assert answer.said == ""
 
 
 def refused(who: People, work: Object, says: str) -> None:
-    """Hold that work is not taken, for the reason."""
+    """Assert that a workload is rejected for the reason."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert not answer.accepted
     assert says in answer.said, answer.said

@@ -1,4 +1,4 @@
-"""Compiled trees as the cluster gets them: `apportion compile` run as a person runs it, and each tree's own inventory."""
+"""Compiled trees as applied to a cluster: the output of `apportion compile`, and each tree's inventory."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Tree:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of objects in the recorded apply order."""
+        """The manifest files in the recorded apply order."""
         entries = json.loads((self.folder / "inventory.json").read_text())["objects"]
         return tuple(self.folder / name for name in dict.fromkeys(entry["file"] for entry in entries))
 
     def manager_configuration(self) -> Mapping[str, Any]:
-        """What a Kueue tree asks of the configuration of Kueue's manager."""
+        """The fragment of the manager's configuration that a Kueue tree requires."""
         return dict(yaml.safe_load((self.folder / "controller_manager_config.yaml").read_text()))
 
     def objects(self) -> Iterator[Object]:
@@ -50,7 +50,7 @@ class Tree:
 
 Identity = tuple[str, ...]
 Clusters = Mapping[tuple[str, str], tuple[Tree, ...]]
-"""The trees of each cluster, by environment and cluster; the one with the namespaces comes first."""
+"""The trees of each cluster, by environment and cluster; the one with the namespaces is first."""
 
 
 def compile_policy(policy: Path, out: Path, *environments: str) -> Clusters:
@@ -73,13 +73,13 @@ def compile_policy(policy: Path, out: Path, *environments: str) -> Clusters:
 
 
 def policies() -> tuple[Path, ...]:
-    """Return every folder that holds a policy: the examples, those of these tests, and those whose output is pinned."""
+    """Return every folder with a policy: the examples, those of these tests, and those with golden output."""
     places = (REPOSITORY / "examples", POLICIES, REPOSITORY / "tests" / "golden")
     return tuple(path.parent for place in places for path in sorted(place.glob("*/policy.py")))
 
 
 def delete(kubectl: Kubectl, *trees: Tree) -> None:
-    """Delete every object of the trees in reverse order and wait until the last one is gone."""
+    """Delete every object of the trees in reverse order, and wait until the last one is deleted."""
     files = [file for tree in trees for file in tree.files]
     kubectl.must(
         "delete",
@@ -92,13 +92,13 @@ def delete(kubectl: Kubectl, *trees: Tree) -> None:
 
 @contextlib.contextmanager
 def installed(kubectl: Kubectl, trees: Sequence[Tree], *, refused: Sequence[Object]) -> Iterator[None]:
-    """Keep trees applied, from when every one of the `refused` objects is refused, until the block ends."""
+    """Apply trees for the block, and wait until all `refused` objects are rejected."""
     try:
         for tree in trees:
             answer = kubectl.apply(tree.files)
             assert answer.accepted, answer.said
         deadline = time.monotonic() + _IN_FORCE_S
-        # The API server takes up new admission policies about once a second.
+        # The API server reloads admission policies about once a second.
         while accepted := [one for one in refused if kubectl.create(one, dry_run=True).accepted]:
             assert time.monotonic() < deadline, f"not refused: {accepted}"
             time.sleep(0.5)
@@ -124,12 +124,12 @@ def prune_list(tree: Tree) -> list[Object]:
 
 
 def prune(kubectl: Kubectl, tree: Tree) -> None:
-    """Delete what a tree lists, in its order, and wait until the last one is gone."""
+    """Delete a tree's list of objects in order, and wait until the last one is deleted."""
     kubectl.delete_objects(prune_list(tree))
 
 
 def managed(kubectl: Kubectl, trees: Sequence[Tree]) -> set[Identity]:
-    """Return what carries the label of everything emitted, of every kind that the trees hold."""
+    """Return the objects with the label of emitted objects, of every kind in the trees."""
     kinds = {(one["apiVersion"], one["kind"]) for tree in trees for one in tree.objects()}
     asked = ",".join(sorted(_resource(*kind) for kind in kinds))
     label = f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
@@ -142,12 +142,12 @@ def _resource(api_version: str, kind: str) -> str:
 
 
 def identity(one: Object) -> Identity:
-    """Return what no two objects share."""
+    """Return the unique key of an object."""
     return (one["apiVersion"], one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"])
 
 
 def missing(submitted: object, stored: object, at: str = "") -> Iterator[str]:
-    """Yield the paths of fields that were submitted and are not stored, or not with the same value."""
+    """Yield the paths of submitted fields that are not stored with the same value."""
     if isinstance(submitted, dict) and isinstance(stored, dict):
         for key, value in submitted.items():
             if key in stored:

@@ -1,4 +1,4 @@
-"""Who takes part in the tests of `policies/two-teams`: people of its two teams, and the platform."""
+"""The users in the tests of `policies/two-teams`: members of its two teams, and the platform."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .kubectl import Kubectl
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """One kubectl for each; a team is the group that owns its queue."""
+    """One kubectl per user; a team is the group that owns its queue."""
 
     platform: Kubectl
     alpha: Kubectl
     beta: Kubectl
 
     def of(self, namespace: str) -> Kubectl:
-        """Whoever works in a namespace: its team, or the platform where it is no team's."""
+        """The user of a namespace: its team, or the platform if no team owns it."""
         return {"alpha": self.alpha, "beta": self.beta, "beta-serving": self.beta}.get(namespace, self.platform)
 
 

@@ -1,4 +1,4 @@
-"""RBAC keeps a team to its namespaces, and lets it see what it may use."""
+"""RBAC limits a team to its namespaces, and permits it to view the objects that it may use."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def who(request: pytest.FixtureRequest, kubectl: Kubectl, tmp_path_factory: pyte
 
 @pytest.mark.parametrize("right", MAY, ids=lambda right: " ".join(filter(None, right)))
 def test_team_can_work_in_its_namespace(who: People, right: tuple[str | None, str, str]) -> None:
-    """What work takes, and the sight of what bounds it."""
+    """A team can manage workloads, and view its quotas."""
     assert _can(who.alpha, right) == "yes"
 
 
 @pytest.mark.parametrize("right", MAY_NOT, ids=lambda right: " ".join(filter(None, right)))
 def test_team_cannot_change_other_objects(who: People, right: tuple[str | None, str, str]) -> None:
-    """Nothing in another team's namespace, and nothing of what bounds it in its own."""
+    """A team cannot change other teams' objects, or the quotas in its own namespaces."""
     assert _can(who.alpha, right) == "no"
 
 
@@ -90,7 +90,7 @@ def test_team_cannot_change_other_objects(who: People, right: tuple[str | None, 
 def test_team_can_use_only_objects_of_its_engine(
     who: People, right: tuple[str | None, str, str], request: pytest.FixtureRequest
 ) -> None:
-    """Bare pods that start together need a PodGroup of KAI's; where another engine runs nothing reads one."""
+    """Gangs of bare pods need a PodGroup of KAI; other engines ignore it."""
     on_kai = request.node.callspec.params["who"] == ("queued", "one")
     assert _can(who.alpha, right) == ("yes" if on_kai else "no")
 
@@ -105,7 +105,7 @@ def test_team_can_work_in_all_its_namespaces(who: People) -> None:
 
 
 def test_owners_of_inner_queues_can_only_view_queues(who: People) -> None:
-    """They answer for the department, whose namespaces are its teams'."""
+    """Owners of a department have no rights in the namespaces of its teams."""
     leads = who.platform.as_user("lea", "@lab/leads")
     assert _can(leads, (None, "list", "priorityclasses.scheduling.k8s.io")) == "yes"
     assert _can(leads, ("alpha", "get", "pods")) == "no"

@@ -1,4 +1,4 @@
-"""On an ACK cluster nobody can name another team's quota or pass kube-queue by, and right work passes."""
+"""Admission on an ACK cluster: users cannot use another team's quota or bypass kube-queue; valid workloads pass."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
     accepted(who, work)
 
 
-# Two policies refuse it, and the API server tells of the one that it happens to ask first.
+# Two policies reject it, and the API server reports the one evaluated first.
 OTHER = "references beta; "
 
 REFUSED: dict[str, tuple[Object, str]] = {

@@ -1,6 +1,6 @@
-"""On a KAI cluster nobody can name another team's queue, another class or another scheduler, and right work passes.
+"""Admission on a KAI cluster: users cannot use another team's queue, class or scheduler; valid workloads pass.
 
-Objects are sent as a dry run, by a person of the namespace's team: RBAC and admission judge them, nothing is stored.
+Objects are submitted as a dry run by a member of the namespace's team, which RBAC and admission evaluate.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ ACCEPTED: dict[str, Object] = {
 
 @pytest.mark.parametrize("work", [pytest.param(work, id=name) for name, work in ACCEPTED.items()])
 def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
-    """What the policy allows is not refused, and gives no warning."""
+    """Workloads that the policy allows are accepted without a warning."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert answer.accepted, answer.said
     assert answer.said == ""
@@ -209,7 +209,7 @@ REFUSED: dict[str, Refused] = {
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in REFUSED.items()])
 def test_invalid_workloads_are_refused(who: People, case: Refused) -> None:
-    """The person who sends it reads what is wrong and what would be right."""
+    """The user receives a message with the fault and the correction."""
     answer = who.of(case.work["metadata"]["namespace"]).create(case.work, dry_run=True)
     assert not answer.accepted
     by_labels = case.or_labels is not None and "ValidatingAdmissionPolicy 'labels.apportion.dev'" in answer.said
@@ -228,19 +228,19 @@ GROUPS_REFUSED = {
 
 @pytest.mark.parametrize("group", [pytest.param(group, id=name) for name, group in GROUPS_REFUSED.items()])
 def test_pod_group_of_a_forged_owner_is_refused(who: People, group: Object) -> None:
-    """Whatever the pod grouper was led to believe by labels of owners, its PodGroup has to pass."""
+    """PodGroups that the pod grouper creates from owners' labels are subject to admission, too."""
     assert "ValidatingAdmissionPolicy 'scheduling-units.apportion.dev'" in who.platform.create(group, dry_run=True).said
 
 
 def test_pod_groups_of_valid_workloads_are_accepted(who: People) -> None:
-    """KAI's own controllers are not in its way, and outside they use the shared queue only."""
+    """KAI's own controllers are accepted; outside the policy's namespaces they use only the shared queue."""
     assert who.platform.create(pod_group("alpha", "alpha", priorityClassName="train"), dry_run=True).accepted
     assert who.platform.create(pod_group("default", "default-queue"), dry_run=True).accepted
     assert "outside.apportion.dev" in who.platform.create(pod_group("default", "alpha"), dry_run=True).said
 
 
 def test_team_can_create_pod_groups_in_its_queue(who: People) -> None:
-    """Bare pods that start together need a PodGroup of the team's own making; it has to pass as KAI's do."""
+    """Gangs of bare pods need a PodGroup created by the team, which is accepted like KAI's."""
     assert who.alpha.create(pod_group("alpha", "alpha", priorityClassName="train"), dry_run=True).accepted
     refused = who.alpha.create(pod_group("alpha", "beta", priorityClassName="train"), dry_run=True).said
     assert "ValidatingAdmissionPolicy 'scheduling-units.apportion.dev'" in refused

@@ -1,4 +1,4 @@
-"""On a Koordinator cluster nobody can name another team's quota or work that no quota counts, and right work passes."""
+"""Admission on a Koordinator cluster: users cannot use another team's quota or bypass quotas; valid workloads pass."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
     accepted(who, work)
 
 
-# Two policies refuse it, and the API server tells of the one that it happens to ask first.
+# Two policies reject it, and the API server reports the one evaluated first.
 OTHER = "references beta; "
 UNCOUNTED = "because no quota covers them"
 

@@ -1,4 +1,4 @@
-"""What is stored cannot be changed into what would have been refused, and everything else about it can be changed."""
+"""Updates that would be rejected on creation are rejected; all other updates are accepted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def who(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     "change", [f"{QUEUE_LABEL}=beta", f"{QUEUE_LABEL}=research", f"{QUEUE_LABEL}-", "priorityClassName=urgent"]
 )
 def test_queue_label_is_protected(who: People, kind: str, change: str) -> None:
-    """Moving to another queue, into an inner one, out of every queue or up in class is refused after creation too."""
+    """After creation, too, a change to another, an inner or no queue, or to a higher class, is rejected."""
     answer = who.alpha("label", "--overwrite", "--namespace=alpha", kind, "work", change)
     assert not answer.accepted
     assert "denied request" in answer.said
@@ -52,18 +52,18 @@ def test_queue_label_is_protected(who: People, kind: str, change: str) -> None:
 
 @pytest.mark.parametrize("kind", ["pod", "job", "deployment", "raycluster"])
 def test_other_labels_are_not_protected(who: People, kind: str) -> None:
-    """The policies look at what they are for and at nothing else."""
+    """The policies check only their own labels."""
     who.alpha.must("label", "--overwrite", "--namespace=alpha", kind, "work", "stage=second")
 
 
 def test_deployment_can_be_scaled(who: People) -> None:
-    """Scaling and rolling out go through the controllers, whose objects say less than the team's."""
+    """Scaling and rollouts are performed by controllers, whose objects have fewer labels than the team's."""
     who.alpha.must("scale", "--namespace=alpha", "deployment/work", "--replicas=3")
     who.alpha.must("rollout", "restart", "--namespace=alpha", "deployment/work")
 
 
 def test_controllers_create_pods_of_accepted_workloads(who: People) -> None:
-    """Neither a Job's pod nor a Deployment's, both without a queue label of their own, is refused."""
+    """Pods of Jobs and of Deployments are accepted, although they have no queue label."""
     deadline = time.monotonic() + _PODS_MADE_S
     wanted = {"Job": 1, "ReplicaSet": 2}
     made: dict[str, int] = {}
@@ -77,7 +77,7 @@ def test_controllers_create_pods_of_accepted_workloads(who: People) -> None:
 
 
 def test_existing_workloads_can_be_changed_after_a_policy_change(who: People) -> None:
-    """A queue that is taken from a namespace leaves its objects movable: nothing about queues changes in them."""
+    """After a queue is removed from a namespace, updates of its objects that do not change the queue are accepted."""
     said = "apportion.dev/queues"
     who.platform.must("annotate", "--overwrite", "namespace", "alpha", f"{said}=other")
     try:
@@ -96,7 +96,7 @@ def test_existing_workloads_can_be_changed_after_a_policy_change(who: People) ->
 
 @pytest.fixture
 def keeper(who: People) -> Iterator[Kubectl]:
-    """Somebody who may change every namespace, and is not the platform."""
+    """A user, other than the platform, who may change every namespace."""
     keeper = who.platform.as_user("kim", "namespace-keepers")
     who.platform.must("create", "clusterrole", _PLATFORM_ROLE, "--verb=*", "--resource=namespaces")
     who.platform.must(
@@ -118,14 +118,14 @@ def keeper(who: People) -> Iterator[Kubectl]:
     ids=" ".join,
 )
 def test_only_the_platform_assigns_queues_to_namespaces(keeper: Kubectl, change: tuple[str, ...]) -> None:
-    """The right to change namespaces is not the right to change whose they are."""
+    """Permission to update namespaces does not include changing their queue."""
     answer = keeper(change[0], "--overwrite", *change[1:])
     assert not answer.accepted
     assert "only the platform team may change apportion.dev/ labels and annotations of a namespace" in answer.said
 
 
 def test_only_the_platform_creates_queue_namespaces(keeper: Kubectl) -> None:
-    """Nobody adopts a queue by making a namespace that claims it; ordinary namespaces stay ordinary."""
+    """A user cannot claim a queue by creating a namespace for it; other namespaces are unaffected."""
     claimed = {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -137,7 +137,7 @@ def test_only_the_platform_creates_queue_namespaces(keeper: Kubectl) -> None:
 
 
 def test_policy_administrators_can_change_namespaces(who: People, keeper: Kubectl) -> None:
-    """The role that the tree brings is enough, beside the right to change namespaces at all."""
+    """The emitted role suffices, together with permission to update namespaces."""
     who.platform.must(
         "create", "clusterrolebinding", "administrators", "--clusterrole=apportion-administrator", "--user=kim"
     )

@@ -1,6 +1,6 @@
-"""On a YuniKorn cluster nobody can join another team's application, queue or class, and right work passes.
+"""Admission on a YuniKorn cluster: users cannot use another team's application, queue or class; valid workloads pass.
 
-Objects are sent as a dry run, by a person of the namespace's team: RBAC and admission judge them, nothing is stored.
+Objects are submitted as a dry run by a member of the namespace's team, which RBAC and admission evaluate.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ ACCEPTED: dict[str, Object] = {
 
 @pytest.mark.parametrize("work", [pytest.param(work, id=name) for name, work in ACCEPTED.items()])
 def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
-    """What the policy allows is not refused, and gives no warning."""
+    """Workloads that the policy allows are accepted without a warning."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert answer.accepted, answer.said
     assert answer.said == ""
@@ -122,14 +122,14 @@ REFUSED: dict[str, tuple[Object, str]] = {
 
 @pytest.mark.parametrize(("work", "says"), [pytest.param(*case, id=name) for name, case in REFUSED.items()])
 def test_invalid_workloads_are_refused(who: People, work: Object, says: str) -> None:
-    """What the policy does not allow is refused, in words that say why."""
+    """Workloads that the policy does not allow are rejected with a reason."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert not answer.accepted
     assert says in answer.said
 
 
 def test_only_the_platform_assigns_queues_to_namespaces(who: People, kubectl: Kubectl) -> None:
-    """Whoever may make namespaces, and is not the platform, cannot point one at a queue."""
+    """Users who may create namespaces, other than the platform, cannot assign one to a queue."""
     rule = ("--verb=create,get,update,patch", "--resource=namespaces")
     kubectl.must("create", "clusterrole", "namespace-makers", *rule)
     kubectl.must("create", "clusterrolebinding", "namespace-makers", "--clusterrole=namespace-makers", "--user=mia")

@@ -35,7 +35,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 def member(
     engine: str, cluster_for: Callable[[Sequence[Tree]], Kubectl], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Kubectl]:
-    """Somebody of the team, on a cluster of the engine."""
+    """A member of the team, on a cluster of the engine."""
     trees = compile_policy(POLICY, tmp_path_factory.mktemp("rendered"), f"on-{engine}")[f"on-{engine}", "one"]
     cluster = cluster_for(trees)
     with installed(cluster, trees, refused=(pod(_QUEUE, scheduler=None, node="node-1"),)):
@@ -49,7 +49,7 @@ def member(
     scope="module",
 )
 def test_bound_workloads_are_accepted(engine: str, member: Kubectl, kind: str) -> None:
-    """No error, no warning, nothing lost."""
+    """The API server returns no error or warning, and stores all fields."""
     text = bind(POLICY, f"on-{engine}", _QUEUE, "--kind", kind, "--workers", "2")
     answer = member.apply_text(text, dry_run=True)
     assert answer.accepted, answer.said
@@ -63,6 +63,6 @@ def test_bound_workloads_are_accepted(engine: str, member: Kubectl, kind: str) -
 
 
 def _forget_default_tolerations(one: Object) -> None:
-    """Take off a Pod what the API server puts on each, at the end of a list that was sent."""
+    """Remove from a Pod the tolerations that the API server appends."""
     tolerations = one["spec"].get("tolerations", []) if one["kind"] == "Pod" else []
     tolerations[:] = [each for each in tolerations if each.get("tolerationSeconds") != _DEFAULT_TOLERATION_S]

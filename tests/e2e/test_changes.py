@@ -32,7 +32,7 @@ Trees = tuple[Tree, ...]
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """Objects that are applied, or deleted, one after another."""
+    """Objects that are applied or deleted in order."""
 
     action: Literal["apply", "delete"]
     objects: tuple[Object, ...]
@@ -61,7 +61,7 @@ def history(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Sequence[T
 def test_every_update_is_accepted(
     engine: str, history: Sequence[Trees], cluster_for: Callable[[Trees], Kubectl]
 ) -> None:
-    """Grow, shrink, move a team, delete a team, and back: nothing is refused, and exactly the new tree is left."""
+    """No write of any change is rejected, and the result is exactly the new tree."""
     cluster = cluster_for(history[0])
     before: Trees = ()
     try:
@@ -77,7 +77,7 @@ def test_every_update_is_accepted(
 
 
 def test_engine_accepts_every_update(engine: str, history: Sequence[Trees]) -> None:
-    """What the engine's own webhooks would say of each write, given what is stored at that moment: nothing."""
+    """The rules of the engine's webhooks accept each write, given the objects stored before it."""
     stored: dict[Identity, Object] = {}
     before: Trees = ()
     for state, after in zip(STATES, history, strict=True):
@@ -115,7 +115,7 @@ def rollout_of(engine: str, before: Trees, after: Trees) -> Iterator[Writes]:
 
 
 def refusals(engine: str, one: Object, stored: Sequence[Object]) -> list[str]:
-    """Return why an engine would refuse an object, where something is stored already."""
+    """Return why an engine would reject an object, given the stored ones."""
     verdicts = ENGINE_RULES[engine].check((one,), stored)
     return [f"{identity(one)}: {v.field}: {v.message}" for v in verdicts if v.effect is Effect.REJECTED]
 

@@ -1,4 +1,4 @@
-"""The control plane is what it says: the pinned version, and every upstream definition served."""
+"""The control plane has the pinned version, and serves every upstream CRD."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _GO_MOD = Path(__file__).parent / "kubernetes" / "go.mod"
 
 
 def test_api_server_version_is_pinned(kubectl: Kubectl) -> None:
-    """What go.mod pins is what answers."""
+    """The API server has the version pinned in go.mod."""
     pinned = re.search(r"^\tk8s\.io/kubernetes (\S+)", _GO_MOD.read_text(), re.MULTILINE)
     assert pinned is not None
     assert kubectl.must("version", "-o", "json").json()["serverVersion"]["gitVersion"] == pinned.group(1)
 
 
 def test_every_crd_is_established(kubectl: Kubectl) -> None:
-    """All are installed, and each accepts objects; the stricter schema that is not upstream's is not among them."""
+    """All CRDs are installed and established, except the stricter schema that is not upstream's."""
     files = upstream_definitions()
     wanted = {yaml.load(path.read_bytes(), yaml.CSafeLoader)["metadata"]["name"] for path in files}
     assert len(wanted) == len(files)
@@ -33,7 +33,7 @@ def test_every_crd_is_established(kubectl: Kubectl) -> None:
 
 
 def test_an_unknown_field_is_refused(kubectl: Kubectl) -> None:
-    """Strict validation is in force: the tests that rely on it would see a field that a schema does not know."""
+    """Strict validation is enabled, as other tests require: unknown fields are rejected."""
     queue = {
         "apiVersion": "scheduling.run.ai/v2",
         "kind": "Queue",

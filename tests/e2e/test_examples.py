@@ -1,4 +1,4 @@
-"""Every tree of every policy on the real API server: accepted as it is, stored as it is, and gone when it is deleted."""
+"""Every tree of every policy on a real API server: accepted, stored without changes, and deleted completely."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _applies(kubectl: Kubectl, tree: Tree, where: str) -> None:
         for fault in missing(one, other)
     ]
     assert lost == []
-    # Applying the same tree again changes nothing: no controller or default fights over a field with the tree.
+    # Applying the tree again changes nothing: no controller or default conflicts with its fields.
     kubectl.apply(tree.files)
     assert _generations(kubectl.read(tree.files)) == _generations(stored)
     _expressions_have_types(kubectl, submitted, where)
@@ -69,7 +69,7 @@ def _generations(objects: list[Object]) -> list[object]:
 
 
 def _expressions_have_types(kubectl: Kubectl, submitted: list[Object], where: str) -> None:
-    """Wait until the API server has checked the types of every admission expression, and find nothing to warn of."""
+    """Wait until the API server has type-checked every admission expression, and assert that it has no warnings."""
     names = [one["metadata"]["name"] for one in submitted if one["kind"] == "ValidatingAdmissionPolicy"]
     deadline = time.monotonic() + _TYPES_CHECKED_S
     while names:

@@ -1,4 +1,4 @@
-"""Kueue admits what the policy promises: work up to its queue's limit, the higher class first.
+"""Kueue admits workloads up to their queue's limit, those of higher classes first.
 
 The cluster is that of `every-engine` that Kueue runs. There are no nodes: what is admitted may run, and waits for one.
 """
@@ -33,7 +33,7 @@ def cluster(
 
 
 def test_admitted_job_gets_node_labels(cluster: Kubectl) -> None:
-    """The flavor that was assigned puts its labels and tolerations on the pods."""
+    """Pods receive the labels and tolerations of the assigned flavor."""
     work = bound_job(POLICY, "on-kueue", "search", "--namespace", "search-batch")
     admit(cluster, work)
     made = workload_of(cluster, work)
@@ -47,7 +47,7 @@ def test_admitted_job_gets_node_labels(cluster: Kubectl) -> None:
 
 
 def test_job_above_the_limit_is_not_admitted(cluster: Kubectl) -> None:
-    """Vision may use 16 GPUs, idle though the rest is: 16 run, and 17 do not."""
+    """Vision is limited to 16 GPUs, although others are idle: a Job of 16 is admitted, one of 17 is not."""
     within = bound_job(POLICY, "on-kueue", "vision", "--workers", "2", "--gpus", "8", "--name", "within")
     admit(cluster, within)
     clear(cluster)
@@ -60,7 +60,7 @@ def test_job_above_the_limit_is_not_admitted(cluster: Kubectl) -> None:
 
 
 def test_job_without_queue_is_refused(cluster: Kubectl) -> None:
-    """It is refused, so that nobody waits for it."""
+    """The Job is rejected instead of staying pending."""
     work = bound_job(POLICY, "on-kueue", "vision")
     work["metadata"]["labels"] = {}
     answer = cluster.as_user("vera", "@lab/vision").create(work)
@@ -68,7 +68,7 @@ def test_job_without_queue_is_refused(cluster: Kubectl) -> None:
 
 
 def test_higher_priority_preempts_within_a_queue(cluster: Kubectl) -> None:
-    """Within a queue an urgent Job takes the place of a batch one."""
+    """Within a queue, an urgent Job preempts a batch one."""
     options = ("--workers", "2", "--gpus", "8")
     batch = bound_job(POLICY, "on-kueue", "vision", *options, "--name", "batch")
     urgent = bound_job(POLICY, "on-kueue", "vision", *options, "--name", "urgent", "--priority-class", "urgent")

@@ -1,3 +1,3 @@
-"""Which state of the organisation the policy describes: a key of `organisation.ORGANISATIONS`."""
+"""The state of the organisation in the policy: a key of `organisation.ORGANISATIONS`."""
 
 STATE = "first"

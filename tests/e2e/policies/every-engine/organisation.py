@@ -1,15 +1,15 @@
-"""One organisation in the states that follow each other: it grows, shrinks, a team moves, and a team goes."""
+"""One organisation in successive states: it grows, shrinks, a team moves, and a team is deleted."""
 
 from apportion_policy import Queue, Resources
 
 
 def amounts(gpu: int, cpu: int) -> Resources:
-    """GPUs with cores, and 4 GiB for each core."""
+    """Return amounts of GPUs and cores, with 4 GiB per core."""
     return Resources(gpu=gpu, cpu=cpu, memory=f"{4 * cpu}Gi")
 
 
 def team(id_: str, guaranteed: Resources, limit: Resources, *namespaces: str) -> Queue:
-    """A leaf, with one namespace of its own name where no other is said."""
+    """Declare a leaf, by default with one namespace of its own name."""
     return Queue(id=id_, owner=f"@lab/{id_}", namespaces=namespaces or (id_,), guaranteed=guaranteed, limit=limit)
 
 
@@ -45,7 +45,7 @@ def first() -> tuple[Queue, ...]:
     )
 
 
-# More for a team, and so more for its department than this had; a team that is new.
+# A larger quota for a team and so for its department, and a new team.
 def grown() -> tuple[Queue, ...]:
     return (
         department(
@@ -60,7 +60,7 @@ def grown() -> tuple[Queue, ...]:
     )
 
 
-# Everybody has less than before, children less than their parents have now.
+# All quotas are lower, those of children lower than the parents' new ones.
 def shrunk() -> tuple[Queue, ...]:
     return (
         department(
@@ -81,7 +81,7 @@ def shrunk() -> tuple[Queue, ...]:
     )
 
 
-# Speech works for the product: what it is promised leaves one department and comes to the other.
+# Speech moves to the product department, with its guarantee.
 def moved() -> tuple[Queue, ...]:
     return (
         department(
@@ -91,7 +91,7 @@ def moved() -> tuple[Queue, ...]:
     )
 
 
-# Ads goes, with its namespace; robotics takes nothing over.
+# Ads is deleted, with its namespace; robotics receives none of its quota.
 def without_ads() -> tuple[Queue, ...]:
     return (
         department(

@@ -1,3 +1,3 @@
-"""Which state of the organisation the policy describes: a key of `policy.GUARANTEES`."""
+"""The state of the organisation in the policy: a key of `policy.GUARANTEES`."""
 
 STATE = "first"

@@ -1,4 +1,4 @@
-"""Three teams on 24 GPUs that Kueue divides: one lends, one borrows, one lends nothing."""
+"""Three teams on 24 GPUs under Kueue: one lends, one borrows, one does not lend."""
 
 from change import STATE
 

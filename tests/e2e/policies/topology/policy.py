@@ -1,4 +1,4 @@
-"""Two teams on four machines in two blocks, of whose nodes Kueue picks those that lie together."""
+"""Two teams on four machines in two blocks, with Kueue's topology-aware scheduling."""
 
 from apportion_policy import (
     GPU_TAINT,

@@ -1,4 +1,4 @@
-"""Two teams on a cluster of ACK and on one of Koordinator: what each may name, and what not."""
+"""Two teams on a cluster of ACK and on one of Koordinator, for tests of admission."""
 
 from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, PriorityClass, Queue, Resources
 

@@ -1,4 +1,4 @@
-"""Two teams on one cluster that YuniKorn schedules: what each may name, and what not."""
+"""Two teams on one cluster with YuniKorn, for tests of admission."""
 
 from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, PriorityClass, Queue, Resources
 

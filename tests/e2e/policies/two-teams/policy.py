@@ -1,4 +1,4 @@
-"""Two teams on two clusters, one scheduled by KAI and one by Kubernetes itself: what each may name, and what not."""
+"""Two teams on two clusters, one with KAI and one with plain Kubernetes, for tests of admission."""
 
 from apportion_policy import (
     GPU_TAINT,
@@ -29,7 +29,7 @@ GPU = NodePool(
 ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=32, memory="128Gi", min_nodes=2, max_nodes=2)
 
 INTERACTIVE = PriorityClass(name="interactive", value=90, preemptible=False, queues=("beta",))
-# Above KAI's line of 100 and evictable all the same: work of this class has to say so.
+# Above KAI's threshold of 100 and yet preemptible: workloads of this class need the preemptibility label.
 URGENT = PriorityClass(name="urgent", value=200, preemptible=True, queues=("beta",))
 
 RESEARCH = Queue(
