@@ -94,7 +94,9 @@ PAGES: Mapping[str, Page] = {
         'mkdir -p "$HOME/.local/share/bash-completion/completions"; export PATH="$HOME/.local/bin:$PATH"\n',
         programs={"make": MAKE, "docker": DOCKER, "pip": SUCCEED},
     ),
-    "docs/live-scheduler.md": Page(programs={"pip": SUCCEED}, exits={"apportion scheduler --kubeconfig": 3}),
+    "docs/live-scheduler.md": Page(
+        programs={"helm": SUCCEED, "pip": SUCCEED}, exits={"apportion scheduler --kubeconfig": 3}
+    ),
     "docs/manifests.md": Page(
         setup=_SCAFFOLD
         + _RENDERED

@@ -103,6 +103,7 @@ def scheduler(
         ) from None
 
     from apportion_runtime.kube.connection import connect
+    from apportion_runtime.kube.definitions import INSTALLATION, MissingDefinitions
     from apportion_runtime.kube.errors import Unreachable
     from apportion_runtime.kube.http_server import Counters, served
     from apportion_runtime.kube.leader_election import LeaderElection
@@ -131,10 +132,12 @@ def scheduler(
                 say=say,
                 ended=ended,
             )
+    except MissingDefinitions as missing:
+        raise PreconditionError(str(missing), hint=INSTALLATION) from None
     except Unreachable as unreachable:
         raise PreconditionError(str(unreachable)) from None
-    except OSError as refused:
-        raise PreconditionError(f"cannot listen on port {port}: {refused.strerror}") from None
+    except OSError as failed:
+        raise PreconditionError(f"cannot listen on port {port}: {failed.strerror}") from None
 
 
 def _write_monitoring(directory: Path) -> None:

@@ -19,6 +19,8 @@ from apportion_runtime.kube.resources import POD, WATCHED, Resource
 
 _WATCH_S = 300
 _AGAIN_S = 2.0
+_UNDEFINED_S = 60.0
+"""The time after which a kind that need not be defined, and is not, is listed again."""
 _PAGE = 500
 _ASSUMED_S = 30.0
 """The time after which an assumed change that no watch has confirmed is verified."""
@@ -190,12 +192,13 @@ class ObjectCache:
                 self.faults.pop(resource.kind, None)
             except (Refused, Unreachable) as failed:
                 # An expired resource version requires a new list; other errors may be temporary.
-                version = ""
+                version, delay_s = "", _AGAIN_S
                 if isinstance(failed, Refused) and failed.status == HTTPStatus.NOT_FOUND and not resource.is_needed:
                     self._listed[resource.kind].set()
+                    delay_s = _UNDEFINED_S
                 else:
                     self._failed(resource, failed)
-                self._ended.wait(_AGAIN_S)
+                self._ended.wait(delay_s)
 
     def _failed(self, resource: Resource, failed: Refused | Unreachable) -> None:
         self.faults[resource.kind] = f"{resource.plural}: {failed}"

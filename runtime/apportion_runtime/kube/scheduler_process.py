@@ -12,6 +12,7 @@ from threading import Event
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.cluster import Cluster
 from apportion_runtime.kube.connection import N_WRITERS, Connection
+from apportion_runtime.kube.definitions import check_definitions
 from apportion_runtime.kube.dry_run import DryRunCluster
 from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
 from apportion_runtime.kube.garbage_collection import collected_between_cycles
@@ -71,12 +72,14 @@ def run(
         ended: Set by the caller to stop.
 
     Raises:
+        MissingDefinitions: If the API server lacks definitions of KAI.
         Unreachable: If the API server does not respond at startup.
     """
     log = Log(say)
     connection.on_error = counters.metrics.count_api_error
     if not connection.is_verified:
         log.warning("the kubeconfig disables verification of the API server's certificate (insecure-skip-tls-verify)")
+    check_definitions(connection)
     cache = ObjectCache(connection, on_fault=lambda fault: log.warning(f"cannot watch {fault}"))
     cache.start(_LISTED_S)
     counters.is_ready = True

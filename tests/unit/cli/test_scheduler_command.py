@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -39,3 +41,30 @@ def test_dashboard_and_alert_rules_are_written_without_the_client(
     assert told.out.splitlines() == [f"wrote {tmp_path / 'monitoring' / name}" for name in names]
     assert json.loads((tmp_path / "monitoring" / names[0]).read_text())["title"] == "Apportion scheduler"
     assert yaml.safe_load((tmp_path / "monitoring" / names[1]).read_text())["groups"]
+
+
+def test_missing_definitions_name_the_command_that_installs_them(run: Run, tmp_path: Path) -> None:
+    class Empty(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Empty)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        cluster = {"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}]}
+        context = {"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "current-context": "c"}
+        users = {"users": [{"name": "u", "user": {}}]}
+        kubeconfig = tmp_path / "config"
+        kubeconfig.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **cluster, **context, **users}))
+        told = run("scheduler", "--kubeconfig", kubeconfig, "--port", "0")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert told.code == 3
+    assert "does not define queues.scheduling.run.ai (v2) and podgroups.scheduling.run.ai (v2alpha2)" in told.err
+    assert "helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler" in told.err

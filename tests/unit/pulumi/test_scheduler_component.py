@@ -64,6 +64,16 @@ def test_unknown_cluster_is_refused(tmp_path: Path) -> None:
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"mars": {"image": IMAGE}}})
 
 
+@pytest.mark.parametrize("engine", ["kueue", "volcano", "koordinator", "ack", "yunikorn", "native"])
+def test_cluster_of_another_engine_is_refused(tmp_path: Path, engine: str) -> None:
+    told = (
+        f"apportion:schedulers lists one, whose engine is {engine}, but the packaged scheduler replaces kai only: "
+        "remove one from apportion:schedulers, or set its engine to kai"
+    )
+    with pytest.raises(pulumi.RunError, match=re.escape(told)):
+        run_stack(policy_in(tmp_path), {"environment": f"on-{engine}", "schedulers": {"one": {"image": IMAGE}}})
+
+
 def test_service_account_has_no_wildcard_rights() -> None:
     for one in scheduler_objects(SchedulerDeployment(IMAGE)):
         for rule in one.get("rules", ()):

@@ -13,10 +13,11 @@ from apportion_compiler.checks.evaluation_faults import authoring_findings
 from apportion_compiler.compile import Compilation, compile_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity, has_errors
 from apportion_compiler.emit.pulumi.environment_variables import POLICY
-from apportion_compiler.emit.pulumi.settings import StackSettings
+from apportion_compiler.emit.pulumi.settings import NAMESPACE, StackSettings
 from apportion_compiler.errors import UnknownTargetError
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
+from apportion_policy.engine import Engine
 from apportion_policy.errors import AgreementError, ConfinementError
 from apportion_policy.evaluated_policy import policy_of
 from apportion_policy.evaluation.confinement_layers import missing_layers
@@ -52,10 +53,29 @@ def compile_read(policy: Policy, settings: StackSettings, as_of: date) -> Compil
         targets = targets_of(policy, (settings.environment,), settings.targets)
     except UnknownTargetError as unknown:
         raise Refused(str(unknown)) from None
+    _check_schedulers(policy, settings)
     compilation = compile_policy(policy, targets, as_of)
     if has_errors(compilation.diagnostics):
         raise Refused(_errors(compilation.diagnostics))
     return compilation
+
+
+def _check_schedulers(policy: Policy, settings: StackSettings) -> None:
+    """Refuse the packaged scheduler on a cluster whose engine is not the one that it replaces."""
+    engines = {
+        cluster.name: cluster.engine
+        for environment in policy.environments
+        if environment.name == settings.environment
+        for cluster in environment.clusters
+    }
+    for cluster in settings.schedulers:
+        engine = engines.get(cluster, Engine.KAI)
+        if engine is not Engine.KAI:
+            raise Refused(
+                f"{NAMESPACE}:schedulers lists {cluster}, whose engine is {engine.value}, but the "
+                f"packaged scheduler replaces kai only: remove {cluster} from {NAMESPACE}:schedulers, or set its engine "
+                "to kai"
+            )
 
 
 def rooted(settings: StackSettings, root: Path, environment: Mapping[str, str]) -> StackSettings:

@@ -1,0 +1,50 @@
+"""An API server without KAI's definitions is reported at startup, with the command that installs them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Count
+from threading import Event
+
+import pytest
+
+from apportion_runtime.kube.definitions import MissingDefinitions
+from apportion_runtime.kube.http_server import Counters
+from apportion_runtime.kube.object_cache import ObjectCache
+from apportion_runtime.kube.scheduler_process import Options, run
+
+from .api_server import ApiServer, Rejection, Sent, running
+
+
+@pytest.mark.parametrize(
+    ("groups", "named"),
+    [
+        (("scheduling.run.ai",), "queues.scheduling.run.ai (v2) and podgroups.scheduling.run.ai (v2alpha2)"),
+        (("scheduling.run.ai/v2alpha2",), "podgroups.scheduling.run.ai (v2alpha2)"),
+    ],
+)
+def test_missing_definitions_are_named(groups: tuple[str, ...], named: str) -> None:
+    server = ApiServer()
+    server.answer = lambda sent: (
+        Rejection(404, "404 page not found") if any(group in sent.path for group in groups) else None
+    )
+    with running(server) as connection, pytest.raises(MissingDefinitions) as told:
+        run(connection, Options("kai-scheduler"), None, Counters(), say=lambda _: None, ended=Event())
+    assert str(told.value) == f"the API server does not define {named}, which KAI's CRDs define"
+
+
+def test_optional_definitions_that_are_missing_are_not_requested_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apportion_runtime.kube.object_cache._AGAIN_S", 0.01)
+    server = ApiServer()
+
+    def undefined(sent: Sent) -> Rejection | None:
+        return Rejection(404, "404 page not found") if "kai.scheduler" in sent.path else None
+
+    server.answer = undefined
+    with running(server) as connection:
+        cache = ObjectCache(connection)
+        cache.start(20)
+        time.sleep(0.3)
+        cache.stop()
+    requests = Count(sent.path.rpartition("/")[2] for sent in server.sent if "kai.scheduler" in sent.path)
+    assert requests == {"schedulingshards": 1, "configs": 1, "topologies": 1}
