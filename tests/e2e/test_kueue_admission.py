@@ -1,6 +1,6 @@
 """Kueue admits workloads up to their queue's limit, those of higher classes first.
 
-The cluster is that of `every-engine` that Kueue runs. There are no nodes: what is admitted may run, and waits for one.
+The cluster is that of `every-engine` that Kueue runs. There are no nodes: pods of admitted Jobs stay pending.
 """
 
 from __future__ import annotations

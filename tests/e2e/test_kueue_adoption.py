@@ -1,4 +1,4 @@
-"""A cluster whose Kueue others set up is adopted: nothing drifts, nothing is renamed, and Kueue takes what is written."""
+"""Adoption of a cluster with an existing Kueue setup: no drift, no renames, and Kueue accepts the output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kueue(kueue_with: KueueWith) -> Iterator[Kubectl]:
     assert made.said == ""
     assert kubectl.create(*objects).said == ""
     yield kubectl
-    # The cluster is other tests' too. Queues keep what they name in use, so they go first.
+    # Other tests share the cluster. Queues protect the objects that they reference, so they are deleted first.
     kubectl.delete_objects([*reversed(objects), *({**_NAMESPACE, "metadata": {"name": n}} for n in namespaces)])
 
 

@@ -1,4 +1,4 @@
-"""The harness holds: Kueue, its webhooks included, judges and admits objects written by hand."""
+"""Tests of the harness: Kueue and its webhooks validate and admit handwritten objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GO_MOD = Path(__file__).parent / "kueue" / "go.mod"
 
 @pytest.fixture(scope="module")
 def kueue(kueue_with: KueueWith) -> Kubectl:
-    """Kueue as its module configures it."""
+    """Kueue with its module's default configuration."""
     return kueue_with({})
 
 
@@ -50,7 +50,7 @@ def _object(kind: str, name: str, namespace: str | None = None, **spec: object) 
 
 
 def test_flavor_order_is_validated(kueue: Kubectl) -> None:
-    """The webhook answers, in its own words."""
+    """The webhook rejects the object with its own message."""
     amounts = [{"name": name, "nominalQuota": 1} for name in ("memory", "cpu")]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "any", "resources": amounts}]}
     answer = kueue.create(_object("ClusterQueue", "unordered", resourceGroups=[group]), dry_run=True)
@@ -59,7 +59,7 @@ def test_flavor_order_is_validated(kueue: Kubectl) -> None:
 
 
 def test_manager_version_is_pinned(kueue: Kubectl, queue: str) -> None:
-    """Definitions come from the module as well: what is served is what go.mod pins."""
+    """CRDs come from the module as well, so the served version is the one pinned in go.mod."""
     pinned = re.search(r"sigs\.k8s\.io/kueue (\S+)", _GO_MOD.read_text())
     assert pinned is not None
     log = (kueue.kubeconfig.parent / "kueue.log").read_text()
@@ -67,7 +67,7 @@ def test_manager_version_is_pinned(kueue: Kubectl, queue: str) -> None:
 
 
 def test_jobs_are_admitted_up_to_the_quota(kueue: Kubectl, queue: str) -> None:
-    """The first gets both CPUs and runs; the second stays suspended until the first is gone."""
+    """The first Job uses both CPUs; the second stays suspended until the first is deleted."""
     kueue.must("wait", "--for=condition=Active", f"clusterqueue/{queue}", "--timeout=30s")
     first, second = (_job(queue, name) for name in ("first", "second"))
     assert kueue.create(first).said == ""

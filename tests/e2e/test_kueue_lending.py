@@ -1,6 +1,6 @@
-"""Kueue lends what is idle and takes it back: what a lower guarantee does to running work is what the policy says.
+"""Kueue lends idle quota and reclaims it; a lower guarantee has the documented effect on running workloads.
 
-The cluster is that of `lending`: 24 GPUs, of which a third is each team's, and one team lends nothing.
+The cluster is that of `lending`: 24 GPUs, a third for each team, one of which does not lend.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def cluster(cluster_for: ClusterFor, states: Mapping[str, Trees]) -> Iterator[Ku
 
 
 def test_lent_quota_is_reclaimed(cluster: Kubectl) -> None:
-    """The borrower uses the lender's GPUs, never the keeper's, and gives them back when the lender wants them."""
+    """The borrower uses only the lender's GPUs, which are reclaimed when the lender requests them."""
     own, borrowed, more = (_job("borrower", 8, name) for name in ("own", "borrowed", "more"))
     admit(cluster, own, borrowed)
     submit(cluster, more)
@@ -63,7 +63,7 @@ def test_lent_quota_is_reclaimed(cluster: Kubectl) -> None:
 
 
 def test_lower_guarantee_makes_work_reclaimable(cluster: Kubectl, states: Mapping[str, Trees]) -> None:
-    """Nothing is evicted by the change; what lies above the guarantee from then on goes when its new owner comes."""
+    """The change evicts nothing; usage above the new guarantee is reclaimed when its new owner requests it."""
     first, second = _job("borrower", 4, "first"), _job("borrower", 4, "second")
     admit(cluster, first, second, _job("lender", 8, "lenders"))
     for tree in states["lowered"]:

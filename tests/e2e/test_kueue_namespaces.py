@@ -1,4 +1,4 @@
-"""On every cluster that Kueue runs, of every policy: work of each namespace that `bind` writes is admitted.
+"""On every Kueue cluster of every policy, the output of `bind` for each namespace is admitted.
 
 There is no autoscaler, whose answer the test gives. Where a flavor has a topology, Kueue looks for nodes: one is made
 for each such flavor.
@@ -38,7 +38,7 @@ _FOLDERS = [
 def test_every_namespace_is_admitted(
     folder: Path, cluster_for: Callable[[Sequence[Tree]], Kubectl], tmp_path: Path
 ) -> None:
-    """Queues are active, and a Job of each namespace holds quota, has its nodes, and may run."""
+    """Queues are active, and a Job of each namespace has quota and nodes, and is not suspended."""
     clusters = compile_policy(folder, tmp_path)
     for (environment, name), trees in clusters.items():
         if not any(tree.target == "kueue" for tree in trees):
@@ -71,7 +71,7 @@ def _job(folder: Path, environment: str, cluster: str, queue: Object) -> Object:
 
 
 def _nodes(objects: Sequence[Object]) -> Iterator[Object]:
-    """Yield a node for each flavor that has a topology, with room for anything."""
+    """Yield a node with ample capacity for each flavor that has a topology."""
     levels = {
         one["metadata"]["name"]: [level["nodeLabel"] for level in one["spec"]["levels"]]
         for one in objects
@@ -81,7 +81,7 @@ def _nodes(objects: Sequence[Object]) -> Iterator[Object]:
         topology = one["spec"].get("topologyName") if one["kind"] == "ResourceFlavor" else None
         if topology is not None:
             name = one["metadata"]["name"]
-            # Kueue knows a host by its name alone, so that no wider domain may have the same.
+            # Kueue identifies a host by its name only, so no wider domain may have the same name.
             domains = {level: f"{name}-{number}" for number, level in enumerate(levels[topology])}
             labels = {**domains, **one["spec"]["nodeLabels"], "kubernetes.io/hostname": name}
             meta = {"name": name, "labels": labels}
@@ -95,7 +95,7 @@ def _make_nodes(kubectl: Kubectl, nodes: Sequence[Object]) -> None:
         status = {"status": {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [ready]}}
         flags = ("--subresource=status", "--type=merge", "--patch", json.dumps(status))
         kubectl.must("patch", "node", node["metadata"]["name"], *flags)
-        # The API server puts it on every new node, and what takes it off again does not run here.
+        # The API server adds it to every new node, and the controller that removes it does not run here.
         kubectl.must("taint", "node", node["metadata"]["name"], "node.kubernetes.io/not-ready-")
 
 

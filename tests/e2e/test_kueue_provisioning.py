@@ -1,4 +1,4 @@
-"""Queued provisioning through Kueue: a Job runs once the nodes for the whole of it are there, and not before.
+"""Queued provisioning through Kueue: a Job starts only when nodes for all its pods are provisioned.
 
 The cluster is that of the example `seed-003-gke-dws`. There is no autoscaler: the test answers requests in its place.
 """
@@ -38,7 +38,7 @@ def cluster(
 
 @pytest.fixture
 def work(cluster: Kubectl) -> Object:
-    """A Job for which quota is reserved, and which waits for its nodes."""
+    """A Job with reserved quota whose nodes are not yet provisioned."""
     made = bound_job(POLICY, "demo", "batch", "--provisioning", "dws", "--workers", "3", "--gpus", "1")
     submit(cluster, made, as_group="@acme/platform")
     waits = wait_for(cluster, made, holds_quota, "given quota")
@@ -48,7 +48,7 @@ def work(cluster: Kubectl) -> Object:
 
 
 def test_job_starts_after_provisioning(cluster: Kubectl, work: Object) -> None:
-    """One request for all pods, of the plan's class and parameters; once it is met, the Job's pods consume it."""
+    """One request for all pods, with the plan's class and parameters, is consumed by the Job's pods once provisioned."""
     request = _request(cluster)
     assert request["spec"]["provisioningClassName"] == "queued-provisioning.gke.io"
     assert request["spec"]["parameters"] == {"maxRunDurationSeconds": "86400"}
@@ -66,7 +66,7 @@ def test_job_starts_after_provisioning(cluster: Kubectl, work: Object) -> None:
 
 
 def test_job_waits_for_provisioning(cluster: Kubectl, work: Object) -> None:
-    """A request that fails is made again after a while; until then nothing of the Job runs."""
+    """A failed request is retried after a backoff; until then the Job stays suspended."""
     answer_request(cluster, _request(cluster), "Failed")
     waits = wait_for(cluster, work, lambda one: _checks(one) == {"dws": "Retry"}, "waiting for a second request")
     assert not is_admitted(waits)

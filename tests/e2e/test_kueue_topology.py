@@ -1,4 +1,4 @@
-"""Kueue places by the topology that the policy names: the pods of a Job lie together, or the Job waits.
+"""Topology-aware scheduling by Kueue: the pods of a Job share a block, or the Job stays pending.
 
 The cluster is that of `topology`: four machines of eight GPUs in two blocks, and an ordinary one. There is no kubelet
 and no scheduler: nodes are made as `node-labels.yaml` asks, and what counts is where the pods are sent.
@@ -50,7 +50,7 @@ def cluster(
 
 
 def test_pods_of_a_job_share_a_block(cluster: Kubectl) -> None:
-    """Each is sent to a machine of its own, and the machines are neighbours."""
+    """Each pod is assigned a machine of its own, all in one block."""
     work = _gathered(2)
     admit(cluster, work)
     hosts = _hosts(cluster, work, 2)
@@ -60,7 +60,7 @@ def test_pods_of_a_job_share_a_block(cluster: Kubectl) -> None:
 
 
 def test_job_larger_than_a_block_waits(cluster: Kubectl) -> None:
-    """The quota would do: without the annotation the same Job is admitted."""
+    """The quota suffices: without the annotation the same Job is admitted."""
     work = _gathered(3)
     submit(cluster, work)
     waits = wait_for(cluster, work, is_held_back, "held back")
@@ -74,7 +74,7 @@ def test_job_larger_than_a_block_waits(cluster: Kubectl) -> None:
 
 
 def test_full_block_is_skipped(cluster: Kubectl) -> None:
-    """What runs is counted machine by machine: two Jobs of two machines each get a block each, and a third waits."""
+    """Usage is counted per machine: two Jobs of two machines have a block each, and a third stays pending."""
     first, second = _gathered(2, name="first"), _gathered(2, name="second")
     admit(cluster, first, second)
     taken = [{BLOCKS[host] for host in _hosts(cluster, work, 2)} for work in (first, second)]
@@ -83,7 +83,7 @@ def test_full_block_is_skipped(cluster: Kubectl) -> None:
 
 
 def test_work_without_gpus_uses_cpu_nodes(cluster: Kubectl) -> None:
-    """It asks for no topology, and its flavor has one of single machines."""
+    """The Job requests no topology, and its flavor's topology has only the host level."""
     work = bound_job(POLICY, "on-kueue", "web", "--workers", "2", "--cpu", "4")
     admit(cluster, work)
     made = workload_of(cluster, work)
@@ -99,14 +99,14 @@ def _job(n_workers: int, name: str = "train") -> Object:
 
 
 def _gathered(n_workers: int, name: str = "train") -> Object:
-    """Return a Job whose pods must lie in one block, as its author asks for it."""
+    """Return a Job that requires one block for its pods."""
     work = _job(n_workers, name)
     work["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})[REQUIRED] = BLOCK
     return work
 
 
 def _hosts(cluster: Kubectl, work: Object, n_pods: int) -> set[str]:
-    """Return the machines to which a Job's pods are sent, once Kueue has let all of them go."""
+    """Return the machines of a Job's pods, after Kueue has removed all scheduling gates."""
     meta = work["metadata"]
     flags = (f"--namespace={meta['namespace']}", f"--selector=batch.kubernetes.io/job-name={meta['name']}")
     deadline = time.monotonic() + _PLACED_S
@@ -120,7 +120,7 @@ def _hosts(cluster: Kubectl, work: Object, n_pods: int) -> set[str]:
 
 
 def _nodes(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the machines of the policy, labelled and tainted as the compiled tree says."""
+    """Return the machines of the policy, with the labels and taints of the compiled tree."""
     gpus = {"cpu": "96", "memory": "960Gi", "nvidia.com/gpu": "8", "pods": "110"}
     made = [_node(name, asked["gpu"], {BLOCK: block}, gpus) for name, block in BLOCKS.items()]
     return [*made, _node("ordinary-0", asked["ordinary"], {}, {"cpu": "32", "memory": "128Gi", "pods": "110"})]
@@ -147,12 +147,12 @@ def _parts(taint: str) -> tuple[str, str, str]:
 
 
 def _make(cluster: Kubectl, node: Mapping[str, Any]) -> None:
-    """Make a node and say that it is ready, as its kubelet and the node controller would."""
+    """Create a node and mark it as ready, as its kubelet and the node controller would."""
     answer = cluster.create(node)
     assert answer.accepted, answer.said
     name = node["metadata"]["name"]
     cluster.must(
         "patch", "node", name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": node["status"]})
     )
-    # The API server taints every node as not ready when it is made.
+    # The API server adds the not-ready taint to every new node.
     cluster.must("patch", "node", name, "--type=merge", "-p", json.dumps({"spec": node["spec"]}))

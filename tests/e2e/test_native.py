@@ -1,4 +1,4 @@
-"""On a cluster that Kubernetes itself schedules: quotas, default requests, classes and the scheduler's name."""
+"""A cluster with plain Kubernetes: quotas, default requests, classes and the scheduler's name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COUNTED_S = 30
 
 @pytest.fixture(scope="module")
 def who(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
-    """The teams on the plain cluster of `policies/two-teams`, whose quotas have been counted once."""
+    """The teams on the native cluster of `policies/two-teams`, after the first status of its quotas."""
     trees = compile_policy(POLICIES / "two-teams", tmp_path_factory.mktemp("rendered"))["plain", "two"]
     with installed(kubectl, trees, refused=(_plain("alpha", node="node-1"),)):
         teams = people(kubectl)
@@ -64,7 +64,7 @@ ACCEPTED: dict[str, Object] = {
 
 @pytest.mark.parametrize("work", [pytest.param(work, id=name) for name, work in ACCEPTED.items()])
 def test_valid_workloads_are_accepted(who: People, work: Object) -> None:
-    """What the policy allows is not refused, and gives no warning."""
+    """Workloads that the policy allows are accepted without a warning."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert answer.accepted, answer.said
     assert answer.said == ""
@@ -96,7 +96,7 @@ REFUSED: dict[str, tuple[Object, str]] = {
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in REFUSED.items()])
 def test_invalid_workloads_are_refused(who: People, case: tuple[Object, str]) -> None:
-    """The person who sends it reads what is wrong."""
+    """The user receives a message with the fault."""
     work, says = case
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert not answer.accepted
@@ -104,14 +104,14 @@ def test_invalid_workloads_are_refused(who: People, case: tuple[Object, str]) ->
 
 
 def test_containers_without_requests_get_defaults(who: People) -> None:
-    """cpu and memory, which the quota counts, and never a GPU."""
+    """Defaults for cpu and memory, which the quota counts, but not for GPUs."""
     answer = who.alpha("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(_plain("alpha")))
     requests = answer.json()["spec"]["containers"][0]["resources"]["requests"]
     assert requests == {"cpu": "100m", "memory": "256Mi"}
 
 
 def test_quota_counts_running_pods(who: People) -> None:
-    """Two pods of 5 CPUs do not fit in 8; when the first is gone, the second fits."""
+    """Two pods of 5 CPUs exceed a quota of 8; after the first is deleted, the second is accepted."""
     first, second = _asking("alpha", name="first", cpu="5", gpu="4"), _asking("alpha", name="second", cpu="5")
     assert who.alpha.create(first).accepted
     _wait_for_use(who, "alpha", {"requests.cpu": "5", "requests.memory": "256Mi", "requests.nvidia.com/gpu": "4"})
@@ -123,7 +123,7 @@ def test_quota_counts_running_pods(who: People) -> None:
 
 
 def test_quota_excludes_forbidden_classes(who: People) -> None:
-    """Should the admission policies be gone, no pod of a forbidden class is admitted all the same."""
+    """Pods of a forbidden class are rejected even without the admission policies."""
     binding = "pods.apportion.dev"
     kept = who.platform.get("validatingadmissionpolicybinding", binding)
     who.platform.must("delete", "validatingadmissionpolicybinding", binding)

@@ -1,4 +1,4 @@
-"""A team leaves the policy: what its tree held is listed in delete order, and deleting the list leaves the new tree."""
+"""Removal of a team: its objects are listed in delete order, and deleting them leaves exactly the new tree."""
 
 from __future__ import annotations
 

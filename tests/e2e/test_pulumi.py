@@ -1,4 +1,4 @@
-"""Pulumi's real engine against the API server: a stack comes, changes, drifts and goes, and survives a crash.
+"""Pulumi's real engine against the API server: creation, update, drift, deletion and recovery from a crash of a stack.
 
 They run where `pulumi` is on PATH. Engines that have no webhook here are judged by their rules, write after write, in
 the order in which the API server took them.
@@ -38,7 +38,7 @@ ClusterFor = Callable[[tuple[Tree, ...]], Kubectl]
 def stack(
     request: pytest.FixtureRequest, tmp_path: Path, cluster_for: ClusterFor
 ) -> Iterator[tuple[Stack, Callable[[str], set[tuple[str, ...]]]]]:
-    """A project for one engine on its control plane, and what each state of its policy compiles to."""
+    """A project for one engine on its control plane, and the compiled objects of each state of its policy."""
     engine: str = request.param
     trees = compile_policy(_policy(tmp_path, "first"), tmp_path / "compiled", f"on-{engine}")[f"on-{engine}", "one"]
     cluster = cluster_for(trees)
@@ -67,7 +67,7 @@ def _policy(folder: Path, state: str) -> Path:
 
 
 def _held(stack: Stack, wanted: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """What the cluster holds of everything that carries the project's label, of the kinds that are wanted."""
+    """Return the objects in the cluster with the project's label, of the wanted kinds."""
     kinds = {(version, kind) for version, kind, *_ in wanted}
     asked = ",".join(
         sorted(
@@ -80,7 +80,7 @@ def _held(stack: Stack, wanted: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
 
 
 def _judge(engine: str, events: list[tuple[str, Object]], stored: dict[tuple[str, ...], Object]) -> None:
-    """Let the engine's rules judge each write against what was stored when it came."""
+    """Check each write by the engine's rules, given the objects stored before it."""
     for type_, one in events:
         key = identity(one)
         if type_ == "DELETED":
@@ -96,7 +96,7 @@ def _judge(engine: str, events: list[tuple[str, Object]], stored: dict[tuple[str
 def test_stack_lifecycle(
     stack: tuple[Stack, Callable[[str], set[tuple[str, ...]]]],
 ) -> None:
-    """Each state in one run of `apportion up`, no write of it one that the engine would refuse."""
+    """Each state is reached by one run of `apportion up`, without a write that the engine would reject."""
     on, wanted = stack
     engine = on.name.removeprefix("on-")
     stored: dict[tuple[str, ...], Object] = {}
@@ -132,7 +132,7 @@ def _versions(on: Stack) -> dict[str, str]:
 
 
 def _tells_drift(on: Stack, engine: str) -> None:
-    """A hand edit is told, with its value, and put back where that is asked for."""
+    """Assert that a manual edit is reported with its value, and reverted on request."""
     assert on.run("drift").code == 0
     resource = QUEUES[engine]
     queue = next(
@@ -228,7 +228,7 @@ def test_existing_objects_are_adopted_and_protected(
         assert refused.code == 3
         assert "protect" in refused.said, refused.said
         assert ("scheduling.run.ai/v2", "Queue", "", "ads") in _held(on, wanted("first"))
-        # Whoever means it says so to the engine first.
+        # An intended deletion must first be permitted in the state.
         freed = on.pulumi("state", "unprotect", "--all", "--yes", "--stack", on.name)
         assert freed.code == 0, freed.said
         on.write("first")

@@ -1,4 +1,4 @@
-"""Every command of docs/pulumi.md, run in its order as a reader types them."""
+"""Every command of docs/pulumi.md, run in order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGE = REPOSITORY / "docs" / "pulumi.md"
 
 
 def commands() -> list[str]:
-    """Return what a reader types: the lines of the page's console blocks."""
+    """Return the commands in the page's console blocks."""
     blocks = re.findall(r"^```console\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
@@ -36,7 +36,7 @@ def test_commands_of_the_pulumi_page(kubectl: Kubectl, tmp_path: Path) -> None:
     config["contexts"] = [{**config["contexts"][0], "name": "dev"}]
     config["current-context"] = "dev"
     (tmp_path / "kubeconfig").write_text(json.dumps(config))
-    # The page's kubectl is the one of the control plane.
+    # `kubectl` on the page is that of the control plane.
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "kubectl").symlink_to(kubectl.binary)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "APPORTION_"))}

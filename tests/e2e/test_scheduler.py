@@ -1,4 +1,4 @@
-"""The packaged scheduler against the API server, with the rights that it is packaged with and no others."""
+"""The packaged scheduler against the API server, with only its packaged RBAC permissions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CAPACITY = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "4", "pods": "110"
 
 def _pod(name: str, queue: str, gpus: int) -> dict[str, Any]:
     resources = {"requests": {"nvidia.com/gpu": str(gpus)}, "limits": {"nvidia.com/gpu": str(gpus)}}
-    # Without a kubelet nobody says that a pod has ended; with no grace it is gone at once.
+    # Without a kubelet, no component completes termination; a grace period of 0 deletes the pod immediately.
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -77,7 +77,7 @@ def cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
             }
         }
         kubectl.must("patch", "node", "sched-1", "--subresource=status", "--type=merge", "-p", json.dumps(status))
-        # Admission marks every node that comes as not ready, and the controller that takes the mark away is not here.
+        # Admission taints every new node as not ready, and the controller that removes the taint does not run here.
         kubectl.must("patch", "node", "sched-1", "--type=merge", "-p", '{"spec": {"taints": null}}')
         yield kubectl
     finally:
@@ -147,7 +147,7 @@ def _allocated(cluster: Kubectl, queue: str) -> str | None:
 
 
 def _plugin(cluster: Kubectl, folder: Path, *arguments: str) -> str:
-    """Return what `kubectl apportion` prints; kubectl finds the plugin on PATH."""
+    """Return the output of `kubectl apportion`; kubectl finds the plugin on PATH."""
     script = folder / "kubectl-apportion"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m apportion_cli.kubectl.plugin "$@"\n')
     script.chmod(0o755)
@@ -168,7 +168,7 @@ def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
 ) -> None:
     log = tmp_path / "scheduler.log"
     with _scheduler(access, log):
-        # Idle devices are lent: one queue takes all four.
+        # Idle devices are lent: one queue uses all four.
         for name in ("nlp-1", "nlp-2"):
             assert cluster.create(_pod(name, "sched-nlp", 2)).accepted
         _until(lambda: _bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
@@ -176,10 +176,10 @@ def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
         assert {one["spec"]["queue"] for one in groups} == {"sched-nlp"}
         _until(lambda: _allocated(cluster, "sched-all"), lambda found: found == "4", log)
         assert '["sched-nlp","sched-vision"]' in cluster.must("get", "queues.scheduling.run.ai", "sched-all").out
-        # What another queue is promised is taken back, and given.
+        # Another queue reclaims its guarantee.
         assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
         _until(lambda: _bound(cluster), lambda found: "vision-1" in found and len(found) == 2, log)
-        # Over its limit a queue waits, and the pod says why.
+        # A pod above its queue's limit stays pending, and its condition has the reason.
         assert cluster.create(_pod("vision-2", "sched-vision", 1)).accepted
         _until(lambda: _why(cluster, "vision-2"), lambda found: "sched-vision" in found, log)
         assert "vision-2" not in _bound(cluster)
@@ -273,7 +273,7 @@ def test_a_pod_that_a_disruption_budget_protects_stays_and_another_is_evicted(
         _until(lambda: _bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
         for name in ("nlp-1", "nlp-2"):
             _running(cluster, name)
-        # The pod that would be evicted otherwise.
+        # The pod that would be evicted without the budget.
         _protect(cluster, "nlp-2")
         assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
         _until(lambda: _bound(cluster), lambda found: found == {"nlp-2", "vision-1"}, log)
@@ -342,7 +342,7 @@ def test_a_gang_of_which_admission_rejects_one_bind_is_not_left_half_bound(
     with _scheduler(access, log):
         (rejected,) = _until(lambda: _events(cluster, "BindingRejected"), bool, log)
         _until(lambda: _bound(cluster), lambda found: not found, log)
-        # What the rejection leaves is not bound again.
+        # The resources of the rejected gang are available to other pods, and its pods are not bound again.
         assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
         _until(lambda: _bound(cluster), lambda found: found == {"vision-1"}, log)
     assert f"rejected the binding of pod {denied_binding}" in rejected["message"]
