@@ -64,7 +64,7 @@ def _bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[Contro
 
 def _install(kubectl: Kubectl, files: Sequence[Path]) -> None:
     """Install definitions and wait until each is established."""
-    # The upstream CRDs have six megabytes, and the API server validates them: kubectl's validation is skipped.
+    # The upstream CRDs are 6 MB in size, and the API server validates them: kubectl's validation is skipped.
     kubectl.must("create", "--validate=false", *(argument for file in files for argument in ("-f", file)))
     deadline = time.monotonic() + _ESTABLISHED_S
     while (n_served := list(served_definitions(kubectl).values()).count(True)) < len(files):

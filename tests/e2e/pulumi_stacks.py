@@ -59,7 +59,7 @@ class Stack:
             **config,
         }
         values = {"config": {f"apportion:{key}": value for key, value in own.items()}}
-        # JSON is YAML.
+        # JSON is valid YAML.
         (self.folder / "stacks" / f"Pulumi.{self.name}.yaml").write_text(json.dumps(values))
 
     def run(self, verb: str, *arguments: str) -> Ran:

@@ -183,7 +183,7 @@ def _node(node: Case, case: Case, placed: Counter[int]) -> Node:
         mig_enabled=strategy != "",
         mig_strategy=strategy,
         numa=_numa(node["numa"]) if node.get("numa") else None,
-        # The places of pods that leave are counted before it is written that there are none.
+        # The engine counts the pod slots of releasing pods before it sets the maximum to 0.
         releasing={} if node.get("max_pods") != 0 else {"pods": float(placed[RELEASING] - placed[PIPELINED])},
     )
 

@@ -28,7 +28,7 @@ LOAD = LoadComparison(
 
 
 def check(name: str, text: str) -> None:
-    """Fail if a document is not one of a schema."""
+    """Fail if a document does not match its schema."""
     jsonschema.Draft202012Validator(SCHEMA[name], format_checker=jsonschema.FormatChecker()).validate(json.loads(text))
 
 

@@ -171,7 +171,7 @@ def _process(situation: PreemptionSnapshot, entry: Entry, preempted: dict[str, H
         return {}
     if not assignment.fits and not entry.targets:
         entry.why = RequeueReason.NO_CANDIDATES
-        # Quota that it might not get back later is reserved for it, so that no later head takes it.
+        # Quota that it may be unable to reclaim is reserved for it, so that no later head uses it.
         return {} if queue.preemption.reclaim == ANY else _kept_for(ledger, queue, assignment)
     if any(target.holder.key in preempted for target in entry.targets):
         return _skip(entry, "Workload has overlapping preemption targets with another workload")
