@@ -76,18 +76,23 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
 class QueueJobs:
     """All jobs of a queue."""
 
-    __slots__ = ("_active_jobs", "_plugins", "_running", "_waiting", "jobs", "pending", "protected", "queue")
+    __slots__ = ("_active_jobs", "_plugins", "_protected", "_running", "_waiting", "jobs", "pending", "queue")
 
     def __init__(self, queue: str, plugins: frozenset[str], active_jobs: ActiveJobs) -> None:
         self.queue = queue
         self.jobs: dict[str, Job] = {}
         self.pending: dict[str, Job] = {}
         # Jobs that are not victims in this cycle, regardless of their priority.
-        self.protected: Collection[str] = ()
+        self._protected: Collection[str] = frozenset()
         self._plugins = plugins
         self._active_jobs = active_jobs
         self._waiting: JobList | None = None
         self._running: JobList | None = None
+
+    def protect(self, jobs: Collection[str]) -> None:
+        """Exclude jobs from the victims of this cycle."""
+        self._protected = frozenset(jobs)
+        self._running = None
 
     def put(self, job: Job) -> None:
         """Add a job at the end, or replace it in its place, and follow its changes."""
@@ -132,7 +137,7 @@ class QueueJobs:
             jobs = [
                 job
                 for job in self.jobs.values()
-                if job.n_active_allocated and job.preemptible and job.uid not in self.protected
+                if job.n_active_allocated and job.preemptible and job.uid not in self._protected
             ]
             self._running = _job_list(self.queue, jobs, [job.allocated_quantities for job in jobs])
             self._running.ordered.sort(key=self._key)

@@ -6,7 +6,7 @@ The results are those of adding all values in order, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -85,6 +85,10 @@ class RunningTotal:
         return made
 
 
+_LEAST_HEAP = 64
+"""A heap of this size is not worth rebuilding."""
+
+
 class RunningMaximum:
     """The highest of many numbers, each under a key."""
 
@@ -99,6 +103,10 @@ class RunningMaximum:
         if self._known.get(key) != number:
             self._known[key] = number
             heappush(self._heap, (-number, key))
+            if len(self._heap) > _LEAST_HEAP + 2 * len(self._known):
+                # Numbers that were replaced or dropped stay in the heap until they are the highest.
+                self._heap = [(-known, of) for of, known in self._known.items()]
+                heapify(self._heap)
 
     def drop(self, key: str) -> None:
         """Remove a key, if present."""

@@ -117,7 +117,7 @@ class Session:
     def protect(self, jobs: Collection[str]) -> None:
         """Exclude jobs from the victims of this cycle: their eviction was refused."""
         for queue_jobs in self.queue_jobs.values():
-            queue_jobs.protected = jobs
+            queue_jobs.protect(jobs)
 
     def jobs_without_queue(self) -> Iterator[Job]:
         """Yield the jobs whose queue does not exist."""

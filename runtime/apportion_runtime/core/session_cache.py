@@ -112,6 +112,15 @@ class SessionCache:
             self._last_starts.put(group.uid, group.last_start)
         self._changes.jobs[group.uid] = None
 
+    def sort_groups(self) -> None:
+        """Order the pod groups by namespace and name, as in a snapshot of a cluster."""
+        self._groups = dict(sorted(self._groups.items(), key=lambda item: (item[1].namespace, item[0])))
+        self._n_groups = len(self._groups)
+        for number, uid in enumerate(self._groups):
+            self._numbers[uid] = number
+            if self._session is not None and uid in self._session.jobs:
+                self._session.jobs[uid].number = number
+
     def drop_group(self, uid: str) -> None:
         """Remove a pod group and its pods."""
         for pod in list(self._pods.get(uid, {}).values()):

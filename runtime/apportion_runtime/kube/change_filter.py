@@ -22,7 +22,8 @@ def is_relevant(kind: str, before: Manifest | None, after: Manifest) -> bool:
     if before is None:
         return True
     old, new = before["metadata"], after["metadata"]
-    if old.get("resourceVersion") == new.get("resourceVersion"):
+    version = new.get("resourceVersion")
+    if before is after or (version is not None and version == old.get("resourceVersion")):
         return False
     read = _READ.get(kind)
     return read is None or old.get("uid") != new.get("uid") or read(before) != read(after)

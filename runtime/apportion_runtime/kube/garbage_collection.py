@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_FULL_S = 600.0
+_FULL_S = 120.0
 """The time between two collections of all generations: for what outlived its cycle."""
 
 

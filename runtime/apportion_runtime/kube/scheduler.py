@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,6 +21,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
 from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
@@ -28,14 +29,11 @@ from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
-from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
+from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.unsupported_pods import PodName, unsupported_pods
 from apportion_runtime.kube.victim_evictions import evict_victims
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
-from apportion_runtime.snapshots.document_loader import LocatedObject
-from apportion_runtime.snapshots.faults import Fault, ObjectLocation
-from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.quantities import time_text
 
 _REPEATED_S = 1.0
@@ -77,6 +75,7 @@ class Scheduling:
         rejections: What was rejected in earlier cycles.
         reasons: Why pods and pod groups are pending, as events reported it.
         statuses: The status of pod groups and queues.
+        records: The records of the cluster, and the session of the last cycle.
     """
 
     cluster: Cluster
@@ -86,6 +85,7 @@ class Scheduling:
     rejections: Rejections = field(default_factory=Rejections)
     reasons: PendingReasons = field(default_factory=PendingReasons)
     statuses: StatusUpdates = field(default_factory=StatusUpdates)
+    records: ClusterRecords = field(default_factory=ClusterRecords)
 
 
 def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
@@ -99,16 +99,23 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
         KeyError: If the shard does not exist.
         NotLeader: If this scheduler lost its lease; the remaining writes are not sent.
     """
+    try:
+        return _run(scheduling, now)
+    except BaseException:
+        # The kept session may hold decisions of half a cycle.
+        scheduling.records.reset()
+        raise
+
+
+def _run(scheduling: Scheduling, now: float) -> CycleResult:
     result = CycleResult()
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scheduling.scheduler, result)
-    faults: list[Fault] = []
-    supported = _supported(scheduling, ungrouped, result)
-    found = [LocatedObject(dict(one), ObjectLocation(0, number)) for number, one in enumerate(supported)]
-    read = read_cluster(found, faults, now=now, shard=scheduling.shard)
-    session = Session(read.snapshot, read.settings)
+    objects = scheduling.cluster.objects()
+    volumes = PodVolumes(objects)
+    supported = _supported(scheduling, objects, volumes, ungrouped, result)
+    session, result.faults = scheduling.records.open(supported, volumes, now=now, shard=scheduling.shard)
     session.protect(scheduling.rejections.victims.active())
     run_actions(session)
-    result.faults = tuple(faults)
     _bind(scheduling, session, result)
     evict_victims(scheduling.cluster, scheduling.pool, session, scheduling.rejections.victims, result)
     _note(scheduling, session, result)
@@ -130,24 +137,24 @@ def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> It
             yield remaining_s
 
 
-def _supported(scheduling: Scheduling, ungrouped: Mapping[str, str], result: CycleResult) -> Iterator[Manifest]:
+def _supported(
+    scheduling: Scheduling,
+    objects: Sequence[Manifest],
+    volumes: PodVolumes,
+    ungrouped: Mapping[str, str],
+    result: CycleResult,
+) -> Iterator[Manifest]:
     """Yield the objects of the cycle, without the pods that cannot be bound."""
-    objects = scheduling.cluster.objects()
-    volumes = PodVolumes(objects)
     unsupported = unsupported_pods(objects, volumes, scheduling.scheduler, scheduling.rejections.gangs.active())
     for one in objects:
-        if one["kind"] in (VOLUME, VOLUME_CLAIM):
-            continue
-        if one["kind"] != POD:
-            yield one
-            continue
-        metadata = one["metadata"]
-        why = ungrouped.get(metadata.get("uid", "")) or unsupported.get((metadata["namespace"], metadata["name"]))
-        if why is not None:
-            result.pending[EXCLUDED] += 1
-            _wait(scheduling, one, why, result)
-        else:
-            yield volumes.with_affinity(one)
+        if one["kind"] == POD:
+            metadata = one["metadata"]
+            why = ungrouped.get(metadata.get("uid", "")) or unsupported.get((metadata["namespace"], metadata["name"]))
+            if why is not None:
+                result.pending[EXCLUDED] += 1
+                _wait(scheduling, one, why, result)
+                continue
+        yield one
 
 
 def _bind(scheduling: Scheduling, session: Session, result: CycleResult) -> None:

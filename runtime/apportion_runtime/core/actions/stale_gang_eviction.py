@@ -16,11 +16,14 @@ def evict_stale_gangs(session: Session) -> None:
     unsettled = session.active_jobs.unsettled
     for job in in_order(unsettled.values()):
         if not job.is_stale:
-            job.stale_since = None
+            if job.stale_since is not None:
+                job.stale_since = None
+                session.active_jobs.changed[job.uid] = job
             del unsettled[job.uid]
             continue
         if job.stale_since is None:
             job.stale_since = now
+            session.active_jobs.changed[job.uid] = job
         own = job.group.staleness_grace
         grace = own if own is not None else session.settings.staleness_grace
         if grace < 0 or now - job.stale_since < grace:

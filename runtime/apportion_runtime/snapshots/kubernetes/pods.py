@@ -39,7 +39,11 @@ _Asked = tuple[Mapping[str, float], GpuRequest, tuple[Container, ...]]
 
 
 class PodReader:
-    """Reads the pods of a cluster. Pods with the same requests share the result."""
+    """Reads the pods of a cluster. Pods with the same requests share the result.
+
+    Attributes:
+        now: The time of reading, in seconds since 1970.
+    """
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class PodReader:
         faults: list[Fault],
     ) -> None:
         self._engine = engine
-        self._now = now
+        self.now = now
         self._nodes = nodes
         self._groups = groups
         self._bindings = bindings
@@ -168,7 +172,7 @@ class PodReader:
             if not is_deleted:
                 return RUNNING
             deleted = moment(pod, "deletionTimestamp", self._faults)
-            is_stuck = deleted is not None and self._now - deleted > self._engine.stuck_after_s
+            is_stuck = deleted is not None and self.now - deleted > self._engine.stuck_after_s
             return STUCK if is_stuck else RELEASING
         if phase != "Pending":
             return UNKNOWN

@@ -8,6 +8,7 @@ from typing import Any
 from apportion_runtime.admission.objects import Unreadable
 from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.pending_reasons import PendingReasons
@@ -33,7 +34,7 @@ class Memory:
         self.failures: list[str] = []
         self.clock_s = 0.0
         self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), Backoffs(10, 300, lambda: self.clock_s))
-        self.reasons, self.statuses = PendingReasons(), StatusUpdates()
+        self.reasons, self.statuses, self.records = PendingReasons(), StatusUpdates(), ClusterRecords()
 
     def objects(self) -> Sequence[Manifest]:
         return list(self.held.values())
@@ -113,6 +114,7 @@ def run_cycle(cluster: Memory, now: float, *, shard: str | None = None) -> Cycle
             rejections=cluster.rejections,
             reasons=cluster.reasons,
             statuses=cluster.statuses,
+            records=cluster.records,
         )
         return run_cycle_of(scheduling, now)
     finally:
