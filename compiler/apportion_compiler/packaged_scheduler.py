@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
 from apportion_api.kubernetes.names import HOSTNAME_LABEL, SCHEDULING_GROUP
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.dumper import dump_all
 from apportion_compiler.plain_objects import Manifest
 
 NAME = "apportion-scheduler"
 _PORT = 8080
+_FOLDER, _FILE = "/etc/apportion", "scheduler.yaml"
+_DIGEST = "apportion.dev/configuration-sha256"
 _USER = 65532
 """User id of the image, which no node uses."""
 _WATCH = ["list", "watch"]
@@ -158,12 +162,20 @@ def _bound(packaged: SchedulerDeployment, role: str) -> dict[str, Any]:
 
 
 def _config_map(packaged: SchedulerDeployment) -> Manifest:
-    data = {
-        "APPORTION_SCHEDULER_NAME": packaged.scheduler,
-        "APPORTION_LEASE": f"{packaged.namespace}/{NAME}",
-        **({"APPORTION_SHARD": packaged.shard} if packaged.shard else {}),
+    return {**_of(packaged, "v1", "ConfigMap"), "data": {_FILE: _configuration(packaged)}}
+
+
+def _configuration(packaged: SchedulerDeployment) -> str:
+    """Return the configuration document, which `apportion schema --for scheduler` describes."""
+    document = {
+        "apiVersion": "apportion.dev/v1",
+        "kind": "SchedulerConfiguration",
+        "schedulerName": packaged.scheduler,
+        **({"shard": packaged.shard} if packaged.shard else {}),
+        "port": _PORT,
+        "leaderElection": {"lease": f"{packaged.namespace}/{NAME}"},
     }
-    return {**_of(packaged, "v1", "ConfigMap"), "data": data}
+    return dump_all([document])
 
 
 def _deployment(packaged: SchedulerDeployment) -> Manifest:
@@ -172,8 +184,7 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
     container = {
         "name": "scheduler",
         "image": packaged.image,
-        "args": ["scheduler", "--port", str(_PORT)],
-        "envFrom": [{"configMapRef": {"name": NAME}}],
+        "args": ["scheduler", "--config", f"{_FOLDER}/{_FILE}"],
         "ports": [{"name": "http", "containerPort": _PORT, "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 5},
@@ -184,7 +195,10 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
             "readOnlyRootFilesystem": True,
         },
         # Python's TLS library reads certificates only from files.
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - a path in the container.
+        "volumeMounts": [
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a path in the container.
+            {"name": "configuration", "mountPath": _FOLDER, "readOnly": True},
+        ],
     }
     pod = {
         "serviceAccountName": NAME,
@@ -199,7 +213,10 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [container],
-        "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
+        "volumes": [
+            {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
+            {"name": "configuration", "configMap": {"name": NAME}},
+        ],
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
@@ -209,12 +226,14 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
             }
         ],
     }
+    # Most settings take effect when the process starts, so a change replaces the pods.
+    digest = sha256(_configuration(packaged).encode()).hexdigest()
     return {
         **_of(packaged, "apps/v1", "Deployment"),
         "spec": {
             "replicas": packaged.replicas,
             "selector": {"matchLabels": selector},
-            "template": {"metadata": {"labels": selector}, "spec": pod},
+            "template": {"metadata": {"labels": selector, "annotations": {_DIGEST: digest}}, "spec": pod},
         },
     }
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,11 @@ from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from apportion_runtime.kube.configuration import SchedulerConfiguration
+    from apportion_runtime.kube.connection import Connection
+    from apportion_runtime.kube.leader_election import LeaderElection
 
 _MONITORING = {
     "dashboard.json": "apportion-scheduler-dashboard.json",
@@ -26,14 +32,20 @@ _MONITORING = {
 
 @click.command()
 @click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Configuration document (`apportion schema --for scheduler`); the options below take precedence.",
+)
+@click.option(
     "--kubeconfig", metavar="FILE", help="Kubeconfig file (default: KUBECONFIG, or the pod's service account)."
 )
 @click.option("--context", metavar="NAME", help="Kubeconfig context to use.")
 @click.option(
     "--name",
-    "scheduler",
-    default="kai-scheduler",
-    show_default=True,
+    "scheduler_name",
+    metavar="NAME",
+    show_default="kai-scheduler",
     envvar=variable("scheduler-name"),
     help="Schedule pods with this `schedulerName`.",
 )
@@ -45,14 +57,12 @@ _MONITORING = {
 )
 @click.option(
     "--period",
-    default=1.0,
-    show_default=True,
+    "cycle_period_s",
+    show_default="1.0",
     type=click.FloatRange(min=0.05),
     help="Seconds between scheduling cycles.",
 )
-@click.option(
-    "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port of /healthz and /metrics."
-)
+@click.option("--port", show_default="8080", type=click.IntRange(0, 65535), help="Port of /healthz and /metrics.")
 @click.option(
     "--lease",
     metavar="NAMESPACE/NAME",
@@ -62,7 +72,11 @@ _MONITORING = {
 @click.option(
     "--dry-run",
     is_flag=True,
+    default=None,
     help="Report decisions in the log and the metrics, and write nothing to the API server.",
+)
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), show_default="text", help="Format of the lines of the log."
 )
 @click.option(
     "--write-monitoring",
@@ -71,18 +85,7 @@ _MONITORING = {
     help="Write the Grafana dashboard and the Prometheus alert rules to a directory, and exit.",
 )
 @console_options
-def scheduler(
-    *,
-    kubeconfig: str | None,
-    context: str | None,
-    scheduler: str,
-    shard: str | None,
-    period: float,
-    port: int,
-    lease: str | None,
-    dry_run: bool,
-    write_monitoring: Path | None,
-) -> None:
+def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: object) -> None:
     """Run the scheduler, which makes the decisions of KAI Scheduler: queues, gangs and fair shares.
 
     It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler and pod grouper. It
@@ -102,42 +105,44 @@ def scheduler(
             "the Kubernetes client is not installed", hint="pip install 'apportion[kube]'"
         ) from None
 
+    from apportion_runtime.kube.configuration import SchedulerConfiguration
+    from apportion_runtime.kube.configuration_document import ConfigurationError
+    from apportion_runtime.kube.configuration_file import ConfigurationFile
     from apportion_runtime.kube.connection import connect
     from apportion_runtime.kube.definitions import INSTALLATION, MissingDefinitions
     from apportion_runtime.kube.errors import Unreachable
     from apportion_runtime.kube.http_server import Counters, served
-    from apportion_runtime.kube.leader_election import LeaderElection
-    from apportion_runtime.kube.scheduler_process import Options, run
+    from apportion_runtime.kube.log import json_line
+    from apportion_runtime.kube.scheduler_process import options_of, run
 
-    console = current()
-    ended = Event()
+    given = {attribute: value for attribute, value in flags.items() if value is not None}
+    try:
+        file = None if config is None else ConfigurationFile(config, given)
+    except ConfigurationError as wrong:
+        raise PreconditionError(str(wrong)) from None
+    chosen = SchedulerConfiguration(**given) if file is None else file.current  # type: ignore[arg-type]
+    console, ended, is_json = current(), Event(), chosen.log_format == "json"
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: ended.set())
 
     def say(text: str) -> None:
         if not console.quiet:
-            console.err(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}")
+            console.err(text if is_json else f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}")
 
     counters = Counters()
     try:
-        connection = connect(kubeconfig, context)
-        election = None if lease is None or dry_run else LeaderElection(connection, *_lease(lease), _holder())
-        with served(port, counters) as chosen:
-            say(f"listening on port {chosen}")
-            run(
-                connection,
-                Options(scheduler, shard, period, is_dry_run=dry_run),
-                election,
-                counters,
-                say=say,
-                ended=ended,
-            )
+        connection = connect(chosen.kubeconfig, chosen.context, chosen.write_concurrency)
+        election = _election(connection, chosen)
+        with served(chosen.port, counters) as port:
+            line = f"listening on port {port}"
+            say(json_line("info", line) if is_json else line)
+            run(connection, options_of(chosen), election, counters, say=say, ended=ended, file=file)
     except MissingDefinitions as missing:
         raise PreconditionError(str(missing), hint=INSTALLATION) from None
     except Unreachable as unreachable:
         raise PreconditionError(str(unreachable)) from None
     except OSError as failed:
-        raise PreconditionError(f"cannot listen on port {port}: {failed.strerror}") from None
+        raise PreconditionError(f"cannot listen on port {chosen.port}: {failed.strerror}") from None
 
 
 def _write_monitoring(directory: Path) -> None:
@@ -152,12 +157,16 @@ def _write_monitoring(directory: Path) -> None:
         current().out(f"wrote {file}\n")
 
 
-def _lease(text: str) -> tuple[str, str]:
-    namespace, slash, name = text.partition("/")
+def _election(connection: Connection, chosen: SchedulerConfiguration) -> LeaderElection | None:
+    """Return the candidate for the lease; None without a lease, and in a dry run, which must not write."""
+    from apportion_runtime.kube.leader_election import LeaderElection, LeaseTiming
+
+    if chosen.lease is None:
+        return None
+    namespace, slash, name = chosen.lease.partition("/")
     if not (namespace and slash and name):
-        raise click.UsageError(f"--lease must be NAMESPACE/NAME, not {text}")
-    return namespace, name
-
-
-def _holder() -> str:
-    return f"{socket.gethostname()}_{os.getpid()}"
+        raise click.UsageError(f"--lease must be NAMESPACE/NAME, not {chosen.lease}")
+    if chosen.dry_run:
+        return None
+    timing = LeaseTiming(chosen.lease_duration_s, chosen.renew_deadline_s, chosen.retry_period_s)
+    return LeaderElection(connection, namespace, name, f"{socket.gethostname()}_{os.getpid()}", timing=timing)

@@ -17,11 +17,11 @@ from apportion_cli.verbosity import console_options
 @click.option(
     "--for",
     "name",
-    type=click.Choice(["policy", "report", "diff", "review", "fit", "snapshot"]),
+    type=click.Choice(["policy", "report", "diff", "review", "fit", "snapshot", "scheduler"]),
     default="policy",
     show_default=True,
-    help="Schema to print: a policy document, the output of `validate`, `diff`, `review` or `fit` with `-o json`, or the "
-    "snapshot of `simulate --cycle`.",
+    help="Schema to print: a policy document, the output of `validate`, `diff`, `review` or `fit` with `-o json`, the "
+    "snapshot of `simulate --cycle`, or the configuration of `scheduler`.",
 )
 @console_options
 def schema(name: str) -> None:
@@ -34,6 +34,11 @@ def schema(name: str) -> None:
         from apportion_runtime.snapshots.schema import snapshot_schema
 
         current().out(json.dumps(snapshot_schema(), indent=2) + "\n")
+        return
+    if name == "scheduler":
+        from apportion_runtime.kube.configuration import configuration_schema
+
+        current().out(json.dumps(configuration_schema(), indent=2) + "\n")
         return
     if name in ("diff", "fit", "review"):
         from apportion_review.schemas import schema_text

@@ -27,13 +27,15 @@ _TIMEOUT_S = 30.0
 _GRACE_S = 15.0
 """The grace period after the requested end of a watch, in seconds."""
 N_WRITERS = 16
-"""The maximum number of concurrent writes."""
+"""The maximum number of concurrent writes by default."""
 _OTHERS = 4
 """The number of connections in addition to those of watches and writes."""
 
 
-def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
+def connect(kubeconfig: str | None, context: str | None = None, n_writers: int = N_WRITERS) -> Connection:
     """Return a connection from the given kubeconfig, KUBECONFIG, the pod's service account, or ~/.kube/config.
+
+    It is kept open for `n_writers` concurrent writes.
 
     Raises:
         Unreachable: If there is no kubeconfig, or it is invalid.
@@ -54,7 +56,7 @@ def connect(kubeconfig: str | None, context: str | None = None) -> Connection:
     except (ConfigException, KeyError, TypeError, ValueError, AttributeError, yaml.YAMLError) as wrong:
         message = " ".join(str(wrong).split())
         raise Unreachable(f"invalid kubeconfig {files}: {message}") from None
-    return Connection(configuration)
+    return Connection(configuration, n_writers)
 
 
 class Connection:
@@ -65,7 +67,7 @@ class Connection:
         on_error: Receives the method and the HTTP status, or `unreachable`, of each request that fails.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, n_writers: int = N_WRITERS) -> None:
         self.on_error: Callable[[str, str], None] = lambda method, code: None
         # Callers retry and report failures themselves.
         configuration.retries = False
@@ -73,7 +75,7 @@ class Connection:
         if not self.is_verified:
             # Otherwise each connection prints a warning; the caller warns once.
             warnings.simplefilter("ignore", InsecureRequestWarning)
-        configuration.connection_pool_maxsize = len(WATCHED) + N_WRITERS + _OTHERS
+        configuration.connection_pool_maxsize = len(WATCHED) + n_writers + _OTHERS
         client = ApiClient(configuration)
         client.user_agent = "apportion-scheduler"
         self._server = configuration.host

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.log import Decision
 from apportion_runtime.kube.metrics import QueueGpus
 from apportion_runtime.snapshots.faults import Fault
 
@@ -21,7 +22,7 @@ class CycleResult:
         waiting: Pods that are pending.
         grouped: Pods that were assigned to a pod group.
         refused: Writes that the API server rejected, each with the object and the message.
-        decisions: One line for each decision, for the log.
+        decisions: One line for each decision, for the log, with its fields.
         faults: Objects that were read only in part.
         latencies_s: The time from creation to binding of each bound pod, in seconds.
         actions: The action of each eviction.
@@ -35,7 +36,7 @@ class CycleResult:
     waiting: list[str] = field(default_factory=list)
     grouped: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    decisions: list[str] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     faults: tuple[Fault, ...] = ()
     latencies_s: list[float] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)

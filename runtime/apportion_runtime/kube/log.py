@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
 
 _AGAIN_S = 600.0
 _MOST_CAUSES = 1000
+
+
+class Decision(str):
+    """The line of a decision, with its fields for structured logs."""
+
+    __slots__ = ("fields",)
+
+    def __new__(cls, line: str, **fields: object) -> Self:
+        made = super().__new__(cls, line)
+        made.fields = fields
+        return made
+
+    fields: dict[str, object]
+
+
+def json_line(level: str, message: str, **fields: object) -> str:
+    """Return a line of a structured log: the time, the level, the message and the fields, in this order."""
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return json.dumps({"time": at, "level": level, "message": message, **fields}, ensure_ascii=False)
 
 
 @dataclass(slots=True)
@@ -23,16 +45,22 @@ class Log:
     Args:
         say: Writes a line.
         clock: A monotonic clock, in seconds.
+        is_json: Whether lines are JSON objects.
     """
 
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic, *, is_json: bool = False
+    ) -> None:
         self._say = say
         self._clock = clock
+        self._is_json = is_json
         self._causes: dict[str, _Cause] = {}
         self._lock = threading.Lock()
 
     def decision(self, line: str) -> None:
         """Write a line."""
+        if self._is_json:
+            line = json_line("info", line, **(line.fields if isinstance(line, Decision) else {}))
         self._say(line)
 
     def warning(self, line: str) -> None:
@@ -49,4 +77,4 @@ class Log:
             if len(self._causes) > _MOST_CAUSES:
                 # The cause that occurred least recently.
                 del self._causes[next(iter(self._causes))]
-        self._say(f"warning: {line}{times}")
+        self._say(json_line("warning", f"{line}{times}") if self._is_json else f"warning: {line}{times}")

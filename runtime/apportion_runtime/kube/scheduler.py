@@ -25,6 +25,7 @@ from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
+from apportion_runtime.kube.log import Decision
 from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import group_pods
@@ -181,7 +182,10 @@ def _conclude(scheduling: Scheduling, gang: GangBinding, result: CycleResult) ->
     if bound:
         nodes = sorted({one.node for one in gang.bound})
         more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
-        result.decisions.append(f"bound {len(bound)} of {name} to {', '.join(nodes[:3])}{more}")
+        line = f"bound {len(bound)} of {name} to {', '.join(nodes[:3])}{more}"
+        result.decisions.append(
+            Decision(line, decision="bind", podGroup=name, queue=gang.job.queue, pods=len(bound), nodes=nodes)
+        )
     result.refused += [f"{name}: {failure}" for failure in gang.failures]
     if gang.rejected is None:
         for placement in gang.bound:
@@ -195,7 +199,7 @@ def _conclude(scheduling: Scheduling, gang: GangBinding, result: CycleResult) ->
     back = [one for one in taken if one is not None]
     results([pool.submit(Priority.BIND, partial(_take_back, cluster, one, result)) for one in back])
     line = f"{name}: {why}; {len(back)} bound pods of its gang evicted, next attempt in {delay_s:g} s"
-    result.decisions.append(line)
+    result.decisions.append(Decision(line, decision="rollback", podGroup=name, queue=gang.job.queue, pods=len(back)))
     for one in back:
         pool.note(("evicted", one["metadata"]["uid"]), partial(cluster.explain_eviction, one, why))
     group = cluster.get(POD_GROUP, namespace, group_name)

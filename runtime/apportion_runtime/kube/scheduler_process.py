@@ -6,11 +6,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.cluster import Cluster
+from apportion_runtime.kube.configuration import SchedulerConfiguration
+from apportion_runtime.kube.configuration_file import ConfigurationFile
 from apportion_runtime.kube.connection import N_WRITERS, Connection
 from apportion_runtime.kube.definitions import check_definitions
 from apportion_runtime.kube.dry_run import DryRunCluster
@@ -19,7 +21,7 @@ from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.leader_election import LeaderElection
 from apportion_runtime.kube.live_cluster import LiveCluster
-from apportion_runtime.kube.log import Log
+from apportion_runtime.kube.log import Decision, Log
 from apportion_runtime.kube.metrics import ClusterState
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, POD_GROUP
@@ -42,6 +44,8 @@ class Options:
         period_s: The minimum time between the starts of two cycles.
         idle_s: The maximum time between two cycles. A cycle runs earlier if something changed, or if the passage of
             time may change decisions.
+        n_writers: The maximum number of parallel writes.
+        is_json_log: Whether the lines of the log are JSON objects.
         is_dry_run: Whether decisions are only reported. Nothing is written then, including the lease.
     """
 
@@ -50,6 +54,21 @@ class Options:
     period_s: float = 1.0
     idle_s: float = 60.0
     is_dry_run: bool = False
+    n_writers: int = N_WRITERS
+    is_json_log: bool = False
+
+
+def options_of(configuration: SchedulerConfiguration) -> Options:
+    """Return the options that a configuration sets."""
+    return Options(
+        configuration.scheduler_name,
+        configuration.shard,
+        configuration.cycle_period_s,
+        configuration.idle_period_s,
+        configuration.dry_run,
+        configuration.write_concurrency,
+        configuration.log_format == "json",
+    )
 
 
 def run(
@@ -60,6 +79,7 @@ def run(
     *,
     say: Callable[[str], None],
     ended: Event,
+    file: ConfigurationFile | None = None,
 ) -> None:
     """Schedule until `ended` is set.
 
@@ -70,12 +90,13 @@ def run(
         counters: Receives the counts.
         say: Writes a line to the log.
         ended: Set by the caller to stop.
+        file: The configuration file that the process follows, if there is one.
 
     Raises:
         MissingDefinitions: If the API server lacks definitions of KAI.
         Unreachable: If the API server does not respond at startup.
     """
-    log = Log(say)
+    log = Log(say, is_json=options.is_json_log)
     connection.on_error = counters.metrics.count_api_error
     if not connection.is_verified:
         log.warning("the kubeconfig disables verification of the API server's certificate (insecure-skip-tls-verify)")
@@ -86,13 +107,13 @@ def run(
     log.decision("initial list of the cluster complete")
     fence = SingleScheduler() if election is None else election
     cluster: Cluster = DryRunCluster(cache) if options.is_dry_run else LiveCluster(cache, ApiWriter(connection, fence))
-    pool = WritePool(N_WRITERS, lambda failed: log.warning(f"write rejected: {failed}"))
+    pool = WritePool(options.n_writers, lambda failed: log.warning(f"write rejected: {failed}"))
     scheduling = Scheduling(cluster, pool, options.scheduler, options.shard)
     if election is not None:
         election.start()
     try:
         with collected_between_cycles() as collect:
-            _Loop(cache, scheduling, options, election, counters, log, ended, collect).run()
+            _Loop(cache, scheduling, options, election, counters, log, ended, collect, file).run()
     finally:
         cache.stop()
         pool.drop_notes()
@@ -112,6 +133,7 @@ class _Loop:
     log: Log
     ended: Event
     collect: Callable[[], None]
+    file: ConfigurationFile | None
     last_cycle_s: float = -math.inf
     next_cycle_s: float = -math.inf
     decisions: frozenset[str] = frozenset()
@@ -120,6 +142,7 @@ class _Loop:
         while not self.ended.is_set():
             now_s = time.monotonic()
             self.counters.alive_at = now_s
+            self._reload()
             self._lead()
             is_due = self.cache.changed.is_set() or now_s >= self.next_cycle_s
             if not self.counters.is_leader or not is_due or now_s - self.last_cycle_s < self.options.period_s:
@@ -160,14 +183,21 @@ class _Loop:
         for fault in result.faults:
             self.log.warning(f"{fault.address}: {fault.message}")
 
-    def _report(self, decisions: list[str]) -> None:
+    def _reload(self) -> None:
+        """Take the settings of the configuration file that may change while the process runs."""
+        if self.file is None:
+            return
+        current = self.file.reload(self.log.warning, self.log.decision)
+        self.options = replace(self.options, period_s=current.cycle_period_s, idle_s=current.idle_period_s)
+
+    def _report(self, decisions: list[Decision]) -> None:
         former, self.decisions = self.decisions, frozenset(decisions)
         for line in decisions:
             if not self.options.is_dry_run:
                 self.log.decision(line)
             elif line not in former:
                 # Since nothing is carried out, the next cycle decides the same.
-                self.log.decision(f"dry run: {line}")
+                self.log.decision(Decision(f"dry run: {line}", **line.fields, dryRun=True))
 
     def _lead(self) -> None:
         was = self.counters.is_leader

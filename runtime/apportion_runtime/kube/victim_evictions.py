@@ -17,6 +17,7 @@ from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.log import Decision
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
@@ -122,7 +123,10 @@ def _conclude(
     for_whom = f" for {victims.beneficiary}" if victims.beneficiary else ""
     if done:
         names = _listed(sorted(told.name for told in done))
-        result.decisions.append(f"evicted {len(done)} {_pods(len(done))}{for_whom} ({done[0].because}): {names}")
+        line = f"evicted {len(done)} {_pods(len(done))}{for_whom} ({done[0].because}): {names}"
+        fields = {"action": done[0].action, "beneficiary": victims.beneficiary, "rule": done[0].because}
+        evicted = sorted(told.name for told in done)
+        result.decisions.append(Decision(line, decision="evict", **fields, pods=evicted))
     if not victims.refusals:
         return
     _, name, refused = victims.refusals[0]
@@ -130,7 +134,7 @@ def _conclude(
         protected.reject(job, str(refused))
     kept = len(victims.victims) - len(done)
     line = f"eviction of {name}{for_whom} was refused, and {kept} {_pods(kept)} not evicted: {refused}"
-    result.decisions.append(line)
+    result.decisions.append(Decision(line, decision="eviction-refused", beneficiary=victims.beneficiary, pods=[name]))
     namespace, _, group = (victims.beneficiary or "").rpartition("/")
     beneficiary = cluster.get(POD_GROUP, namespace, group)
     if beneficiary is not None:

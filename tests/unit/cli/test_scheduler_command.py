@@ -68,3 +68,36 @@ def test_missing_definitions_name_the_command_that_installs_them(run: Run, tmp_p
     assert told.code == 3
     assert "does not define queues.scheduling.run.ai (v2) and podgroups.scheduling.run.ai (v2alpha2)" in told.err
     assert "helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler" in told.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("apiVersion: apportion.dev/v1\nkind: SchedulerConfiguration\nport: x\n", "3: port must be an integer, not x"),
+    ],
+)
+def test_invalid_configuration_is_one_sentence(run: Run, tmp_path: Path, text: str | None, said: str) -> None:
+    file = tmp_path / "scheduler.yaml"
+    if text is not None:
+        file.write_text(text)
+    told = run("scheduler", "--config", file)
+    assert told.code == 3
+    assert told.err.startswith(f"apportion: error: {file}:")
+    assert said in told.err
+
+
+def test_options_take_precedence_over_the_configuration(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("apiVersion: apportion.dev/v1\nkind: SchedulerConfiguration\nkubeconfig: /of-the-document\n")
+    assert "kubeconfig /of-the-document does not exist" in run("scheduler", "--config", file).err
+    told = run("scheduler", "--config", file, "--kubeconfig", "/of-the-option")
+    assert "kubeconfig /of-the-option does not exist" in told.err
+
+
+def test_schema_of_the_configuration_is_printed_without_the_client(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    told = run("schema", "--for", "scheduler")
+    assert told.code == 0
+    assert json.loads(told.out)["title"] == "SchedulerConfiguration"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 
-from apportion_runtime.kube.log import Log
+from apportion_runtime.kube.log import Decision, Log
 
 
 @dataclass
@@ -47,3 +49,24 @@ def test_the_number_of_remembered_causes_is_bounded() -> None:
     log.warning("pod 1499 was rejected")
     log.warning("pod 0 was rejected")
     assert len(lines) == 1501
+
+
+def test_lines_of_a_structured_log_have_the_fields_of_decisions() -> None:
+    lines: list[str] = []
+    log = Log(lines.append, is_json=True)
+    log.decision(Decision("bound 1 of team/a to n1", decision="bind", podGroup="team/a", nodes=["n1"]))
+    log.decision("became the leader")
+    log.warning("cycle failed")
+    documents = [json.loads(line) for line in lines]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", one.pop("time")) for one in documents)
+    assert documents == [
+        {
+            "level": "info",
+            "message": "bound 1 of team/a to n1",
+            "decision": "bind",
+            "podGroup": "team/a",
+            "nodes": ["n1"],
+        },
+        {"level": "info", "message": "became the leader"},
+        {"level": "warning", "message": "cycle failed"},
+    ]

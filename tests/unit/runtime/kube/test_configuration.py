@@ -1,0 +1,216 @@
+"""The configuration document: its schema, faults with file and line, flags, and changes while the scheduler runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
+from apportion_runtime.kube.configuration import FIELDS, SchedulerConfiguration, configuration_schema
+from apportion_runtime.kube.configuration_document import ConfigurationError, parse_configuration
+from apportion_runtime.kube.configuration_file import ConfigurationFile
+from apportion_runtime.kube.http_server import Counters
+from apportion_runtime.kube.scheduler_process import options_of, run
+
+from .api_server import ApiServer, running
+from .objects import TRAIN, TREE, node, pod
+
+PAGE = (Path(__file__).parents[4] / "docs/live-scheduler.md").read_text(encoding="utf-8")
+HEAD = "apiVersion: apportion.dev/v1\nkind: SchedulerConfiguration\n"
+WHOLE = HEAD + (
+    "schedulerName: kai-two\nshard: a100\nkubeconfig: /etc/kube/config\ncontext: dev\ncyclePeriodSeconds: 0.5\n"
+    "idlePeriodSeconds: 30\nport: 9090\nwriteConcurrency: 32\ndryRun: true\nlogFormat: json\nleaderElection:\n"
+    "  lease: system/scheduler\n  leaseDurationSeconds: 30\n  renewDeadlineSeconds: 20\n  retryPeriodSeconds: 4\n"
+)
+VALUES = SchedulerConfiguration(
+    scheduler_name="kai-two",
+    shard="a100",
+    kubeconfig="/etc/kube/config",
+    context="dev",
+    cycle_period_s=0.5,
+    idle_period_s=30,
+    port=9090,
+    write_concurrency=32,
+    dry_run=True,
+    log_format="json",
+    lease="system/scheduler",
+    lease_duration_s=30,
+    renew_deadline_s=20,
+    retry_period_s=4,
+)
+FAULTS = [
+    ("", "f:1: must be a mapping with apiVersion: apportion.dev/v1 and kind: SchedulerConfiguration"),
+    ("kind: SchedulerConfiguration\n", "f:1: apiVersion is missing: add `apiVersion: apportion.dev/v1`"),
+    ("apiVersion: apportion.dev/v1\n", "f:1: kind is missing: add `kind: SchedulerConfiguration`"),
+    ("apiVersion: apportion.dev/v2\n", "f:1: apiVersion must be apportion.dev/v1"),
+    (HEAD + "port: [1\n", "f:4: invalid YAML: expected ',' or ']', but got '<stream end>'"),
+    (HEAD + "port: 0\nport: 1\n", "f:4: port is set twice: remove one of them, the first is in line 3"),
+    (HEAD + "port: 65536\n", "f:3: port must be at most 65535, not 65536"),
+    (HEAD + "port: '80'\n", "f:3: port must be an integer, not 80"),
+    (HEAD + "port: true\n", "f:3: port must be an integer, not true"),
+    (HEAD + "port:\n", "f:3: port must be an integer, not empty"),
+    (HEAD + "cyclePeriodSeconds: 0\n", "f:3: cyclePeriodSeconds must be at least 0.05, not 0"),
+    (HEAD + "cyclePeriodSeconds: .nan\n", "f:3: cyclePeriodSeconds must be at most 86400, not nan"),
+    (HEAD + "cyclePeriodSeconds: .inf\n", "f:3: cyclePeriodSeconds must be at most 86400, not inf"),
+    (HEAD + "shard: Big\n", "f:3: shard must be the name of an object: lower-case letters, digits, - and ., not Big"),
+    (HEAD + "logFormat: xml\n", "f:3: logFormat must be text or json, not xml"),
+    (HEAD + "dryRun: !!int x\n", "f:3: dryRun must be a boolean"),
+    (HEAD + "leaderElection: a/b\n", "f:3: leaderElection must be a mapping of lease, leaseDurationSeconds, "),
+    (HEAD + "leaderElection:\n  lease: a\n", "f:4: leaderElection.lease must be NAMESPACE/NAME, not a"),
+    (HEAD + "leaderElection:\n  port: 1\n", "f:4: leaderElection.port is unknown: remove it, or use one of lease, "),
+    (HEAD + "periode: 1\n", "f:3: periode is unknown: remove it, or use one of apiVersion, kind, schedulerName, "),
+    (
+        HEAD + "leaderElection:\n  renewDeadlineSeconds: 15\n",
+        "f:3: retryPeriodSeconds (2) must be below renewDeadlineSeconds (15), and that below leaseDurationSeconds (15)",
+    ),
+]
+NOT_IN_THE_SCHEMA = ("invalid YAML", "set twice", "renewDeadlineSeconds (15)", "!!int", ".nan", ".inf")
+"""What a JSON Schema cannot express."""
+
+
+def test_a_document_sets_every_field() -> None:
+    assert SchedulerConfiguration(**parse_configuration(WHOLE, "f")) == VALUES
+    jsonschema.Draft202012Validator(configuration_schema()).validate(yaml.safe_load(WHOLE))
+
+
+def test_a_document_without_fields_has_the_defaults() -> None:
+    assert SchedulerConfiguration(**parse_configuration(HEAD, "f")) == SchedulerConfiguration()
+
+
+@pytest.mark.parametrize(("text", "said"), FAULTS)
+def test_a_fault_is_one_sentence_with_file_and_line(text: str, said: str) -> None:
+    with pytest.raises(ConfigurationError) as told:
+        parse_configuration(text, "f")
+    assert str(told.value).startswith(said)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "text", [text for text, said in FAULTS if not any(x in text + said for x in NOT_IN_THE_SCHEMA)]
+)
+def test_the_schema_rejects_the_same_documents(text: str) -> None:
+    assert not jsonschema.Draft202012Validator(configuration_schema()).is_valid(yaml.safe_load(text))
+
+
+def test_the_schema_is_a_json_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(configuration_schema())
+
+
+def test_documented_fields_are_those_of_the_document() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", PAGE, re.MULTILINE)
+    defaults = SchedulerConfiguration()
+
+    def shown(value: object) -> str:
+        return "" if value is None else f"`{value}`" if isinstance(value, str) else json.dumps(value)
+
+    expected = [
+        (f.path, f.meaning, shown(getattr(defaults, f.attribute)), "yes" if f.is_reloaded else "no") for f in FIELDS
+    ]
+    assert [row for row in rows if row[3] in ("yes", "no")] == expected
+
+
+@pytest.mark.parametrize("shard", [None, "a100"])
+def test_the_stacks_config_map_has_a_valid_document(shard: str | None) -> None:
+    packaged = SchedulerDeployment("image", namespace="system", scheduler="kai-two", shard=shard)
+    objects: dict[str, Any] = {str(one["kind"]): one for one in scheduler_objects(packaged)}
+    ((file, text),) = objects["ConfigMap"]["data"].items()
+    expected = SchedulerConfiguration(scheduler_name="kai-two", shard=shard, lease="system/apportion-scheduler")
+    assert SchedulerConfiguration(**parse_configuration(text, "f")) == expected
+    (container,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == ["scheduler", "--config", f"/etc/apportion/{file}"]
+    assert {"name": "configuration", "mountPath": "/etc/apportion", "readOnly": True} in container["volumeMounts"]
+
+
+def test_a_changed_setting_replaces_the_pods_of_the_stack() -> None:
+    def template(packaged: SchedulerDeployment) -> Any:
+        deployment: Any
+        (deployment,) = (one for one in scheduler_objects(packaged) if one["kind"] == "Deployment")
+        return deployment["spec"]["template"]["metadata"]
+
+    assert template(SchedulerDeployment("image")) == template(SchedulerDeployment("image", replicas=3))
+    assert template(SchedulerDeployment("image")) != template(SchedulerDeployment("image", shard="a100"))
+
+
+class _Watched:
+    """A configuration file and what is reported about it; time passes by two seconds with each reload."""
+
+    def __init__(self, path: Path, **flags: object) -> None:
+        self._now_s = 0.0
+        self.warnings: list[str] = []
+        self.lines: list[str] = []
+        self.file = ConfigurationFile(path, flags, lambda: self._now_s)
+
+    def reload(self) -> SchedulerConfiguration:
+        self._now_s += 2
+        return self.file.reload(self.warnings.append, self.lines.append)
+
+
+def test_flags_take_precedence_also_after_a_reload(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(HEAD + "port: 1\nshard: a\n")
+    watched = _Watched(path, port=7)
+    assert (watched.file.current.port, watched.file.current.shard) == (7, "a")
+    path.write_text(HEAD + "port: 2\ncyclePeriodSeconds: 3\n")
+    current = watched.reload()
+    assert (current.port, current.cycle_period_s) == (7, 3)
+
+
+def test_an_invalid_change_is_reported_once_and_the_former_configuration_kept(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(HEAD + "cyclePeriodSeconds: 3\n")
+    watched = _Watched(path)
+    path.write_text(HEAD + "cyclePeriodSeconds: fast\n")
+    assert [watched.reload().cycle_period_s for _ in range(3)] == [3, 3, 3]
+    said = f"{path}:3: cyclePeriodSeconds must be a number, not fast; the former configuration is kept"
+    assert watched.warnings == [said]
+    path.write_text(HEAD + "cyclePeriodSeconds: 4\n")
+    assert watched.reload().cycle_period_s == 4
+    assert watched.lines == [f"reloaded {path}"]
+
+
+def test_changes_that_need_a_restart_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(HEAD)
+    watched = _Watched(path)
+    path.write_text(HEAD + "port: 1\nshard: a\ncyclePeriodSeconds: 2\n")
+    watched.reload()
+    assert watched.lines == [f"reloaded {path}; shard, port take effect after a restart"]
+
+
+def test_a_running_scheduler_follows_the_cycle_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apportion_runtime.kube.configuration_file._POLL_S", 0.01)
+    path, server, counters, ended, bound = tmp_path / "f.yaml", ApiServer(), Counters(), Event(), Event()
+    # With the former period, the second cycle would run after an hour.
+    path.write_text(HEAD + "cyclePeriodSeconds: 3600\n")
+    server.add(node("n1", 4), TRAIN, *TREE)
+    file, log = ConfigurationFile(path, {}), list[str]()
+
+    def say(line: str) -> None:
+        log.append(line)
+        if line.startswith("bound"):
+            bound.set()
+
+    def watch() -> None:
+        options = options_of(file.current)
+        with running(server) as connection:
+            run(connection, options, None, counters, say=say, ended=ended, file=file)
+
+    thread = Thread(target=watch)
+    thread.start()
+    try:
+        while counters.cycles == 0:
+            ended.wait(0.01)
+        server.add(pod("a", "vision", 1))
+        path.write_text(HEAD + "cyclePeriodSeconds: 0.05\n")
+        assert bound.wait(20), log
+    finally:
+        ended.set()
+        thread.join()
+    assert f"reloaded {path}" in log
