@@ -115,7 +115,7 @@ def _wrapped(text: str, indent: str, width: int) -> list[str]:
 def _summary(report: DiffReport) -> str:
     changed = len({(s.kind, s.name) for s in report.statements if not s.is_derived})
     unchanged = report.unchanged.get(QUEUE, 0)
-    parts = [f"{counted(changed, 'object')} changed in the policy, {counted(unchanged, 'queue')} unaffected."]
+    parts = [f"{counted(changed, 'object')} changed in the policy, {counted(unchanged, 'queue')} unchanged."]
     if report.objects is None:
         parts.append(f"Kubernetes objects are not compared: {report.why_no_objects}.")
     else:

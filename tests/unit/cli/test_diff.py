@@ -64,7 +64,7 @@ def test_work_tree_is_compared_with_a_revision(run: Run, repository: Path) -> No
         "main (as of 2026-11-21) → work tree (as of 2026-11-21)\n\n"
         "queue speech  quota/policy.py:8\n  ~ −4 GPUs (8 → 4) guaranteed, 4 GPUs to `vision`\n\n"
         "queue vision  quota/policy.py:7\n  ~ +4 GPUs (8 → 12) guaranteed, 4 GPUs from `speech`\n\n"
-        "2 objects changed in the policy, 1 queue unaffected. Kubernetes objects: 0 created, 2 changed, 0\n"
+        "2 objects changed in the policy, 1 queue unchanged. Kubernetes objects: 0 created, 2 changed, 0\n"
         "    deleted, 0 left in place.\n"
     )
 
