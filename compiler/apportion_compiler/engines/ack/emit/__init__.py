@@ -78,7 +78,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "guarantees and limits do not distinguish models",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
-    Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by the resource's name"),
+    Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "a fraction of a GPU is a separate resource, such as aliyun.com/gpu-mem, which the tree does not count with "

@@ -37,7 +37,7 @@ _QUEUED = (
         "ray",
         f"request.kind.kind != 'RayJob' || ({_SUSPENDED} && dyn(object).spec.?shutdownAfterJobFinishes.orValue(false))",
         "spec.suspend and spec.shutdownAfterJobFinishes must be true: a RayJob that is not created suspended bypasses "
-        "kube-queue, and KubeRay suspends no other RayJob",
+        "kube-queue, and KubeRay rejects a suspended RayJob without shutdownAfterJobFinishes",
     ),
     Requirement(
         "kubeflow",

@@ -70,7 +70,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "each GPU model has its own tree of quotas, so a guarantee must specify the model",
         "set `gpu` to a mapping from GPU model to number of GPUs",
     ),
-    Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by the resource's name"),
+    Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "a fraction of a GPU is a separate resource, koordinator.sh/gpu-core, which a quota does not count with "

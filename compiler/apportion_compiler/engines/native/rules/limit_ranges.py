@@ -141,8 +141,8 @@ def _defaults_of_devices(limit: object, kind: str, path: str) -> Iterator[Fault]
             yield pending(
                 f"{path}.defaultRequest[{resource}]",
                 "RequestWithoutLimit",
-                f"no pod can be created: its containers get a request of {resource} but no limit, which a device "
-                "requires",
+                f"no pod can be created: its containers get a request of {resource} but no limit, "
+                "which extended resources require",
                 f"remove {resource} from the LimitRange",
             )
             continue

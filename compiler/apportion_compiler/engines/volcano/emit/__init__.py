@@ -79,7 +79,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "each GPU model has its own tree of queues, so a guarantee must specify the model",
         "set `gpu` to a mapping from GPU model to number of GPUs",
     ),
-    Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, by the resource's name"),
+    Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "fractions of GPUs are separate resources, volcano.sh/vgpu-*, which do not count against a queue's GPUs",

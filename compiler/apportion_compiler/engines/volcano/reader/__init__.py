@@ -235,8 +235,8 @@ def _unsupported_fields(manifest: Manifest) -> Iterator[Note]:
     if HIERARCHY_ANNOTATION in queue.annotations:
         yield Note(
             str(queue),
-            f"annotation {HIERARCHY_ANNOTATION} is the tree of the drf plugin: {queue.annotations[HIERARCHY_ANNOTATION]} is "
-            "dropped, set spec.parent instead",
+            f"annotation {HIERARCHY_ANNOTATION} defines a tree for the drf plugin only: {queue.annotations[HIERARCHY_ANNOTATION]} is "
+            "dropped; set spec.parent instead",
         )
     if not queue.deserved and not queue.guarantee and (queue.weight or 1) > 1:
         yield Note(

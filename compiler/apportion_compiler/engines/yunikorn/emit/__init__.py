@@ -68,7 +68,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "Kubernetes has only one partition",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
-    Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, by the resource's name"),
+    Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "queues count whole devices; a fraction of a device is a separate resource of its device plugin",
