@@ -49,7 +49,7 @@ def read_workload(file: str, name: str | None) -> tuple[LocatedManifest, list[Lo
     listed = ", ".join(f"{each.manifest['kind']} {name_of(each.manifest)}" for each in workloads)
     if not workloads:
         kinds = ", ".join(sorted({str(each.manifest.get("kind")) for each in placed}))
-        raise click.UsageError(f"{file} contains no workload; it has {kinds}")
+        raise click.UsageError(f"{file} contains no workload, only {kinds}")
     chosen = [each for each in workloads if name in (None, name_of(each.manifest))]
     if not chosen:
         raise click.UsageError(f"{file} has no workload {name}; it has {listed}")

@@ -10,7 +10,7 @@ from apportion_runtime.sim.report.summary import QueueSummary, percentile
 
 _GPU_HOUR = 3_600_000
 _ASSUMPTION = (
-    "Nodes do not change, jobs run for the duration in the load, and an evicted job restarts from the beginning unless the "
+    "The simulation assumes that nodes do not change and jobs run for the duration in the load; an evicted job restarts from the beginning unless the "
     "load specifies checkpoints."
 )
 

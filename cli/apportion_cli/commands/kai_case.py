@@ -27,7 +27,7 @@ _MAX_CHARACTERS = 256 * 1024**2
     "--case", "number", type=click.IntRange(0), metavar="N", help="Run only the case with this index, starting at 0."
 )
 @click.option(
-    "--rounds", type=click.IntRange(1, 1000), metavar="N", help="Number of rounds to run (default: as the case states)."
+    "--rounds", type=click.IntRange(1, 1000), metavar="N", help="Number of rounds to run (default: the case's)."
 )
 @click.option(
     "--actions", metavar="LIST", help="Actions of each round: all, or a comma-separated list (default: the case's)."
@@ -37,10 +37,10 @@ _MAX_CHARACTERS = 256 * 1024**2
 def kai_case(
     file: str, number: int | None, rounds: int | None, actions: str | None, outputs: tuple[Output, ...]
 ) -> int:
-    """Decide the clusters of FILE as KAI Scheduler does, and print every pod after each round.
+    """Schedule the clusters of FILE as KAI Scheduler does, and print every pod after each round.
 
     FILE holds one case in the format of tests/conformance/kai, a dumped file of them, or one on each line; - is
-    standard input. Several cases give a line of JSON each.
+    standard input. The output has one line of JSON for each case.
     """
     import json
 

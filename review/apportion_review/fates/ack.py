@@ -58,8 +58,8 @@ class _Side:
 
     @property
     def why_incomplete(self) -> str:
-        """Why pending work may evict more than is found; empty if the simulation came to rest."""
-        return "" if self._evictions.is_complete else "the simulation was stopped before it came to rest"
+        """Why pending work may evict more than is found; empty if the simulation settled."""
+        return "" if self._evictions.is_complete else "the simulation was stopped before it settled"
 
     def _quota(self, owned: OwnedPods) -> Quota | None:
         path = self._tree.quota_of(owned.pods[0])

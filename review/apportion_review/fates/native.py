@@ -64,8 +64,8 @@ class _Side:
 
     @property
     def why_incomplete(self) -> str:
-        """Why pending pods may evict more than is found; empty if the simulation came to rest."""
-        return "" if self._evictions.is_complete else "the simulation was stopped before it came to rest"
+        """Why pending pods may evict more than is found; empty if the simulation settled."""
+        return "" if self._evictions.is_complete else "the simulation was stopped before it settled"
 
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the queue of the namespace, or the namespace itself if it has none."""
@@ -97,7 +97,7 @@ class _Side:
             namespace, resource, limit = self._beyond[owned.owner]
             return Verdict(
                 Fate.STUCK,
-                f"namespace {namespace} is over its quota of {limit} {resource}, and a ResourceQuota does not evict pods",
+                f"namespace {namespace} is over its quota of {limit} {resource}, but a ResourceQuota does not evict pods",
             )
         return Verdict(
             Fate.SAFE, "no preempting priority class ranks above it, and a ResourceQuota does not evict pods"

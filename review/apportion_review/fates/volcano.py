@@ -183,7 +183,7 @@ class _Side:
         )
         if not self._capacity.queues[self._queue(owned)].spec.reclaimable:
             return f"{above}, and its queue is not reclaimable"
-        return f"{above}, and no queue may reclaim from its own"
+        return f"{above}, and a queue cannot reclaim from itself"
 
     def _kept(self, owned: OwnedPods, rule: str) -> Verdict:
         if owned.owner in self._beyond:

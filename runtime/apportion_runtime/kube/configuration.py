@@ -148,7 +148,7 @@ FIELDS: tuple[Field, ...] = (
         "leaderElection.renewDeadlineSeconds",
         "renew_deadline_s",
         "number",
-        "time after the last renewal until the leader stops writing; below the lease duration",
+        "time after the last renewal after which the leader stops writing; must be less than the lease duration",
         0.5,
         _LONGEST_S,
     ),

@@ -129,5 +129,5 @@ def _checked(made: SchedulerConfiguration) -> SchedulerConfiguration:
             known = ", ".join(sorted(_PLUGINS))
             raise ConfigurationError(f"Volcano's {plugin.name} plugin is not simulated; simulated plugins are {known}")
     if made.plugin("capacity") is None:
-        raise ConfigurationError("Volcano without the capacity plugin is not simulated")
+        raise ConfigurationError("Volcano cannot be simulated without the capacity plugin")
     return made

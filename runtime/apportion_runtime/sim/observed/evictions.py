@@ -27,7 +27,7 @@ _POD = "Pod"
 class ObservedEvictions:
     """The evictions of running pods by the pod's uid, the first of each pod.
 
-    `is_settled` is false if the simulation was stopped before it came to rest: others may follow.
+    `is_settled` is false if the simulation was stopped before it settled: others may follow.
     """
 
     found: Mapping[str, Eviction]

@@ -45,7 +45,7 @@ tiers:
         ([], "ConfigMap volcano-scheduler-configmap does not exist"),
         ([config_map(plugins="  - {name: drf}")], "Volcano's drf plugin is not simulated"),
         ([config_map(actions="allocate, shuffle")], "Volcano's shuffle action is not simulated"),
-        ([config_map(capacity="{name: nodeorder}")], "without the capacity plugin is not simulated"),
+        ([config_map(capacity="{name: nodeorder}")], "cannot be simulated without the capacity plugin"),
     ],
 )
 def test_unsupported_configuration_is_refused(objects: list[Made], said: str) -> None:
