@@ -94,6 +94,7 @@ PAGES: Mapping[str, Page] = {
         'mkdir -p "$HOME/.local/share/bash-completion/completions"; export PATH="$HOME/.local/bin:$PATH"\n',
         programs={"make": MAKE, "docker": DOCKER, "pip": SUCCEED},
     ),
+    "docs/kubectl-plugin.md": Page(programs={"pip": SUCCEED, "kubectl": SUCCEED}, consoles=False),
     "docs/live-scheduler.md": Page(
         programs={"helm": SUCCEED, "pip": SUCCEED}, exits={"apportion scheduler --kubeconfig": 3}
     ),

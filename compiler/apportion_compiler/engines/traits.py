@@ -76,6 +76,7 @@ class EngineTraits:
         key_prefixes: Prefixes of the labels and annotations that it reads.
         config_maps: Names of its ConfigMaps.
         scheduler: The `schedulerName` of its pods; empty if it uses the default scheduler.
+        live_scheduler: Whether the packaged live scheduler can replace its scheduler.
         image: A regular expression for one of its images, with its release as the group `version`.
         configuration_kinds: Kinds of its configuration, which `import` keeps or reports.
         workload_keys: Labels and annotations that identify its workloads.
@@ -121,6 +122,7 @@ class EngineTraits:
     key_prefixes: tuple[str, ...] = ()
     config_maps: tuple[str, ...] = ()
     scheduler: str = ""
+    live_scheduler: bool = False
     image: str | None = None
     configuration_kinds: frozenset[Kind] = frozenset()
     workload_keys: tuple[str, ...] = ()

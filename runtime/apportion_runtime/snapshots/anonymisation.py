@@ -23,6 +23,12 @@ from apportion_api.kai.names import (
     TOP_OWNER_ANNOTATION,
 )
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
+from apportion_api.kubernetes.operators import (
+    JOBSET_INDEX_LABEL,
+    LWS_GROUP_LABEL,
+    LWS_WORKER_LABEL,
+    RAY_NODE_TYPE_LABEL,
+)
 
 Object = Mapping[str, Any]
 _KEPT_LABELS = (
@@ -33,11 +39,11 @@ _KEPT_LABELS = (
     "kubernetes.io/os",
     GPU_GROUP_LABEL,
     PRIORITY_CLASS_LABEL,
-    "ray.io/node-type",
+    RAY_NODE_TYPE_LABEL,
     "training.kubeflow.org/replica-",
-    "jobset.sigs.k8s.io/job-index",
-    "leaderworkerset.sigs.k8s.io/worker-index",
-    "leaderworkerset.sigs.k8s.io/group-index",
+    JOBSET_INDEX_LABEL,
+    LWS_WORKER_LABEL,
+    LWS_GROUP_LABEL,
 )
 """The beginnings of the keys whose values are kept."""
 _KNOWN_DOMAINS = ("kubernetes.io", "k8s.io", "ray.io", "kubeflow.org")

@@ -14,10 +14,10 @@ from apportion_compiler.compile import Compilation, compile_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity, has_errors
 from apportion_compiler.emit.pulumi.environment_variables import POLICY
 from apportion_compiler.emit.pulumi.settings import NAMESPACE, StackSettings
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.errors import UnknownTargetError
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
-from apportion_policy.engine import Engine
 from apportion_policy.errors import AgreementError, ConfinementError
 from apportion_policy.evaluated_policy import policy_of
 from apportion_policy.evaluation.confinement_layers import missing_layers
@@ -69,12 +69,13 @@ def _check_schedulers(policy: Policy, settings: StackSettings) -> None:
         for cluster in environment.clusters
     }
     for cluster in settings.schedulers:
-        engine = engines.get(cluster, Engine.KAI)
-        if engine is not Engine.KAI:
+        engine = engines.get(cluster)
+        if engine is not None and not TRAITS[engine.value].live_scheduler:
+            replaced = " or ".join(sorted(name for name, traits in TRAITS.items() if traits.live_scheduler))
             raise Refused(
                 f"{NAMESPACE}:schedulers lists {cluster}, whose engine is {engine.value}, but the "
-                f"packaged scheduler replaces kai only: remove {cluster} from {NAMESPACE}:schedulers, or set its engine "
-                "to kai"
+                f"packaged scheduler replaces {replaced} only: remove {cluster} from {NAMESPACE}:schedulers, or set its "
+                f"engine to {replaced}"
             )
 
 

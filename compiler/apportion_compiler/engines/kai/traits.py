@@ -19,6 +19,7 @@ TRAITS = EngineTraits(
     groups=(names.GROUP, names.CONFIGURATION_GROUP),
     key_prefixes=("kai.scheduler/",),
     scheduler=names.DEFAULT_SCHEDULER,
+    live_scheduler=True,
     image=r"kai-scheduler/[\w-]+:(?P<version>[\w.-]+)",
     configuration_kinds=frozenset(
         (_QUEUE, (names.CONFIGURATION_GROUP, "SchedulingShard"), (names.CONFIGURATION_GROUP, "Topology"))

@@ -65,7 +65,7 @@ FAULTS = [
     (HEAD + "leaderElection: a/b\n", "f:3: leaderElection must be a mapping of lease, leaseDurationSeconds, "),
     (HEAD + "leaderElection:\n  lease: a\n", "f:4: leaderElection.lease must be NAMESPACE/NAME, not a"),
     (HEAD + "leaderElection:\n  port: 1\n", "f:4: leaderElection.port is unknown: remove it, or use one of lease, "),
-    (HEAD + "periode: 1\n", "f:3: periode is unknown: remove it, or use one of apiVersion, kind, schedulerName, "),
+    (HEAD + "interval: 1\n", "f:3: interval is unknown: remove it, or use one of apiVersion, kind, schedulerName, "),
     (
         HEAD + "leaderElection:\n  renewDeadlineSeconds: 15\n",
         "f:3: retryPeriodSeconds (2) must be below renewDeadlineSeconds (15), and that below leaseDurationSeconds (15)",
