@@ -14,14 +14,26 @@ from apportion_api import durations, quantities
 
 NANO = 10**9
 _MILLI = 10**6
+_MOST = 2**63 - 1
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
-@lru_cache(maxsize=65536)
-def parse_quantity(written: str | float) -> int:
-    """Return a quantity in billionths. Raises `ValueError`."""
-    return quantities.scaled_quantity(written, NANO)
+def parse_quantity(written: object) -> int:
+    """Return a quantity in billionths. Raises `ValueError`, also above `int64` in decimal notation."""
+    if not isinstance(written, str | int | float):
+        raise ValueError(f"`{str(written)[:64]}` is not a quantity such as 500m, 2 or 16Gi")
+    return _parsed_quantity(written)
+
+
+@lru_cache(maxsize=65536, typed=True)
+def _parsed_quantity(written: str | float) -> int:
+    nanos = quantities.scaled_quantity(written, NANO)
+    if abs(nanos) <= _MOST * NANO:
+        return nanos
+    if str(written).endswith("i"):  # ParseQuantity caps binary quantities only.
+        return _MOST * NANO if nanos > 0 else -_MOST * NANO
+    raise ValueError(f"`{written}` exceeds {_MOST}, the largest quantity of Kubernetes")
 
 
 def whole(nanos: int) -> int:

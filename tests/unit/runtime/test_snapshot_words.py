@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from apportion_runtime.sim.api.pod_requests import amounts
 from apportion_runtime.snapshots.kubernetes.selectors import UnknownSelector, fulfilling, quantity, version
 from apportion_runtime.snapshots.quantities import (
     parse_duration,
@@ -146,3 +147,22 @@ def test_selectors(expression: str, expected: bool) -> None:
 def test_unsupported_selectors_are_refused(expression: str) -> None:
     with pytest.raises(UnknownSelector):
         fulfilling(expression, [DEVICE])
+
+
+def test_quantities_end_at_the_largest_integer() -> None:
+    assert parse_quantity("10Ei") == (2**63 - 1) * 10**9
+    for written in ("1e400", 1e308, "10E"):
+        with pytest.raises(ValueError, match="exceeds 9223372036854775807, the largest quantity of Kubernetes"):
+            parse_quantity(written)
+
+
+@pytest.mark.parametrize("written", [[], {}, None, True])
+def test_quantity_of_another_type_is_refused(written: object) -> None:
+    parse_quantity(1)
+    with pytest.raises(ValueError, match="is not a quantity such as 500m"):
+        parse_quantity(written)
+
+
+def test_requests_of_another_type_are_refused() -> None:
+    with pytest.raises(ValueError, match="is not a mapping of resources to quantities"):
+        amounts([1])

@@ -6,7 +6,7 @@ Source: k8s.io/component-helpers/resource (PodRequests), pkg/scheduler/framework
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from apportion_api.kubernetes.names import AMD_GPU_RESOURCE, GPU_RESOURCE
 from apportion_runtime.snapshots.quantities import parse_quantity, thousandths, whole
@@ -25,9 +25,13 @@ def amount(name: str, written: str | float) -> int:
     return thousandths(nanos) if name == CPU else whole(nanos)
 
 
-def amounts(written: Mapping[str, Any] | None) -> dict[str, int]:
-    """Return a list of resources. Raises `ValueError`."""
-    return {name: amount(name, value) for name, value in (written or {}).items()}
+def amounts(written: object) -> dict[str, int]:
+    """Return a list of resources, such as `requests`; None is empty. Raises `ValueError`."""
+    if not written:
+        return {}
+    if not isinstance(written, Mapping):
+        raise ValueError(f"`{str(written)[:64]}` is not a mapping of resources to quantities")
+    return {name: amount(name, value) for name, value in cast("Mapping[str, Any]", written).items()}
 
 
 def is_scalar(name: str) -> bool:
