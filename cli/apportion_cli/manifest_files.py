@@ -111,6 +111,11 @@ def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
     listed = document.get("items", [document]) if isinstance(document, dict) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) and "kind" in one for one in listed):
         raise PreconditionError(_no_objects(content, name))
+    for n, one in enumerate(listed):
+        if not isinstance(one["kind"], str):
+            raise PreconditionError(
+                f"{name}: items[{n}].kind is not a string; write it again with `kubectl get … -o json`"
+            )
     return listed
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apportion_cli.errors import PreconditionError
 from apportion_cli.manifest_files import read_objects
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def read_snapshots(
         now: Time of the review in seconds since the epoch.
 
     Raises:
-        PreconditionError: If a file cannot be read.
+        PreconditionError: If a file cannot be read, or files of a cluster have different versions of an object.
         click.UsageError: If the cluster of a file is ambiguous.
     """
     from apportion_review.cluster_reviews import ClusterSnapshot
@@ -45,7 +46,7 @@ def read_snapshots(
     found: dict[str, ClusterSnapshot] = {}
     digests: dict[str, str] = {}
     for cluster, paths in files.items():
-        objects = read_objects(paths)
+        objects = _objects_once(paths)
         content = json.dumps(objects, sort_keys=True, default=str)
         digest = f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
         digests[f"snapshot of {cluster}"] = digest
@@ -53,6 +54,28 @@ def read_snapshots(
         age = None if taken is None else int(now - taken)
         found[cluster] = ClusterSnapshot(SnapshotInfo(", ".join(paths), digest, taken, age), objects)
     return found, digests
+
+
+def _objects_once(paths: Sequence[str]) -> list[Mapping[str, object]]:
+    """Return the objects of a cluster's files, without repetitions. Raises `PreconditionError` if two differ."""
+    from apportion_compiler.rollout.identity import Identity, identity_of
+
+    found: dict[Identity, tuple[Mapping[str, object], str]] = {}
+    for path in paths:
+        for made in read_objects((path,)):
+            identity = identity_of(made)
+            known, file = found.setdefault(identity, (made, path))
+            if known == made:
+                continue
+            name = f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
+            what = f"{identity.kind} {name}".strip()
+            raise PreconditionError(
+                f"{path} has {what} twice, with different contents"
+                if file == path
+                else f"{file} and {path} have different versions of {what}",
+                hint="write all objects of the cluster with a single `kubectl get … -A -o json`",
+            )
+    return [made for made, _ in found.values()]
 
 
 def _place(text: str, clusters: Sequence[str]) -> tuple[str, str]:

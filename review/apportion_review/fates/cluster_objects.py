@@ -32,12 +32,9 @@ def objects_under(
         identity = identity_of(held)
         if identity in gone:
             continue
-        manifest = applied.pop(identity, None)
-        if manifest is None:
-            found[identity] = held
-        else:
-            found[identity] = _with_history(manifest, held)
-    return [*found.values(), *applied.values()]
+        manifest = applied.get(identity)
+        found[identity] = held if manifest is None else _with_history(manifest, held)
+    return [*found.values(), *(manifest for identity, manifest in applied.items() if identity not in found)]
 
 
 def _as_stored(manifest: Manifest) -> Manifest:

@@ -128,6 +128,10 @@ UNREADABLE: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "empty": (lambda _: "\n", " is empty; write it " + _KUBECTL),
     "message": (lambda _: "error: You must be logged in", " contains no Kubernetes objects; write it " + _KUBECTL),
+    "numbered": (
+        lambda text: text.replace('"kind": "ClusterQueue"', '"kind": 3', 1),
+        "].kind is not a string; write it again " + _KUBECTL,
+    ),
     "binary": (lambda _: "\udcff\udcfe", " is not UTF-8 text: invalid byte at offset 0; write it " + _KUBECTL),
 }
 
@@ -142,6 +146,37 @@ def test_snapshot_that_cannot_be_read(run: Run, repository: Path, name: str) -> 
     assert told.err.startswith("apportion: error: prod.json")
     assert message in told.err
     assert told.err.count("\n") == 1
+
+
+def _repeated(repository: Path, **metadata: object) -> None:
+    """Write the queue `vision` of the snapshot to a second file, with other metadata."""
+    items = json.loads((repository / "../idle.json").read_text())["items"]
+    queue = next(each for each in items if each["kind"] == "ClusterQueue" and each["metadata"]["name"] == "vision")
+    again = {**queue, "metadata": {**queue["metadata"], **metadata}}
+    (repository / "again.json").write_text(json.dumps({"items": [again]}))
+
+
+def test_files_that_contradict_each_other_are_refused(run: Run, repository: Path) -> None:
+    _repeated(repository, generation=2)
+    told = run("review", "main", "--snapshot", "../idle.json", "--snapshot", "again.json", *NOW)
+    assert (told.code, told.out) == (3, "")
+    assert "../idle.json and again.json have different versions of ClusterQueue vision" in told.err
+
+
+def test_file_that_contradicts_itself_is_refused(run: Run, repository: Path) -> None:
+    _repeated(repository, generation=2)
+    items = [json.loads((repository / name).read_text())["items"] for name in ("../idle.json", "again.json")]
+    (repository / "prod.json").write_text(json.dumps({"items": [*items[0], *items[1]]}))
+    told = run("review", "main", "--snapshot", "prod.json", *NOW)
+    assert (told.code, told.out) == (3, "")
+    assert "prod.json has ClusterQueue vision twice, with different contents" in told.err
+
+
+def test_files_that_repeat_an_object_are_one_snapshot(run: Run, repository: Path) -> None:
+    _repeated(repository)
+    told = run("review", "main", "--snapshot", "../idle.json", "--snapshot", "again.json", *NOW)
+    assert (told.code, told.err) == (10, "")
+    assert told.out.startswith("1 running workload becomes reclaimable on demand on prod/one.\n")
 
 
 def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) -> None:
