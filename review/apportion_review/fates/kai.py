@@ -16,6 +16,7 @@ from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.fates.kai_cluster import KaiShard, pod_groups
 from apportion_review.fates.kai_pod_groups import pod_grouping
 from apportion_review.fates.kai_quotas import Excess, Quotas
+from apportion_review.fates.losses import losses
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
 from apportion_review.fates.unmanaged import unmanaged
 from apportion_review.fates.workloads import UNKNOWN_MODEL, models_of_nodes
@@ -60,6 +61,7 @@ def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
             for side in sides
         )
         rows.append(WorkloadFate(_workload(known, job, owners, nodes), before, after))
+    lost = losses(base.objects, head.objects)
     schedulers = frozenset(name for side in sides if side is not None for name in side.schedulers)
     grouping = pod_grouping(base.objects, groups, schedulers or frozenset((DEFAULT_SCHEDULER,)))
     reasons = [_WHY_INCOMPLETE] if any(side.is_incomplete for side in sides if side is not None) else []
@@ -68,7 +70,7 @@ def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
         "kai",
         SOURCE,
         is_verified=True,
-        rows=tuple(rows),
+        rows=tuple(map(lost.in_namespace, rows)),
         notes=(*notes, *grouping.notes, *_NOTES),
         why_incomplete=" and ".join(reasons),
         unmanaged=unmanaged(grouping.unmanaged, nodes),

@@ -17,6 +17,7 @@ from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_review.fates.kueue_bound import EvictionBound, excess
 from apportion_review.fates.kueue_cycles import Evictions, evictions
 from apportion_review.fates.kueue_workloads import DRAINED, KueueCluster, kueue_cluster
+from apportion_review.fates.losses import losses
 from apportion_review.fates.records import EngineFates, Fate, Verdict, Workload, WorkloadFate
 from apportion_review.fates.unmanaged import unmanaged
 from apportion_review.fates.workloads import (
@@ -65,7 +66,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
         running = {**cluster.admitted, **running}
         notes += _notes(cluster)
     rows, left = _rows(base, running, sides)
-    owners = _workload_owners(base)
+    owners, lost = _workload_owners(base), losses(base, head)
     not_admitted = [owned for owned in left if owned.owners & owners]
     if not_admitted:
         n = len(not_admitted)
@@ -74,7 +75,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
         "kueue",
         SOURCE,
         is_verified=True,
-        rows=rows,
+        rows=tuple(map(lost.in_namespace, rows)),
         notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED))),
         why_incomplete="" if is_complete else "the simulated cycles stopped at their limit",
         unmanaged=unmanaged((owned for owned in left if not owned.owners & owners), models_of_nodes(base)),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apportion_api.kubernetes.objects import PriorityClass
 from apportion_api.objects import read_all
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, name_of, text
-from apportion_review.fates.records import Fate, Verdict
+from apportion_review.fates.records import Fate, Verdict, WorkloadFate
 from apportion_review.fates.workloads import OwnedPods, of_group
 
 _WAITING = {"phase": "Pending"}
@@ -32,18 +32,30 @@ class Losses:
 
     def verdict(self, owned: OwnedPods) -> Verdict | None:
         """Return the fate of pods whose node or namespace is removed; None for other pods."""
-        namespace = owned.owner.namespace
-        if namespace in self.deleted:
-            return Verdict(Fate.EVICTED, f"namespace {namespace} is deleted, with everything in it")
+        deleted = self._deletion(owned.owner.namespace)
+        if deleted is not None:
+            return deleted
         lost = [node for pod in owned.pods if (node := _node(pod)) in self.nodes]
         if lost:
             some = "" if len(lost) == len(owned.pods) else f"{len(lost)} of {len(owned.pods)} pods: "
             return Verdict(Fate.EVICTED, f"{some}node {lost[0]} is removed, and its pods are deleted")
         return None
 
-    def doubt(self, owned: OwnedPods) -> Verdict | None:
-        """Return why the fate of pods is unknown although no rule of the engine evicts them; None if it is known."""
-        namespace = owned.owner.namespace
+    def _deletion(self, namespace: str) -> Verdict | None:
+        if namespace not in self.deleted:
+            return None
+        return Verdict(Fate.EVICTED, f"namespace {namespace} is deleted, with everything in it")
+
+    def in_namespace(self, row: WorkloadFate) -> WorkloadFate:
+        """Return the fate of a workload that an engine decided without regard to its namespace."""
+        namespace = row.workload.namespace
+        after = self._deletion(namespace) or row.head
+        if after.fate is not Fate.EVICTED:
+            after = self.doubt(namespace) or after
+        return row if after is row.head else replace(row, head=after)
+
+    def doubt(self, namespace: str) -> Verdict | None:
+        """Return why the fate of work is unknown although no rule of the engine evicts it; None if it is known."""
         if namespace not in self.retained:
             return None
         rule = (

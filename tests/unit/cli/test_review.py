@@ -179,6 +179,14 @@ def test_files_that_repeat_an_object_are_one_snapshot(run: Run, repository: Path
     assert told.out.startswith("1 running workload becomes reclaimable on demand on prod/one.\n")
 
 
+def test_work_in_a_namespace_that_leaves_the_policy_has_an_unknown_fate(run: Run, repository: Path) -> None:
+    (repository / "policy.py").write_text(POLICY.replace('namespaces=("vision",)', 'namespaces=("video",)'))
+    told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
+    assert told.code == 11
+    assert told.out.startswith("2 running workloads have unknown fates on prod/one;")
+    assert "namespace vision leaves the policy" in " ".join(told.out.split())
+
+
 def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) -> None:
     (repository / "agreed").write_text("# reviewers\n@acme/vision\n")
     given = [run("review", "main", "--require-approvals", text, *NOW).code for text in ("@acme/Vision,@x", "agreed")]
