@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from apportion_api.counted_nouns import counted
@@ -141,8 +141,17 @@ def _fates(
     n_pods = 0 if fates.rows else sum(_runs_with_gpus(each) for each in snapshot.objects)
     if n_pods:
         pods = counted(n_pods, "running pod with GPUs", "running pods with GPUs")
-        return None, f"{snapshot.info.name} has {pods}, but none that {fates.source} schedules as a workload"
-    return fates, ""
+        why = f": {fates.why_incomplete}" if fates.why_incomplete else ""
+        return None, f"{snapshot.info.name} has {pods}, but none that {fates.source} schedules as a workload{why}"
+    return _of_versions(fates, *(side.checked.programs[name].engine_version for side in (base, head))), ""
+
+
+def _of_versions(fates: EngineFates, before: str, after: str) -> EngineFates:
+    """Return fates as incomplete if the engine's version changes: the rules are those of a single version."""
+    if before == after:
+        return fates
+    why = f"the engine's version changes from {before} to {after}, and both are evaluated as {fates.source}"
+    return replace(fates, why_incomplete=" and ".join(filter(None, (fates.why_incomplete, why))))
 
 
 def _runs_with_gpus(manifest: Manifest) -> bool:

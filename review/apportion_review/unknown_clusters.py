@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from apportion_compiler.rollout.differences import ObjectChange
 from apportion_review.diff_report import DiffReport
+from apportion_review.facts import CLUSTER
 from apportion_review.fates.records import Fate
 from apportion_review.review import ClusterReview
 
@@ -16,11 +17,17 @@ _ONLY_SHOWN = frozenset(("spec.displayName", "description", "metadata.annotation
 def changed_clusters(diff: DiffReport) -> frozenset[str] | None:
     """Return the clusters on which an engine may decide differently; None if objects are not compared.
 
-    Objects with changes only of a title or a description are ignored.
+    Objects with changes only of a title or a description are ignored. An engine of another version may decide
+    differently on the same objects.
     """
     if diff.objects is None:
         return None
-    return frozenset(
+    other_versions = (
+        change.fact.name
+        for change in diff.found.changes
+        if change.fact.kind == CLUSTER and change.fact.field == ("engine_version",)
+    )
+    return frozenset(other_versions) | frozenset(
         target.cluster for target in diff.objects if not all(_is_only_shown(change) for change in target.changes)
     )
 

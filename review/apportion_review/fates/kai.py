@@ -41,12 +41,14 @@ _NOTES = (
 def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
     """Return the fates of the running pod groups of a cluster."""
     notes: list[str] = []
+    unread: list[str] = []
     sides: list[_Side | None] = []
     for name, state in (("base", base), ("head", head)):
         try:
             sides.append(_Side(state))
         except ValueError as wrong:
             notes.append(f"The {name} cannot be evaluated: {wrong}.")
+            unread.append(f"the {name} cannot be evaluated: {wrong}")
             sides.append(None)
     running: dict[str, tuple[_Side, Job]] = {}
     for evaluated in filter(None, sides):
@@ -65,7 +67,7 @@ def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
     schedulers = frozenset(name for side in sides if side is not None for name in side.schedulers)
     grouping = pod_grouping(base.objects, groups, schedulers or frozenset((DEFAULT_SCHEDULER,)))
     reasons = [_WHY_INCOMPLETE] if any(side.is_incomplete for side in sides if side is not None) else []
-    reasons += grouping.faults
+    reasons += [*unread, *grouping.faults]
     return EngineFates(
         "kai",
         SOURCE,

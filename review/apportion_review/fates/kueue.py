@@ -49,6 +49,7 @@ _NOT_MODELLED = (
 def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
     """Return the fates of the admitted Workloads of a cluster."""
     notes: list[str] = []
+    reasons: list[str] = []
     is_complete = True
     sides: list[Mapping[str, Verdict]] = []
     running: dict[str, KueueWorkload] = {}
@@ -59,6 +60,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
             side = _Side(cluster, now)
         except ValueError as wrong:
             notes.append(f"The {name} cannot be evaluated: {wrong}.")
+            reasons.append(f"the {name} cannot be evaluated: {wrong}")
             sides.append({})
             continue
         is_complete = is_complete and side.is_complete
@@ -66,6 +68,8 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
         running = {**cluster.admitted, **running}
         notes += _notes(cluster)
     rows, left = _rows(base, running, sides)
+    if not is_complete:
+        reasons.append("the simulated cycles stopped at their limit")
     owners, lost = _workload_owners(base), losses(base, head)
     not_admitted = [owned for owned in left if owned.owners & owners]
     if not_admitted:
@@ -77,7 +81,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
         is_verified=True,
         rows=tuple(map(lost.in_namespace, rows)),
         notes=tuple(dict.fromkeys((*notes, _NOT_MODELLED))),
-        why_incomplete="" if is_complete else "the simulated cycles stopped at their limit",
+        why_incomplete=" and ".join(reasons),
         unmanaged=unmanaged((owned for owned in left if not owned.owners & owners), models_of_nodes(base)),
     )
 

@@ -80,6 +80,7 @@ class EngineModel:
 def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manifest]) -> EngineFates:
     """Return the fates of the owners of a cluster's running pods, except in Kubernetes' own namespaces."""
     notes: list[str] = []
+    unread: list[str] = []
     sides: list[SideModel | None] = []
     lost = losses(base, head)
     for name, objects in (("base", base), ("head", lost.applied(head) if model.replaces_lost_pods else head)):
@@ -87,6 +88,7 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
             side = model.read(objects)
         except ValueError as wrong:
             notes.append(f"The {name} cannot be evaluated: {wrong}.")
+            unread.append(f"the {name} cannot be evaluated: {wrong}")
             sides.append(None)
             continue
         sides.append(side)
@@ -113,13 +115,14 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
         verb = agreeing(n_system, "is", "are")
         notes.append(f"{counted(n_system, 'workload')} in Kubernetes system namespaces {verb} excluded.")
     notes += (*model.notes, NODES_NOTE)
+    cut_short = next((side.why_incomplete for side in sides if side is not None and side.why_incomplete), "")
     return EngineFates(
         model.engine,
         model.source,
         is_verified=False,
         rows=tuple(rows),
         notes=tuple(dict.fromkeys(notes)),
-        why_incomplete=next((side.why_incomplete for side in sides if side is not None and side.why_incomplete), ""),
+        why_incomplete=" and ".join(filter(None, (*unread, cut_short))),
         unmanaged=unmanaged(others, nodes),
     )
 

@@ -179,12 +179,32 @@ def test_files_that_repeat_an_object_are_one_snapshot(run: Run, repository: Path
     assert told.out.startswith("1 running workload becomes reclaimable on demand on prod/one.\n")
 
 
+def test_other_version_of_the_engine_leaves_evictions_unknown(run: Run, repository: Path) -> None:
+    (repository / "policy.py").write_text(POLICY.replace("0.18.3", "0.18.2"))
+    told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
+    assert told.code == 11
+    assert told.out.startswith("Evictions on prod/one are not fully known;")
+    assert "the engine's version changes from 0.18.3 to 0.18.2" in " ".join(told.out.split())
+
+
 def test_work_in_a_namespace_that_leaves_the_policy_has_an_unknown_fate(run: Run, repository: Path) -> None:
     (repository / "policy.py").write_text(POLICY.replace('namespaces=("vision",)', 'namespaces=("video",)'))
     told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
     assert told.out.startswith("2 running workloads have unknown fates on prod/one;")
     assert "namespace vision leaves the policy" in " ".join(told.out.split())
+
+
+def test_snapshot_that_cannot_be_evaluated_leaves_fates_unknown(run: Run, repository: Path) -> None:
+    (other,) = (
+        each for each in objects_of({"queues": {"other": {"nominal": "1e400"}}}) if each["kind"] == "ClusterQueue"
+    )
+    items = [*json.loads((repository / "../idle.json").read_text())["items"], other]
+    (repository / "prod.json").write_text(json.dumps({"items": items}))
+    told = run("review", "main", "--snapshot", "prod.json", "--max-evictions", "0", *NOW)
+    assert told.code == 11
+    assert "the base cannot be evaluated: " in " ".join(told.out.split())
+    assert "`1e400` exceeds 9223372036854775807, the largest quantity of Kubernetes" in " ".join(told.out.split())
 
 
 def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) -> None:
