@@ -49,6 +49,14 @@ def test_unreadable_objects_leave_fates_unknown() -> None:
     assert any(note.startswith("The head cannot be evaluated:") for note in found.notes)
 
 
+def test_work_in_a_namespace_that_leaves_the_policy_has_an_unknown_fate() -> None:
+    objects = list(objects_of(CASES[0]))
+    labels = {"app.kubernetes.io/managed-by": "apportion"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "labels": labels}}
+    found = kai_fates(*cluster_states([*objects, namespace], objects, now=None))
+    assert {(row.workload.namespace, row.head.fate) for row in found.rows} == {("a", Fate.UNKNOWN)}
+
+
 def test_work_of_new_shards_is_listed() -> None:
     objects = list(objects_of(CASES[0]))
     elsewhere = {"kind": "SchedulingShard", "metadata": {"name": "a"}, "spec": {"partitionLabelValue": "a"}}
