@@ -251,7 +251,7 @@ def objects_by_kind(
                     DUPLICATE,
                     address(kind, namespace, name),
                     "it is listed twice",
-                    "remove one of them",
+                    f"remove one definition of {address(kind, namespace, name)}",
                     place.at("metadata", "name"),
                 )
             )

@@ -127,7 +127,7 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             f"{field}[{FULL_NAME_ANNOTATION}]",
             "Duplicate",
             f"{paths[path]} is also a queue of {path}, and jobs may be assigned to either of them",
-            "remove one of them",
+            f"remove {paths[path]} or this queue",
         )
     elif path is not None:
         paths[path] = described(queue)

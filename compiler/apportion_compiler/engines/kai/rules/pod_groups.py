@@ -30,7 +30,10 @@ def pod_group_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
         )  # fmt: skip
     if group.min_member and group.min_sub_group is not None:
         yield about.rejected(
-            "spec.minSubGroup", "Invalid", "minMember and minSubGroup are mutually exclusive", "remove one of them"
+            "spec.minSubGroup",
+            "Invalid",
+            "minMember and minSubGroup are mutually exclusive",
+            "remove minMember or minSubGroup",
         )
     yield from _subgroups(about, group.sub_groups)
 
@@ -62,7 +65,7 @@ def _subgroups(about: FieldVerdicts, groups: Sequence[SubGroup]) -> Iterator[Ver
                 f"{field}.minSubGroup",
                 "Invalid",
                 "minMember and minSubGroup are mutually exclusive",
-                "remove one of them",
+                "remove minMember or minSubGroup",
             )
         if group.min_sub_group is not None and name not in inner:
             yield about.rejected(f"{field}.minSubGroup", "Invalid", f"`{name}` has no subgroups", "set minMember")

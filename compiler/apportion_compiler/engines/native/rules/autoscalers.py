@@ -131,14 +131,14 @@ def _resource(source: Mapping[str, object], target: Mapping[str, object], field:
             f"{path}.target.averageUtilization",
             "Required",
             "must set either a target raw value or a target utilization",
-            "set one of them",
+            "set averageUtilization or averageValue",
         )
     if utilization is not None and value is not None:
         yield rejected(
             f"{path}.target.averageValue",
             "Forbidden",
             "may not set both a target raw value and a target utilization",
-            "remove one of them",
+            "remove averageUtilization or averageValue",
         )
 
 

@@ -86,7 +86,9 @@ def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> It
                 yield ignored(index, _AT, f"unknown plugin {name}, unless it is loaded from a file", "remove it")
     capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
     if capacity is not None and proportion is not None:
-        yield ignored(index, _AT, "capacity and proportion both account for the queues", "remove one of them")
+        yield ignored(
+            index, _AT, "capacity and proportion both account for the queues", "remove capacity or proportion"
+        )
     if capacity is None:
         return
     hangs = any(is_below_queue(queue) for queue in tree.queues.values())

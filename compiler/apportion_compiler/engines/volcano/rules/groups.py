@@ -56,7 +56,7 @@ def network_topology(index: int, at: str, asked: Mapping[str, object]) -> Iterat
             index,
             at,
             "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously",
-            "remove one of them",
+            "remove highestTierAllowed or highestTierName",
         )
     mode = asked.get("mode")
     if mode is not None and mode not in _MODES:

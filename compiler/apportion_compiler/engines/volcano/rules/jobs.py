@@ -144,9 +144,13 @@ def _policies(index: int, at: str, policies: Sequence[object]) -> Iterator[Verdi
         named = list(dict.fromkeys([*(str(e) for e in items(policy, "events")), *_one(text(policy, "event"))]))
         code = policy.get("exitCode")
         if named and code is not None:
-            yield rejected(index, where, "must not specify event and exitCode simultaneously", "remove one of them")
+            yield rejected(
+                index, where, "must not specify event and exitCode simultaneously", "remove event or exitCode"
+            )
         elif not named and code is None:
-            yield rejected(index, where, "either event and exitCode should be specified", "set one of them", "Required")
+            yield rejected(
+                index, where, "either event and exitCode should be specified", "set event or exitCode", "Required"
+            )
         elif code is not None:
             if code == 0:
                 yield rejected(index, f"{where}.exitCode", "0 is not a valid error code", "use a different code")
@@ -192,11 +196,18 @@ def _volumes(index: int, volumes: Sequence[object]) -> Iterator[Verdict]:
         paths.add(path)
         if not claim and name is None:
             yield rejected(
-                index, at, "either VolumeClaim or VolumeClaimName must be specified", "set one of them", "Required"
+                index,
+                at,
+                "either VolumeClaim or VolumeClaimName must be specified",
+                "set volumeClaim or volumeClaimName",
+                "Required",
             )
         elif claim and name is not None:
             yield rejected(
-                index, at, "conflict: VolumeClaim and VolumeClaimName are both specified", "remove one of them"
+                index,
+                at,
+                "conflict: VolumeClaim and VolumeClaimName are both specified",
+                "remove volumeClaim or volumeClaimName",
             )
 
 
