@@ -18,7 +18,7 @@ NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
 
 
 class OverCapacity(NamedTuple):
-    """Which bound a request would break: the queue that has it, the resource, the bound, what is used, what is asked."""
+    """The bound that a request would exceed: its queue, the resource, the bound, the usage and the request."""
 
     reason: str
     queue: str
@@ -29,7 +29,7 @@ class OverCapacity(NamedTuple):
 
 
 def over_limit(shares: Shares, job: Job, request: Quantities) -> OverCapacity | None:
-    """Return the first queue from the job's upwards whose limit a request would break."""
+    """Return the first queue, from the job's queue to the root, whose limit a request would exceed."""
     leaf = shares.queues.get(job.queue)
     for queue in leaf.path if leaf is not None else ():
         for r, asked in enumerate(request):
@@ -40,7 +40,7 @@ def over_limit(shares: Shares, job: Job, request: Quantities) -> OverCapacity | 
 
 
 def over_quota(shares: Shares, job: Job, request: Quantities) -> OverCapacity | None:
-    """Return the first queue upwards whose quota a non-preemptible job would break."""
+    """Return the first queue, from the job's queue to the root, whose quota a non-preemptible job would exceed."""
     leaf = shares.queues.get(job.queue)
     if job.preemptible or leaf is None:
         return None
@@ -55,12 +55,12 @@ def over_quota(shares: Shares, job: Job, request: Quantities) -> OverCapacity | 
 
 
 def over_capacity(shares: Shares, job: Job, request: Quantities) -> OverCapacity | None:
-    """Return the first bound that a request would break."""
+    """Return the first bound that a request would exceed."""
     return over_limit(shares, job, request) or over_quota(shares, job, request)
 
 
 def requested(tasks: Iterable[Task], device_memory: int | None) -> Quantities:
-    """Return what pods request at least: GPU memory as devices of the largest in the cluster."""
+    """Return the minimum request of pods: GPU memory counts in devices of the largest memory in the cluster."""
     total = [0.0, 0.0, 0.0]
     for task in tasks:
         cpu, memory, gpu = task.quantities

@@ -23,7 +23,7 @@ ACTIONS: Mapping[str, Callable[[Session], None]] = {
 
 def cycle(snapshot: Snapshot, settings: Settings = Settings()) -> Session:  # noqa: B008 - frozen.
     """Open a session, run its actions in order, and return it with everything that was decided."""
-    # 1. Open: nodes with what runs on them, jobs, and every queue's fair share.
+    # 1. Open the session: nodes with their pods, jobs, and the fair share of every queue.
     return run_actions(Session(snapshot, settings))
 
 

@@ -1,7 +1,7 @@
 """How an amount of one resource is divided among sibling queues: deserved quotas, surplus rounds, remainder.
 
-Source: pkg/scheduler/plugins/proportion/resource_division/resource_division.go. Whole units are handed out in the
-surplus rounds; what rounding leaves goes to the largest fractions, a unit each.
+Source: pkg/scheduler/plugins/proportion/resource_division/resource_division.go. The surplus rounds give whole units;
+the units lost to rounding go to the largest fractions, one each.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Claim:
     Attributes:
         deserved: Its quota; -1 is unlimited.
         limit: -1 is unlimited.
-        weight: For the surplus; 0 takes no part in it.
-        request: What its pods hold and wait for.
-        usage: Past use as a part of the cluster's capacity.
-        share: What it was given so far.
+        weight: Its weight in the surplus; 0 excludes it.
+        request: The allocated and pending requests of its pods.
+        usage: Past usage as a fraction of the cluster's capacity.
+        share: The amount that it has received so far.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Claim:
 
 
 class DivisionStep(NamedTuple):
-    """One step of a division: who was given how much, in which phase (`deserved`, `surplus`, `remainder`)."""
+    """One step of a division: the queue, the amount it received, and the phase (`deserved`, `surplus`, `remainder`)."""
 
     name: str
     phase: str
@@ -65,7 +65,7 @@ class DivisionStep(NamedTuple):
 
 
 class Round(NamedTuple):
-    """One surplus round among queues of one priority: what there was to give, and each weight after past use."""
+    """One surplus round among queues of one priority: the amount to divide, and each weight adjusted for past usage."""
 
     priority: int
     number: int
@@ -82,13 +82,13 @@ class Record:
 
 
 def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record | None = None) -> float:
-    """Give each claim its share of a total, written into the claims, and return what is left.
+    """Divide a total among claims, store the share in each, and return the remainder.
 
     Args:
         total: The amount, in the resource's unit.
         claims: Siblings; their order changes nothing.
-        k_value: How strongly past use counts against a queue.
-        record: Where to note the steps.
+        k_value: How strongly past usage counts against a queue.
+        record: Receives the steps.
     """
     # Sums of floats depend on their order, which is independent of the caller's.
     claims = sorted(claims, key=lambda claim: claim.name)

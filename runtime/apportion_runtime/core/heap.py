@@ -1,7 +1,7 @@
 """A binary heap with the order of operations of Go's container/heap.
 
-What is equal, or became stale, comes out in an order that depends on how the heap moves its items; the engine's own
-answers can be had only by moving them alike. Source: https://pkg.go.dev/container/heap; scheduler_util/priority_queue.go.
+The order of equal or stale items depends on how the heap moves its items, so the engine's decisions can be reproduced
+only with the same moves. Source: https://pkg.go.dev/container/heap; scheduler_util/priority_queue.go.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 class Heap(Generic[T]):
-    """Items by a comparison that may change between operations; `fix` moves one that did.
+    """A heap whose comparison may change between operations; `fix` moves an item whose order changed.
 
     Args:
         less: Whether the first item comes out before the second.
-        max_size: Items kept at most; None for all. What is dropped is the item at that place of the heap, which need
+        max_size: Maximum number of items; None is unlimited. The item at that index of the heap is dropped, which need
             not be the last in order.
     """
 

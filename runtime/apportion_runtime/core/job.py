@@ -67,7 +67,7 @@ class Job:
     def __init__(self, group: PodGroup, tasks: Iterable[Task], index: ResourceIndex) -> None:
         self.group = group
         self.index = index
-        # Its number in the session's order, and the callback of its queue for changes of status.
+        # Its index in the session's order, and the callback of its queue for changes of status.
         self.number = 0
         self.on_change: Callable[[Job], None] | None = None
         self.uid, self.name, self.queue = group.uid, group.name, group.queue
@@ -86,7 +86,7 @@ class Job:
         self.pod_sets = {pod_set.name: pod_set for pod_set in root.pod_sets()}
         self.tasks: dict[str, Task] = {}
         self.counts: dict[int, int] = {}
-        # Pods that hold a place and are not leaving; the second as the engine counts, see `Statement.evict`.
+        # Pods that hold resources and are not being released; the second as the engine counts, see `Statement.evict`.
         self.n_active_allocated = self.n_counted = 0
         self.allocated: Vector = np.zeros(len(self.index))
         # Kept here by `solver.failure_cache`.
@@ -124,7 +124,7 @@ class Job:
         self._allocated_quantities: Quantities | None = None
 
     def view(self, tasks: Iterable[Task]) -> Job:
-        """Return the job with some of its pods, its counts those current."""
+        """Return a view of the job with some of its pods, and with the current counts."""
         made = Job.__new__(Job)
         made.group, made.index, made.number = self.group, self.index, self.number
         made.on_change = None
@@ -168,7 +168,7 @@ class Job:
     def order_key(self, plugins: frozenset[str]) -> JobKey:
         """Return the key that orders the jobs of a queue: the smaller comes first.
 
-        Kept until a status changes: the plugins of a session are the same throughout.
+        Cached until a status changes: the plugins of a session do not change.
         """
         if self._order_key is None:
             priority = -self.priority if "priority" in plugins else 0
@@ -177,7 +177,7 @@ class Job:
         return self._order_key
 
     def _elastic_state(self) -> int:
-        """Return 0 if a pod set lacks pods of its minimum, 2 if one has more than that, otherwise 1."""
+        """Return 0 if a pod set is below its minimum, 2 if one is above it, otherwise 1."""
         state = 1
         for pod_set in self.pod_sets.values():
             if pod_set.n_allocated < pod_set.min_available:
@@ -188,7 +188,7 @@ class Job:
 
     @property
     def allocated_quantities(self) -> Quantities:
-        """What its placed pods request, as queues account for it."""
+        """The requests of its placed pods, as charged to queues."""
         if self._allocated_quantities is None:
             self._allocated_quantities = self.index.quantities(self.allocated)
         return self._allocated_quantities
@@ -217,21 +217,21 @@ class Job:
 
     @property
     def is_elastic(self) -> bool:
-        """Whether some part has more pods than it needs."""
+        """Whether any part has more pods than it needs."""
         return any(pod_set.min_available < len(pod_set.tasks) for pod_set in self.pod_sets.values())
 
     @property
     def is_gang_satisfied(self) -> bool:
-        """Whether every pod set holds its minimum; KAI asks all of them, whatever a group's own minimum is."""
+        """Whether every pod set has its minimum; KAI checks all of them, regardless of the minimum of a group."""
         return all(pod_set.n_used >= pod_set.min_available for pod_set in self.pod_sets.values())
 
     @property
     def is_stale(self) -> bool:
-        """Whether it runs with less than its minimum."""
+        """Whether it runs with fewer pods than its minimum."""
         return not self.counts.get(SUCCEEDED) and self.n_active_used > 0 and not self.is_gang_satisfied
 
     def should_pipeline(self) -> bool:
-        """Return whether a part waits for releasing resources with fewer pods placed for good than it needs."""
+        """Return whether a pod set has pipelined pods, and fewer pods placed otherwise than it needs."""
         for pod_set in self.pod_sets.values():
             waiting = sum(task.status == PIPELINED for task in pod_set.tasks.values())
             if waiting:
@@ -249,7 +249,7 @@ class Job:
         return now < since + delay
 
     def tasks_to_allocate(self, *, real: bool) -> list[Task]:
-        """Return the pods of the next step: what satisfies a minimum, or one more.
+        """Return the pods of the next step: those that satisfy a minimum, or one more.
 
         Kept until a status changes, regardless of the caller that computed it first, as in the engine.
         """
@@ -258,7 +258,7 @@ class Job:
         return self._to_allocate
 
     def init_vector(self, device_memory: int | None) -> Vector:
-        """Return what the next step requests; GPU memory as devices of the smallest in the cluster."""
+        """Return the request of the next step; GPU memory counts in devices of the smallest memory in the cluster."""
         if self._init_vector is None:
             total = np.zeros(len(self.index))
             for task in self.tasks_to_allocate(real=False):
@@ -270,7 +270,7 @@ class Job:
         return self._init_vector
 
     def init_request(self, device_memory: int | None) -> Quantities:
-        """Return the same as queues account for it."""
+        """Return the request of the next step as charged to queues."""
         if self._init_request is None:
             self._init_request = self.index.quantities(self.init_vector(device_memory))
         return self._init_request
@@ -279,7 +279,7 @@ class Job:
 def _next_to_allocate(group: SubGroupSet, *, real: bool) -> list[Task]:
     members = order_members(group.members())
     if not group.is_satisfied:
-        # The first members in order, as many as are needed; those already satisfied give nothing.
+        # The first members in order, as many as are needed; those already satisfied contribute nothing.
         tasks: list[Task] = []
         for member in members[: group.threshold]:
             if not member.is_satisfied:
@@ -342,6 +342,6 @@ def _has_surplus(group: SubGroupSet) -> bool:
 
 
 def _evictable(pod_set: PodSet) -> list[Task]:
-    """Return the pods that hold a place, the last in order first."""
+    """Return the pods that hold resources, the last in order first."""
     held = [task for task in pod_set.tasks.values() if task.status & ACTIVE_ALLOCATED_STATUSES]
     return sorted(held, key=_TASK_ORDER, reverse=True)

@@ -1,7 +1,7 @@
 """Jobs in the order in which an action takes them: from the roots down to the best leaf, then its best job.
 
-A queue at the head is moved when something below it changes; siblings behind the head keep their places. The engine does
-the same, and it decides among queues whose shares changed meanwhile.
+A queue at the head is moved when something below it changes; siblings behind the head keep their places. The engine
+does the same, which affects the order of queues whose shares have changed in the meantime.
 
 Source: pkg/scheduler/actions/utils/job_order_by_queue.go, framework/session_plugins.go, plugins/elastic, priority.
 """
@@ -29,10 +29,10 @@ class JobOrder:
 
     Args:
         shares: The queues.
-        plugins: Plugins that are on.
+        plugins: The enabled plugins.
         device_memory: MiB of the smallest device of the cluster.
         victims: Order them as victims, the last first.
-        depth: Jobs kept for each leaf.
+        depth: The number of jobs kept for each leaf.
         jobs_change: Whether the order of jobs may change in between, as their running pods are evicted.
     """
 
@@ -94,7 +94,7 @@ class JobOrder:
         return self
 
     def fill(self, jobs: Iterable[Job]) -> None:
-        """Add jobs; leave out those whose queue is missing or no leaf."""
+        """Add jobs; skip those whose queue is missing or not a leaf."""
         queues, holds = self._queues, self._shares.holds_jobs_of
         for job in jobs:
             leaf = queues.get(job.queue)

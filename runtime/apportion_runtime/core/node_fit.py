@@ -1,4 +1,4 @@
-"""Whether a pod fits into what is free on nodes.
+"""Whether a pod fits into the free resources of nodes.
 
 Source: pkg/scheduler/api/node_info/node_info.go, gpu_sharing_node_info.go, dra_shared_device_info.go.
 """
@@ -17,7 +17,7 @@ from apportion_runtime.core.task import MIG, REGULAR, Task
 
 
 def fits(table: NodeTable, task: Task, free: Matrix, nodes: Indices) -> Mask:
-    """Return on which of some nodes a pod fits into the free resources given (rows as `nodes`)."""
+    """Return which nodes have room for a pod in the given free resources (rows as `nodes`)."""
     request = task.request
     if task.kind in (REGULAR, MIG):
         if task.claims:
@@ -31,7 +31,7 @@ def fits(table: NodeTable, task: Task, free: Matrix, nodes: Indices) -> Mask:
     if table.shared:
         shared_has_room = table.has_shared_room(task.gpu, nodes)
         if count == 1:
-            # A node that holds more than it has has less than no whole device: a part of a shared one makes it none.
+            # An overcommitted node has a negative number of whole devices, so a shared device with room is not enough.
             enough |= shared_has_room & (whole >= 0)
         else:
             for row in np.flatnonzero(fitting & ~enough & shared_has_room):
@@ -49,16 +49,16 @@ def _portion_is_valid(table: NodeTable, gpu: GpuRequest, nodes: Indices) -> Mask
 
 
 def fits_idle(table: NodeTable, task: Task, i: int) -> bool:
-    """Return whether a pod fits into what is idle on a node now."""
+    """Return whether a pod fits into the idle resources of a node."""
     if task.claims and not task.shares_gpu:
         return bool(fits(table, task, table.idle[i : i + 1], np.array([i]))[0])
     return has_room(table, task, full_request(task), table.idle[i].tolist(), i)
 
 
 def has_room(table: NodeTable, task: Task, request: Sequence[float], free: Sequence[float], i: int) -> bool:
-    """Return whether a pod fits into free resources of one node, but for devices that its claims share with others.
+    """Return whether a pod fits into free resources of a node, except devices that its claims share with others.
 
-    `request` is what `full_request` says of the pod; `free` has its columns.
+    `request` is the result of `full_request` for the pod; `free` has the same columns.
     """
     if not all(map(le, request, free)):
         return False
@@ -75,7 +75,7 @@ def has_room(table: NodeTable, task: Task, request: Sequence[float], free: Seque
 
 
 def _discounted(table: NodeTable, task: Task, free: Matrix, nodes: Indices) -> Matrix:
-    """Return free resources with the devices added that a pod would share."""
+    """Return free resources, including the devices that a pod would share."""
     devices = task.gpu_devices
     if not devices or not table.device_uses:
         return free
@@ -88,8 +88,8 @@ def _discounted(table: NodeTable, task: Task, free: Matrix, nodes: Indices) -> M
 
 
 def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
-    """Return which rows have room for a request in every column but one."""
-    # Column by column: to reduce each row of a few numbers takes several times as long.
+    """Return which rows have room for a request in every column, except one if given."""
+    # Column by column: reducing each short row takes several times as long.
     amounts = request.tolist()
     fitting: Mask = free[:, 0] >= amounts[0]
     for column in range(1, len(amounts)):
@@ -99,7 +99,7 @@ def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
 
 
 def full_request(task: Task) -> list[float]:
-    """Return what a pod needs of every column; of devices that it shares a part only, which is not looked for there."""
+    """Return the request of a pod by column; for a shared GPU, whose room is checked elsewhere, minus infinity."""
     asked: list[float] = task.request.tolist()
     if task.shares_gpu:
         asked[GPU] = -math.inf

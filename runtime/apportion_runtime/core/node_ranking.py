@@ -1,7 +1,7 @@
-"""The best node for each of many equal pods, without looking at every node for every pod.
+"""The best node for each of many equivalent pods, without examining every node for each of them.
 
 For pods with the same request whose placement depends only on free resources, each node has one number: whether the pod
-fits, whether it fits without waiting, and how full the node is. Only nodes that changed are computed again. The order is
+fits, whether it fits without waiting, and how full the node is. Only nodes that changed are recomputed. The order is
 that of the scores, which fall as free resources grow, so the first smallest number is the first highest score.
 
 Source: pkg/scheduler/framework/session.go:OrderedNodesByTask, plugins/nodeplacement, nodeavailability, resourcetype.
@@ -29,12 +29,12 @@ _FEW = 12
 _MANY_CHANGES = 256
 _LARGEST = 2.0**34
 _LARGEST_SPREAD = 2.0**18
-"""The most CPU (millicores) or devices of a node for which rounding a score keeps different amounts apart.
+"""The largest CPU capacity (millicores) or device count of a node for which rounded scores differ.
 
-The parts that two nodes have free differ by one over the product of their sizes, the amounts by one over their range.
+The free fractions of two nodes differ by one over the product of their sizes, the amounts by one over their range.
 """
 _ABOVE_ALL, _ABOVE_ALL_PARTS = 2.0 * _LARGEST, 2.0
-"""Larger than any free amount, or part: added once, twice or four times for the criteria that weigh more."""
+"""Larger than any free amount or fraction: added once, twice or four times for the criteria with more weight."""
 _PLUGINS = frozenset(("nodeplacement", "nodeavailability", "predicates"))
 
 
@@ -67,7 +67,7 @@ class NodeRanking:
         self._compute(nodes, nodes.all)
 
     def update(self, nodes: NodeTable) -> None:
-        """Recompute the nodes that changed since."""
+        """Recompute the nodes that have changed since the last call."""
         changed = nodes.changed
         n = len(changed) - self._at
         if n == 0:
@@ -137,7 +137,7 @@ class NodeRankings:
         )
 
     def note(self, pod: Pod) -> None:
-        """Note a pod that was added: pod affinity and host ports rule rankings out."""
+        """Record a pod that was added: with pod affinity or host ports, rankings cannot be used."""
         if _has_pod_constraints(pod):
             self._possible = False
 

@@ -1,7 +1,7 @@
 """The nodes of a session as arrays: idle, releasing and used resources, and the pods on each node.
 
-Nodes are in order of name, which is the engine's order among equals. A node keeps what it charged for each pod, so that
-removing the pod gives back the same amounts, whatever its status by then.
+Nodes are in order of name, which is how the engine breaks ties. A node records what it charged for each pod, so that
+removing the pod releases the same amounts, regardless of its status at that time.
 
 Source: pkg/scheduler/api/node_info/node_info.go.
 """
@@ -29,7 +29,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Entry(NamedTuple):
-    """What a node charged for a pod: its status then, the vector, and the shared devices with their memory."""
+    """What a node charged for a pod: its status at the time, the vector, and the shared devices with their memory."""
 
     status: int
     charged: Vector
@@ -151,11 +151,11 @@ class NodeTable:
         return Row(self.idle[i], self.releasing[i], self.used[i])
 
     def memory_of(self, gpu: GpuRequest, i: int) -> int:
-        """Return MiB that a request takes of each of its devices; fractions are cut to whole MiB."""
+        """Return the MiB that a request takes of each of its devices; fractions are truncated to whole MiB."""
         return gpu.memory if gpu.memory > 0 else int(gpu.portion * float(self.gpu_memory[i]))
 
     def portion_of(self, gpu: GpuRequest, i: int) -> float:
-        """Return the part of a device that a request takes on a node."""
+        """Return the fraction of a device that a request takes on a node."""
         return memory_fraction(gpu.memory, int(self.gpu_memory[i])) if gpu.memory > 0 else gpu.portion
 
     def add(self, task: Task, i: int, *, elsewhere: bool = False) -> None:
@@ -226,7 +226,7 @@ class NodeTable:
         self.changed += rows.tolist()
 
     def remove(self, task: Task, i: int) -> None:
-        """Give back what a node charged for a pod. Raises `KeyError` if the pod is not there."""
+        """Release what a node charged for a pod. Raises `KeyError` if the pod is not on it."""
         entry = self.entries[i].pop(task.uid)
         charged = entry.charged
         if entry.devices:
@@ -246,7 +246,7 @@ class NodeTable:
         self.changed.append(i)
 
     def _without_shared(self, i: int, charged: Vector, devices: tuple[DeviceKey, ...], *, by: int) -> Vector:
-        """Return what is charged or given back for a pod whose devices others on the node hold, too: each counts once.
+        """Return the charge of a pod whose devices are also held by other pods of the node: each counts once.
 
         Source: pkg/scheduler/api/node_info/dra_shared_device_info.go.
         """
@@ -278,7 +278,7 @@ class NodeTable:
         self.add(task, i)
 
     def _change_status_in_place(self, task: Task, i: int) -> bool:
-        """Apply a change between running and releasing in place; return whether nothing else has to be done.
+        """Apply a change between running and releasing in place; return whether this is sufficient.
 
         The pod holds the same resources, and whole numbers cancel out exactly: only the releasing amounts change.
         """
@@ -329,7 +329,7 @@ class NodeTable:
         return cpu, memory, task.gpu.count * each
 
     def idle_gpus(self) -> Vector:
-        """Return the devices that are idle on each node, parts of shared ones included."""
+        """Return the devices that are idle on each node, including fractions of shared ones."""
         return self.resources.gpus_of_rows(self.idle) + self._read_shared().free
 
     def releasing_gpus(self) -> Vector:
@@ -359,7 +359,7 @@ class _SharedSummary:
 
 
 def _floored(gpu_memory: int | None) -> int:
-    """Return a device's MiB as the engine counts them: whole hundreds; what is not MiB is bytes."""
+    """Return a device's memory as the engine counts it: whole hundreds of MiB; large values are bytes."""
     if gpu_memory is None:
         return DEFAULT_GPU_MEMORY
     mib = gpu_memory if gpu_memory < 2**20 else gpu_memory // 2**20
@@ -367,5 +367,5 @@ def _floored(gpu_memory: int | None) -> int:
 
 
 def accepted_gpus(task: Task) -> float:
-    """Return devices that a node accepted of a pod, in hundredths."""
+    """Return the devices that a node accepted for a pod, to hundredths."""
     return hundredths(task.accepted_gpu.portion) * task.accepted_gpu.count / 100

@@ -97,9 +97,9 @@ Jobs = Heap[Job] | SortedJobs
 
 
 class Siblings(NamedTuple):
-    """Leaves below one queue whose jobs all count the same, in the order in which they are added.
+    """Leaves below one queue whose jobs all have the same amounts, in the order in which they are added.
 
-    Which of them is first then does not matter to the queue above, so they can be added as a whole.
+    Their order does not affect the parent queue, so they can be added as a whole.
     """
 
     parent: str

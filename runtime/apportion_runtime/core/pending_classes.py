@@ -1,8 +1,8 @@
-"""Equivalence classes of pending jobs: whether an action can still succeed for any job, evaluated once a class.
+"""Equivalence classes of pending jobs: whether an action can still succeed for any job, evaluated once per class.
 
 Hundreds of jobs that wait for a full cluster fall into few classes. An action that can succeed for none of the remaining
-classes would skip job after job and only record why each is pending, so the action ends at once if nobody needs these
-reasons (`Reasons.are_brief`).
+classes would skip job after job and only record why each is pending, so the action ends immediately if these reasons
+are not needed (`Reasons.are_brief`).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ClassOutcomes:
         self._outcomes.clear()
 
     def jobs_to_report(self) -> _Alike:
-        """Return by id the jobs whose reasons have to be recorded."""
+        """Return the jobs whose reasons must be recorded, by id."""
         pending_classes, reasons = self._session.pending_classes, self._session.reasons
         pending_classes.unreported = {
             uid: job for uid, job in pending_classes.unreported.items() if reasons.is_reported(job)

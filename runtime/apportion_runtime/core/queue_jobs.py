@@ -52,7 +52,7 @@ class ActiveJobs:
         self.unclassified: dict[str, None] = {}
 
     def note(self, job: Job) -> None:
-        """Note a job that was added or changed."""
+        """Record a job that was added or changed."""
         self.changed[job.uid] = self.unsettled[job.uid] = job
         self.unclassified[job.uid] = None
         if job.n_pending:

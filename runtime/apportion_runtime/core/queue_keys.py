@@ -18,7 +18,7 @@ class QueueKeys:
 
     Args:
         shares: The queues.
-        plugins: Plugins that are on.
+        plugins: The enabled plugins.
         device_memory: MiB of the smallest device of the cluster.
         victims: Whether the order is one of victims.
     """

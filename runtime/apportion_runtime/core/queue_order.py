@@ -17,9 +17,9 @@ def order_key(queue: QueueShare, request: Quantities, after: Sequence[float], to
     """Return the key by which siblings are compared: the smaller comes first.
 
     Args:
-        queue: The queue; its allocations are those current.
-        request: What the next job below it requests; nothing where victims are ordered.
-        after: What it would have allocated with that job, or without the victims chosen below it.
+        queue: The queue, with its current allocations.
+        request: The request of the next job below it; zero in an order of victims.
+        after: Its allocation with that job, or without the victims chosen below it.
         total: The cluster's capacity.
     """
     return (

@@ -1,8 +1,8 @@
 """The fit errors that the engine records for jobs it does not place, recorded at the same moments.
 
 Nothing is recorded for placed pods or in simulations: the engine writes those on copies, or on victims whose errors it
-does not show. Counts add up for a pod that several sets of nodes refused, as in the engine; nodes tried before the one
-that took the pod are not counted.
+does not show. As in the engine, counts add up for a pod that fits on none of several node sets; nodes tried before a
+successful placement are not counted.
 
 Source: pkg/scheduler/actions/common/allocate.go, action_eligibility.go, actions/utils/input_jobs.go,
 cache/cluster_info/cluster_info.go.
@@ -43,7 +43,7 @@ class Reasons:
         self._session = session
         self._nodes = NodeReasons(session)
         self.on_unplaced: Callable[[Task, int, Indices], None] | None = None
-        """Called for each pod that no node took, before the pods placed ahead of it are undone."""
+        """Called for each pod that fits on no node, before the pods placed ahead of it are undone."""
         self.masks: dict[object, Mask] = {}
         """Nodes that can never take a pod, by the pod's constraints; filled by `explain.histogram`."""
         self.report_filter: Callable[[Job], bool] | None = None
@@ -67,7 +67,7 @@ class Reasons:
         job.fit_errors.append(simple(over.reason, over_capacity_message(over)))
 
     def unplaced(self, job: Job, task: Task, placed: int, nodes: Indices) -> None:
-        """Record that no node took a pod of a job, after `placed` others of its part were placed."""
+        """Record that a pod of a job fits on no node, after `placed` others of its part were placed."""
         if self.on_unplaced is not None:
             self.on_unplaced(task, placed, nodes)
         if not self.is_reported(job):
@@ -127,7 +127,7 @@ def _not_found(task: Task, why: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as Go writes a duration: 1h2m3.5s."""
+    """Return seconds in Go's duration format: 1h2m3.5s."""
     if seconds == 0:
         return "0s"
     minutes, rest = divmod(seconds, 60)

@@ -37,7 +37,7 @@ def accounted(numbers: Sequence[float]) -> Quantities:
 
 
 class ResourceIndex:
-    """Where each resource stands in vectors; grows until a session opens."""
+    """The index of each resource in vectors; grows until a session opens."""
 
     def __init__(self) -> None:
         self.names: list[str] = list(_CORE)
@@ -45,7 +45,7 @@ class ResourceIndex:
         self._mig: tuple[tuple[int, int], ...] | None = None
 
     def add(self, names: Iterable[str]) -> None:
-        """Make room for resources."""
+        """Add resources that have no index yet."""
         for name in names:
             plain = _plain(name)
             if plain not in self._index:
@@ -54,14 +54,14 @@ class ResourceIndex:
                 self._mig = None
 
     def get(self, name: str) -> int:
-        """Return the place of a resource, or -1."""
+        """Return the index of a resource, or -1."""
         return self._index.get(_plain(name), -1)
 
     def __len__(self) -> int:
         return len(self.names)
 
     def vector(self, amounts: Mapping[str, float]) -> Vector:
-        """Return amounts as a vector; resources without a place are left out."""
+        """Return amounts as a vector; resources without an index are left out."""
         made = np.zeros(len(self.names))
         for name, amount in amounts.items():
             place = self.get(name)
@@ -70,14 +70,14 @@ class ResourceIndex:
         return made
 
     def quantities(self, vector: Vector) -> Quantities:
-        """Return what queues account for: MIG instances count as the GPU slices they are."""
+        """Return the amounts charged to queues; MIG instances count as their GPU slices."""
         gpus = float(vector[GPU])
         for place, slices in self._mig_slices():
             gpus += slices * float(vector[place])
         return float(vector[CPU]), float(vector[MEMORY]), gpus
 
     def gpus_of_rows(self, rows: npt.NDArray[np.float64]) -> Vector:
-        """Return the GPU part of the same for each row of vectors, as a new array."""
+        """Return the GPUs charged to queues for each row of vectors, as a new array."""
         gpus: Vector = rows[:, GPU].copy()
         for place, slices in self._mig_slices():
             gpus += slices * rows[:, place]
@@ -91,7 +91,7 @@ class ResourceIndex:
 
 
 def _plain(name: str) -> str:
-    # Every name that ends so is the one GPU resource (resource_vector.go:isGpuResource).
+    # Every name with this suffix is the GPU resource (resource_vector.go:isGpuResource).
     return "gpu" if name.endswith("gpu") else name
 
 
@@ -101,7 +101,7 @@ def is_mig(name: str) -> bool:
 
 
 def mig_slices(name: str) -> tuple[int, int] | None:
-    """Return GPU slices and gigabytes of a MIG profile; None if the name says neither."""
+    """Return the GPU slices and gigabytes of a MIG profile; None if the name does not contain them."""
     match = _MIG.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
 
@@ -109,7 +109,7 @@ def mig_slices(name: str) -> tuple[int, int] | None:
 def hundredths(portion: float) -> int:
     """Return a portion of a GPU in hundredths, halves away from zero."""
     if not math.isfinite(portion):
-        # A part of a device without memory: what the engine's conversion to 64 bits makes of it.
+        # A fraction of a device without memory: the result of the engine's conversion to a 64-bit integer.
         return _LEAST
     return math.floor(portion * _PORTION_UNIT + 0.5)
 
@@ -119,9 +119,9 @@ class GpuRequest:
     """What a pod requests of GPUs.
 
     Attributes:
-        count: Devices, or how many devices a fraction is asked on.
-        portion: Part of each device: 1 for whole ones.
-        memory: MiB on each device in place of a portion; 0 where a portion is asked.
+        count: Devices, or the number of devices of which a fraction is requested.
+        portion: Fraction of each device; 1 for whole devices.
+        memory: MiB on each device instead of a portion; 0 if a portion is requested.
         dra: Devices by DRA claims.
         mig: Instances by MIG profile.
     """
@@ -139,12 +139,12 @@ class GpuRequest:
 
     @property
     def quota(self) -> float:
-        """Devices that queues are charged: claims and MIG slices too."""
+        """Devices charged to queues, including those of claims and MIG slices."""
         slices = sum((mig_slices(name) or (0, 0))[0] * n for name, n in self.mig)
         return float(slices) + float(self.dra) + self.gpus
 
     def memory_as_gpus(self, device_memory: int | None) -> float:
-        """Return a request by memory in devices of a given memory; 0 for other requests."""
+        """Return a request for GPU memory in devices of a given memory; 0 for other requests."""
         if self.memory <= 0 or device_memory is None or device_memory <= 0:
             return 0.0
         return self.count * (self.memory / device_memory)

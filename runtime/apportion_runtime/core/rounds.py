@@ -1,4 +1,4 @@
-"""Successive cycles of one cluster, whose decisions are carried out in between as a cluster would."""
+"""Successive cycles of one cluster, with their decisions carried out in between as on a real cluster."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def rounds(
 ) -> Iterator[Session]:
     """Yield the session of each of `n` cycles; bound pods run in the next one, and evicted ones wait again after it.
 
-    Stops early where time alone changes nothing: no job waits, and no gang runs with fewer pods than its minimum. With a
-    limit, it also stops after the cycle whose searches exceed it; that cycle has the decisions made before.
+    Stops early if the passage of time changes nothing: no job is pending, and no gang runs with fewer pods than its
+    minimum. With a limit, it also stops after the cycle whose searches exceed it; that cycle has the decisions made
+    before.
     """
     cache, now = session_cache_of(snapshot, settings), snapshot.now
     for _ in range(n):
@@ -58,7 +59,7 @@ def rounds(
 
 
 def carry_out(cache: SessionCache, session: Session) -> None:
-    """Have bound pods run and evicted ones leave; those that were leaving wait again."""
+    """Set bound pods to running and evicted ones to releasing; those that were releasing become pending again."""
     left = [pod for group in cache.groups() for pod in cache.pods_of(group).values() if pod.status == RELEASING]
     for pod in left:
         cache.put_pod(replace(pod, status=PENDING, node=None, gpu_groups=(), numa_placement=()))

@@ -1,6 +1,6 @@
 """A limit on the work of victim searches, for callers that need an answer in bounded time.
 
-The engine has none: a cycle whose search reaches the limit is not decided to its end. The limit counts work and not time,
+The engine has no such limit: a cycle whose search reaches it is incomplete. The limit counts work and not time,
 so that the same input gives the same answer.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class SearchLimitExceededError(Exception):
-    """The victim searches of a session have done all the work that they may do; its cycle is incomplete."""
+    """The victim searches of a session have reached their limit; its cycle is incomplete."""
 
 
 class SearchLimit:

@@ -94,7 +94,7 @@ class Session:
         self.predicates = Predicates(self)
         self.numa = NumaZones(self)
         self.rankings = NodeRankings(self)
-        # Orders of jobs that searches fill again and again; their queues are reused.
+        # Orders of jobs that searches fill repeatedly; their queues are reused.
         self.placing = JobOrder(self.shares, self.plugins, self.min_device_memory)
         self.victims = JobOrder(self.shares, self.plugins, self.min_device_memory, victims=True)
         self.decided = Decisions()
@@ -157,7 +157,7 @@ class Session:
                     vector[place] = count
             known = self._shapes[key] = shape_of(len(self._shapes), pod.gpu, vector, self.resources)
             whole = vector % 1 == 0
-            # A part of a device is charged to that device alone.
+            # A fraction of a device is charged only to that device.
             whole[2] |= pod.gpu.portion < 1
             self.nodes.is_whole = self.nodes.is_whole and bool(whole.all())
         task = Task(pod, known, self.plugins)
@@ -234,7 +234,7 @@ class Session:
         return in_order(self.active_jobs.pending.values())
 
     def jobs_of_cycle(self) -> list[Job]:
-        """Return the jobs that are pending or changed since the cycle began, in order: only these have notes."""
+        """Return the jobs that are pending or changed since the cycle began, in order: only these have fit errors."""
         return in_order({job.uid: job for job in (*self.active_jobs.changed.values(), *self.pending_jobs())}.values())
 
     def ready_jobs(self, *, preemptible_only: bool = False, may_evict: bool = False) -> Iterable[Job]:

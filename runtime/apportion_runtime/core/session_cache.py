@@ -1,6 +1,6 @@
 """The session cache: a session kept between cycles; only what changed is opened again.
 
-Records are put in one by one, and `open` returns the session that a snapshot of all records would give: it rebuilds the
+Records are added one by one, and `open` returns the session that a snapshot of all records would give: it rebuilds the
 jobs whose records changed or that were decided on, and the nodes that were charged since. With resource claims or NUMA
 zones, and whenever nodes or queues change, it opens a new session.
 """
@@ -135,7 +135,7 @@ class SessionCache:
             self._by_queue[job.queue].drop(uid)
 
     def mark_unreported(self, groups: Iterable[str]) -> None:
-        """Record again why pod groups are pending that `Reasons.report_filter` left out."""
+        """Have the reasons recorded again for pending pod groups that `Reasons.report_filter` left out."""
         if self._session is not None:
             self._session.active_jobs.unclassified.update(dict.fromkeys(groups))
 

@@ -34,7 +34,7 @@ class SharedGpus:
     """MiB used, released and allocated on each shared device of one node.
 
     Whole devices that become shared, or free again, are taken from and given to the node's vectors, which are passed
-    in: the engine counts a shared device out of the idle ones only where it was not counted out already.
+    in: the engine subtracts a shared device from the idle ones only if it has not been subtracted already.
     """
 
     __slots__ = ("_rooms", "allocated", "leaving", "memory", "n_gpus", "releasing", "used")
@@ -86,7 +86,7 @@ class SharedGpus:
                 self.leaving.discard(group)
 
     def remove(self, group: str, memory: int, status: int, row: Row) -> None:
-        """Give back what a pod was charged on a device."""
+        """Release what a pod was charged on a device."""
         idle, releasing, used = row
         self._charge(group, -memory)
         if status == RELEASING:
@@ -124,7 +124,7 @@ class SharedGpus:
     def _rooms_by_id(self) -> list[tuple[str, int]]:
         """Return the devices with free memory, in order of their ids, each with the MiB that still fit.
 
-        What is being released counts; a device that is leaving as a whole does not.
+        Memory that is being released counts, unless the whole device is being released.
         """
         if self._rooms is None:
             allocated, releasing = self.allocated, self.releasing
@@ -136,11 +136,11 @@ class SharedGpus:
         return self._rooms
 
     def fits_idle(self, group: str, memory: int) -> bool:
-        """Return whether a device has room at once; one that nobody holds yet has none."""
+        """Return whether a device has room now; one that no pod holds has none."""
         return group in self.allocated and self.memory - self.allocated[group] - memory >= 0
 
     def n_fitting(self, memory: int, at_most: int) -> int:
-        """Return on how many devices there is room."""
+        """Return the number of devices with room."""
         return min(len(self.fitting(memory)), at_most)
 
     def fitting(self, memory: int) -> list[str]:

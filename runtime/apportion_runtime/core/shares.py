@@ -17,7 +17,7 @@ from apportion_runtime.core.task import BY_MEMORY, Task
 
 RESOURCES = ("cpu", "memory", "gpu")
 _NO_SHARE_FACTOR = 1000
-"""Weight of use without any share: it dominates every real share."""
+"""Weight of usage without any share: it dominates every real share."""
 
 
 class QueueShare:
@@ -58,7 +58,7 @@ class QueueShare:
         self.deserved = [resource.quota for resource in each]
         self.limit = [resource.limit for resource in each]
         for numbers in (self.deserved, self.limit):
-            # Below -1 the engine takes memory for unbounded; of cpu and GPUs it takes the number as it is.
+            # The engine treats memory below -1 as unlimited, and uses such amounts of cpu and GPUs unchanged.
             numbers[MEMORY] = max(UNLIMITED, numbers[MEMORY])
         self.weight = [resource.weight for resource in each]
         self.usage = list(queue.usage)
@@ -99,7 +99,7 @@ class QueueShare:
 
     @property
     def allocatable(self) -> list[float]:
-        """What it may use: the quota or the fair share, whichever is more, within the limit."""
+        """The amount that it may use: the quota or the fair share, whichever is larger, within the limit."""
         if self._allocatable is None:
             self._allocatable = [
                 _allocatable(d, f, limit) for d, f, limit in zip(self.deserved, self.fair, self.limit, strict=True)
@@ -120,7 +120,7 @@ class QueueShare:
         return fair[0] < used[0] and fair[1] < used[1] and fair[2] < used[2]
 
     def fits_deserved(self, request: Quantities) -> bool:
-        """Return whether a request on top of what it has stays within its quota, in every resource."""
+        """Return whether its allocation with a further request stays within its quota, in every resource."""
         used, quota = self.allocated, self.deserved
         return not (
             exceeds(used[0] + request[0], quota[0])
@@ -129,7 +129,7 @@ class QueueShare:
         )
 
     def dominant_share(self, allocated: Sequence[float], total: Quantities) -> float:
-        """Return the largest part that allocations are of what the queue may use."""
+        """Return the largest ratio of allocations to what the queue may use."""
         largest = 0.0
         for used, share, capacity in zip(allocated, self.allocatable, total, strict=True):
             of = capacity if share == UNLIMITED else share
@@ -176,11 +176,11 @@ class Shares:
         self._recounted: set[str] = set(self.queues)
 
     def recount(self, counted: Mapping[str, Sequence[float]]) -> None:
-        """Recount what pods hold and wait for; queues whose totals did not change keep their shares.
+        """Recount allocated and pending requests; queues whose totals did not change keep their shares.
 
         Args:
-            counted: Of each leaf that has pods: CPU, memory and GPUs held, the same held without being preemptible, and
-                waited for. Sums of floats depend on the order of the leaves, which is that of `counted`.
+            counted: For each leaf with pods: the allocated, the allocated non-preemptible, and the pending CPU, memory
+                and GPUs. Sums of floats depend on the order of the leaves, which is that of `counted`.
         """
         before = self._counted
         changed: set[str] = set()
@@ -237,7 +237,7 @@ class Shares:
         return queue is not None and queue.is_leaf
 
     def set_total(self, nodes: NodeTable, others: Iterable[tuple[Pod, Quantities]]) -> None:
-        """Sum what ready nodes have, without what pods of other schedulers hold there."""
+        """Sum the resources of ready nodes, without those that pods of other schedulers hold."""
         sums = nodes.allocatable[nodes.ready].sum(axis=0) if len(nodes) else None
         total = list(nodes.resources.quantities(sums)) if sums is not None else [0.0, 0.0, 0.0]
         for pod, held in others:
@@ -248,10 +248,11 @@ class Shares:
         self._counted = None
 
     def set_usage(self, jobs: Iterable[Job], device_memory: int | None) -> None:
-        """Count what pods hold and wait for, in their queue and every one above.
+        """Count allocated and pending requests of pods in their queue and its ancestors.
 
         The engine adds pod by pod, job by job in the order of a map. Sums of whole devices are exact, so they are made
-        a job at a time, and first; parts of devices are added one after the other, as rounding decides comparisons.
+        a job at a time, and first; fractions of devices are added one after the other, because rounding affects
+        comparisons.
         """
         parts: list[tuple[QueueShare, Quantities, bool, bool]] = []
         for job in jobs:
@@ -281,7 +282,7 @@ class Shares:
         self._divide(self.total, None, k_value)
 
     def children_of(self, queue: QueueShare | None) -> list[QueueShare]:
-        """Return the queues below one, or the roots."""
+        """Return the children of a queue, or the roots."""
         if queue is None:
             return self.roots
         return [self.queues[child] for child in queue.children]
@@ -309,7 +310,7 @@ class Shares:
                 self._divide(queue.fair, queue, k_value)
 
     def charge(self, job: Job, task: Task, sign: int) -> None:
-        """Add a pod to what its queue and those above have allocated, or take it away with -1."""
+        """Add a pod to the allocations of its queue and the ancestors, or subtract it with -1."""
         cpu, memory, gpu = task.accepted_quantities
         leaf = self.queues.get(job.queue)
         if leaf is None:

@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """Keeps pods without the matching toleration off a node."""
+    """A taint, which keeps pods without a matching toleration off a node."""
 
     key: str
     value: str
@@ -26,7 +26,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """Lets a pod pass taints. An empty key passes all, an empty effect every effect."""
+    """A toleration of taints. An empty key matches every taint, an empty effect every effect."""
 
     key: str = ""
     operator: str = "Equal"
@@ -45,7 +45,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """Requirements that hold together; the terms of an affinity are alternatives."""
+    """Requirements that must all be met; the terms of an affinity are alternatives."""
 
     expressions: tuple[Expression, ...] = ()
     fields: tuple[Expression, ...] = ()
@@ -71,7 +71,7 @@ class PodPreference:
 
 @dataclass(frozen=True, slots=True)
 class NumaZone:
-    """A zone of a node: what is left for pods and what there is, by resource in vector units."""
+    """A NUMA zone of a node: the amounts available to pods and in total, by resource in vector units."""
 
     id: str
     available: Mapping[str, float]
@@ -93,7 +93,7 @@ DeviceKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device of a resource slice, and the classes whose selectors it fulfils.
+    """A device of a resource slice, and the classes whose selectors it matches.
 
     It is available on one node, on the nodes that match one of `nodes`, or on all.
     """
@@ -125,7 +125,7 @@ class DeviceClass:
 class DeviceRequest:
     """Devices of one class that a claim requests.
 
-    `selected` are the devices that fulfil the request's own selectors, None if it has none. The engine allocates
+    `selected` are the devices that match the request's own selectors, None if it has none. The engine allocates
     nothing to a request that is not `exactly`: one with alternatives, or with administrator's access.
     """
 
@@ -139,7 +139,7 @@ class DeviceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The devices that a claim holds; `nodes` says where they are available, None everywhere."""
+    """The devices that a claim holds; `nodes` selects the nodes on which they are available; None is all nodes."""
 
     devices: tuple[DeviceKey, ...]
     nodes: tuple[NodeTerm, ...] | None = None
@@ -150,7 +150,7 @@ class Claim:
     """A resource claim. `queue` is its queue label; `reserved_for` are the ids of the pods that use it.
 
     `match_attributes` are constraints: names of requests (none is all), and the attribute whose value must be the same.
-    `uid` is the id under which it is counted against the largest node; None stands for one of its own.
+    `uid` is the id under which it is counted against the largest node; None is a unique id.
     """
 
     namespace: str
@@ -164,7 +164,7 @@ class Claim:
 
     @property
     def asks_gpus(self) -> bool:
-        """Whether it requests a class that the engine takes for GPUs, by its name."""
+        """Whether it requests a class that the engine counts as GPUs, by its name."""
         return any(request.exactly and "gpu" in request.device_class.lower() for request in self.requests)
 
 
@@ -181,9 +181,9 @@ class ClaimReference:
 class Node:
     """A node.
 
-    `gpu_memory` is MiB of each device as labelled, None if the node says nothing. `n_gpus` is the device count that
-    the node's label says. `mig_enabled` None asks the allocatable resources. `dra_gpus` are devices of resource slices.
-    `releasing` is what is being released beside what its pods hold.
+    `gpu_memory` is the MiB of each device from the node's label, None without one. `n_gpus` is the device count from
+    the node's label. With `mig_enabled` None, the allocatable resources decide. `dra_gpus` are devices of resource
+    slices. `releasing` is being released in addition to the resources of its pods.
     """
 
     name: str
@@ -213,7 +213,7 @@ class QueueResource:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue. `usage` is past use as a part of the cluster's capacity, by time-based fairness."""
+    """A queue. `usage` is past usage as a fraction of the cluster's capacity, for time-based fairness."""
 
     name: str
     parent: str | None
@@ -238,9 +238,9 @@ class TopologyConstraint:
 
 @dataclass(frozen=True, slots=True)
 class SubGroup:
-    """A part of a pod group: a pod set where it has no children, otherwise a set of parts.
+    """A part of a pod group: a pod set if it has no children, otherwise a set of parts.
 
-    `min_members` of a pod set are pods, of a set of parts its direct children; None asks for all children.
+    `min_members` counts pods in a pod set, and direct children in a set of parts; None requires all children.
     """
 
     name: str
@@ -259,7 +259,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod of a pod group, or of another scheduler where `group` is None.
+    """A pod of a pod group, or of another scheduler if `group` is None.
 
     `request` is in vector units and holds `pods: 1`; the GPU part of it is `gpu`'s.
     """
@@ -295,9 +295,9 @@ class Pod:
     missing_config_maps: tuple[str, ...] = ()
     """Config maps of the pod that do not exist."""
     numa_placement: tuple[tuple[str, Mapping[str, float]], ...] = ()
-    """Which zones a running pod was given, by id, and what of each."""
+    """The zones assigned to a running pod, by id, and the amounts in each."""
     containers: tuple[Container, ...] = ()
-    """Read for the alignment to zones alone; empty is one container that requests all that the pod asks."""
+    """Used only for the alignment to zones; empty means one container with the whole request of the pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class Topology:
 class Settings:
     """The configuration of the scheduler. The defaults are KAI's in production.
 
-    `generators` are the searches for victims, in order; without one nothing is ever evicted for another.
+    `generators` are the searches for victims, in order; without one, no job is ever evicted for another.
     """
 
     actions: tuple[str, ...] = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")

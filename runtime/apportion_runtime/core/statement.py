@@ -83,7 +83,7 @@ class Statement:
     def evict(self, task: Task, why: object = None) -> None:
         """Evict a pod.
 
-        A search may name a victim several times, once for each batch that it came in. The engine then evicts several
+        A search may list a victim several times, once for each batch that contains it. The engine then evicts several
         copies of the pod: its queue is charged less each time, and its job counts one pod less each time, where another
         pod of the job is left with the status that the pod had.
         """
@@ -120,7 +120,7 @@ class Statement:
         task.is_virtual = True
 
     def pipeline(self, task: Task, node: int, *, update_if_there: bool) -> None:
-        """Have a pod wait for resources that are being released on a node.
+        """Pipeline a pod on resources that are being released on a node.
 
         The eviction of a pod from that very node is undone instead, unless the pod moves to another device of the node or
         `update_if_there` is set.

@@ -21,9 +21,9 @@ DEFAULT_POD_SET = "default"
 
 
 class PodSet:
-    """A leaf of the tree: pods of which some number must run together.
+    """A leaf of the tree: pods of which a minimum must run together.
 
-    The counts belong to the owner of the set: a view of a job keeps those of the moment it was taken.
+    The counts belong to the owner of the set: a view of a job keeps those of the time it was created.
     """
 
     __slots__ = (
@@ -47,7 +47,7 @@ class PodSet:
         self.n_allocated = self.n_used = self.n_alive = self.n_gated = 0
 
     def count(self, status: int, by: int) -> None:
-        """Count a pod in, or out with -1."""
+        """Add a pod to the counts, or subtract it with -1."""
         if status & ACTIVE_ALLOCATED_STATUSES:
             self.n_allocated += by
         if status & ACTIVE_USED_STATUSES:
@@ -59,7 +59,7 @@ class PodSet:
 
     @property
     def n_members(self) -> int:
-        """Pods that hold a place."""
+        """Pods that hold resources."""
         return self.n_allocated
 
     @property
@@ -129,7 +129,7 @@ class SubGroupSet:
 
     @property
     def is_flat(self) -> bool:
-        """Whether it is one pod set, and asks for no place together."""
+        """Whether it is a single pod set without a topology constraint."""
         if self.groups or len(self.sets) != 1:
             return False
         return self.constraint is None and self.sets[0].constraint is None

@@ -48,16 +48,16 @@ class Shape(NamedTuple):
 
 
 def shape_of(number: int, gpu: GpuRequest, request: Vector, index: ResourceIndex) -> Shape:
-    """Return the shape of pods that request some devices, and in all for a vector."""
+    """Return the shape of pods with a GPU request and a total request vector."""
     kind = _kind(gpu)
     needs_gpu = gpu.gpus > 0 or gpu.dra > 0 or kind in (BY_MEMORY, MIG)
     return Shape(number, request, index.quantities(request), kind, needs_gpu)
 
 
 class Task:
-    """A pod's place in the session. What it requests never changes; its status, node and devices do.
+    """A pod's place in the session. Its request never changes; its status, node and devices do.
 
-    `accepted` is what a node charges for it, which depends on the node where GPU memory is asked for.
+    `accepted` is what a node charges for it, which depends on the node if GPU memory is requested.
     """
 
     __slots__ = (
@@ -119,7 +119,7 @@ class Task:
 
     @property
     def shares_gpu(self) -> bool:
-        """Whether it requests a part of a device."""
+        """Whether it requests a fraction of a device."""
         return self.kind in (FRACTION, BY_MEMORY)
 
     def clear_charge(self) -> None:
@@ -128,7 +128,7 @@ class Task:
         self.accepted_quantities = NO_QUANTITIES
 
     def to_allocate(self, *, real: bool) -> bool:
-        """Return whether it is to be placed: pending, or in a simulation evicted by it."""
+        """Return whether it is to be placed: pending, or evicted by the current simulation."""
         return self.status == PENDING or (not real and self.status == RELEASING and self.is_virtual)
 
     def __repr__(self) -> str:

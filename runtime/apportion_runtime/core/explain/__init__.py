@@ -7,7 +7,7 @@
 | how does a queue come to its fair share | `fair_share.fair_share(session, queue)` | `FairShare` |
 | what fit errors does the engine record | `job.fit_errors`, `job.task_errors` | `JobFitError`, `TaskFitErrors` |
 
-Records are frozen; `lines` is their text, to be broken to a width by `text.wrapped`, and `documents.document` makes
-plain values of them for JSON. Amounts are in vector units: millicores, bytes, devices; -1 is unlimited. What the
-engine notes is written while the cycle runs (`core.reasons`), word for word (`fit_errors`, `node_reasons`).
+Records are frozen; `lines` is their text, to be broken to a width by `text.wrapped`, and `documents.document` converts
+them to plain values for JSON. Amounts are in vector units: millicores, bytes, devices; -1 is unlimited. The engine's
+own fit errors are recorded while the cycle runs (`core.reasons`), in its exact wording (`fit_errors`, `node_reasons`).
 """

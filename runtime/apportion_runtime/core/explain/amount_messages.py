@@ -38,7 +38,7 @@ def over_capacity_message(over: OverCapacity) -> str:
 
 
 def request_of(task: Task, index: ResourceIndex) -> str:
-    """Return what a pod requests, every resource of it."""
+    """Return every resource that a pod requests."""
     vector = task.request
     text = (
         f"GPU: {amount(task.gpu.quota)}, CPU: {amount(float(vector[CPU]), MILLICORES)} (cores), "
@@ -64,7 +64,7 @@ def largest_node_message(task: Task, index: ResourceIndex, r: int, most: float) 
     elif r == MEMORY or name in _STORAGE:
         unit, most = " GB", most / GIGABYTE
     else:
-        # The engine has no number for other resources, and then says that there are none.
+        # The engine has no amount for other resources, and reports that there are none.
         most = 0.0
     there = (
         f"No node in the default node-pool has {name} resources"

@@ -1,4 +1,4 @@
-"""Numbers as the engine writes them, and amounts of a resource with its unit as people read them.
+"""Numbers in the engine's format, and amounts of a resource in readable units.
 
 Source: pkg/scheduler/api/resource_info (HumanizeResource) with go-humanize's FtoaWithDigits.
 """
@@ -10,11 +10,11 @@ from apportion_runtime.core.resources import UNLIMITED
 MILLICORES = 1000.0
 GIGABYTE = 1e9
 UNITS = (MILLICORES, GIGABYTE, 1.0)
-"""What one shown unit is in a vector: cores, GB, GPUs."""
+"""Vector units per displayed unit: cores, GB, GPUs."""
 
 
 def decimals(value: float) -> str:
-    """Return a number with three digits after the point at most, cut off and not rounded."""
+    """Return a number with at most three decimal places, truncated and not rounded."""
     whole, _, fraction = f"{value:.6f}".partition(".")
     fraction = fraction[:3].rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole
@@ -26,7 +26,7 @@ def amount(value: float, unit: float = 1.0) -> str:
 
 
 def shortest(value: float) -> str:
-    """Return a number in as few digits as tell it from others."""
+    """Return the shortest text that identifies a number."""
     return str(int(value)) if value == int(value) and abs(value) < 1e16 else repr(value)
 
 

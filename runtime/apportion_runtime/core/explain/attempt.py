@@ -35,7 +35,7 @@ def attempt(session: Session, job: Job, *, bounded: bool = True) -> Attempt:
     """Place the next step of a job as the allocate action would, and roll it back.
 
     Args:
-        session: A session whose actions have run; it is left as it was.
+        session: A session whose actions have run; it is restored.
         job: The job.
         bounded: Whether limits and quotas of queues are enforced.
     """
@@ -45,10 +45,10 @@ def attempt(session: Session, job: Job, *, bounded: bool = True) -> Attempt:
         unplaced.append(Unplaced(task, placed, histogram(session, task, nodes)))
 
     fit_errors, task_errors, keeps_shares = job.fit_errors, job.task_errors, session.keeps_shares
-    # What was chosen for a pod stays written in it when its place is taken back.
+    # A rollback does not reset the node and devices recorded in a pod.
     held = [(task, task.node, task.gpu_groups, task.numa) for task in job.tasks.values()]
     n_groups = session.n_groups
-    # Sums of fractions come back almost, not quite.
+    # A rollback restores sums of fractions only approximately.
     leaf = session.shares.queues.get(job.queue)
     sums = [(q, list(q.allocated), list(q.allocated_np)) for q in (leaf.path if leaf is not None else ())]
     job.fit_errors, job.task_errors = [], dict(task_errors)

@@ -31,7 +31,7 @@ def eviction_message(session: Session, action: str, task: Task, by: Job | None, 
     if ours is None or theirs is None:
         return message
     if ours.parent != theirs.parent:
-        # The engine looks one level up on either side, wherever the two meet.
+        # The engine looks one level up on each side, regardless of where the two meet.
         ours, theirs = ours.path[min(1, len(ours.path) - 1)], theirs.path[min(1, len(theirs.path) - 1)]
     return "\n".join((message, _of_queue(theirs, taking), _of_queue(ours, taking)))
 
@@ -45,7 +45,7 @@ def _of_queue(queue: QueueShare, taking: EvictionSet) -> str:
 
 
 def _amounts(numbers: Sequence[float]) -> str:
-    # The engine reads the sum of GPUs as one pod's request: whole devices are cut, and no bound is 0.
+    # The engine reads the sum of GPUs as one pod's request: it is truncated to whole devices, and unlimited becomes 0.
     gpus = whole_or_fraction(numbers[GPU]).gpus
     return (
         f"GPU: {amount(gpus)}, CPU: {amount(numbers[CPU], MILLICORES)} (cores), "

@@ -40,22 +40,22 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """The division of one resource on one level, for a queue; amounts in the resource's unit, -1 is unlimited.
+    """The division of one resource at one level, for a queue; amounts in the resource's unit, -1 is unlimited.
 
     Attributes:
         resource: `cpu`, `memory` or `gpu`.
         total: What the siblings divide.
-        quota: The queue's own numbers: quota, limit, weight of its over-quota part,
-        limit: what its pods hold and wait for, its priority, and its past use as a part of the cluster.
-        weight: See quota.
-        request: See quota.
-        priority: See quota.
-        usage: See quota.
+        quota: The quota of the queue.
+        limit: Its limit.
+        weight: Its over-quota weight.
+        request: The allocated and pending requests of its pods.
+        priority: Its priority.
+        usage: Its past usage as a fraction of the cluster's capacity.
         siblings_weight: Sum of the weights of all siblings of its priority.
         k_value: How strongly past usage counts.
         steps: The steps, in order.
         fair: The fair share.
-        left: The undivided rest.
+        left: The undivided remainder.
     """
 
     resource: str
@@ -91,7 +91,7 @@ class FairShare:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The explanation as text; what belongs to a line is indented below it."""
+        """The explanation as text; details of a line are indented below it."""
         found: list[str] = []
         for level in self.levels:
             above = f"queue {level.parent}" if level.parent else "the cluster"

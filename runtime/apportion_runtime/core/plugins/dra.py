@@ -1,4 +1,4 @@
-"""Devices by resource claims: which a node could give, and who holds them now.
+"""Devices of resource claims: those that a node could provide, and the claims and pods that hold them.
 
 Source: pkg/scheduler/plugins/dynamicresources (dynamicresources.go, extended_resources*.go); Kubernetes' own stable
 allocator, k8s.io/dynamic-resource-allocation/structured/internal/stable.
@@ -39,7 +39,7 @@ class Claims:
         self.is_on = "dynamicresources" in session.plugins
         self._claims = {(claim.namespace, claim.name): claim for claim in snapshot.claims}
         self._allocated = {key: claim.allocation for key, claim in self._claims.items()}
-        # Devices in use. Not counted: where two claims came to hold a device, the first to let go of it frees it.
+        # Devices in use, without counts: if two claims hold a device, the first to release it frees it.
         self._in_use = {key for held in self._allocated.values() if held is not None for key in held.devices}
         self._users = {key: list(claim.reserved_for) for key, claim in self._claims.items()}
         self._extended: dict[str, Allocation] = {}
@@ -57,9 +57,9 @@ class Claims:
         return tuple(self._users[namespace, name])
 
     def counted(self, pod: Pod) -> int | None:
-        """Return the GPUs of a pod's claims that count against the largest node, the last of those with one id.
+        """Return the GPUs of a pod's claims that count against the largest node: of claims with one id, the last.
 
-        None where none has an id of another.
+        None if all ids differ.
         """
         named = [self._claims.get((pod.namespace, ref.claim or "")) for ref in pod.claims]
         claims = [claim for claim in named if claim is not None and claim.uid is not None and claim.asks_gpus]
@@ -69,7 +69,7 @@ class Claims:
         return sum(request.count for claim in last.values() for request in claim.requests)
 
     def open_task(self, task: Task) -> None:
-        """Note what the claims of a pod hold as the session opens."""
+        """Record the devices that the claims of a pod hold when the session opens."""
         for ref in task.pod.claims:
             key = (task.pod.namespace, ref.claim or "")
             if key in self._claims:
@@ -117,7 +117,7 @@ class Claims:
         return None
 
     def allows(self, task: Task, i: int) -> bool:
-        """Return whether a node can give what the claims of a pod still lack."""
+        """Return whether a node can provide the devices that the claims of a pod still lack."""
         if not self.is_on or (not task.pod.claims and not task.wants_devices):
             return True
         node = self._session.nodes.nodes[i]
@@ -176,7 +176,7 @@ class Claims:
                 self._set(key, None)
             if ref.name in task.claims:
                 task.claims = {**task.claims, ref.name: self._allocated[key]}
-        # The engine forgets with the devices that there were any to hold: a pod that is given back its place has none.
+        # With the devices, the engine also forgets that the claim had any: a pod whose placement is restored has none.
         task.wants_devices = False
         self._extended.pop(task.uid, None)
 
@@ -209,7 +209,7 @@ class Claims:
         here = self._reachable(i)
         taken = self._in_use.union(*(allocation.devices for allocation in self._extended.values()))
         if len({device.key for device in here}) < len(here):
-            # A pool that names a device twice is invalid, and nothing is given from it.
+            # A pool that lists a device twice is invalid, and none of its devices is allocated.
             return None
         wanted: list[_DeviceCandidates] = []
         for number, claim in enumerate(claims):

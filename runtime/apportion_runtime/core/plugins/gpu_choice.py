@@ -75,6 +75,6 @@ def _ordered(session: Session, i: int, memory: int) -> list[str]:
         if "gpuspread" in session.plugins:
             score += 1 - used
         scored.append((-score, group))
-    # Among equals the engine takes any; here devices in use come before new ones, in order of their ids.
+    # The engine breaks ties arbitrarily; here devices in use come before new ones, in order of their ids.
     scored.sort(key=lambda pair: (pair[0], pair[1] == _WHOLE, pair[1]))
     return [group for _, group in scored]

@@ -54,17 +54,17 @@ def _is_young(session: Session, victim: Job, minimum: float) -> bool:
 
 
 def may_be_preempted(session: Session, victim: Job) -> bool:
-    """Return whether a job is considered; an elastic one does, for its surplus."""
+    """Return whether a job is considered as a victim; an elastic job always is, for its surplus pods."""
     return victim.is_elastic or not _is_young(session, victim, preempt_minimum(session, victim))
 
 
 def may_be_reclaimed(session: Session, victim: Job, minimum: float) -> bool:
-    """Return whether a job is considered that has some seconds against reclaim; an elastic one does anyway."""
+    """Return whether a job with a reclaim minimum runtime is considered as a victim; an elastic job always is."""
     return not _is_young(session, victim, minimum) or victim.is_elastic
 
 
 def keeps_minima(session: Session, scenario: Scenario, *, reclaim: bool) -> bool:
-    """Return whether young elastic jobs keep what they need."""
+    """Return whether elastic jobs within their minimum runtime keep the minimum of each pod set."""
     for job_id, tasks in scenario.victims_by_job().items():
         job = session.jobs[job_id]
         if not job.is_elastic:

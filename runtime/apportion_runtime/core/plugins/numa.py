@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apportion_runtime.core.session import Session
 
 Placement = tuple[tuple[int, tuple[float, ...]], ...]
-"""What a pod holds of each zone: the zone's index, and amounts as a vector."""
+"""What a pod holds in each zone: the zone's index, and amounts as a vector."""
 
 _GUARANTEED = "Guaranteed"
 _FILTERS = frozenset(("single-numa-node", "restricted"))
@@ -50,7 +50,7 @@ class _Requests(NamedTuple):
 
 
 class NumaZones:
-    """The zones of a session's nodes, and what is left of them."""
+    """The zones of a session's nodes, and what is left in them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -132,7 +132,7 @@ class NumaZones:
         return not self._aligns(task, i, _FILTERS) or self._solve(task, i) is not None
 
     def placement(self, task: Task, i: int) -> Placement:
-        """Return what the pod would hold of each zone of a node."""
+        """Return what the pod would hold in each zone of a node."""
         if not self._aligns(task, i):
             return ()
         drawn = self._solve(task, i)
@@ -144,7 +144,7 @@ class NumaZones:
         return tuple((zone, tuple(np.trunc(np.where(kept, drawn[zone], 0.0)).tolist())) for zone in sorted(drawn))
 
     def charge(self, task: Task, sign: int) -> None:
-        """Take what the pod holds from its node's zones (1), or give it back (-1)."""
+        """Charge the pod to its node's zones (1), or release it (-1)."""
         if task.numa and task.node in self._zones:
             _charge(self._zones[task.node], task.numa, -sign)
 
@@ -200,7 +200,7 @@ def _requests(pod: Pod, index: ResourceIndex) -> _Requests:
         containers = (Container({**pod.request, **whole, **{name: float(n) for name, n in pod.gpu.mig}}),)
     guaranteed = pod.qos_class == _GUARANTEED
     vectors = [_aligned(container.request, index, guaranteed=guaranteed) for container in containers]
-    # What init containers ask at most, and all others together: as the pod's own request counts them.
+    # The maximum over init containers and the sum of all others, as in the pod's own request.
     running, peak = np.zeros(len(index)), np.zeros(len(index))
     for container, vector in zip(containers, vectors, strict=True):
         if container.kind == "init":
@@ -254,7 +254,7 @@ def _width(zones: _Zones, needed: list[int], request: Vector) -> int | None:
 
 
 def _widest_first(needed: list[int], request: Vector, left: Vector) -> tuple[int, ...] | None:
-    """Return zones by how much of a request each covers, as many as it takes."""
+    """Return the zones that cover a request, those that cover most of it first, as many as needed."""
     remaining = {r: float(request[r]) for r in needed}
     mask: list[int] = []
     while any(rest > 0 for rest in remaining.values()):

@@ -1,4 +1,4 @@
-"""Affinity and anti-affinity between pods, as Kubernetes' InterPodAffinity filters and scores nodes by it.
+"""Affinity and anti-affinity between pods, filtered and scored as by Kubernetes' InterPodAffinity plugin.
 
 Source: pkg/scheduler/plugins/podaffinity; k8s.io/kubernetes, plugins/interpodaffinity.
 """
@@ -118,7 +118,7 @@ class PodPreferences:
         self._skipped.clear()
 
     def note(self, pod: Pod) -> None:
-        """Note a pod that was added or changed."""
+        """Record a pod that was added or changed."""
         self._any = self._any or bool(pod.pod_preferences)
 
     def scores(self, pod: Pod, nodes: PodNodes) -> Mapping[str, Mapping[str, int]]:

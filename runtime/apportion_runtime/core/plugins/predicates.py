@@ -59,7 +59,7 @@ class Predicates:
         self.preferences.begin_cycle()
 
     def note(self, pod: Pod) -> None:
-        """Note a pod that was added or changed."""
+        """Record a pod that was added or changed."""
         self._by_uid[pod.uid] = pod
         self._any_affinity = self._any_affinity or bool(pod.affinity or pod.anti_affinity)
         self._any_ports = self._any_ports or bool(pod.host_ports)
@@ -97,7 +97,7 @@ class Predicates:
         return known
 
     def _asked(self, task: Task) -> Vector:
-        """Return what a pod requests, its instances of MIG by annotation alone included, but for claims not counted."""
+        """Return a pod's request, with MIG instances by annotation only, and without claims that do not count."""
         if not task.gpu.mig:
             counted = self._session.claims.counted(task.pod) if len(task.pod.claims) > 1 else None
             if counted is None:
@@ -127,7 +127,7 @@ class Predicates:
     def prepare(self, task: Task) -> AffinityState | None:
         """Return the affinity state of all nodes for a pod, before nodes are tried one by one (PreFilter).
 
-        A pod without terms that no running pod has an anti-affinity to at the first call skips this predicate for the
+        A pod without terms, to which no running pod has anti-affinity at the first call, skips this predicate for the
         rest of the session, even if such a pod is placed later (plugins/predicates/predicates.go:skipPredicates).
         """
         if not self.is_on or not self._any_affinity or task.uid in self._skipped:
@@ -254,7 +254,7 @@ def kind_mismatch(task: Task, i: int, session: Session) -> str | None:
 
 
 def tolerated(pod: Pod, node: Node) -> bool:
-    """Return whether a pod passes every taint of a node that keeps pods off."""
+    """Return whether a pod tolerates every taint of a node that keeps pods off."""
     return all(
         taint.effect not in _HARD_EFFECTS or any(tolerates(toleration, taint) for toleration in pod.tolerations)
         for taint in node.taints
@@ -262,7 +262,7 @@ def tolerated(pod: Pod, node: Node) -> bool:
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Return whether a toleration lets a pod pass a taint."""
+    """Return whether a toleration matches a taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -273,7 +273,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def selected(pod: Pod, node: Node) -> bool:
-    """Return whether a pod's node selector and affinity choose a node."""
+    """Return whether a pod's node selector and affinity match a node."""
     labels = node.labels
     if any(labels.get(key) != value for key, value in pod.node_selector.items()):
         return False
@@ -281,12 +281,12 @@ def selected(pod: Pod, node: Node) -> bool:
 
 
 def matches_terms(terms: Sequence[NodeTerm], node: Node) -> bool:
-    """Return whether a node fulfils one of some terms."""
+    """Return whether a node matches any of some terms."""
     return any(_term_fits(term, node) for term in terms)
 
 
 def _term_fits(term: NodeTerm, node: Node) -> bool:
-    # A term that requests nothing selects nothing.
+    # An empty term matches no node.
     if not term.expressions and not term.fields:
         return False
     return all(matches(e, node.labels) for e in term.expressions) and all(
@@ -309,7 +309,7 @@ def _ordered(value: str | None, bounds: tuple[str, ...], before: Callable[[int, 
 
 
 def matches(expression: Expression, labels: Mapping[str, str]) -> bool:
-    """Return whether labels fulfil one requirement."""
+    """Return whether labels match a requirement."""
     value = labels.get(expression.key)
     match expression.operator:
         case "In":

@@ -1,4 +1,4 @@
-"""When a queue may reclaim: the reclaimer stays within its share, the reclaimee has more than its own.
+"""When a queue may reclaim: the reclaimer stays within its share, and the reclaimee exceeds its own.
 
 Source: pkg/scheduler/plugins/proportion/proportion.go, reclaimable/ (reclaimable.go, filter_victims.go, strategies/).
 """
@@ -55,8 +55,8 @@ def can_reclaim(session: Session, job: Job) -> bool:
 def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str, judged: dict[str, bool]) -> bool:
     """Return whether the reclaimer may reclaim anything from a queue.
 
-    Decided by their ancestors at the first level where they differ; `judged` keeps the answers of one reclaimer by the
-    ancestor on the other side.
+    Decided by their ancestors at the first level where they differ; `judged` caches the answers for one reclaimer by
+    the ancestor on the other side.
     """
     queues = session.shares.queues
     if queue not in queues:
@@ -99,8 +99,8 @@ def is_fair(session: Session, scenario: Scenario, frozen: Mapping[str, QueueShar
 
     Args:
         session: The session.
-        scenario: The reclaimer and its victims; victims that were placed again cost their queue nothing.
-        frozen: The queues before.
+        scenario: The reclaimer and its victims; victims that were placed again are no loss to their queue.
+        frozen: The queues before the search.
     """
     reclaimer = reclaimer_of(session, scenario.preemptor)
     blocks: dict[str, list[Vector]] = {}

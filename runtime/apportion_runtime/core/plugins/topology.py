@@ -1,4 +1,4 @@
-"""Topology constraints: domains of nodes by label, the tightest in which the pods of a group fit first.
+"""Topology constraints: domains of nodes by label; the smallest domain into which the pods of a group fit comes first.
 
 Source: pkg/scheduler/plugins/topology/ (job_filtering.go, node_scoring.go, common.go, topology_utils.go).
 """
@@ -188,7 +188,7 @@ class TopologyTrees:
         return domain.n_pods
 
     def _room(self, largest: Vector, n_tasks: int, i: int) -> int:
-        """Return how many pods of the largest size a node takes."""
+        """Return how many pods of the largest size fit on a node."""
         one_pod = np.zeros(len(largest))
         one_pod[PODS] = 1
         if (largest <= one_pod).all():
@@ -205,7 +205,7 @@ class TopologyTrees:
 def _common_domain(
     tree: _Tree, constraint: TopologyConstraint, nodes: Indices, table: NodeTable
 ) -> tuple[Domain | None, set[int]]:
-    """Return the lowest domain that holds all of some nodes, and those of them that the topology knows."""
+    """Return the lowest domain that contains all of some nodes, and those of them that belong to the topology."""
     valid = [int(i) for i in nodes if tree.part_of[i]]
     values: list[str] = []
     level_of = ROOT
@@ -246,7 +246,7 @@ def _fit_error(wanted: _TotalRequest, domain: Domain, part: str, index: Resource
 
 
 def _ratio(asked: Vector, domain: Domain) -> float:
-    """Return the largest part that a request is of what is free in a domain."""
+    """Return the largest fraction that a request takes of the free resources of a domain."""
     largest = 0.0
     if (asked <= 0).all():
         return largest
@@ -286,7 +286,7 @@ def _at_level(domain: Domain, level: str) -> Iterator[Domain]:
 def _candidates(
     part: Part, pod_sets: Mapping[str, PodSet], wanted: _TotalRequest, tree: _Tree
 ) -> tuple[list[Domain], list[Domain] | None]:
-    """Return the domains that fit, and those of the widest level that do not; None for a level that is not there."""
+    """Return the domains that fit, and those of the widest level that do not; None for a level that does not exist."""
     assert part.constraint is not None
     levels = _relevant_levels(part.constraint, tree)
     if levels is None:

@@ -27,10 +27,10 @@ _FEW = 8
 
 
 class Filter(Protocol):
-    """Tells whether a growing scenario is worth simulating."""
+    """Decides whether a growing scenario is worth simulating."""
 
     def passes(self, scenario: Scenario) -> bool:
-        """Take what is new in the scenario into account, and tell whether it passes."""
+        """Update the filter with the new victims of the scenario, and return whether it passes."""
         ...
 
 
@@ -39,7 +39,7 @@ def filters_for(session: Session, scenario: Scenario, feasible: Mask, free_gpus:
 
     Args:
         session: The session.
-        scenario: What the search begins with.
+        scenario: The scenario with which the search begins.
         feasible: Nodes that are considered without any eviction.
         free_gpus: Devices free on each node before the evictions; None if nothing is evicted yet.
     """
@@ -84,7 +84,7 @@ def _highest(numbers: Vector, n: int) -> list[int]:
 
 
 class IdleGpus:
-    """Whether the nodes with most GPUs free, after the evictions, could hold the pods one by one."""
+    """Whether the nodes with the most free GPUs after the evictions could hold the pods one by one."""
 
     def __init__(self, free: Vector, scenario: Scenario) -> None:
         self._free = free
@@ -116,7 +116,7 @@ class IdleGpus:
 
     def _insert(self, node: int) -> None:
         best, free = self._best, self._free
-        # The engine's search for the place looks at a list in which the node may stand with its former number.
+        # The engine searches for the position in a list that may still contain the node with its former number.
         low, high = 0, len(best)
         while low < high:
             middle = (low + high) // 2
@@ -137,7 +137,7 @@ class IdleGpus:
 
 
 class TopologyGpus:
-    """Whether the domains with most GPUs free could hold the parts that must stand together."""
+    """Whether the domains with the most free GPUs could hold the parts that must be placed together."""
 
     def __init__(self, session: Session, parts: Sequence[SubGroupSet]) -> None:
         self._required: dict[tuple[str, str], list[float]] = {}
@@ -176,7 +176,7 @@ class TopologyGpus:
 
 
 class NodeAffinities:
-    """Whether each pod that requests certain nodes finds one among those that are considered."""
+    """Whether each pod that requests certain nodes has one among those that are considered."""
 
     def __init__(self, session: Session, feasible: Mask) -> None:
         self._session = session

@@ -13,7 +13,7 @@ from apportion_runtime.core.task import Task
 
 
 class Scenario:
-    """The job that needs room, the pods of it, and the victims: those found before and those tried now.
+    """The job that needs room, its pods, and the victims: those found before and those tried now.
 
     Victims come in batches, one for each time a job was taken from the order of victims; a batch is kept whole.
     """
@@ -62,9 +62,9 @@ class Scenario:
         raise KeyError(task.uid)
 
     def fingerprint(self) -> tuple[tuple[str, ...], ...]:
-        """Return what makes it the same scenario, in whatever order it was put together.
+        """Return the key by which equal scenarios are recognised, in whatever order they were assembled.
 
-        A victim that is named twice makes another scenario.
+        A victim that occurs twice makes a different scenario.
         """
         return _uids(self.pending), _uids(self.recorded), _uids(self.potential)
 

@@ -21,13 +21,13 @@ from apportion_runtime.core.task import NO_NODE, Task
 
 @dataclass(frozen=True, slots=True)
 class ScenarioInput:
-    """What one probe of a search knows.
+    """The input of one probe of a search.
 
     Attributes:
         session: The session.
         preemptor: The job with as many of its pods as the probe wants to place.
-        recorded: Victims that earlier probes settled on, by the batches they came in.
-        victims: Makes a new order of victims.
+        recorded: Victims chosen by earlier probes, in the batches in which they were added.
+        victims: Returns a new order of victims.
         feasible: Nodes that are considered without any eviction.
     """
 
@@ -97,7 +97,7 @@ def _batches_touching(base: Scenario, node: int) -> list[list[Task]]:
 
 
 def multi_node_gang(search: ScenarioInput) -> Iterator[Scenario]:
-    """Evict from several nodes at once: as few as could hold what is asked, then more."""
+    """Evict from several nodes together: as few as could hold the request, then more."""
     for base in _accumulated(search):
         if not base.potential:
             yield base
@@ -120,7 +120,7 @@ def _by_nodes(search: ScenarioInput, base: Scenario) -> Iterator[Scenario]:
     free = nodes.free_gpus()
     capacity: dict[int, float] = {}
     for node, numbers in of_node.items():
-        # Added pod by pod, as the engine does: rounding decides between nodes that could hold the same.
+        # Added pod by pod, as in the engine: rounding breaks ties between nodes.
         held = freed.get(node, 0.0) + float(free[node])
         for number in numbers:
             for task in base.batches[number]:
@@ -137,7 +137,7 @@ def _by_nodes(search: ScenarioInput, base: Scenario) -> Iterator[Scenario]:
     baseline = float(free[others].sum()) + added(amount for node, amount in freed.items() if others[node])
     n, step = _smallest_prefix(order, capacity, max(added(quotas) - baseline, 0.0)), 1
     while n <= len(order):
-        # The engine keeps them in a map; one of few entries begins with the first that was put in more often than not.
+        # The engine keeps them in a map; iteration over a few entries usually begins with the one inserted first.
         chosen = dict.fromkeys(number for node in order[:n] for number in of_node[node])
         yield base.narrowed(base.batches[number] for number in chosen)
         if n >= len(order):

@@ -36,7 +36,7 @@ def simulate(
 
     Args:
         state: The search.
-        scenario: What is tried.
+        scenario: The scenario to simulate.
         feasible: Nodes that are considered without any eviction.
         smaller: Scenarios of fewer pods with the same victims, which would fail only by the job's place in the order or
             the action's validator.
@@ -136,8 +136,8 @@ def _dirties_session(session: Session, scenario: Scenario) -> bool:
 def _evicted(chosen: Sequence[Task]) -> list[Task]:
     """Return the victims that did not get their place back, those that wait for another one last.
 
-    Of a pod that was named several times, a place is given back to the first copy and another place to the last: the
-    other copies count as evicted.
+    Of a pod that occurs several times, the first copy gets its place back and the last one another place: the other
+    copies count as evicted.
     """
     last = {task.uid: number for number, task in enumerate(chosen)}
     seen: set[str] = set()
@@ -153,7 +153,7 @@ def _evicted(chosen: Sequence[Task]) -> list[Task]:
 
 
 def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> Batches:
-    """Return the whole batches that victims came in, each once."""
+    """Return the complete batches of victims, each once."""
     found: Batches = []
     seen: set[str] = set()
     for task in tasks:
@@ -196,7 +196,7 @@ def _place_all(
                 return _PreemptorOutcome.NOT
             placed = True
         elif not place_job(session, statement, nodes, job, pipeline_only=True):
-            # The engine asks what would be next while the evictions are a simulation, and keeps the answer: see
+            # The engine computes the next step while the evictions are simulated, and keeps the result: see
             # `Job.tasks_to_allocate`.
             job.tasks_to_allocate(real=False)
     return _PreemptorOutcome.AMONG_VICTIMS if placed else _PreemptorOutcome.NOT

@@ -49,7 +49,7 @@ class SearchState:
         claims: What the claims of each of these pods held when the search began.
         feasible: Nodes that are considered without any eviction.
         victims: The order of jobs that may be evicted; rewound for each try.
-        waiting: Jobs with pods that wait.
+        waiting: Jobs with pending pods.
         free_gpus: Devices free on each node when the search began, valid until `dirtied_session`.
         failed: Scenarios that are known to fail.
         dirtied_session: Whether undoing a try may not have restored the session exactly.
@@ -80,7 +80,7 @@ class Solution(NamedTuple):
     Attributes:
         statement: Its operations, the evictions first.
         victims: The evicted pods, in order.
-        batches: The victims that were not placed again, by the batches they came in.
+        batches: The victims that were not placed again, in the batches in which they were added.
         is_settled: Whether a try with just these victims would be the same.
         is_plain: Whether the job came first and left its victims too little room to be placed again.
     """

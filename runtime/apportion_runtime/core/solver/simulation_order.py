@@ -32,7 +32,7 @@ class PendingOrder(NamedTuple):
 
 
 def waiting_jobs(session: Session) -> PendingOrder:
-    """Return the jobs with pods that wait."""
+    """Return the jobs with pending pods."""
     memory = session.min_device_memory
     found = {
         queue: queue_jobs.waiting(memory) for queue, queue_jobs in session.queue_jobs.items() if queue_jobs.pending

@@ -1,4 +1,4 @@
-"""Find victims for a job: for how many of its pods evictions can make room, and which.
+"""Find victims for a job, and the number of its pods for which evictions can make room.
 
 The number of pods is searched by doubling and halving; the victims of each success are evicted first in the next try.
 
@@ -35,7 +35,7 @@ def feasible_nodes(session: Session, job: Job) -> Mask:
 
 
 def solve(session: Session, victim_search: VictimSearch) -> Statement | None:
-    """Return a statement that evicts victims and has the job's next step wait for their places.
+    """Return a statement that evicts victims and pipelines the job's next step on their resources.
 
     The session is unchanged if nothing is found.
     """
@@ -69,7 +69,7 @@ def solve(session: Session, victim_search: VictimSearch) -> Statement | None:
 
 
 def _solve_with(state: SearchState, generator: str) -> Solution | None:
-    """Find for how many pods room can be made, then make it for all; each success passes its victims to the next try."""
+    """Find the number of pods that evictions can make room for; each success passes its victims to the next try."""
     n = len(state.tasks)
     recorded: Batches = []
     kept: Solution | None = None
@@ -97,7 +97,7 @@ def _solve_with(state: SearchState, generator: str) -> Solution | None:
 
 
 def _largest(n: int, succeeds: Callable[[int], bool]) -> int:
-    """Return for how many pods of `n` room can be made, by doubling and halving."""
+    """Return the number of pods, at most `n`, for which room can be made, by doubling and halving."""
     low, high = 0, 1
     while succeeds(high):
         low = high
