@@ -114,7 +114,7 @@ class KubeQueue:
         cluster_state.request_cycle()
 
     def observe(self, running: Running) -> None:
-        """Have a job of a snapshot whose pods are there hold its quota: it has left its queue before."""
+        """Charge the quota of a snapshot's job that has pods: it was dequeued before."""
         path = self._tree.quota_of(running.manifest)
         kind = self._cluster_state.history.workloads[running.number].kind
         if path is None or not jobs.is_known_kind(kind):

@@ -34,7 +34,7 @@ def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _queued(objects: Sequence[Manifest]) -> list[Manifest]:
-    """Return the suspended jobs of a snapshot that kube-queue knows, in the order of their creation."""
+    """Return the suspended jobs of a snapshot that kube-queue supports, in order of creation."""
     found = [made for made in objects if jobs.is_known(made) and is_suspended(made)]
     return sorted(found, key=lambda made: str(made["metadata"].get("creationTimestamp") or ""))
 

@@ -36,7 +36,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class QuotaAccounts:
-    """What is held of each quota, by full name; inner ones hold what those below them do."""
+    """The usage of each quota, by full name; inner quotas include their descendants."""
 
     tree: Tree
     used: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -44,20 +44,20 @@ class QuotaAccounts:
     """The part of `used` that is not preemptible."""
     n_jobs: dict[str, int] = field(default_factory=dict)
     n_given: dict[str, int] = field(default_factory=dict)
-    """How often something was given back; what a quota refused before that it refuses again until it is more."""
+    """The number of releases of each quota; until it grows, the quota refuses again what it has refused."""
 
     def take(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
-        """A job leaves its queue."""
+        """A job was dequeued."""
         self._change(quota, demand, 1, preemptible=preemptible)
 
     def give_back(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
-        """A job is over, or back in its queue."""
+        """A job has finished, or was requeued."""
         self._change(quota, {name: -amount for name, amount in demand.items()}, -1, preemptible=preemptible)
         for each in self.tree.upward(quota):
             self.n_given[each.path] = self.n_given.get(each.path, 0) + 1
 
     def would_fail_again(self, refused_by: str, n_given: int) -> bool:
-        """Return whether a quota refuses again what it refused when so much had been given back."""
+        """Return whether a quota would refuse again what it refused at a given number of releases."""
         return self.n_given.get(refused_by, 0) == n_given
 
     def _change(self, quota: str, demand: Amounts, n_jobs: int, *, preemptible: bool) -> None:
@@ -68,11 +68,11 @@ class QuotaAccounts:
                 self.fixed[each.path] = total((self.fixed.get(each.path, {}), demand))
 
     def held(self, quota: str) -> Amounts:
-        """Return what is held of a quota."""
+        """Return the usage of a quota."""
         return self.used.get(quota, {})
 
     def refusal(self, quota: str, demand: Amounts, *, preemptible: bool) -> Refusal | None:
-        """Return why a job may not leave its queue, in kube-queue's words; None if it may."""
+        """Return why a job may not be dequeued, in kube-queue's wording; None if it may."""
         bound = self._over_max if preemptible else self._over_min
         path = self.tree.upward(quota)
         if preemptible and self.tree.quotas[quota].holds_to_min(demand, self.held(quota)):
@@ -112,7 +112,7 @@ class QuotaAccounts:
         raise KeyError(path)
 
     def _with_kept(self, parent: Quota, but_for: str) -> Amounts:
-        """Return what is used below a node, and what the others there keep for themselves."""
+        """Return the usage below a node, including what its other children reserve."""
         if not self.tree.has_unlent:
             return self.held(parent.path)
         everything = total(self._reserved(child) for child in self.tree.children[parent.path])

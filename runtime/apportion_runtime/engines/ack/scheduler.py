@@ -1,11 +1,11 @@
-"""ACK's scheduler: kube-scheduler with quotas of a tree, gangs, and preemption by quota in place of that by priority.
+"""ACK's scheduler: kube-scheduler with quotas of a tree, gangs, and preemption by quota instead of priority.
 
 A pod needs room in its quota and in every ancestor, and then a node. The pods of a gang are placed together, or not at
 all: then each of them gets the event `GangFailedScheduling`, and the gang backs off for a second, which doubles each time
 up to ten seconds. After that it is retried when a pod leaves or a node changes; kube-scheduler also retries after five
 minutes, which has no effect without a change.
 
-Source: ACK's documentation of capacity scheduling and preemption; for gangs and what a held pod is told,
+Source: ACK's documentation of capacity scheduling and preemption; for gangs and the messages of waiting pods,
 kubernetes-sigs/scheduler-plugins (pkg/coscheduling, pkg/capacityscheduling); seed document 002 for the event.
 """
 
@@ -38,13 +38,13 @@ Places = list[tuple[PodFacts, NodeState]]
 
 @dataclass(slots=True)
 class Gang:
-    """Pods that want places together; one that is in no gang is one by itself.
+    """Pods that are placed together; a pod without a gang is one by itself.
 
     Attributes:
         key: Its key.
-        minimum: How many pods get their places together.
-        n_placed: How many have one.
-        pods: Those that have none.
+        minimum: The minimum number of pods that are placed together.
+        n_placed: The number of placed pods.
+        pods: The unplaced pods.
     """
 
     key: str
@@ -265,7 +265,7 @@ class AckScheduler(KubeScheduler):
         if attempts is not None and any(uid in cluster_state.pods for uid in attempts.awaited):
             return
         quota = self.members[pods[0].uid].quota
-        # What terminates already makes room, too: for the pods that it is evicted for, which are nominated, and others.
+        # Terminating pods also make room: for the nominated pods for which they are evicted, and for others.
         leaving = [pod.uid for pod in cluster_state.pods.values() if pod.leaving and pod.is_bound]
         found = victims(
             self._tree,
@@ -300,7 +300,7 @@ class AckScheduler(KubeScheduler):
                 yield PlacedPod(uid, member.quota, request, facts.priority, member.since)
 
     def _without(self, pods: Sequence[PodFacts], gone: Sequence[str]) -> Places | None:
-        """Return placements for pods once others are gone, by uid, and nominated ones are there; None if any does not fit."""
+        """Return placements for pods without some others (uids), and with nominated ones; None if any does not fit."""
         left: Places = []
         for uid in gone:
             facts, node = self._facts(uid), self.nodes.get(self._cluster_state.pods[uid].record.node or "")

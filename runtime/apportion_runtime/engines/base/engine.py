@@ -127,7 +127,7 @@ class PlainEngine:
 
     @property
     def parents(self) -> Mapping[str, str | None]:
-        """Its queues, and of each the one above."""
+        """The parent of each queue."""
         return {}
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
@@ -145,7 +145,7 @@ class PlainEngine:
         return self.autoscaler.handlers()
 
     def run_cycle(self) -> None:
-        """Decide nothing."""
+        """Make no decisions."""
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is stored; a pod that consumes a ProvisioningRequest is restricted to its nodes."""

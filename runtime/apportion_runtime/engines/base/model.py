@@ -37,11 +37,11 @@ class Model:
         title: The engine's own name.
         is_of: Whether an object belongs to this engine.
         made_by: Creates the engine on a cluster; None if the engine cannot be simulated.
-        workload_labels: How workloads name their queue and priority.
+        workload_labels: The labels by which workloads name their queue and priority.
         reads: Whether an object is read into the records of the scheduler core.
-        priority_classes: Those that exist unless the objects declare others of these names.
-        observe: The work among the objects of a cluster, as far as it has pods or quota.
-        queued: The jobs among them that a queue holds back without an object of its own.
+        priority_classes: Those that exist unless the objects redefine them.
+        observe: Returns the workloads among the objects of a cluster that have pods or quota.
+        queued: Returns the jobs among them that wait in a queue without a separate workload object.
     """
 
     name: str

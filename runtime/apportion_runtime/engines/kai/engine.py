@@ -47,7 +47,7 @@ class Kai:
 
     @property
     def parents(self) -> Mapping[str, str | None]:
-        """Its queues, and of each the one above."""
+        """The parent of each queue."""
         return self._cluster_state.records.parents
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:

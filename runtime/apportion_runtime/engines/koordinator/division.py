@@ -80,7 +80,7 @@ def redistribute(total: int, members: Sequence[Member], record: Record | None = 
     Args:
         total: What the siblings divide.
         members: Siblings; their order changes nothing.
-        record: Where to note the steps.
+        record: Receives the steps.
     """
     runtime: dict[str, int] = {}
     unsatisfied: list[Member] = []
@@ -145,7 +145,7 @@ def runtime_quotas(
         quotas: A tree below `ROOT`. Quotas that are not descendants of it are ignored.
         scale_min: Whether guarantees are scaled down proportionally if those of siblings exceed the total; otherwise
             runtimes may exceed the total.
-        records: Where to note the steps of each division, by parent, from the root down.
+        records: Receives the steps of each division, by parent, from the root down.
     """
     children: dict[str, list[Quota]] = {}
     for quota in quotas:

@@ -27,7 +27,7 @@ class DisruptionBudget:
         namespace: Its namespace.
         selector: The requirements of its selector, at least one.
         allowed: Pods that may be disrupted, as the disruption controller counted them.
-        disrupted: Names of pods that it has counted already.
+        disrupted: Names of the pods that it has already counted.
     """
 
     namespace: str
@@ -46,7 +46,7 @@ class DisruptionBudget:
 
 
 def disruption_budgets(objects: Iterable[Manifest]) -> tuple[DisruptionBudget, ...]:
-    """Return the budgets that select pods; one without a selector, or an empty one, selects none.
+    """Return the budgets that select pods; a budget with a missing or empty selector selects none.
 
     Raises:
         UnreadableError: For a budget that cannot be read.

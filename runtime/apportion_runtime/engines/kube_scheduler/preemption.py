@@ -44,7 +44,7 @@ def best_candidate(
     """Return the node with the least important victims for a pod; None if preemption does not help.
 
     Args:
-        pod: It.
+        pod: The pod.
         profile: The profile of the pod.
         nodes: All nodes.
         possible: The nodes where an eviction may help.
@@ -88,7 +88,7 @@ def _cost(candidate: Candidate, started: Started) -> tuple[float, ...]:
 def _victims(
     pod: PodFacts, profile: Profile, nodes: Nodes, node: NodeState, lower: Sequence[PodFacts]
 ) -> tuple[PodFacts, ...]:
-    """Return the smallest set of victims that makes a node fit; `lower` has those first that should be kept."""
+    """Return the smallest set of victims that makes a node fit; `lower` lists the pods to keep first."""
     if not lower:
         return ()
     if "NodeResourcesFit" in profile.filters and not _enough(pod, node, lower):

@@ -53,7 +53,7 @@ class Profile:
     Attributes:
         name: The `schedulerName` of its pods.
         weights: The weight of each scoring plugin.
-        filters: The filters that are on.
+        filters: The enabled filters.
         preempts: Whether it evicts pods of lower priority.
         strategy: The scoring strategy of NodeResourcesFit.
         resources: The weight of each resource in that score.

@@ -105,7 +105,7 @@ class KubeScheduler:
         return unplaced
 
     def _update_nominations(self, waiting: Sequence[PodFacts]) -> None:
-        """Forget the nominations of pods that are gone, and read those that waiting pods had from the beginning."""
+        """Forget the nominations of pods that are gone, and read those that pending pods had initially."""
         for uid in [uid for uid in self._nominated if uid not in self._cluster_state.pods]:
             del self._nominated[uid]
         for pod in waiting:
@@ -128,7 +128,7 @@ class KubeScheduler:
         return explained(list(statuses.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
 
     def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, FilterStatus]]:
-        """Return feasible nodes for a pod, up to the number that the scheduler looks for, and the misfits by name."""
+        """Return feasible nodes for a pod, up to the number to search for, and the reasons of the others by name."""
         nodes = self.nodes.all
         others = self._promised(pod)
         filters = Filters(pod, profile, self.nodes)

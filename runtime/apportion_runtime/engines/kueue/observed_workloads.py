@@ -55,7 +55,7 @@ def observe(objects: Sequence[Manifest]) -> list[ObservedWorkload]:
 
 
 def take_over(engine: Kueue, running: Running) -> None:
-    """Have a workload of a snapshot hold the quota that its Workload has reserved, or wait for it.
+    """Charge the quota that a snapshot's workload has reserved, or queue the workload.
 
     Raises:
         UnreadableError: If its Workload cannot be read.
@@ -142,7 +142,7 @@ def holder_of(workload: Workload, configured: Configured) -> Holder:
 
 
 def _usage(workload: Workload, assigned: PodSetAssignment, configured: Configured) -> dict[str, int]:
-    """Return what a pod set counts for: less than it was assigned once pods have ended that are not replaced."""
+    """Return the count of a pod set: lower than assigned once pods that are not replaced have ended."""
     ended = sum(each.count or 0 for each in workload.reclaimable if each.name == assigned.name)
     sets = {each.name: each for each in pod_sets_of(workload, configured)}
     full = sets.get(assigned.name)

@@ -68,7 +68,7 @@ class PendingQueues:
         return [head for head in heads if head is not None]
 
     def wake(self, queue: str) -> None:
-        """Have the workloads of a queue's whole cohort considered again: quota was freed."""
+        """Requeue the inadmissible workloads of a queue's whole cohort: quota was freed."""
         self._freed.append(queue)
         self._wake(self._of_cohort(queue))
 

@@ -31,7 +31,7 @@ FRAMEWORKS: Mapping[str, tuple[str, str]] = {
         for kind in ("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "MPIJob")
     },
 }
-"""The group and kind of each simulated integration that suspends jobs, by its name."""
+"""The API group and kind of each simulated integration that suspends jobs, by name."""
 POD_FRAMEWORKS: Mapping[str, tuple[str, str]] = {"pod": ("", "Pod"), "deployment": ("apps", "Deployment")}
 """The same for integrations that gate pods."""
 _ROLE = (

@@ -28,7 +28,7 @@ class UsageTree(CohortTree):
             self.use(holder.queue, holder.usage)
 
     def parent(self, name: str) -> str | None:
-        """Return the cohort that a node is in."""
+        """Return the cohort to which a node belongs."""
         return self._nodes[name].parent
 
     def ancestors(self, name: str) -> Iterator[str]:

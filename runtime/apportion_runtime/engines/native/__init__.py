@@ -1,1 +1,1 @@
-"""Plain Kubernetes: no queueing engine, kube-scheduler alone."""
+"""Plain Kubernetes: kube-scheduler without a queueing engine."""

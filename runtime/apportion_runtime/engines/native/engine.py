@@ -49,7 +49,7 @@ class Native(PlainEngine):
         history.parents.setdefault(facts.namespace, None)
 
     def run_cycle(self) -> None:
-        """Give places to pods."""
+        """Schedule pods."""
         self.cluster_state.history.n_cycles += 1
         waiting = self.pods.waiting()
         unplaced = self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)])

@@ -71,7 +71,7 @@ def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[
 
     Args:
         session: The cycle.
-        job: It.
+        job: The job.
         tasks: Its pending pods, removed as they are tried.
         unschedulable: Why pods of a shape are unschedulable, found before any pod of their job was placed.
     """

@@ -56,7 +56,7 @@ def common(left: Amounts, right: Amounts) -> list[str]:
 
 
 def has_room_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool:
-    """Return whether in any resource that is asked for no more is used than is deserved."""
+    """Return whether the usage of at least one requested resource is within the deserved amount."""
     relevant = [
         name for name, value in asked.items() if value > 0 and (used.get(name, 0) > 0 or deserved.get(name, 0) > 0)
     ]
@@ -64,7 +64,7 @@ def has_room_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool
 
 
 def exceeds_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool:
-    """Return whether usage exceeds the deserved amount of any requested resource with a deserved amount."""
+    """Return whether usage exceeds the deserved amount of at least one requested resource with a deserved amount."""
     relevant = [
         name
         for name, value in asked.items()

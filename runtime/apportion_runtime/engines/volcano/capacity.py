@@ -1,5 +1,6 @@
-"""Volcano's queues: what each may hold and deserves, by the plugin capacity. What they may take back:
-`reclaim_rules.py`.
+"""The queues of Volcano's capacity plugin: their real capability and deserved resources.
+
+`reclaim_rules.py` has the rules for reclaim.
 
 Source: pkg/scheduler/plugins/capacity/capacity.go.
 """
@@ -62,7 +63,7 @@ def queue_spec(queue: api.Queue) -> QueueSpec:
 
 
 def share(allocated: Amounts, deserved: Amounts) -> float:
-    """Return how much of what it deserves a queue has, of the resource of which that is most; 1 if it deserves nothing."""
+    """Return the largest ratio of allocated to deserved resources; 1 if nothing is deserved."""
     if is_empty(deserved):
         return 1.0
     return max(allocated.get(name, 0) / value for name, value in deserved.items() if value > 0)
@@ -73,7 +74,7 @@ class Queue:
     """A queue in a cycle.
 
     Attributes:
-        real: What it may hold: what the others are guaranteed, and its bound, left out.
+        real: Its real capability: the guarantees of other queues are subtracted, and its capability is the bound.
         share: Its share: allocated over deserved; 1 for a queue without deserved resources.
     """
 
@@ -96,7 +97,7 @@ class Queue:
         return self.spec.name
 
     def update_share(self) -> None:
-        """Count the share anew."""
+        """Recompute the share."""
         self.share = share(self.allocated, self.deserved)
 
 
@@ -107,7 +108,7 @@ class Capacity:
         specs: The queues; `root` and `default`, which Volcano creates itself, are added.
         resources: The total of all nodes.
         hierarchy: Whether queues form a tree.
-        ancestor_level: How many levels above a queue reclaim asks too.
+        ancestor_level: The number of ancestor levels that reclaim also checks.
 
     Attributes:
         fault: Why nothing is scheduled; empty if the tree is valid.
@@ -179,14 +180,14 @@ class Capacity:
         return not self.hierarchy or not self.queues[name].children
 
     def update_shares(self) -> None:
-        """Count the shares of all queues, as at the start of a cycle."""
+        """Compute the shares of all queues, as at the start of a cycle."""
         for queue in self.queues.values():
             queue.update_share()
 
     def charge(self, name: str, request: Amounts, sign: int = 1) -> None:
         """Add to or subtract from the allocation of a queue and its ancestors.
 
-        Within a cycle only the share of the queue itself follows (capacity.go, AllocateFunc and DeallocateFunc).
+        Within a cycle, only the share of the queue itself is updated (capacity.go, AllocateFunc and DeallocateFunc).
         """
         for queue in self.path(name):
             queue.allocated = plus(queue.allocated, request) if sign > 0 else minus(queue.allocated, request)

@@ -92,11 +92,11 @@ def is_decided_by(made: SchedulerConfiguration, plugin: str, function: str) -> b
     """Return whether a plugin alone can prevent every eviction, regardless of other plugins.
 
     A tier whose plugins return no victims leaves the choice to the next one, so there must be a single tier that
-    selects victims. Upstream takes an empty intersection for none yet, so that the plugin after it decides anew
+    selects victims. Upstream treats an empty intersection as undecided, so the next plugin decides again
     (framework/session_plugins.go, Preemptable and Reclaimable): the plugin must be the last, or the first of two.
 
     Args:
-        made: The configuration. A plugin that is not known is taken for one that selects.
+        made: The configuration. An unknown plugin is assumed to select victims.
         plugin: The plugin.
         function: `Preemptable` or `Reclaimable`.
     """

@@ -21,13 +21,13 @@ _ACTIONS = {
 
 
 def open_capacity(specs: Iterable[QueueSpec], resources: Amounts, configuration: SchedulerConfiguration) -> Capacity:
-    """Return the queues at the start of a cycle, as the plugin capacity is configured."""
+    """Return the queues at the start of a cycle, with the configuration of the capacity plugin."""
     return Capacity(
         specs, resources, hierarchy=configuration.has_hierarchy, ancestor_level=configuration.ancestor_level
     )
 
 
 def run_actions(session: Session) -> None:
-    """Decide about a session."""
+    """Run the actions on a session."""
     for action in session.configuration.actions:
         _ACTIONS[action](session)

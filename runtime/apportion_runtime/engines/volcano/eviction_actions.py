@@ -151,11 +151,10 @@ def _search(session: Session, statement: Statement, task: Task, *what: object) -
 
 
 def _is_eligible(session: Session, task: Task) -> bool:
-    """Return whether a pod may look for another node than the one that it was promised.
+    """Return whether a pod may look for a node other than its nominated one.
 
-    Source: actions/preempt/preempt.go (taskEligibleToPreempt). A pod that fits its node is not eligible. Of a pod
-    that no
-    action has looked at before, upstream cannot tell: its filters have no state yet and refuse every node.
+    Source: actions/preempt/preempt.go (taskEligibleToPreempt). A pod that fits its node is not eligible. For a pod that
+    no action has examined before, upstream cannot tell: its filters have no state yet and reject every node.
     """
     name = session.nominated.get(task.uid)
     if not name:
@@ -216,7 +215,7 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
             and other.queue in queues
             and queues[other.queue].spec.reclaimable
         ]
-        # Somebody must be there who might give, though after an earlier eviction nobody else may have to.
+        # There must be a possible victim, although after an earlier eviction no further one may be needed.
         victims = _agreed(session, task, candidates, "Reclaimable")
         if not candidates or not fits(task.request, plus(session.future_idle(node), total(v.request for v in victims))):
             continue
@@ -258,8 +257,8 @@ def _is_enough(session: Session, task: Task, node: NodeState, leaving: Sequence[
 def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str) -> list[Task]:
     """Return the victims allowed by all plugins of the first tier that decides.
 
-    Where two plugins agree on nobody, the next one of the tier decides anew, as upstream takes an empty intersection
-    for none yet (framework/session_plugins.go, Preemptable and Reclaimable).
+    If two plugins agree on no victim, the next one of the tier decides again, because upstream treats an empty
+    intersection as undecided (framework/session_plugins.go, Preemptable and Reclaimable).
     """
     for tier in session.configuration.tiers:
         agreed: list[Task] = []

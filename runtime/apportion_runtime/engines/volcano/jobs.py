@@ -1,4 +1,4 @@
-"""A job of Volcano's (a pod group with its pods), as one cycle sees it.
+"""A Volcano job (a pod group with its pods) during a cycle.
 
 Source: pkg/scheduler/api/job_info.go, pkg/scheduler/plugins/gang, pkg/scheduler/plugins/priority,
 pkg/scheduler/framework/session.go (getPodGroupPhase).
@@ -93,7 +93,7 @@ class Task:
         return not any(self.pod.request.values())
 
     def is_before(self, other: Task) -> bool:
-        """Return whether it goes first: by priority, the number in its name if both have one, age, and id.
+        """Return whether it comes first: by priority, the number in its name if both have one, age, and id.
 
         Source: pkg/scheduler/plugins/priority (TaskOrderFn), pkg/controllers/job/helpers (CompareTask).
         """

@@ -1,4 +1,4 @@
-"""Which nodes the work of a queue may use, by the plugin nodegroup.
+"""The nodes that the work of a queue may use, by the nodegroup plugin.
 
 Limits of a queue within a node group, which an annotation sets, are not simulated.
 
@@ -28,7 +28,7 @@ class GroupAffinity:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it names no group at all."""
+        """Whether it names no group."""
         return not (self.required or self.preferred or self.anti_required or self.anti_preferred)
 
     def allows(self, group: str) -> bool:
@@ -38,7 +38,7 @@ class GroupAffinity:
         return group in (*self.required, *self.preferred) and group not in self.anti_required
 
     def score(self, group: str, *, is_ordered: bool) -> float:
-        """Return how good the nodes of a group are."""
+        """Return the score of the nodes of a group."""
         if group in self.anti_preferred:
             return -1.0
         found = _SCORE if group in self.required else 0.0
@@ -60,8 +60,8 @@ class NodeGroups:
 
     Args:
         plugin: Its configuration.
-        affinities: What each queue declares.
-        ancestors: The queues above each, the topmost first.
+        affinities: The affinity of each queue.
+        ancestors: The ancestors of each queue, the root first.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class NodeGroups:
         return "" if affinity.allows(group) else "node unsatisfied"
 
     def score(self, queue: str, labels: Mapping[str, str]) -> float:
-        """Return how good a node with some labels is for work of a queue."""
+        """Return the score of a node with some labels for work of a queue."""
         affinity, group = self._affinities.get(queue), labels.get(NODE_GROUP_LABEL)
         return 0.0 if affinity is None or group is None else affinity.score(group, is_ordered=self._is_ordered)
 

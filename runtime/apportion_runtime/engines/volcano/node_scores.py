@@ -1,4 +1,4 @@
-"""Scores of nodes by the plugins resource-strategy-fit and binpack.
+"""Scores of nodes by the resource-strategy-fit and binpack plugins.
 
 Source: pkg/scheduler/plugins/resource-strategy-fit, binpack.
 """

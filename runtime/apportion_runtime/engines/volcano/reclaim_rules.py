@@ -1,4 +1,4 @@
-"""What queues may take back from each other, and what they have to give back, by the plugin capacity.
+"""Reclaim between queues by the capacity plugin: which queues may reclaim, and from which others.
 
 Source: pkg/scheduler/plugins/capacity/capacity.go at ed72c7c8 (AddPreemptiveFn, AddReclaimableFn,
 getReclaimeeAncestorToCheck, sharesAnyNonRootAncestorWithinLevel).
@@ -32,12 +32,12 @@ class Victim(Protocol):
 
     @property
     def request(self) -> Amounts:
-        """What it holds."""
+        """Its allocated resources."""
         ...
 
 
 def may_reclaim(capacity: Capacity, name: str, request: Amounts) -> bool:
-    """Return whether a queue may take back from others for a pod, by what it deserves or one of those above it does."""
+    """Return whether a queue may reclaim for a pod, by its own deserved resources or those of an ancestor."""
     queue = capacity.queues[name]
     if capacity.fault or not queue.spec.is_open:
         return False
@@ -79,12 +79,12 @@ def reclaimable(capacity: Capacity, reclaimer: str, request: Amounts, candidates
 
 
 def _gives(queue: Queue, allocated: Amounts, request: Amounts) -> bool:
-    """Return whether a queue holds more than it deserves, or deserves nothing of what a pod holds."""
+    """Return whether a queue exceeds its deserved resources, or deserves none of the resources of a pod."""
     return not common(request, queue.deserved) or exceeds_somewhere(allocated, queue.deserved, request)
 
 
 def is_spared(capacity: Capacity, taker: Queue, reclaimee: Queue, request: Amounts, held: Amounts) -> bool:
-    """Return whether neither leaf deserves anything of what is at stake, below one queue that reclaim asks for both."""
+    """Return whether neither leaf deserves any contested resource, and reclaim checks the same ancestor for both."""
     if common(held, reclaimee.deserved) or common(request, taker.deserved):
         return False
     own = {above.name for above in levels_above(capacity, taker)} - {ROOT}
@@ -92,9 +92,9 @@ def is_spared(capacity: Capacity, taker: Queue, reclaimee: Queue, request: Amoun
 
 
 def levels_to_ask(capacity: Capacity, taker: Queue, reclaimee: Queue) -> list[Queue]:
-    """Return the queues above a giver that must hold more than they deserve too.
+    """Return the ancestors of a reclaimee that must also exceed their deserved resources.
 
-    A queue that is above both, at the same distance, is not asked.
+    A common ancestor at the same distance is not checked.
     """
     taking = dict(enumerate(above.name for above in levels_above(capacity, taker)))
     return [
@@ -105,5 +105,5 @@ def levels_to_ask(capacity: Capacity, taker: Queue, reclaimee: Queue) -> list[Qu
 
 
 def levels_above(capacity: Capacity, queue: Queue) -> list[Queue]:
-    """Return the queues above one that reclaim asks, the nearest first."""
+    """Return the ancestors of a queue that reclaim checks, the nearest first."""
     return [capacity.queues[name] for name in queue.ancestors[::-1][: capacity.ancestor_level]]

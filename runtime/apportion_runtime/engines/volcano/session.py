@@ -50,8 +50,8 @@ class Session:
         wanting: The jobs with pending pods.
         unpreemptable_requests: Failed searches, valid until a decision.
         failed_requests: Unschedulable jobs by shape, with the reason for each pod.
-        prepared: Pods that an action has looked at.
-        leaving: Pods that were evicted before this cycle and are not gone.
+        prepared: Pods that an action has examined.
+        leaving: Pods that were evicted before this cycle and still exist.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Session:
         self.prepared: set[str] = set()
         self.leaving: set[str] = set()
         self._attempts: dict[str, str | None] = {}
-        """By pod the node that it was promised in an attempt that was taken back; None where nobody would have left."""
+        """By pod, the node of its last discarded attempt; None if that attempt had no victims."""
         self.committed: list[Statement] = []
         self._profile = _profile(configuration)
         self._groups = _node_groups(configuration, capacity)
@@ -83,7 +83,7 @@ class Session:
         """The releasing resources of each node, less those of pods pipelined on it."""
         self._nodes_by_queue: dict[str, set[str]] | None = None
         self._seen: dict[str, NodeState] = {}
-        """Nodes as kube-scheduler's plugins see them: without pods that are evicted, with those that wait for a place."""
+        """Nodes as kube-scheduler's plugins see them: without evicted pods, and with pipelined ones."""
         self.wanting = [job for job in self.jobs.values() if job.counts[Status.PENDING]]
         self._orders = [
             plugin.name

@@ -1,7 +1,8 @@
-"""Volcano's cycles on the objects of a cluster: whom it evicts for the work that waits.
+"""Volcano's cycles on the objects of a cluster: the pods that it evicts for pending work.
 
-Between two cycles pods that were given a node run, and evicted ones are gone and wait again, as their controllers make
-them anew. A pod that names no PodGroup is in one of its owner's, as Volcano's controller makes it.
+Between two cycles, pods that were assigned a node start to run, and evicted pods are pending again, because their
+controllers recreate them. A pod that names no PodGroup belongs to that of its owner, which Volcano's controller
+creates.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 def evictions_by_cycle(objects: Iterable[Manifest], n_cycles: int) -> Iterator[tuple[Eviction, ...]]:
-    """Yield whom each cycle evicts of the pods that run in the snapshot; stops once a cycle decides nothing.
+    """Yield the running pods of the snapshot that each cycle evicts; stops once a cycle decides nothing.
 
     Raises:
         UnreadableError: If the objects cannot be read, or the configuration enables what is not simulated.
@@ -123,7 +124,7 @@ class _Cluster:
             return
         if not is_own and not node:
             return
-        # What other schedulers read of annotations is nothing here.
+        # Annotations for other schedulers have no effect here.
         plain = {**made, "metadata": {**made["metadata"], "annotations": {}}}
         record = self._state.records.put_pod(plain)
         spec = made["spec"]
@@ -158,7 +159,7 @@ class _Cluster:
         return self._jobs[key]
 
     def run_cycle(self, number: int) -> tuple[tuple[Eviction, ...], bool]:
-        """Decide, and carry it out; return whom it evicts, and whether another cycle may decide otherwise."""
+        """Run a cycle and carry it out; return the evicted pods, and whether another cycle may decide differently."""
         self._nodes.refresh()
         for task in self._tasks.values():
             task.node = self._nodes.get(task.pod.record.node or "")
@@ -185,7 +186,7 @@ class _Cluster:
         return found, bool(evicted or placed or left or phases != before)
 
     def _settle(self, placed: list[Task], left: list[Task], number: int) -> None:
-        """Have pods that were given a node run, those that leave wait again, and the others wait."""
+        """Set placed pods to running and other unfinished placements to pending, and recreate terminating pods."""
         kept = {task.uid: task.node for task in placed}
         for task in self._tasks.values():
             if task.uid in kept and task.node is not None:
@@ -209,7 +210,7 @@ class _Cluster:
         task.become(Status.RUNNING)
 
     def _renew(self, task: Task, number: int) -> None:
-        """Take a pod away, and have another one wait in its place."""
+        """Remove a pod, and add a pending one in its place."""
         job, old = task.job, task.uid
         job.remove(self._tasks.pop(old))
         facts = self._facts.pop(old)
