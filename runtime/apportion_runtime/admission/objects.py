@@ -34,7 +34,7 @@ class Objects(Protocol):
         ...
 
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Iterable[Manifest]:
-        """Return the pods with these labels, those that are being deleted included."""
+        """Return the pods with these labels, including those that are being deleted."""
         ...
 
 

@@ -14,7 +14,7 @@ from apportion_runtime.core.task import NO_NODE
 
 
 def default_rounds(case: Case) -> int:
-    """Return how many rounds a case asks for: those before its first comparison and those after, at least one."""
+    """Return the number of rounds of a case: those before its first comparison and those after, at least one."""
     asked = int(case.get("rounds_until_match", 0)) + int(case.get("rounds_after_match", 0))
     return max(1, asked)
 

@@ -61,7 +61,7 @@ def _parsed(text: str) -> object:
     except json.JSONDecodeError:
         raise
     except ValueError:
-        # A number of more digits than the interpreter converts.
+        # A number with more digits than the interpreter converts.
         raise Malformed("a number has too many digits") from None
 
 

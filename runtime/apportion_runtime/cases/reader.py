@@ -69,7 +69,7 @@ def settings_of(case: Case) -> Settings:
     if conf is not None:
         made = _configured(made, conf)
     if any(node.get("numa") for node in case["nodes"]):
-        # The engine's test code adds it to whatever is configured.
+        # The engine's test code adds it to any configuration.
         made = replace(made, plugins=made.plugins | {"numa"})
     return made
 
@@ -108,7 +108,7 @@ def snapshot_of(case: Case) -> Snapshot:
     listed: set[str] = set()
     for number, job in enumerate(jobs):
         minutes = job.get("age_minutes") or len(jobs) - number
-        # The engine's test code looks at the clock for each job: of two as old as each other the first is older.
+        # The engine's test code reads the clock for each job: of two jobs with the same age, the first is older.
         groups.append(_pod_group(job, NOW - minutes * _MINUTE - (len(jobs) - number) * _MOMENT))
         pods += (_pod(job, task, i, case, listed) for i, task in enumerate(job["tasks"]))
     return Snapshot(
@@ -190,10 +190,10 @@ def _node(node: Case, case: Case, placed: Counter[int]) -> Node:
 
 def _places(most: int | None, placed: Counter[int]) -> int:
     if not most:
-        # Without a limit on pods, places are not counted: leaving pods free none.
+        # Without a limit on pods, pod slots are not counted: terminating pods free none.
         return _MAX_PODS if most is None else 0
-    # The engine's test code leaves a node with more pods than its limit no place, not less than none, and takes the
-    # places of pods that are expected for taken.
+    # In the engine's test code, a node with more pods than its limit has zero free pod slots, not fewer, and the slots
+    # of expected pods count as taken.
     return max(most, placed.total()) - placed[PIPELINED]
 
 
@@ -330,12 +330,12 @@ def _placed_in_zones(task: Case) -> tuple[tuple[str, Mapping[str, float]], ...]:
     try:
         return tuple((part["zone"], amounts(part["amount"])) for part in json.loads(written))
     except (ValueError, TypeError, KeyError):
-        # The engine warns of a record it cannot read, and goes on without.
+        # The engine logs a warning for an unreadable record, and continues without it.
         return ()
 
 
 def _request(job: Case, task: Case, case: Case, listed: set[str]) -> tuple[GpuRequest, dict[str, float]]:
-    """Return what a pod asks for; `listed` takes the MIG profiles that containers ask for, pod after pod."""
+    """Return the GPU request of a pod; `listed` receives the MIG profiles that containers request, pod after pod."""
     request: dict[str, float] = {"pods": 1.0}
     asked, memory, devices = job["gpus_per_task"], 0, None
     portion, whole = 0.0, 0
@@ -344,15 +344,15 @@ def _request(job: Case, task: Case, case: Case, listed: set[str]) -> tuple[GpuRe
         request["memory"] = job.get("memory_bytes_per_task") or 1e9
         memory = int(job.get("gpu_memory_mib_per_task") or 0)
         if asked == int(asked):
-            # MIG instances are read from the container only together with a number of devices.
+            # MIG instances are read from the container only if it also requests a number of devices.
             whole = int(asked)
             request.update({name: float(count) for name, count in (task.get("mig_instances") or {}).items()})
             listed.update(task.get("mig_instances") or ())
         else:
-            # More than one device and a part of another is no fraction to the engine, and no number of devices either.
+            # To the engine, a number with a fraction above one device is neither a fraction nor a number of devices.
             portion = asked
         devices = job.get("gpu_fraction_devices_per_task")
-    # Devices of a task's own are asked for in place of its job's.
+    # A task's own devices replace those of its job.
     made = whole_or_fraction(whole if task.get("gpus") is None else task["gpus"])
     if memory > 0:
         made = whole_or_fraction(0.0, memory)
@@ -362,8 +362,8 @@ def _request(job: Case, task: Case, case: Case, listed: set[str]) -> tuple[GpuRe
         made = GpuRequest(devices, portion, memory)
     made = replace(made, dra=claimed_gpus(task, case))
     for name, count in sorted((task.get("mig_instances") or {}).items()):
-        # The engine's test code writes them as annotations, too, of which one takes the place of everything else; the
-        # vector has no place for a profile that no container before asked for.
+        # The engine's test code also writes them as annotations, one of which replaces everything else; the vector has
+        # no index for a profile that no earlier container requested.
         made = GpuRequest(mig=((name, count),))
         if name not in listed:
             request[name] = 0.0

@@ -19,7 +19,7 @@ from apportion_runtime.core.task import NO_NODE
 
 
 def run_rounds(case: Case, actions: tuple[str, ...] | None = None) -> Iterator[tuple[Session, Case]]:
-    """Yield each round's session after its actions, and the case as the next round finds it; without end."""
+    """Yield each round's session after its actions, and the case as input of the next round; never ends."""
     current: Case = case
     while True:
         settings = settings_of(current)

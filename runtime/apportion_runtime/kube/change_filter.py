@@ -63,4 +63,4 @@ _READ: Mapping[str, Callable[[Manifest], object]] = {
     "Node": _of_node,
     "Queue": _of_queue,
 }
-"""What is read of a kind; any change of other kinds is relevant."""
+"""The parts of each kind that are read; any change of other kinds is relevant."""

@@ -1,7 +1,7 @@
 """The scheduler's records of a cluster, kept from cycle to cycle: only objects that changed are read again.
 
 `open` returns the session that a snapshot of all objects would give. Changes of queues, priority classes, namespaces,
-topologies, the configuration and the set of nodes are rare: they read everything anew.
+topologies, the configuration and the set of nodes are rare: they cause everything to be read again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ClusterRecords:
         self._faults: list[Fault] = []
 
     def reset(self) -> None:
-        """Forget everything: a cycle did not end."""
+        """Forget everything: a cycle was interrupted."""
         self._readers = None
 
     def open(
@@ -170,7 +170,7 @@ class ClusterRecords:
             if key in new:
                 self._note_member(key, new[key])
             record = self._pods.get(key)
-            # It leaves before its group does.
+            # It is removed before its group.
             if record is not None and (key not in new or record.group != _group_name(new[key])):
                 self._drop_pod(readers, key)
         dirty.update(self._update_groups(readers, before))

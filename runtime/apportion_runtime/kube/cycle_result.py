@@ -28,7 +28,7 @@ class CycleResult:
         actions: The action of each eviction.
         pending: The number of pending pods by kind of reason.
         queues: The GPUs of each queue.
-        next_cycle_s: The time in seconds until another cycle may decide otherwise although nothing changes.
+        next_cycle_s: The time in seconds until another cycle may decide differently although nothing changes.
     """
 
     bound: list[str] = field(default_factory=list)

@@ -13,7 +13,7 @@ class DryRunCluster:
     """A `Cluster` that is read from the cache and never written.
 
     Pod groups and labels that a cycle writes are kept in the cache, because its decisions need them. Binds and
-    evictions are not: each cycle decides on the cluster as it is. Disruption budgets, which only the API server
+    evictions are not: each cycle decides on the unchanged cluster. Disruption budgets, which only the API server
     checks, are not taken into account.
     """
 

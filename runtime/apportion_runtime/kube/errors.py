@@ -7,11 +7,11 @@ from http import HTTPStatus
 
 
 class Rejection(Enum):
-    """What can be done about a rejected write.
+    """The kinds of rejected writes, by what can be done about them.
 
     Attributes:
         GONE: The object does not exist any more.
-        CONFLICT: It has changed; the watch delivers the newer one.
+        CONFLICT: It has changed; the watch delivers the newer version.
         TEMPORARY: The server is overloaded or unavailable; the write may be repeated.
         BUDGET: A PodDisruptionBudget does not allow the eviction.
         PERMANENT: The same write will be rejected again.

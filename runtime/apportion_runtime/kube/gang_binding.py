@@ -33,7 +33,7 @@ class Placement:
 
 @dataclass(slots=True)
 class GangBinding:
-    """What became of the binds of one gang.
+    """The result of the binds of one gang.
 
     Attributes:
         job: The gang.
@@ -92,7 +92,7 @@ def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
         if refused.rejection is Rejection.PERMANENT and gang.rejected is None:
             gang.rejected = (name, refused)
     except Unreachable as unreachable:
-        # It may be bound: the cache takes it as bound until the next cycle has verified it.
+        # It may be bound: the cache assumes so until the next cycle has verified it.
         gang.failures.append(f"pod {name} to node {placement.node}: {unreachable}")
     else:
         gang.bound.append(placement)

@@ -1,7 +1,7 @@
 """Leader election: of several schedulers, the one that holds the lease writes.
 
 A candidate acquires the lease when its record has not changed for the lease duration, by the candidate's own monotonic
-clock from the moment it observed the change; timestamps of the holder decide nothing. The leader writes only while its
+clock from the moment it observed the change; timestamps of the holder are not used. The leader writes only while its
 last renewal is more recent than the renew deadline, which ends before any candidate can acquire the lease. A thread
 renews the lease, so that a long cycle does not lose it.
 
@@ -193,5 +193,5 @@ class LeaderElection:
 
 
 def _stamp() -> str:
-    """Return the time for those who read the lease; it decides nothing."""
+    """Return the time, for readers of the lease; no decision depends on it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -28,7 +28,7 @@ EVICTING_ACTIONS = ("preempt", "reclaim", "consolidation", "stalegangeviction", 
 EXCLUDED = "excluded"
 """The reason of pods that take no part in a cycle: they cannot be bound or grouped, or their gang was rejected."""
 OTHER = "other"
-"""The reason of pods for which the engine noted a fit error only."""
+"""The reason of pods for which the engine recorded only a fit error."""
 
 
 def pending_kind(pending: PendingJob) -> str:
@@ -104,7 +104,7 @@ class _StateCollector(Collector):
 
 
 class Metrics:
-    """The metrics of one scheduler in a registry of its own; safe for use by several threads."""
+    """The metrics of one scheduler in a separate registry; safe for use by several threads."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""A cache of the cluster's objects: listed once, then watched, with the changes that are assumed until then."""
+"""A cache of the cluster's objects: listed once, then watched, with assumed changes until the watch confirms them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class ObjectCache:
                 self._held[kind][key] = self._assumptions.applied(key, made) if kind == POD else made
 
     def assume_bound(self, pod: Manifest, node: str, *, is_certain: bool = True) -> None:
-        """Take a pod as bound until the watch confirms it; if it is uncertain, `verify` asks at once."""
+        """Assume a pod to be bound until the watch confirms it; if uncertain, `verify` checks it immediately."""
         self._assume(
             pod,
             lambda held: {**held, "spec": {**held["spec"], "nodeName": node}},
@@ -124,7 +124,7 @@ class ObjectCache:
         )
 
     def assume_deleted(self, pod: Manifest) -> None:
-        """Take a pod as terminating until the watch confirms it."""
+        """Assume a pod to be terminating until the watch confirms it."""
         ends = {"deletionTimestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
         self._assume(
             pod,
@@ -134,7 +134,7 @@ class ObjectCache:
         )
 
     def verify(self) -> None:
-        """Replace the pods whose assumed changes are overdue by what the API server has.
+        """Replace the pods whose assumed changes are overdue by those of the API server.
 
         Raises:
             Refused: If it rejects a read.
@@ -247,7 +247,7 @@ class ObjectCache:
         return version
 
     def _receive(self, kind: str, event: str, one: Manifest) -> bool:
-        """Hold what a watch delivers, and tell whether it may change decisions."""
+        """Store what a watch delivers, and return whether it may change decisions."""
         key, held = _key(one), self._held[kind]
         if event == "DELETED":
             if kind == POD:

@@ -1,6 +1,6 @@
 """Reads of the owners of pods: objects of any kind, whose API paths are discovered.
 
-Source of the groups and versions of an owner: its reference. What is served there: the API server's discovery documents.
+The group and version of an owner are in its reference; the discovery documents of the API server list their resources.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from apportion_runtime.kube.resources import OWNERS, Resource
 
 
 class OwnerReader:
-    """Reads objects one at a time; what the API server serves is asked once for each kind that it serves."""
+    """Reads objects one at a time; discovery runs once for each kind that the API server serves."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -53,7 +53,7 @@ class OwnerReader:
             raise
 
     def _discover(self, api_version: str) -> None:
-        """Keep the resources of a group and version by kind, with whether they have namespaces."""
+        """Cache the resources of a group and version by kind, and whether they are namespaced."""
         document = self._get(Resource("", api_version, "").root) or {"resources": ()}
         self._served[api_version] = {
             one["kind"]: (Resource(one["kind"], api_version, one["name"]), bool(one["namespaced"]))

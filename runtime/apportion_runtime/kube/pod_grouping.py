@@ -39,7 +39,7 @@ def group_pods(cluster: Cluster, pool: WritePool, scheduler: str, result: CycleR
                 groups[grouping.namespace, grouping.name] = grouping
                 pods.append((pod, grouping))
     results([pool.submit(Priority.GROUP, partial(_put, grouper, one, result)) for one in groups.values()])
-    # A pod whose group was rejected is not marked, and tried again.
+    # A pod whose group was rejected is not marked, and is tried again.
     marked = [(pod, one) for pod, one in pods if cluster.get(POD_GROUP, one.namespace, one.name) is not None]
     results([pool.submit(Priority.GROUP, partial(_mark, grouper, pod, one, result)) for pod, one in marked])
     result.grouped.sort()

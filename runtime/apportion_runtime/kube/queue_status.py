@@ -1,7 +1,7 @@
 """The status of queues, as KAI's queue controller calculates it: sums over their pod groups and child queues.
 
-Source: pkg/queuecontroller/controllers (resource_updater, childqueues_updater) at d5bc503a. The engine sums the status of
-child queues as it stands, and arrives at the same amounts when all are settled.
+Source: pkg/queuecontroller/controllers (resource_updater, childqueues_updater) at d5bc503a. The engine sums the current
+status of child queues, and converges to the same amounts.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ WATCHED: Mapping[str, Resource] = {
         Resource("Topology", TOPOLOGY_API, "topologies", is_needed=False),
     )
 }
-"""By kind. ConfigMaps are left out: the kubelet waits for those that do not exist."""
+"""The watched kinds, by name. ConfigMaps are left out: the kubelet waits for those that do not exist."""
 
 OWNERS: Mapping[str, Resource] = {
     resource.kind: resource

@@ -66,15 +66,15 @@ class Rejections:
 
 @dataclass(frozen=True, slots=True)
 class Scheduling:
-    """Where and what a scheduler schedules.
+    """The scope and the kept state of a scheduler.
 
     Attributes:
         cluster: The cluster.
         pool: The threads that write.
         scheduler: The `schedulerName` of its pods.
         shard: The SchedulingShard to schedule, if there is more than one.
-        rejections: What was rejected in earlier cycles.
-        reasons: Why pods and pod groups are pending, as events reported it.
+        rejections: The writes that were rejected in earlier cycles.
+        reasons: The pending reasons of pods and pod groups, as reported by events.
         statuses: The status of pod groups and queues.
         records: The records of the cluster, and the session of the last cycle.
     """
@@ -93,7 +93,7 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
     """Run one cycle on the current cluster, and carry out its decisions.
 
     Args:
-        scheduling: Where and what is scheduled.
+        scheduling: The scope of the scheduler.
         now: The current time, in seconds since 1970.
 
     Raises:
@@ -103,7 +103,7 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
     try:
         return _run(scheduling, now)
     except BaseException:
-        # The kept session may hold decisions of half a cycle.
+        # The kept session may contain decisions of an interrupted cycle.
         scheduling.records.reset()
         raise
 
@@ -162,7 +162,7 @@ def _bind(scheduling: Scheduling, session: Session, result: CycleResult) -> None
     cluster = scheduling.cluster
     gangs: dict[str, list[Placement]] = {}
     for task in session.decided.binds:
-        # A later action may have taken the pod as a victim: it is then pipelined at best.
+        # A later action may have chosen the pod as a victim: it is then pipelined at best.
         if task.status != BINDING:
             continue
         pod = cluster.get(POD, task.pod.namespace, task.pod.name)
@@ -264,7 +264,7 @@ def _wait(scheduling: Scheduling, pod: Manifest, why: str, result: CycleResult) 
 
 
 def _report(scheduling: Scheduling, about: Manifest, why: str, *, is_warning: bool) -> None:
-    """Record why an object is pending, as an event with KAI's type and reason, unless one has already."""
+    """Record why an object is pending, as an event with KAI's type and reason, unless it was already recorded."""
     uid = about["metadata"].get("uid", "")
     if scheduling.reasons.is_new(uid, why):
         record = partial(scheduling.cluster.record, about, "Unschedulable", why, is_warning=is_warning)

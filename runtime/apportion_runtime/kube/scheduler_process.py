@@ -36,7 +36,7 @@ _WRITTEN = (POD, POD_GROUP)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How it runs.
+    """The options of the process.
 
     Attributes:
         scheduler: The `schedulerName` of its pods.
@@ -85,7 +85,7 @@ def run(
 
     Args:
         connection: The API server.
-        options: How.
+        options: The options.
         election: The candidate for the lease that must be held; None for a single scheduler.
         counters: Receives the counts.
         say: Writes a line to the log.
@@ -159,7 +159,7 @@ class _Loop:
                 self._lead()
             except (Refused, Unreachable) as failed:
                 self.log.warning(f"cycle failed: {failed}")
-                # The change that was not handled is still there.
+                # The change has not been handled yet.
                 self.cache.changed.set()
             finally:
                 self.collect()
@@ -184,7 +184,7 @@ class _Loop:
             self.log.warning(f"{fault.address}: {fault.message}")
 
     def _reload(self) -> None:
-        """Take the settings of the configuration file that may change while the process runs."""
+        """Apply the settings of the configuration file that may change while the process runs."""
         if self.file is None:
             return
         current = self.file.reload(self.log.warning, self.log.decision)

@@ -84,7 +84,7 @@ class StatusUpdates:
                 yield StatusUpdate(POD_GROUP, *_key(group), {"resourcesStatus": patch})
 
     def _amounts(self, pods: Iterable[Manifest], nodes: Iterable[Manifest]) -> dict[tuple[str, str], list[PodAmounts]]:
-        """Return the amounts of the pods of each group, and keep them for the next cycle."""
+        """Return the amounts of the pods of each group, and cache them for the next cycle."""
         memory = {node["metadata"]["name"]: _gpu_memory(node) for node in nodes}
         before, self._known = self._known, {}
         found: dict[tuple[str, str], list[PodAmounts]] = {}

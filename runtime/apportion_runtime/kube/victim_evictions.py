@@ -50,8 +50,8 @@ def evict_victims(
         cluster: The cluster.
         pool: The threads that write.
         session: The cycle.
-        protected: Takes the jobs whose eviction is refused.
-        result: Takes what was done.
+        protected: Receives the jobs whose eviction is refused.
+        result: Receives the completed evictions.
 
     Raises:
         NotLeader: If this scheduler lost its lease.

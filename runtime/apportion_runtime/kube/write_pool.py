@@ -1,7 +1,7 @@
 """Parallel writes: a fixed number of threads, binds before evictions, and both before notes.
 
-Notes (conditions and events) are not waited for; a later note of the same key replaces one that is still queued, so the
-backlog is bounded by the number of objects.
+The pool does not wait for notes (conditions and events); a later note of the same key replaces one that is still
+queued, so the backlog is bounded by the number of objects.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class WritePool:
         def work() -> None:
             try:
                 future.set_result(write())
-            except BaseException as failed:  # noqa: BLE001 - raised again by whoever waits.
+            except BaseException as failed:  # noqa: BLE001 - raised again by the waiting caller.
                 future.set_exception(failed)
 
         self._put(priority, work)

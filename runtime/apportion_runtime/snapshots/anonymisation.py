@@ -1,11 +1,11 @@
-"""Anonymised snapshots: what a scheduling cycle reads, without the names of people, workloads and machines.
+"""Anonymised snapshots: the input of a scheduling cycle, without the names of people, workloads and machines.
 
-Fields are kept by name, so that nothing that is unknown gets through: no environment variables, commands, images, volumes,
-messages, addresses. Names, namespaces, uids, and the keys and values of labels are replaced by numbers, in their order, and
-alike wherever they occur, so that selectors still match and ties are decided in the same way.
+Only listed fields are kept, so that unknown ones are never included: no environment variables, commands, images,
+volumes, messages, addresses. Names, namespaces, uids, and the keys and values of labels are replaced by numbers, in
+their order, and consistently, so that selectors still match and ties are broken in the same way.
 
-Kept as they are: queues, priority classes, shards, topologies, resources, and labels of Kubernetes, of KAI, of NVIDIA and
-of the operators of workloads that say nothing about whose they are.
+Kept unchanged: queues, priority classes, shards, topologies, resources, and labels of Kubernetes, of KAI, of NVIDIA
+and of the operators of workloads that do not identify their owners.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _KEPT_LABELS = (
     LWS_WORKER_LABEL,
     LWS_GROUP_LABEL,
 )
-"""The beginnings of the keys whose values are kept."""
+"""The prefixes of the keys whose values are kept."""
 _KNOWN_DOMAINS = ("kubernetes.io", "k8s.io", "ray.io", "kubeflow.org")
 """Labels of these domains keep their keys."""
 _KEPT_ANNOTATIONS = (*GPU_SHARING_ANNOTATIONS, f"{CONFIGURATION_GROUP}/")
@@ -105,7 +105,7 @@ class _Names:
 
 
 def _words(made: Any) -> Iterator[str]:
-    """Yield all texts of an object, the keys included: whatever is replaced is among them."""
+    """Yield all texts of an object, including keys: everything that is replaced is among them."""
     if isinstance(made, Mapping):
         for key, value in made.items():
             yield str(key)
@@ -215,7 +215,7 @@ def _pod(made: Object, names: _Names) -> dict[str, Any]:
 
 def _container(number: int, made: Object) -> dict[str, Any]:
     kept = {key: made[key] for key in ("resources", "restartPolicy") if key in made}
-    # Ports of the host decide about nodes.
+    # Host ports affect the choice of nodes.
     ports = [port for port in made.get("ports") or () if port.get("hostPort")]
     if ports:
         kept["ports"] = [
@@ -313,4 +313,4 @@ _WRITERS = {
     "Topology": ("", _topology),
     "BindRequest": ("bind", _bind_request),
 }
-"""By kind: the prefix of its names, and what of it is kept besides metadata."""
+"""By kind: the prefix of its names, and what is kept of it besides metadata."""

@@ -27,7 +27,7 @@ _SCALARS: tuple[type, ...] = (str, bool, int, float)
 
 
 class Malformed(Exception):
-    """A value is not what its field may hold; `path` leads to it."""
+    """A value is invalid for its field; `path` is the path to it."""
 
     def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
@@ -35,12 +35,12 @@ class Malformed(Exception):
         self.path = path
 
     def below(self, key: str | int) -> Malformed:
-        """Return the same, seen from one level above."""
+        """Return the same error with the path from one level above."""
         return Malformed(self.message, (key, *self.path))
 
 
 def key_of(cls: type, name: str) -> str:
-    """Return the key under which a field is written."""
+    """Return the key of a field in a document."""
     if (cls, name) in _IRREGULAR:
         return _IRREGULAR[cls, name]
     first, *rest = name.split("_")
@@ -54,7 +54,7 @@ def hints(cls: type) -> Mapping[str, Any]:
 
 
 def is_status(cls: type, name: str) -> bool:
-    """Return whether a field holds the state of a pod, which is written by KAI's word for it."""
+    """Return whether a field holds the state of a pod, which is written with KAI's name for it."""
     return (cls, name) in _STATUSES
 
 
@@ -64,7 +64,7 @@ def to_plain(record: object) -> dict[str, Any]:
 
 
 def from_plain(cls: type, data: object) -> Any:
-    """Return the record that plain data says. Raises `Malformed`."""
+    """Return the record of plain data. Raises `Malformed`."""
     return _decoder(cls)(data)
 
 
@@ -101,7 +101,7 @@ def _same(value: Any) -> Any:
 
 
 def _number(value: float) -> float | int:
-    # Whole numbers read better without a fraction, and are read back as the same number.
+    # Whole numbers are more readable without a fraction, and are parsed as the same number.
     return int(value) if value == int(value) and abs(value) < _EXACT else value
 
 

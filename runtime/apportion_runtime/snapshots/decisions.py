@@ -25,7 +25,7 @@ KIND = "Decisions"
 def decisions_document(session: Session) -> dict[str, Any]:
     """Return the decisions of a cycle and their reasons, every list sorted by name."""
     binds = sorted((_placed(session, task) for task in session.decided.binds), key=_name)
-    # A pod that waited for a place may have been evicted from there later, or have been given another.
+    # A pipelined pod may have been evicted from its node later, or pipelined on another.
     waiting = {task.uid: task for task in session.decided.pipelines if task.status == PIPELINED}.values()
     pipelines = sorted((_placed(session, task) for task in waiting), key=_name)
     evicted = [_evicted(made) for made in sorted(evictions(session), key=lambda made: made.name)]
@@ -62,7 +62,7 @@ def pending_document(job: PendingJob) -> dict[str, Any]:
 
 
 def job_document(session: Session, job: PendingJob) -> dict[str, Any]:
-    """Return everything about one job: where its pods are, why some wait, and who was evicted."""
+    """Return everything about one job: the nodes of its pods, its pending reasons, and its evictions."""
     tasks = sorted(session.jobs[job.job].tasks.values(), key=lambda task: task.pod.name)
     mine = sorted((m for m in evictions(session) if m.pod in session.jobs[job.job].tasks), key=lambda made: made.name)
     return {

@@ -1,6 +1,6 @@
-"""The documented snapshot format: one document with everything a cycle starts from, read back exactly as written.
+"""The documented snapshot format: one document with the whole input of a cycle, parsed exactly as written.
 
-`docs/snapshot.md` describes it, `schema.py` makes its JSON Schema.
+`docs/snapshot.md` describes it, `schema.py` generates its JSON Schema.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _DEFAULTS = Settings()
 
 
 def is_snapshot(data: object) -> bool:
-    """Return whether a document is a snapshot by its own word."""
+    """Return whether a document declares itself a snapshot."""
     return isinstance(data, dict) and data.get("kind") == KIND and str(data.get("apiVersion")).startswith("apportion.")
 
 
 def snapshot_document(snapshot: Snapshot, settings: Settings = _DEFAULTS) -> dict[str, Any]:
-    """Return a snapshot, and how the scheduler is configured, as plain data."""
+    """Return a snapshot and the configuration of the scheduler as plain data."""
     plain = to_plain(snapshot)
     made: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "now": plain.pop("now", 0)}
     configured = to_plain(settings)
@@ -36,7 +36,7 @@ def snapshot_document(snapshot: Snapshot, settings: Settings = _DEFAULTS) -> dic
 
 
 def read_document(data: Mapping[str, Any]) -> tuple[Snapshot, Settings]:
-    """Return what a document says. Raises `Malformed`."""
+    """Return the content of a document. Raises `Malformed`."""
     rest = dict(data)
     version = rest.pop("apiVersion", None)
     if version != API_VERSION:

@@ -18,7 +18,7 @@ from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
 _LIST = "List"
 ENGINE_CONFIGURATION = "EngineConfiguration"
-"""Kind of what the engine's own dump says of its configuration."""
+"""The kind under which the engine's own dump contains its configuration."""
 _RENDER = "pass the output of `kubectl get -o json` or `-o yaml`, or a document of kind Snapshot"
 _DUMPED = {
     "pods": ("v1", "Pod"),
@@ -35,7 +35,7 @@ _DUMPED = {
     "topologies": (TOPOLOGY_API, "Topology"),
     "nodeResourceTopologies": ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"),
 }
-"""Lists of what the engine's own snapshot plugin writes as `rawObjects` (pkg/scheduler/plugins/snapshot)."""
+"""The lists that the engine's own snapshot plugin writes as `rawObjects` (pkg/scheduler/plugins/snapshot)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class LocatedObject(NamedTuple):
 
 
 def load(sources: Sequence[Source]) -> tuple[list[LocatedObject], list[Fault]]:
-    """Return every object of some texts, and what could not be read."""
+    """Return every object of some texts, and the faults of those that could not be read."""
     objects: list[LocatedObject] = []
     faults: list[Fault] = []
     for number, source in enumerate(sources):
@@ -72,7 +72,7 @@ def load(sources: Sequence[Source]) -> tuple[list[LocatedObject], list[Fault]]:
 
 
 class NotText(Exception):
-    """A text is neither JSON nor YAML: the error, its line, 0 if unknown, and what to do, empty if unknown."""
+    """A text is neither JSON nor YAML: the error, its line (0 if unknown), and the remedy (empty if unknown)."""
 
     def __init__(self, message: str, line: int, hint: str = "") -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ class NotText(Exception):
 
 
 class Loader(yaml.CSafeLoader):
-    """Reads YAML as Kubernetes does: a time is text."""
+    """Reads YAML like Kubernetes: a time is text."""
 
 
 Loader.yaml_implicit_resolvers = {

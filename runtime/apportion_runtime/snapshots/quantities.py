@@ -1,4 +1,4 @@
-"""Kubernetes' words for amounts, moments and durations.
+"""Kubernetes' notations for amounts, times and durations.
 
 Quantities are exact: whole billionths, rounded up as Kubernetes rounds. Source: k8s.io/apimachinery/pkg/api/resource,
 Go's time.ParseDuration.
@@ -53,7 +53,7 @@ def _ceil(numerator: int, denominator: int) -> int:
 
 @lru_cache(maxsize=65536)
 def parse_time(text: str) -> float:
-    """Return a moment (RFC 3339) as seconds since 1970. Raises `ValueError`."""
+    """Return a timestamp (RFC 3339) as seconds since 1970. Raises `ValueError`."""
     try:
         made = datetime.fromisoformat(text)
     except ValueError:

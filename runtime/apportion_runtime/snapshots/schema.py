@@ -1,4 +1,4 @@
-"""The JSON Schema of the snapshot format, from the records themselves."""
+"""The JSON Schema of the snapshot format, generated from the records."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What objects have to look like before their values are read: the part of each that a cycle depends on.
+"""The shapes of objects, checked before their values are read: the part of each that a cycle depends on.
 
 A shape is a type, a list of one shape, `MappingOf` for mappings with any keys, or a mapping of the keys that are read.
-Null is as good as absent, as it is to Kubernetes.
+Null counts as absent, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Amount:
 
 
 def shape_mismatch(value: Any, shape: Any) -> tuple[Path, str] | None:
-    """Return the path to the first value that has not its shape, and what is wrong with it; None if all have."""
+    """Return the path to the first value of a wrong shape, and what is wrong with it; None if there is none."""
     kind = type(shape)
     if kind is dict:
         if type(value) is not dict:
             return (), f"expected a mapping, found {described_value(value)}"
         for key, held in value.items():
-            # What is not in the shape is not read.
+            # Values outside the shape are not read.
             below = shape.get(key, object)
             if below is not object and held is not None and type(held) is not below:
                 found = shape_mismatch(held, below)

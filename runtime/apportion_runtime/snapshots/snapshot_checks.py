@@ -1,4 +1,4 @@
-"""What is wrong with a snapshot as a whole: names that lead nowhere, amounts that cannot be, too much on a node."""
+"""Checks of a snapshot as a whole: dangling references, impossible amounts, and overcommitted nodes."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _GIGABYTE = 1e9
 
 @dataclass(frozen=True, slots=True)
 class RecordLocations:
-    """Where records stand: the object of each, and the path to each of the values that findings speak of."""
+    """The locations of records: the object of each, and the path to each value that findings name."""
 
     of: Callable[[str, str], ObjectLocation | None]
     paths: Mapping[str, Path]
 
     def at(self, kind: str, id_: str, aspect: str = "") -> ObjectLocation | None:
-        """Return the place of a record, or of a value in it."""
+        """Return the location of a record, or of a value in it."""
         place = self.of(kind, id_)
         return None if place is None else place.at(*self.paths.get(aspect, ()))
 
 
 def check_snapshot(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str] = ()) -> list[Fault]:
-    """Return what is wrong.
+    """Return the faults.
 
     Args:
         snapshot: The snapshot.
-        places: Where its records stand.
-        elsewhere: Nodes that are there and belong to another scheduler's part of the cluster.
+        places: The locations of its records.
+        elsewhere: Existing nodes that belong to another scheduler's part of the cluster.
     """
     return [
         *_duplicates(snapshot, places),
@@ -243,7 +243,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
 
 
 def _portion(pod: Pod, node: Node) -> float | None:
-    """Return the part of each of its devices that a pod holds; None of one that holds whole devices or none."""
+    """Return the fraction of each of its devices that a pod holds; None if it holds whole devices or none."""
     gpu = pod.gpu
     if gpu.memory > 0:
         return gpu.memory / node.gpu_memory if node.gpu_memory else 0.0

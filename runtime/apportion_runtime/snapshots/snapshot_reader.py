@@ -1,4 +1,4 @@
-"""From texts to a snapshot: the documented format, or the objects of a cluster."""
+"""Parses texts to a snapshot: the documented format, or the objects of a cluster."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class SnapshotReading:
-    """What texts came to: a snapshot, None where there is none to decide about, and what is wrong with it."""
+    """The result of parsing: a snapshot, or None if the texts contain none, and its faults."""
 
     snapshot: Snapshot | None
     settings: Settings
@@ -64,12 +64,12 @@ class SnapshotReading:
 
 
 def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard: str | None = None) -> SnapshotReading:
-    """Return the snapshot that texts say.
+    """Return the snapshot of some texts.
 
     Args:
         sources: The texts.
-        now: The moment of the cycle, in seconds since 1970; None is the snapshot's own.
-        shard: Which SchedulingShard's part of the cluster is meant, where the texts have several.
+        now: The time of the cycle, in seconds since 1970; None is the snapshot's own.
+        shard: The SchedulingShard to schedule, if the texts have more than one.
 
     Raises:
         KeyError: If the shard does not exist.

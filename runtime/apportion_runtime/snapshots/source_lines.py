@@ -1,4 +1,4 @@
-"""Lines of findings. Nothing is kept while reading: the text is looked at again, and only if there is something to find."""
+"""Lines of findings. Nothing is kept while reading: the text is parsed again, and only if there are findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apportion_runtime.snapshots.document_loader import Loader, Source
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation, Path
 
 _MOST_CHARACTERS = 64 * 1024 * 1024
-"""Of larger texts only the file is named."""
+"""For larger texts, only the file is named."""
 
 
 def located(faults: Sequence[Fault], sources: Sequence[Source]) -> tuple[Fault, ...]:
@@ -54,7 +54,7 @@ class Lines:
 def line_of(text: str, path: Path) -> int | None:
     """Return the line of a value in the first document of a text, or of the nearest one around it.
 
-    None where nothing of the path is there.
+    None if no part of the path exists.
     """
     root = next(iter(_roots(text) or ()), None)
     if not path or root is None:
@@ -66,7 +66,7 @@ def line_of(text: str, path: Path) -> int | None:
 
 
 def _roots(text: str) -> list[Any] | None:
-    """Return where each JSON document begins, or the node of each YAML document."""
+    """Return the offset of each JSON document, or the node of each YAML document."""
     if len(text) > _MOST_CHARACTERS:
         return None
     if text.lstrip()[:1] in ("{", "["):
@@ -80,7 +80,7 @@ def _roots(text: str) -> list[Any] | None:
         while loader.check_node():
             roots.append(loader.get_node())
     except yaml.YAMLError:
-        # The reader of the text may be more lenient than this loader; what is found up to here has its line.
+        # The reader of the text may be more lenient than this loader; documents before the error have lines.
         return roots
     finally:
         loader.dispose()
@@ -114,7 +114,7 @@ def _json_line(text: str, start: int, path: Path) -> int:
 
 
 def _step(text: str, start: int, step: str | int) -> int | None:
-    """Return where a value of the array or object that begins at `start` begins itself; None if there is none."""
+    """Return the offset of a value in the array or object that begins at `start`; None if there is none."""
     decoder = json.JSONDecoder()
     at = _blank(text, start + 1)
     number = 0

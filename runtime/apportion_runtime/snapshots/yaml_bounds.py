@@ -1,7 +1,7 @@
-"""What a YAML text may hold before anything is built of it.
+"""The bounds of a YAML text, checked before it is composed.
 
-libyaml composes by calling itself, without a bound, until the stack is used up and the process dies; aliases make a
-short text as long as anybody likes. Both are counted from the parser's events, which do neither.
+libyaml composes recursively without a bound, until the stack overflows and the process dies; aliases expand a short
+text to any size. Depth and size are counted from the parser's events, which neither recurse nor expand aliases.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import yaml
 
 MAX_DEPTH = 200
 MAX_VALUES = 5_000_000
-"""Values after aliases: a snapshot of a large cluster has some millions."""
+"""The maximum number of values, with aliases expanded: a snapshot of a large cluster has a few million."""
 
 
 class BoundsError(ValueError):
-    """A text that is nested too deeply or too long: what is wrong, and in which line."""
+    """A text is nested too deeply or too long; the error has the message and the line."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class BoundsError(ValueError):
 
 
 def check_bounds(text: str) -> None:
-    """Raise `BoundsError` for a text that is not to be composed; what is not YAML passes, for the reader to refuse."""
+    """Raise `BoundsError` for a text that must not be composed; invalid YAML passes, and is rejected by the reader."""
     sizes: dict[str, int] = {}
     open_nodes: list[tuple[str | None, int]] = []
     n_values = 0

@@ -47,8 +47,8 @@ class Expansion:
     """The objects between a workload and its pods, owners first, and the pods.
 
     Owner references of `children` have no uid, which their creator adds. `status` belongs to the workload's status.
-    `at_once` is how many slots have a pod at a time; None is all. Where the work is `submitted`, it begins once all
-    pods have been ready together, and the one that submits it, if there is one. `last_child` owns that pod.
+    `at_once` is the number of slots that have a pod at a time; None is all. If the work is `submitted`, it begins once
+    all pods, and the submitter if there is one, have been ready at the same time. `last_child` owns that pod.
     """
 
     slots: tuple[Slot, ...]

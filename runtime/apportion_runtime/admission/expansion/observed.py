@@ -1,7 +1,7 @@
-"""A workload that is known by its pods alone: one of a snapshot, whose own object may not be in it.
+"""A workload that is known only by its pods: one of a snapshot, which may lack the workload's own object.
 
-It is no API object: `spec.podSets` are its pods, each set with a name, a count and a template, and `spec.suspend` holds
-it back. Pods that it loses are replaced if `spec.replacesPods` is set.
+It is not an API object: `spec.podSets` are its pods, each set with a name, a count and a template, and `spec.suspend`
+holds it back. Pods that it loses are replaced if `spec.replacesPods` is set.
 """
 
 from __future__ import annotations

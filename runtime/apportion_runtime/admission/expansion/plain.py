@@ -1,4 +1,4 @@
-"""Kubernetes' own workloads: pods, Jobs, Deployments, and what is like them."""
+"""Kubernetes' own workloads: pods, Jobs, Deployments, and similar kinds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def expand_pod(workload: Manifest) -> Expansion:
 
 
 def expand_job(workload: Manifest) -> Expansion:
-    """Return a slot for each completion, as many with a pod at a time as the Job's parallelism."""
+    """Return a slot for each completion; the Job's parallelism is the number of slots with a pod at a time."""
     name = name_of(workload)
     at_once = 1 if (declared := whole(workload, "spec", "parallelism")) is None else declared
     wanted = at_once if (declared := whole(workload, "spec", "completions")) is None else declared

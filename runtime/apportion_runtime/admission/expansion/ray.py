@@ -1,7 +1,7 @@
 """The pods that KubeRay creates for Ray clusters, jobs and services.
 
-A RayJob's work is submitted once its cluster is ready: by a pod of a Job, by the operator, or by a container beside the
-head. Source: KubeRay 1.7, ray-operator/controllers/ray (common/pod.go, common/job.go, rayjob_controller.go).
+A RayJob's work is submitted once its cluster is ready: by a pod of a Job, by the operator, or by a container next to
+the head. Source: KubeRay 1.7, ray-operator/controllers/ray (common/pod.go, common/job.go, rayjob_controller.go).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which pod group a pod belongs to, by its top owner, as KAI Scheduler's pod grouper decides.
 
-What `Karta` objects say of further kinds is not read.
+`Karta` objects, which describe further kinds, are not read.
 
 Source: pkg/podgrouper/podgrouper/hub/hub.go, podgrouper.go, pod_controller.go at d5bc503a.
 """

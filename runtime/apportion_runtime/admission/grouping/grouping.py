@@ -53,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A pod group, and the part of it (`sub_group`, empty for none) to which the pod that was asked about belongs."""
+    """A pod group, and the part of it (`sub_group`, empty for none) to which the grouped pod belongs."""
 
     owner: Manifest
     namespace: str
@@ -71,7 +71,7 @@ class Grouping:
     constraint: Constraint | None = None
     sub_group: str = ""
     has_queue: bool = True
-    """Whether the queue was said, and is not the default of those that say none."""
+    """Whether the queue was specified, and is not the default."""
 
     def with_parts(self, parts: Sequence[Part], sub_group: str) -> Grouping:
         """Return it with sub-groups; a pod with any other sub-group gets none."""

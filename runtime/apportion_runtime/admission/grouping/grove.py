@@ -65,7 +65,7 @@ def group_grove(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects
 
 
 def _with_settings_of(owner: Manifest, made: Grouping) -> Grouping:
-    """Return it with the labels and annotations of the PodGang's owner where it has none, and what these set."""
+    """Return it with the labels and annotations of the PodGang's owner that it lacks, and the settings from them."""
     labels = {**labels_of(owner), **made.labels}
     annotations = {**annotations_of(owner), **made.annotations}
     preemptibility = labels.get(PREEMPTIBILITY_LABEL, made.preemptibility)
@@ -93,7 +93,7 @@ def _with_settings_of(owner: Manifest, made: Grouping) -> Grouping:
 
 
 def _parents(gang: Manifest, topology: str) -> tuple[list[Part], dict[str, str]]:
-    """Return the parts above those of the groups, and the names of theirs by the name of a group."""
+    """Return the parent parts of the groups, and the name of each group's parent part by the group's name."""
     parts: list[Part] = []
     parent_of: dict[str, str] = {}
     for number, config in enumerate(nested(gang, "spec", "topologyConstraintGroupConfigs") or ()):

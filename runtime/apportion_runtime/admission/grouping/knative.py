@@ -52,7 +52,7 @@ def group_knative(owner: Manifest, pod: Manifest, owners: Owners, objects: Objec
 
 
 def _is_by_pod(revision: Manifest, objects: Objects) -> bool:
-    """Return whether an earlier version of the engine gave each pod of a revision a pod group of its own."""
+    """Return whether an earlier version of the engine gave each pod of a revision a separate pod group."""
     pods = objects.pods(namespace_of(revision), {KNATIVE_REVISION_LABEL: name_of(revision)})
     groups = [annotations_of(pod)[POD_GROUP_ANNOTATION] for pod in pods if POD_GROUP_ANNOTATION in annotations_of(pod)]
     if len(groups) != len(set(groups)):

@@ -1,4 +1,4 @@
-"""Jobs of Kubeflow's training operator but PyTorch's: all pods of all roles together, unless a policy says fewer.
+"""Jobs of Kubeflow's training operator, except PyTorchJobs: all pods of all roles together, unless a policy sets fewer.
 
 Source: pkg/podgrouper/podgrouper/plugins/kubeflow (distributed_common.go, mpi, tensorflow, xgboost, jax) at d5bc503a.
 """
@@ -29,7 +29,7 @@ ROLES: Mapping[str, str] = {
     "JAXJob": "jaxReplicaSpecs",
     "MPIJob": "mpiReplicaSpecs",
 }
-"""The field of each kind that says how many pods of each role there are."""
+"""The field of each kind that has the number of pods of each role."""
 _MPI_LAUNCHER = "Launcher"
 _REQUIRED_ROLES: Mapping[str, tuple[str, ...]] = {
     "MPIJob": (_MPI_LAUNCHER, "Worker"),
@@ -40,14 +40,14 @@ _AFTER_WORKERS = "WaitForWorkersReady"
 
 
 def group_distributed(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
-    """Return one pod group with a minimum of all pods, or of as many as the run policy says."""
+    """Return one pod group with a minimum of all pods, or that of the run policy."""
     made = group_by_default(owner, pod, (), objects)
     declared = whole(owner, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
     return replace(made, min_members=n_pods(owner) if declared is None else declared)
 
 
 def group_mpi(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
-    """Return the same; a launcher that comes after its workers is not waited for before it is there."""
+    """Return the same; a launcher that starts after its workers counts for the minimum only once it exists."""
     made = group_distributed(owner, pod, owners, objects)
     if text(owner, "spec", "launcherCreationPolicy") != _AFTER_WORKERS:
         return made

@@ -59,7 +59,7 @@ class _Segments:
 
     @property
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of segments."""
         return self.of(self.n_pods - 1) + 1
 
 

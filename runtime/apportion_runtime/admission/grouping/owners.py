@@ -27,7 +27,7 @@ def owners_of(pod: Manifest, objects: Objects) -> tuple[Manifest, ...]:
     reference describes it: without labels, annotations and owners. (There, the engine groups the pod by itself.)
 
     Raises:
-        GroupingError: If an owner does not exist, has several owners itself, or is its own.
+        GroupingError: If an owner does not exist, has several owners itself, or owns itself.
     """
     found: list[Manifest] = []
     references = nested(pod, "metadata", "ownerReferences") or ()

@@ -37,7 +37,7 @@ _MASTER, _WORKER = "Master", "Worker"
 
 
 def group_pytorch(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
-    """Return one pod group; elastic minima count as the minimum unless the run policy says one."""
+    """Return one pod group; elastic minima count as the minimum unless the run policy sets one."""
     made = group_distributed(owner, pod, owners, objects)
     for path in (("elasticPolicy", "minReplicas"), ("runPolicy", "schedulingPolicy", "minAvailable")):
         declared = whole(owner, "spec", *path)

@@ -33,7 +33,7 @@ CLUSTER_PATHS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("status", "pendingServiceStatus", "rayClusterName"),
     ),
 }
-"""Where each kind says the name of its RayCluster; a cluster is its own."""
+"""The field of each kind that names its RayCluster; a RayCluster has none."""
 
 
 def group_ray(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
@@ -67,7 +67,7 @@ def _cluster(owner: Manifest, objects: Objects) -> Manifest:
     paths = CLUSTER_PATHS[kind]
     if not paths:
         return owner
-    # The first that is there counts, even if it is empty.
+    # The first one present counts, even if it is empty.
     name = next((text(owner, *path) for path in paths if nested(owner, *path) is not None), "")
     version = str(owner.get("apiVersion") or "")
     cluster = objects.read(version, "RayCluster", namespace_of(owner), name) if name else None

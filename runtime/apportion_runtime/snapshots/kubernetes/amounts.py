@@ -23,7 +23,7 @@ _HINT = "use a quantity such as 500m, 2 or 16Gi"
 def parsed(
     written: Mapping[str, Any] | None, of: Object, path: tuple[str | int, ...], faults: list[Fault]
 ) -> dict[str, int]:
-    """Return quantities in billionths; what cannot be read, or is negative, is a fault and left out."""
+    """Return quantities in billionths; invalid and negative ones are reported as faults and left out."""
     made: dict[str, int] = {}
     for name, text in (written or {}).items():
         if text is None:
@@ -57,7 +57,7 @@ def scalar(name: str, nanos: int) -> int | None:
 
 
 def allocatable(quantities: Mapping[str, int]) -> dict[str, float]:
-    """Return what a node has, in the units of vectors."""
+    """Return the resources of a node, in the units of vectors."""
     made: dict[str, float] = {CPU: 0.0, MEMORY: 0.0, _GPU: 0.0, PODS: 0.0}
     odd: float | None = None
     for name, nanos in sorted(quantities.items()):

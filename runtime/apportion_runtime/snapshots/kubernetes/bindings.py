@@ -1,4 +1,4 @@
-"""Bind requests: allocations of earlier cycles that the binder has not carried out yet.
+"""Bind requests: allocations of earlier cycles that the binder has not completed yet.
 
 Source: pkg/scheduler/api/bindrequest_info/binrequest_info.go, cache/cluster_info/cluster_info.go.
 """

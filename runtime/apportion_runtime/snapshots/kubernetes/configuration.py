@@ -31,13 +31,13 @@ _ACTIONS = {"allocate": 500, "consolidation": 400, "reclaim": 300, "preempt": 20
 _GENERATORS = {"sg-nodelocalgreedy": 360, "sg-multinodegang": 350}
 _OPT_IN = frozenset(("numa", "gpuspread"))
 _WITHOUT_EFFECT = frozenset(("snapshot",))
-"""Plugins without effect on decisions: it writes dumps."""
+"""Plugins without effect on decisions: the snapshot plugin only writes dumps."""
 _PLACEMENT_HINT = "use a value listed in the engine's documentation"
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What decides how objects are read, and the settings of the core."""
+    """The settings that affect how objects are read, and the settings of the core."""
 
     settings: Settings = field(default_factory=Settings)
     node_pool_key: str = NODE_POOL_LABEL
@@ -52,7 +52,7 @@ class Engine:
     is_full_hierarchy: bool = True
 
     def is_of_pool(self, labels: Mapping[str, str]) -> bool:
-        """Return whether an object is one of the scheduler's own part of the cluster."""
+        """Return whether an object belongs to the scheduler's part of the cluster."""
         if not self.node_pool_key:
             return True
         return labels.get(self.node_pool_key) == self.node_pool if self.node_pool else self.node_pool_key not in labels

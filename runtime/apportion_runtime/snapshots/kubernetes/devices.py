@@ -1,4 +1,4 @@
-"""Devices by resource slices, the classes they belong to, and claims for them.
+"""Devices of resource slices, their classes, and claims for them.
 
 Source: pkg/scheduler/cache/cluster_info/cluster_info.go (populateDRAGPUs), pkg/common/resources/dra.go,
 api/resource_info/dra_resource_utils.go; Kubernetes' resource.k8s.io/v1, and the older shapes of v1beta1.
@@ -109,7 +109,7 @@ def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_DeviceFacts]:
     driver, pool = _pool(made)
     spec = made.spec
     for number, written in enumerate(spec.get("devices") or ()):
-        # The first beta keeps what a device says one level deeper.
+        # The first beta has the fields of a device one level deeper.
         fields = written.get("basic") or written
         where = written if spec.get("perDeviceNodeSelection") else spec
         attributes, capacity = _attributes(fields.get("attributes") or {}), fields.get("capacity") or {}
@@ -194,11 +194,11 @@ class Claims:
                 self._of_pod.setdefault(owner, {})[key] = claim
 
     def all(self) -> tuple[Claim, ...]:
-        """Return the claims as they are now."""
+        """Return the current claims."""
         return tuple(self._made.values())
 
     def gpus_of(self, uid: str, namespace: str, named: Iterable[str]) -> int:
-        """Return how many GPUs the claims of a pod ask for: those it owns, has reserved or names itself."""
+        """Return the number of GPUs requested by a pod's claims: those it owns, has reserved or names itself."""
         mine = dict(self._of_pod.get(uid, {}))
         for name in named:
             claim = self._objects.get((namespace, name))
@@ -214,7 +214,7 @@ class Claims:
         return min(sum(by_class.values()), _MOST)
 
     def assume(self, namespace: str, name: str, allocation: Allocation | None, uid: str) -> None:
-        """Take for granted what is about to be bound: the devices of a claim that has none yet."""
+        """Apply a pending bind: the devices of a claim that has none yet."""
         made = self._made.get((namespace, name))
         if made is None or made.allocation is not None:
             return
@@ -223,7 +223,7 @@ class Claims:
 
 
 def allocation(written: Mapping[str, Any] | None) -> Allocation | None:
-    """Return what a claim holds."""
+    """Return the devices that a claim holds."""
     if written is None:
         return None
     results = (written.get("devices") or {}).get("results") or ()
@@ -233,7 +233,7 @@ def allocation(written: Mapping[str, Any] | None) -> Allocation | None:
 
 
 def _exact(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return what a request asks for exactly; None for one with alternatives."""
+    """Return the exact part of a request; None for one with alternatives."""
     if request.get("exactly") is not None:
         exactly: Mapping[str, Any] = request["exactly"]
         return exactly

@@ -31,9 +31,9 @@ def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault
 
     Args:
         pod: The pod.
-        asked: What its containers ask for.
+        asked: The requests of its containers.
         claimed: GPUs by resource claims.
-        faults: Takes annotations that cannot be read.
+        faults: Receives annotations that cannot be read.
     """
     annotations = pod.annotations
     if not annotations:

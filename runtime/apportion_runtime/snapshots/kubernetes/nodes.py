@@ -19,7 +19,7 @@ from apportion_runtime.snapshots.quantities import parse_integer
 _PRESSURES = frozenset(("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"))
 _ZONE = "Node"
 LEAST_DEVICE_MEMORY = 100
-"""MiB. The engine rounds down to hundreds, and nothing can be a part of no memory."""
+"""MiB. The engine rounds down to hundreds, and nothing can be a fraction of zero memory."""
 _POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 _OLD_POLICIES = {
     "SingleNUMANodePodLevel": ("single-numa-node", "pod"),

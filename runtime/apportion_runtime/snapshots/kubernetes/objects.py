@@ -156,7 +156,7 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
 FORMS: Mapping[tuple[str, str], type[ApiObject]] = {
     (form.group, form.__name__): form for form in (Queue, PodGroup, PriorityClass, SchedulingShard, Topology)
 }
-"""Kinds whose typed reading is shared with the compiler."""
+"""Kinds whose typed records are shared with the compiler."""
 
 KINDS = frozenset((*SHAPES, *FORMS))
 """Kinds that are read, by API group."""
@@ -171,7 +171,7 @@ _Form = TypeVar("_Form", bound=ApiObject)
 
 
 class Object(NamedTuple):
-    """An object with its shape checked."""
+    """An object whose shape was checked."""
 
     kind: str
     namespace: str
@@ -181,7 +181,7 @@ class Object(NamedTuple):
     typed: ApiObject | None = None
 
     def read_as(self, form: type[_Form]) -> _Form:
-        """Return its typed reading, which a simulation does not keep."""
+        """Return its typed record, which a simulation does not keep."""
         return self.typed if isinstance(self.typed, form) else read(form, self.data)
 
     @property
@@ -227,12 +227,12 @@ def address(kind: str, namespace: str, name: str) -> str:
 def objects_by_kind(
     found: Iterable[LocatedObject], faults: list[Fault], known: ReadObjects | None = None
 ) -> dict[str, list[Object]]:
-    """Return the objects that are read, by kind, sorted by name, without duplicates.
+    """Return the supported objects by kind, sorted by name, without duplicates.
 
     Args:
         found: The objects.
         faults: Receives the faults.
-        known: Objects that were read before, at the same places; receives those that are read.
+        known: Objects that were read earlier from the same mappings; receives those that are read.
     """
     by_kind: dict[str, list[Object]] = {kind: [] for _, kind in sorted(KINDS)}
     seen: set[tuple[str, str, str]] = set()
@@ -264,7 +264,7 @@ def objects_by_kind(
 
 
 def _object(data: Mapping[str, Any], place: ObjectLocation, faults: list[Fault]) -> Object | None:
-    """Return an object; None if its kind is not read, or it is refused."""
+    """Return an object; None if its kind is not supported, or if it is rejected."""
     group = str(data.get("apiVersion") or "").rpartition("/")[0]
     kind = data["kind"]
     if not isinstance(kind, str) or (group, kind) not in KINDS:

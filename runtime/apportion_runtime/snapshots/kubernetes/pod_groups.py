@@ -83,7 +83,7 @@ class PodGroupReader:
 
     def _group(self, group: Object) -> PodGroup:
         read, faults = group.read_as(objects.PodGroup), self._faults
-        # Of a group without a queue the engine reads neither.
+        # For a group without a queue, the engine reads neither.
         priority, preemptible = 0, False
         if (read.queue or "") in self._queues:
             priority = self._priority(group, read.priority_class)

@@ -32,7 +32,7 @@ from apportion_runtime.snapshots.kubernetes.times import created, moment
 from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
 
 _FAILED = "Failed"
-_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - what Kubernetes calls any address of a host.
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' notation for any address of a host.
 _EMPTY: Mapping[str, float] = Requirements().vector()
 Zones = tuple[tuple[str, Mapping[str, float]], ...]
 _Asked = tuple[Mapping[str, float], GpuRequest, tuple[Container, ...]]
@@ -85,7 +85,7 @@ class PodReader:
         binding = self._bindings.get((pod.namespace, pod.name))
         node = spec.get("nodeName") or None
         if node is not None and node not in self._nodes:
-            # Of a pod on a node that it does not know the engine reads no more than the pod itself.
+            # For a pod on an unknown node, the engine reads nothing but the pod itself.
             binding = None
         is_known = node is None or node in self._nodes
         if node is None and binding is not None:
@@ -100,7 +100,7 @@ class PodReader:
         asked = gpu
         gpu, is_old_mig = gpu_request(pod, asked, claimed, self._faults)
         if asked.mig and gpu.mig != asked.mig:
-            # An annotation takes the place of MIG instances, and what they count for stays.
+            # An annotation replaces the MIG instances, but their charged amount remains.
             request = {**request, **{name: float(count) for name, count in asked.mig}}
         labels = pod.labels
         groups = gpu_groups(labels)
@@ -110,7 +110,7 @@ class PodReader:
         scheduler = spec.get("schedulerName") or "default-scheduler"
         app = labels.get(APP_LABEL)
         if app in self._utilities:
-            # The engine's own helpers are not charged to what queues divide, and hold no device themselves.
+            # The engine's own helper pods are not charged to queues, and hold no devices themselves.
             scheduler = self._engine.settings.scheduler_name
             if app == self._engine.reservation_app:
                 gpu, groups = NO_GPUS, ()

@@ -21,7 +21,7 @@ _FLAT_PARENT = "default"
 
 
 def read_queues(queues: Sequence[Object], engine: Engine, now: float, faults: list[Fault]) -> tuple[Queue, ...]:
-    """Return the queues of the scheduler's part of the cluster; all below one root where fairness is flat."""
+    """Return the queues of the scheduler's part of the cluster; all below one root if fairness is flat."""
     made = {queue.name: _queue(queue, faults) for queue in queues if engine.is_of_pool(queue.labels)}
     if engine.is_full_hierarchy:
         return tuple(made.values())

@@ -1,4 +1,4 @@
-"""Objects that are read for one cluster and kept for another that has them too."""
+"""Objects that are read for one cluster, and reused for others that contain them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class ReadObjects:
-    """Objects that were read before, by the identity of what they were read from: clusters share them."""
+    """Objects that were read before, by the identity of their mapping: clusters share them."""
 
     def __init__(self) -> None:
         self._held: dict[int, Object] = {}
 
     def get(self, data: Mapping[str, object]) -> Object | None:
-        """Return an object as it was read from the same mapping; None if it was not read, or refused."""
+        """Return an object as it was read from the same mapping; None if it was not read, or was rejected."""
         # An object holds its mapping, so that no other one gets its id.
         return self._held.get(id(data))
 

@@ -40,7 +40,7 @@ class Cluster:
     settings: Settings
     place_of: PlaceOf
     elsewhere: frozenset[str]
-    """Nodes that are there, and none of the scheduler's own."""
+    """Existing nodes that do not belong to the scheduler's part of the cluster."""
 
 
 def read_cluster(
@@ -56,9 +56,9 @@ def read_cluster(
     Args:
         found: The objects.
         faults: Receives the faults.
-        now: The moment, in seconds since 1970; None is the newest moment that the objects speak of.
+        now: The time, in seconds since 1970; None is the newest timestamp of the objects.
         shard: The SchedulingShard to schedule.
-        known: Objects that were read for another cluster or shard; receives those that are read.
+        known: Objects that were read for another cluster or shard; receives those read here.
 
     Raises:
         KeyError: If the shard does not exist.

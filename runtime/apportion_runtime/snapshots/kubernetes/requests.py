@@ -57,7 +57,7 @@ class Requirements:
             self.count = 1
 
     def add(self, other: Requirements) -> None:
-        """Add; GPUs of different portions have no sum, and those of the other are left out."""
+        """Add; GPUs of different portions cannot be added, so those of the other are left out."""
         self.add_base(other)
         if self.portion == 0 and self.count == 0:
             self.count, self.portion = other.count, other.portion
@@ -76,7 +76,7 @@ class Requirements:
             self.scalars[name] = self.scalars.get(name, 0) + amount
 
     def widen(self, other: Requirements) -> None:
-        """Ask for the larger of both, in each resource."""
+        """Take the larger of both, in each resource."""
         self.cpu, self.memory = max(self.cpu, other.cpu), max(self.memory, other.memory)
         for name, amount in other.scalars.items():
             self.scalars[name] = max(self.scalars.get(name, 0), amount)
@@ -88,9 +88,9 @@ class Requirements:
             self.mig[name] = max(self.mig.get(name, 0), count)
 
     def vector(self) -> dict[str, float]:
-        """Return everything but GPUs in the units of vectors, with the place that every pod takes."""
+        """Return everything but GPUs in the units of vectors, with the pod slot that every pod takes."""
         made = {CPU: float(self.cpu), MEMORY: float(self.memory)}
-        # What ends in `gpu` is the one GPU resource, and the engine writes the GPUs asked for over it.
+        # A resource that ends in `gpu` is the GPU resource, and the engine overwrites it with the requested GPUs.
         made.update((name, float(amount)) for name, amount in self.scalars.items() if not name.endswith("gpu"))
         made[PODS] = 1.0
         return made
@@ -105,7 +105,7 @@ def pod_requirements(containers: Sequence[tuple[str, Mapping[str, int]]], overhe
 
     Args:
         containers: Kind and requests of each, init containers and sidecars in their order.
-        overhead: What its runtime class adds.
+        overhead: The amounts added by its runtime class.
     """
     sums: dict[str, int] = {}
     for kind, requests in containers:

@@ -1,7 +1,7 @@
 """Selectors of devices: expressions of CEL, with the functions that Kubernetes adds for amounts and versions.
 
-A library evaluates CEL itself. Of what Kubernetes adds to it, `cel.bind`, optional fields (`.?`), comprehensions of two
-variables, `find`, `format` and addresses are not there: an expression with them is an `UnknownSelector`.
+A library evaluates CEL itself. Of Kubernetes' extensions, `cel.bind`, optional fields (`.?`), comprehensions with two
+variables, `find`, `format` and addresses are not supported: an expression that uses them raises `UnknownSelector`.
 
 Source: k8s.io/dynamic-resource-allocation/cel, k8s.io/apiserver/pkg/cel/library; the language definition of CEL.
 """
@@ -60,7 +60,7 @@ def version(text: str, normalize: bool = False) -> dict[str, Value]:  # noqa: FB
 
 @dataclass(frozen=True, slots=True)
 class _Selector:
-    """An expression, and the text in it that may be a domain which a device does not know."""
+    """An expression, and the text in it that may be a domain that a device lacks."""
 
     program: Program
     literals: frozenset[str]
@@ -91,7 +91,7 @@ def fulfilling(expression: str, devices: Sequence[Mapping[str, Value]]) -> list[
         devices: `driver`, and by domain and name `attributes` and `capacity`.
 
     Raises:
-        UnknownSelector: If the expression is no CEL, or uses what is not read here.
+        UnknownSelector: If the expression is not CEL, or uses an unsupported feature.
     """
     selector = _selector(expression)
     context = _context()
@@ -99,7 +99,7 @@ def fulfilling(expression: str, devices: Sequence[Mapping[str, Value]]) -> list[
 
 
 def _is_fulfilled(selector: _Selector, context: Context, device: Mapping[str, Value]) -> bool:
-    # Of a domain that a device does not know it says nothing, which is not an error.
+    # A domain that a device lacks is empty, which is not an error.
     silent: dict[str, Value] = {literal: {} for literal in selector.literals}
     device_values = {key: {**silent, **value} if isinstance(value, Mapping) else value for key, value in device.items()}
     context.add_variable("device", device_values)

@@ -21,7 +21,7 @@ def expressions(written: Sequence[Mapping[str, Any]] | None) -> tuple[Expression
 
 
 def node_terms(selector: Mapping[str, Any] | None) -> tuple[NodeTerm, ...] | None:
-    """Return the alternatives of a node selector; None where there is no selector."""
+    """Return the alternatives of a node selector; None without a selector."""
     if selector is None:
         return None
     return tuple(
@@ -31,7 +31,7 @@ def node_terms(selector: Mapping[str, Any] | None) -> tuple[NodeTerm, ...] | Non
 
 
 def label_selector(selector: Mapping[str, Any] | None) -> tuple[Expression, ...] | None:
-    """Return the requirements of a label selector; None where there is no selector, which selects nothing."""
+    """Return the requirements of a label selector; None without a selector, which selects nothing."""
     if selector is None:
         return None
     equal = (Expression(key, "In", (value,)) for key, value in sorted((selector.get("matchLabels") or {}).items()))
@@ -39,12 +39,12 @@ def label_selector(selector: Mapping[str, Any] | None) -> tuple[Expression, ...]
 
 
 def required_nodes(affinity: Mapping[str, Any]) -> tuple[NodeTerm, ...] | None:
-    """Return what the affinity of a pod requires of its node."""
+    """Return the node terms that the affinity of a pod requires."""
     return node_terms((affinity.get("nodeAffinity") or {}).get(_REQUIRED))
 
 
 def tolerations(written: Sequence[Mapping[str, Any]] | None) -> tuple[Toleration, ...]:
-    """Return what taints a pod passes."""
+    """Return the tolerations of a pod."""
     return tuple(
         Toleration(t.get("key") or "", t.get("operator") or "Equal", t.get("value") or "", t.get("effect") or "")
         for t in written or ()
@@ -58,11 +58,11 @@ class PodTerms:
         self._labels = {namespace.name: namespace.labels for namespace in namespaces}
 
     def of(self, affinity: Mapping[str, Any] | None) -> tuple[PodTerm, ...]:
-        """Return what a pod's affinity, or anti-affinity, requires."""
+        """Return the required terms of a pod's affinity or anti-affinity."""
         return tuple(self._term(term) for term in (affinity or {}).get(_REQUIRED) or ())
 
     def preferred(self, affinity: Mapping[str, Any]) -> tuple[PodPreference, ...]:
-        """Return what the affinities of a pod prefer."""
+        """Return the preferred terms of the affinities of a pod."""
         return tuple(
             PodPreference(self._term(written.get("podAffinityTerm") or {}), sign * (written.get("weight") or 0))
             for key, sign in (("podAffinity", 1), ("podAntiAffinity", -1))

@@ -13,12 +13,12 @@ from apportion_runtime.snapshots.kubernetes.objects import Object
 
 
 def _names(objects: Sequence[Object]) -> frozenset[tuple[str, str]] | None:
-    """Return namespace and name of objects; None where there are none, and nothing is known."""
+    """Return namespace and name of objects; None without any, since they may then be missing from the input."""
     return frozenset((o.namespace, o.name) for o in objects) or None
 
 
 class ExistingVolumes:
-    """The config maps and volume claims of a cluster. What the input has none of at all is taken to exist."""
+    """The config maps and volume claims of a cluster; a kind without any object in the input is not checked."""
 
     def __init__(self, config_maps: Sequence[Object], volume_claims: Sequence[Object]) -> None:
         self._config_maps = _names(config_maps)
