@@ -56,7 +56,7 @@ class Engine(Protocol):
 
     @property
     def parents(self) -> Mapping[str, str | None]:
-        """Its queues, and of each the one above."""
+        """The parent of each queue."""
         ...
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
@@ -96,7 +96,7 @@ class Engine(Protocol):
         ...
 
     def starts_together(self, running: Running) -> bool:
-        """Return whether it places the minimum of each of a workload's groups at once, or nothing."""
+        """Return whether it places either the minimum of each of a workload's groups together, or nothing."""
         ...
 
     def regroup(self, running: Running, made: Manifest) -> None:

@@ -26,7 +26,7 @@ def broken(
     """Return the violated invariants as messages.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         running: The existing workloads, by number.
         starts_together: Whether the engine starts the gang of a workload together.
     """

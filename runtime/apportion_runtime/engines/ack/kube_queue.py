@@ -36,7 +36,7 @@ class KubeQueue:
     """The queues of a tree.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         tree: The quotas.
         gangs: Gives the group names of jobs.
     """

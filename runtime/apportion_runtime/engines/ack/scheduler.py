@@ -90,7 +90,7 @@ class AckScheduler(KubeScheduler):
     """A scheduler of pods with quotas.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         workloads: Notified of placed pods.
         facts: Returns the facts of a pod by its uid.
         profiles: By `schedulerName`.

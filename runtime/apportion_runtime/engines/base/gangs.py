@@ -36,7 +36,7 @@ class Gangs:
     """Groups the pods of workloads by the minimum of the workload.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         least: Returns the gang minimum of a pod's group under the engine; None uses that of the workload.
     """
 

@@ -33,7 +33,7 @@ class Scheduler:
     """Runs cycles.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         workloads: Notified of placed pods.
         after: Called with each session whose actions have run.
         asks_all: Whether `after` reads the pending reasons of every job in every cycle.

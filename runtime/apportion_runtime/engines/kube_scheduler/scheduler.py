@@ -45,7 +45,7 @@ class KubeScheduler:
     """A scheduler with its profiles.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         workloads: Notified of placed pods.
         facts: Returns the facts of a pod by its uid.
         profiles: By `schedulerName`.

@@ -51,7 +51,7 @@ class Admission:
         return made
 
     def observe(self, pod: Manifest) -> None:
-        """Charge a pod that was admitted before: quotas that it exceeds refuse others."""
+        """Charge a pod that was admitted before: quotas that it exceeds reject further pods."""
         self.quotas.observe(pod)
 
     def left(self, pod: PodState) -> None:

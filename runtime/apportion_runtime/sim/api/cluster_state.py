@@ -54,7 +54,7 @@ class ClusterState:
     n_pending: int = 0
     """Pods of pod groups that are not bound."""
     search_limit: SearchLimit | None = None
-    """Of the victim searches of the engine's cycles; only KAI's core heeds it, and ends a cycle that exceeds it."""
+    """The limit of victim searches; only KAI's core applies it, and ends a cycle that exceeds it."""
     _cycle_at: float | None = None
     _last_cycle_at: float = -math.inf
 

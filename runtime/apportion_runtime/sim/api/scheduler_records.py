@@ -32,7 +32,7 @@ class Records:
     """The records of a cluster, ready for a cycle.
 
     Args:
-        objects: What the engine reads other than nodes, pods and pod groups.
+        objects: The objects that the engine reads other than nodes, pods and pod groups.
         now: The current time, in seconds since 1970.
 
     Attributes:

@@ -1,7 +1,8 @@
 """RayJob submission: the work starts once all pods of the cluster are ready.
 
 A submitted job stays submitted when pods are replaced, until the workload is suspended. Source: KubeRay 1.7,
-ray-operator/controllers/ray/rayjob_controller.go, which waits for a cluster's state to become `ready`, and never asks again.
+ray-operator/controllers/ray/rayjob_controller.go, which waits for a cluster's state to become `ready`, and does not
+check it again.
 """
 
 from __future__ import annotations

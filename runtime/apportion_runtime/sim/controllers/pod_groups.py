@@ -45,7 +45,7 @@ class PodGrouper:
         )
 
     def take_in(self, running: Running, made: Manifest) -> None:
-        """Have a pod of a snapshot belong to the group that it names, as the snapshot has that."""
+        """Assign a pod of a snapshot to the group that it names, as recorded in the snapshot."""
         name = annotations_of(made).get(POD_GROUP_ANNOTATION, "")
         group = self._cluster_state.store.get("PodGroup", namespace_of(made), name)
         if group is not None and name not in running.groups:

@@ -1,8 +1,9 @@
 """Ray Serve's replica autoscaling by ongoing requests.
 
 Source: ray.serve `autoscaling_policy.py` and `config.py` (AutoscalingConfig) at 2.5x: the requests divided by
-`target_ongoing_requests`, rounded up, within the bounds; more when that was so for `upscale_delay_s`, fewer when it was for
-`downscale_delay_s`. One replica is one worker of the group here, and a delay is waited out from the change itself.
+`target_ongoing_requests`, rounded up, within the bounds; scaled up once that has held for `upscale_delay_s`, and down
+once it has held for `downscale_delay_s`. Here, one replica is one worker of the group, and a delay starts with the
+change itself.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ class Devices:
     """The free devices of a node.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         node: The node.
     """
 

@@ -24,7 +24,7 @@ def evict(
     Args:
         cluster_state: The state of the simulation.
         kubelet: Stops the pod.
-        pod: It.
+        pod: The pod to evict.
         action: The action of the engine that decided it.
         rule: The rule of the engine.
         message: The engine's message.

@@ -16,7 +16,7 @@ class Kubelet:
     """The lifecycle of pods from binding to termination.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         startup_s: The startup time of a pod.
         ready: Called when a pod becomes ready.
         stops: Called when a pod that was working or waiting stops.

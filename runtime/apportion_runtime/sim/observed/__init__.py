@@ -1,1 +1,1 @@
-"""A cluster that was observed: its nodes, running and waiting work as the beginning of a simulation."""
+"""An observed cluster: its nodes and its running and pending work as the initial state of a simulation."""

@@ -1,4 +1,4 @@
-"""A simulated cluster that begins as a snapshot has it."""
+"""A simulated cluster whose initial state is a snapshot."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def observed_cluster(
     *,
     admit: Callable[[Manifest], None],
 ) -> Cluster:
-    """Return a cluster whose work runs and waits as it was observed.
+    """Return a cluster whose work is running and pending as observed.
 
     Args:
-        objects: All objects of the cluster; those of its work are passed over.
-        workloads: Its work, as `model.observe` found it.
-        scenario: Nodes beside those of the snapshot, and the time of it as the start.
+        objects: All objects of the cluster; those of its workloads are skipped.
+        workloads: Its workloads, from `model.observe`.
+        scenario: Nodes in addition to those of the snapshot, whose time is the start.
         model: The engine.
-        admit: Raises `ValueError` where a new workload is refused.
+        admit: Raises `ValueError` if a new workload is rejected.
 
     Raises:
-        UnreadableError: If the engine cannot begin from the objects.
-        ValueError: If the work cannot be read.
+        UnreadableError: If the engine cannot start from the objects.
+        ValueError: If a workload cannot be read.
     """
     queued = tuple(Work(_as_new(made)) for made in model.queued(objects))
     begun = Scenario(

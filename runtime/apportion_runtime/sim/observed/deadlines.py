@@ -1,6 +1,6 @@
-"""When running work ends at the latest: the deadlines that Kubernetes and the operators of workloads enforce.
+"""The latest end of running work: the deadlines that Kubernetes and the operators of workloads enforce.
 
-Nothing else in a snapshot tells the end of a workload, and none is estimated.
+A snapshot has no other information about the end of a workload, and no end is estimated.
 
 Source: batch/v1 JobSpec.activeDeadlineSeconds, v1 PodSpec.activeDeadlineSeconds, kubeflow.org/v1 runPolicy, ray.io/v1
 RayJobSpec, trainer.kubeflow.org; Kueue v0.18.3 `kueue.x-k8s.io/max-exec-time-seconds`.
@@ -20,11 +20,11 @@ _ROLES = "kubeflow.org"
 
 
 def ends_at(owners: Sequence[Manifest], pods: Sequence[Manifest]) -> float | None:
-    """Return when work ends at the latest, in seconds since the epoch; None if nothing bounds it.
+    """Return the latest end of work, in seconds since the epoch; None without a deadline.
 
     Args:
-        owners: The objects that own the pods, as far as they are known.
-        pods: The pods; all of them have to end.
+        owners: The known objects that own the pods.
+        pods: The pods; their deadlines count only if all of them have one.
     """
     found = [at for owner in owners for at in _of_owner(owner, pods)]
     of_pods = [_after(nested(pod, "status", "startTime"), nested(pod, "spec", _DEADLINE)) for pod in pods]
@@ -48,7 +48,7 @@ def _of_owner(owner: Manifest, pods: Sequence[Manifest]) -> Iterator[float]:
 
 
 def _after(started: object, seconds: object) -> float | None:
-    """Return a moment some seconds after another; None if either is not known."""
+    """Return a time some seconds after another; None if either is unknown."""
     try:
         return None if started is None or seconds is None else parse_time(str(started)) + float(str(seconds))
     except ValueError:

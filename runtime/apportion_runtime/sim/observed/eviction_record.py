@@ -1,4 +1,4 @@
-"""The record of an eviction that a simulation finds for the work that waits in a snapshot."""
+"""The record of an eviction that a simulation finds for the pending work of a snapshot."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod that leaves.
+    """An evicted pod.
 
     Attributes:
-        pod: Its uid in the snapshot; namespace and name of one that was exported without.
+        pod: Its uid in the snapshot; its namespace and name if it was exported without a uid.
         action: `preempt` or `reclaim`.
-        by: Namespace and name of the workload that takes its place.
-        queue: The queue of that.
+        by: Namespace and name of the beneficiary workload.
+        queue: The queue of the beneficiary.
     """
 
     pod: str

@@ -1,6 +1,6 @@
-"""What an engine evicts for the work that waits in a snapshot: the cluster, simulated until nothing more happens.
+"""The evictions of an engine for the pending work of a snapshot, from a simulation until no event remains.
 
-Evicted pods terminate within their grace period; their controllers replace them, and the replacements wait.
+Evicted pods terminate within their grace period; their controllers replace them, and the replacements are pending.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _POD = "Pod"
 class ObservedEvictions:
     """The evictions of running pods by the pod's uid, the first of each pod.
 
-    `is_settled` is false if the simulation was stopped before it settled: others may follow.
+    `is_settled` is false if the simulation was stopped before it settled: further evictions may follow.
     """
 
     found: Mapping[str, Eviction]
@@ -35,7 +35,7 @@ class ObservedEvictions:
 
 
 def observed_evictions(objects: Sequence[Manifest], model: Model, *, now: float, max_cycles: int) -> ObservedEvictions:
-    """Simulate a cluster on from a snapshot. Pods that its controllers lack are created as far as quotas allow.
+    """Simulate a cluster from a snapshot. Pods that its controllers lack are created as far as quotas allow.
 
     Args:
         objects: All objects of the cluster.
@@ -44,7 +44,7 @@ def observed_evictions(objects: Sequence[Manifest], model: Model, *, now: float,
         max_cycles: Scheduling cycles after which the simulation stops.
 
     Raises:
-        UnreadableError: If the engine cannot begin from the objects, or one of them cannot be read.
+        UnreadableError: If the engine cannot start from the objects, or one of them cannot be read.
     """
     with reading("snapshot"):
         work = [_continued(each) for each in with_missing_pods(model.observe(objects), objects, model.queued(objects))]
@@ -70,7 +70,7 @@ def _runs(pod: Manifest) -> bool:
 
 
 def _run(cluster: Cluster, max_cycles: int) -> bool:
-    """Let things happen until nothing more does, the horizon or the number of cycles is reached; tell which."""
+    """Run to the last event or the horizon; return False if the limit of cycles was reached first."""
     state = cluster.cluster_state
     end = state.now + _HORIZON_S
     while cluster.history.n_cycles < max_cycles:

@@ -1,6 +1,6 @@
-"""Pods that a controller of a snapshot wants and does not have, such as those that a quota refused.
+"""Pods that a controller of a snapshot requires and lacks, such as those that a quota rejected.
 
-Read from Jobs, ReplicaSets and StatefulSets, whose pods are alike; the pods of other controllers are not counted.
+Read from Jobs, ReplicaSets and StatefulSets, whose pods are equivalent; the pods of other controllers are not counted.
 
 Source: Kubernetes v1.36.3, pkg/controller/job/job_controller.go (manageJob), pkg/controller/replicaset/replica_set.go,
 pkg/controller/statefulset.
@@ -26,12 +26,12 @@ _OVER = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
 def with_missing_pods(
     observed: Sequence[ObservedWorkload], objects: Sequence[Manifest], queued: Sequence[Manifest] = ()
 ) -> list[ObservedWorkload]:
-    """Return workloads with the pods that their controllers lack, and those of which no pod exists.
+    """Return workloads with the pods that their controllers lack, and workloads of which no pod exists.
 
     Args:
-        observed: The work of a snapshot.
-        objects: All objects of it.
-        queued: Jobs among them that a queue holds back: they lack nothing.
+        observed: The workloads of a snapshot.
+        objects: All objects of the snapshot.
+        queued: Jobs among them that wait in a queue: they lack no pods.
     """
     found = list(observed)
     numbers = {owner: number for number, each in enumerate(found) for owner in each.owners}
@@ -48,7 +48,7 @@ def with_missing_pods(
 
 
 def n_missing_pods(objects: Sequence[Manifest], queued: Sequence[Manifest] = ()) -> int:
-    """Return how many pods the controllers of a snapshot lack."""
+    """Return the number of pods that the controllers of a snapshot lack."""
     held = {_identity(made) for made in queued}
     return sum(int(lacking["count"]) for owner, lacking in _missing(objects) if owner not in held)
 
@@ -70,7 +70,7 @@ def _missing(objects: Sequence[Manifest]) -> Iterator[tuple[Owner, Mapping[str, 
 
 
 def _n_wanted(made: Manifest) -> int:
-    """Return how many pods a controller wants to have now."""
+    """Return the number of pods that a controller currently requires."""
     if nested(made, "metadata", "deletionTimestamp") or not nested(made, "spec", "template"):
         return 0
     if kind_of(made) != _JOB:
@@ -83,7 +83,7 @@ def _n_wanted(made: Manifest) -> int:
     at_once = 1 if parallelism is None else parallelism
     succeeded = whole(made, "status", "succeeded") or 0
     if completions is None:
-        # Without completions, a Job makes no pod once one has succeeded.
+        # Without completions, a Job creates no pod once one has succeeded.
         return 0 if succeeded else at_once
     return min(at_once, completions - succeeded)
 

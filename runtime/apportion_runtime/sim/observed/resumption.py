@@ -1,4 +1,4 @@
-"""Puts an observed workload into a simulated cluster as it was: its pods have their nodes, and its engine knows it."""
+"""Adds an observed workload to a simulated cluster: its pods keep their nodes, and its engine its records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apportion_runtime.sim.scenario.format import Manifest, Work
 
 
 def resume(cluster_state: ClusterState, workloads: Workloads, engine: Engine, observed: ObservedWorkload) -> int:
-    """Put a workload into a cluster, and return its number.
+    """Add a workload to a cluster, and return its number.
 
     Raises:
         ValueError: If one of its objects cannot be read.
@@ -37,7 +37,7 @@ def resume(cluster_state: ClusterState, workloads: Workloads, engine: Engine, ob
         # The slots of missing pods come last.
         _take_in(cluster_state, engine, running, dict(zip(running.slots, observed.pods, strict=False)))
     if observed.missing:
-        # What waits in the snapshot was tried before the pods that are created now.
+        # Pending pods of the snapshot were tried before the pods that are created now.
         running.n_denied = 1
         cluster_state.events.plan(cluster_state.now + cluster_state.timing.period_s, FillDue(number))
     if observed.ends is not None:

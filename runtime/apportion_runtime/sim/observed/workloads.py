@@ -1,4 +1,4 @@
-"""The work of a snapshot: pods by the objects that own them, and when they are known to end."""
+"""The workloads of a snapshot: pods by the objects that own them, and their deadlines."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from apportion_runtime.sim.scenario.format import Manifest
 
 _ENDED = ("Succeeded", "Failed")
 _GROUP_ANNOTATIONS = (POD_GROUP_ANNOTATION, GROUP_ANNOTATION)
-"""Of KAI Scheduler and of Volcano."""
+"""The annotations of KAI Scheduler and of Volcano."""
 _HELD_ELSEWHERE = frozenset((("", "Pod"), *EXPANDERS, ("batch", "CronJob")))
 """Kinds whose work is derived from their pods."""
 _OF_ADMISSION_AND_BINDING = frozenset(("nodeName", "priority", "preemptionPolicy"))
-"""Fields of a pod that its template lacks: a pod in its place gets its own."""
+"""Fields of a pod that its template lacks: its replacement gets its own values."""
 
 
 class Owner(NamedTuple):
-    """The topmost object that owns pods; of a pod without one, the pod."""
+    """The topmost object that owns pods; for a pod without an owner, the pod itself."""
 
     namespace: str
     name: str
@@ -44,14 +44,14 @@ class ObservedWorkload:
     """A workload of a snapshot.
 
     Attributes:
-        owner: What owns its pods.
-        owners: All objects between them and it, it included.
+        owner: The owner of its pods.
+        owners: All objects between the pods and the owner, including the owner.
         pods: Its pods that have not ended.
-        ends: When it ends at the latest, in seconds since the epoch; None if that is not known.
-        pod_sets: What its pods will be where it has none yet: name, count and template each.
-        record: What its engine wrote of it, such as Kueue's Workload; empty without such an object.
+        ends: Its latest end, in seconds since the epoch; None if unknown.
+        pod_sets: Its future pods if it has none yet: name, count and template of each set.
+        record: The object that its engine maintains for it, such as Kueue's Workload; empty without one.
         replaces_pods: Whether its controller replaces pods that it loses.
-        missing: Pods beside those that its controllers want: name, count and template each.
+        missing: Further pods that its controllers require: name, count and template of each set.
     """
 
     owner: Owner
@@ -69,7 +69,7 @@ class ObservedWorkload:
         return any(nested(pod, "spec", "nodeName") for pod in self.pods)
 
     def manifest(self) -> dict[str, Any]:
-        """Return it as an object whose pods a simulation knows."""
+        """Return it as an object that a simulation expands to its pods."""
         sets = self.pod_sets or tuple(
             {"name": name_of(pod), "count": 1, "template": _template(pod)} for pod in self.pods
         )
@@ -96,7 +96,7 @@ def _template(pod: Manifest) -> dict[str, Any]:
 def observed_workloads(objects: Sequence[Manifest]) -> list[ObservedWorkload]:
     """Return the work of a cluster by topmost owner, in the order in which it was created.
 
-    Owner references are followed as far as the objects that have them are among the given ones.
+    Owner references are followed as long as the owners are among the given objects.
     """
     owned = {_identity(each): each for each in objects if (each.get("metadata") or {}).get("ownerReferences")}
     groups = {(namespace_of(each), name_of(each)): each for each in objects if each.get("kind") == "PodGroup"}
@@ -135,7 +135,7 @@ def _live_pods(objects: Iterable[Manifest]) -> Iterator[Manifest]:
 def _owners(
     pod: Manifest, owned: Mapping[Owner, Manifest], groups: Mapping[tuple[str, str], Manifest]
 ) -> Iterator[Owner]:
-    """Yield the pod and its controllers, the topmost last; a pod without any is of its pod group, and of its owner."""
+    """Yield the pod and its controllers, the topmost last; one without any has its pod group and the group's owner."""
     at: Manifest | None = pod
     identity = _identity(pod)
     seen: set[Owner] = set()
@@ -171,5 +171,5 @@ def _created(pod: Manifest) -> str:
 
 
 def uid_or_name(pod: Manifest) -> str:
-    """Return the uid of a pod; namespace and name of one that was exported without."""
+    """Return the uid of a pod; its namespace and name if it was exported without a uid."""
     return uid_of(pod) or f"{namespace_of(pod)}/{name_of(pod)}"

@@ -103,7 +103,7 @@ class Autoscaler:
     """Handles ProvisioningRequests.
 
     Args:
-        cluster_state: What is simulated.
+        cluster_state: The simulated cluster.
         workloads: Notified of pods whose node is removed.
         pools: The node pools of the cluster.
         on_answer: Called for each request whose state changed.

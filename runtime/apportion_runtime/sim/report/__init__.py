@@ -1,1 +1,1 @@
-"""What a simulation comes to: one object (`report.py`), and the forms in which people and programs read it."""
+"""The report of a simulation: one object (`report.py`) and its output formats."""

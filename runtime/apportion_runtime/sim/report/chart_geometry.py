@@ -1,4 +1,4 @@
-"""Where things stand in the drawings of a report's page: paths, lanes and ticks, as whole numbers of small units."""
+"""The geometry of the charts of a report's page: paths, lanes and ticks, as integers in small units."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from apportion_runtime.sim.report.steps import Steps, thinned
 from apportion_runtime.sim.report.summary import NOT_ARRIVED
 
 WIDTH = 10_000
-"""Units from the beginning to the end of a simulation."""
+"""The width of a simulation, in units."""
 HEIGHT = 1_000
-"""Units from nothing to the greatest value of a chart."""
+"""The height of the largest value of a chart, in units."""
 _MOST_STEPS = 120
 _MOST_WAITING_LANES = 600
 _TALL, _SHORT, _PAGE = 16.0, 1.0, 900.0
@@ -26,7 +26,7 @@ _MOST_TICKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on the axis of time: how far along it stands, from 0 to 100, and what it says."""
+    """A tick of the time axis: its position from 0 to 100, and its label."""
 
     percent: float
     text: str
@@ -34,7 +34,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A workload in its lane: its number in the report, the path of its runs, and where a label would stand."""
+    """A workload in its lane: its number in the report, the path of its runs, and the position of a label."""
 
     number: int
     path: str
@@ -44,7 +44,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The workloads of a queue, one below the other, those after each other in one lane."""
+    """The workloads of a queue in lanes; workloads that do not overlap share a lane."""
 
     queue: str
     n_workloads: int
@@ -80,7 +80,7 @@ def line(steps: Steps, until_s: float, top: float) -> str:
 
 
 def filled(steps: Steps, until_s: float, top: float) -> str:
-    """Return the path of the same with everything below."""
+    """Return the same path, closed to an area down to zero."""
     drawn = _drawn(steps, until_s, top)
     if not drawn:
         return ""
@@ -102,7 +102,7 @@ def _drawn(steps: Steps, until_s: float, top: float) -> list[tuple[int, int]]:
 def draw_lanes(
     queues: Sequence[str], workloads: Sequence[WorkloadReport], until_s: float
 ) -> tuple[tuple[Lanes, ...], bool]:
-    """Return the lanes of every queue that has workloads, and whether waits are drawn, too."""
+    """Return the lanes of every queue that has workloads, and whether waits are drawn."""
     own: dict[str, list[tuple[int, WorkloadReport]]] = {name: [] for name in queues}
     for number, workload in enumerate(workloads):
         if workload.outcome != NOT_ARRIVED:
@@ -132,7 +132,7 @@ def draw_lanes(
 def _packed(
     workloads: Iterable[tuple[int, WorkloadReport]], until_s: float, *, with_waits: bool
 ) -> tuple[dict[int, int], int]:
-    """Return the lane of each workload, and how many there are: the first that is free when it comes."""
+    """Return the lane of each workload, the first that is free when it arrives, and the number of lanes."""
     found: dict[int, int] = {}
     free: list[int] = []
     busy: list[tuple[float, int]] = []

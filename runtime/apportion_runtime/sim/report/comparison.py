@@ -1,4 +1,4 @@
-"""Two policies on the same load: what differs between their reports, and nothing else."""
+"""Two policies on the same load: the differences between their reports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ChangedItem:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What differs; `before` and `after` are the whole reports, for drawings alone."""
+    """The differences; `before` and `after` are the whole reports, used only for charts."""
 
     before: Report
     after: Report
@@ -62,7 +62,7 @@ class Comparison:
 
 
 def compare(before: Report, after: Report) -> Comparison:
-    """Return what differs between two reports of one scenario."""
+    """Return the differences between two reports of one scenario."""
     queues = _pairs(
         {q.name: _queue(q) for q in before.summary.queues}, {q.name: _queue(q) for q in after.summary.queues}
     )
@@ -77,7 +77,7 @@ def compare(before: Report, after: Report) -> Comparison:
 
 
 def _cluster(summary: Summary) -> dict[str, Value]:
-    """Return the numbers of the cluster, but how often the engine looked at it."""
+    """Return the numbers of the cluster, except the number of cycles."""
     names = [field.name for field in fields(summary) if field.name not in ("models", "queues", "outcomes", "n_cycles")]
     return {
         **{name: getattr(summary, name) for name in names},
@@ -90,7 +90,7 @@ def _queue(queue: QueueSummary) -> dict[str, Value]:
 
 
 def _named(workloads: Iterable[WorkloadReport]) -> dict[str, dict[str, Value]]:
-    """Return workloads by namespace and name; of several that are called the same, a number tells which."""
+    """Return workloads by namespace and name; a number distinguishes those with the same name."""
     found: dict[str, dict[str, Value]] = {}
     for workload in workloads:
         name = f"{workload.namespace}/{workload.name}"

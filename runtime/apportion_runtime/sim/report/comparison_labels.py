@@ -1,4 +1,4 @@
-"""How a difference is written: the name of a field, and its two values."""
+"""The text of a difference: the label of a field, and its two values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two policies on one load, as one HTML page like that of a report."""
+"""The differences between two policies on one load, as an HTML page like that of a report."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Chart:
 
 
 def _charts(comparison: Comparison, until: float) -> Iterator[_Chart]:
-    """Yield a drawing of each queue that held other GPUs at other times, of those that both have."""
+    """Yield a chart of each queue in both reports whose GPU usage over time differs."""
     before = {series.queue: series.allocated for series in comparison.before.series}
     after = {series.queue: series.allocated for series in comparison.after.series}
     for name, held in after.items():

@@ -1,8 +1,8 @@
-"""How much of what stood free could not have been used: fragmentation, as its best-known measure has it.
+"""Fragmentation: the part of the free GPUs that could not have been used, by its best-known measure.
 
 Source:
     Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent",
-    USENIX ATC 2023. Theirs counts CPUs as well; this one looks at GPUs alone.
+    USENIX ATC 2023. Their measure includes CPUs; this one only GPUs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from apportion_runtime.sim.history import History, PodStay
 
 _NOTHING = 1e-6
 _SIZE, _GOES, _COMES = range(3)
-"""What changes of a node, in the order in which it does at one moment."""
+"""The changes of a node, in the order in which they apply at the same time."""
 
 
 def fragmentation(history: History) -> float | None:
     """Return the fraction of the free GPU time that a random pod of this load could not have used.
 
-    A node with less than a pod asks for is of no use to it; nor are devices that others share, to one that wants whole
-    ones. None where no pod asks for a GPU, or nothing was ever free.
+    A pod cannot use a node with less than its request, nor shared devices if it requests whole ones. None if no pod
+    requests a GPU, or if no GPU was ever free.
     """
     asked = Counter(round(stay.gpus, 3) for stay in history.stays if stay.gpus > _NOTHING)
     if not asked:
@@ -43,7 +43,7 @@ def fragmentation(history: History) -> float | None:
 
 @dataclass(slots=True)
 class _Machine:
-    """What is taken of one node: whole devices, and of each device that is shared how much."""
+    """The allocation of one node: whole devices, and the used part of each shared device."""
 
     size: float = 0.0
     whole: float = 0.0
@@ -56,7 +56,7 @@ class _Machine:
 
     @property
     def rests(self) -> list[float]:
-        """What is left of each shared device."""
+        """The free part of each shared device."""
         return [max(0.0, 1.0 - used) for used in self.shared.values()] if self.size else []
 
     @property
@@ -64,7 +64,7 @@ class _Machine:
         return self.n_free + sum(self.rests)
 
     def change(self, stay: PodStay, sign: int) -> None:
-        """Have a pod come (1) or go (-1)."""
+        """Add a pod (1) or remove it (-1)."""
         if not stay.devices:
             self.whole += sign * stay.gpus
             return
@@ -78,7 +78,7 @@ class _Machine:
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """What pods ask for, as parts of all pods: running sums over the sizes, of shares of a device and of whole ones."""
+    """The distribution of requests over all pods: running sums over fractions and whole devices."""
 
     parts: Sequence[float]
     below_parts: Sequence[float]
@@ -111,7 +111,7 @@ class _Demand:
 def _moments(
     sizes: Sequence[tuple[float, float]], stays: Iterable[PodStay], until_s: float
 ) -> Iterable[tuple[float, _Machine]]:
-    """Yield what a node was like, and for how long; the machine is one object that changes."""
+    """Yield the states of a node with their durations; the machine is one object that changes."""
     changes: list[tuple[float, int, float, PodStay | None]] = [(at, _SIZE, gpus, None) for at, gpus in sizes]
     for stay in stays:
         changes.append((stay.since_s, _COMES, 0.0, stay))

@@ -1,4 +1,4 @@
-"""How every form of a report writes an amount or a time, so that they say the same."""
+"""The format of amounts and times, the same in every output format of a report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HOUR, _DAY = 3600, 86_400
 
 
 def lasting(seconds: float) -> str:
-    """Return a duration as people say it: `45s`, `12m`, `3h 20m`, `2d 4h`."""
+    """Return a duration in readable form: `45s`, `12m`, `3h 20m`, `2d 4h`."""
     for size, unit, smaller, small in ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", 60, "m"), (60, "m", 1, "s")):
         if seconds >= size:
             rest = int(seconds % size // smaller)
@@ -23,12 +23,12 @@ def waited(seconds: float | None) -> str:
 
 
 def amount(value: float) -> str:
-    """Return an amount with one digit after the point."""
+    """Return an amount with one decimal place."""
     return f"{value:,.1f}"
 
 
 def devices(value: float) -> str:
-    """Return GPUs, with as many digits as they need, and no more than two."""
+    """Return GPUs with as many decimal places as needed, at most two."""
     return f"{round(value, 2):,.10g}"
 
 
@@ -38,7 +38,7 @@ def percent(share: float | None) -> str:
 
 
 def elapsed(seconds: float) -> str:
-    """Return a moment by the time that has gone: `01:15:00`, `2d 01:15:00`."""
+    """Return a time as elapsed time: `01:15:00`, `2d 01:15:00`."""
     whole = math.floor(seconds)
     days, rest = divmod(whole, _DAY)
     clock = f"{rest // _HOUR:02}:{rest % _HOUR // 60:02}:{rest % 60:02}"
@@ -46,5 +46,5 @@ def elapsed(seconds: float) -> str:
 
 
 def moment(seconds: float) -> str:
-    """Return a moment in seconds since 1970, as `2026-01-05 08:00 UTC`."""
+    """Return a time in seconds since 1970, as `2026-01-05 08:00 UTC`."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

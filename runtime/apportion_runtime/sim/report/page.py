@@ -28,7 +28,7 @@ _DENSE_BELOW = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One number of the whole cluster."""
+    """One number for the whole cluster."""
 
     key: str
     label: str
@@ -82,7 +82,7 @@ def _inputs(inputs: Inputs) -> Iterator[tuple[str, str]]:
 
 
 def environment() -> Environment:
-    """Return what fills in the templates."""
+    """Return the values for the templates."""
     found = Environment(
         loader=PackageLoader("apportion_runtime.sim.report", "templates"),
         autoescape=True,
@@ -158,7 +158,7 @@ def _queue_rows(report: Report, series: Mapping[str, QueueSeries], widest: float
 
 
 def _top(series: QueueSeries) -> float:
-    """Return the greatest value of a queue that a drawing has to show."""
+    """Return the largest value of a queue that its chart shows."""
     return max(highest(series.allocated), highest(series.fair_share), highest(series.quota))
 
 

@@ -15,14 +15,14 @@ from apportion_runtime.sim.report.steps import Steps, highest, stacked
 from apportion_runtime.sim.report.summary import Summary, outcome_of, summarise, upwards
 
 WAIT_BOUNDS_S = (0.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0)
-"""Waits are counted up to each of these, and beyond the last."""
+"""The upper bounds of the wait histogram; the last bucket is unbounded."""
 _HOUR = 3600.0
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSeries:
-    """A queue's GPUs over time, with everything below it; a `quota` of -1 is unlimited."""
+    """A queue's GPUs over time, including its descendants; a `quota` of -1 is unlimited."""
 
     queue: str
     allocated: Steps
@@ -35,8 +35,9 @@ class QueueSeries:
 class WorkloadReport:
     """One workload.
 
-    `gpus` is what it asked for when it came, `most_gpus` the most it held at a time; `runs` are the times in which it had places, `waits` those in which a pod group
-    of it wanted its minimum and had not got it, None for a wait that did not end, and `waited_s` their sum; `evicted_s` are its evictions.
+    `gpus` is its request on arrival, `most_gpus` its peak allocation. `runs` are the intervals in which it had pods on
+    nodes. `waits` are those in which one of its pod groups waited for its minimum, with the end None if it never got
+    it, and `waited_s` is their sum. `evicted_s` are the times of its evictions.
     """
 
     name: str
@@ -61,7 +62,7 @@ class WorkloadReport:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """What one queue took from another: evictions of gangs, their pods, and the GPUs these had."""
+    """The evictions of one queue for another: the gangs, their pods, and the GPUs of the pods."""
 
     by: str
     """The beneficiary queue; empty if there is none, as when a gang lost its minimum."""
@@ -73,14 +74,14 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class QueueWaits:
-    """How many waits of a queue were no longer than each of `WAIT_BOUNDS_S` and longer than the one before; the rest."""
+    """The wait histogram of a queue: the number of waits in each bucket of `WAIT_BOUNDS_S`, and beyond the last."""
 
     queue: str
     counts: tuple[int, ...]
 
 
 class Placement(NamedTuple):
-    """A pod's time on a node: whole devices and parts of them, and the groups of the devices that it shares."""
+    """A pod's time on a node: its devices, including fractions, and the groups of its shared devices."""
 
     pod: str
     workload: str
@@ -100,9 +101,9 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was simulated.
+    """The input of a simulation.
 
-    `digest` is the SHA-256 of the objects of the policy as they were compiled: equal digests are one policy. `scenario`
+    `digest` is the SHA-256 of the compiled objects of the policy: equal digests mean equal policies. `scenario`
     is the file of the load.
     """
 
@@ -116,7 +117,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A simulation: `start` is its first moment, in seconds since 1970; all other times count from there."""
+    """A simulation: `start` is its start time, in seconds since 1970; all other times are relative to it."""
 
     name: str
     inputs: Inputs

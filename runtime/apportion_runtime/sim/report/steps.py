@@ -1,4 +1,4 @@
-"""Values over time that hold until the next one: built from what comes and goes, added up, and thinned for a drawing."""
+"""Step functions over time: built from intervals, integrated, and downsampled for charts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 Steps = Sequence[tuple[float, float]]
-"""Moments in order, and the value from each on."""
+"""Times in order, and the value from each on."""
 _DIGITS = 6
 
 
 def stacked(spans: Iterable[tuple[float, float, float]]) -> list[tuple[float, float]]:
-    """Return how much there is at any time of what is there in spans, each with its begin, end and amount."""
+    """Return the total over time of amounts that each hold for an interval (begin, end, amount)."""
     changes: dict[float, float] = {}
     for since, until, amount in spans:
         changes[since] = changes.get(since, 0.0) + amount

@@ -30,7 +30,7 @@ _WORDS = {
 
 @dataclass(slots=True)
 class _Entry:
-    """Facts of one moment that are one thing to the reader: a gang's pods that go, nodes that come."""
+    """Facts of one time that are reported as one event: the lost pods of a gang, joining nodes."""
 
     first: Fact
     count: int = 1

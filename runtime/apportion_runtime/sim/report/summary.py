@@ -1,6 +1,6 @@
 """A history in numbers: for each queue, and for the cluster. Every report shows these and no others.
 
-Waits are of pod groups: from wanting to run until the minimum had places; of those that never had, until the end.
+Waits are of pod groups: from the start of the wait until the minimum was placed, or until the end of the simulation.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class QueueSummary:
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:
-    """The GPUs of one model: those of the nodes over time, and what pods held of them."""
+    """The GPUs of one model: those of the nodes over time, and their allocation to pods."""
 
     model: str
     """Empty if the nodes do not declare it."""
@@ -56,8 +56,8 @@ class ModelSummary:
 class Summary:
     """A simulation.
 
-    `utilisation` is the part of the GPUs' time that pods held them; `fragmentation` the part of the time they stood free
-    on which a pod of this load would have found no place; `makespan_s` is from the first arrival to the last end.
+    `utilisation` is the allocated fraction of the GPU time, `fragmentation` the fraction of the free GPU time that a
+    pod of this load could not have used; `makespan_s` is from the first arrival to the last end.
     """
 
     duration_s: float

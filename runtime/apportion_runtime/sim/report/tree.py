@@ -1,4 +1,4 @@
-"""Queues in the order of their tree, as every form of a report lists them."""
+"""Queues in tree order, as listed in every output format of a report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apportion_runtime.sim.report.summary import QueueSummary
 
 
 def in_tree(queues: Sequence[QueueSummary]) -> Iterator[tuple[QueueSummary, int]]:
-    """Yield queues, each below the one above it and by name, with how deep it stands."""
+    """Yield queues with their depth: each below its parent, siblings by name."""
     below: dict[str | None, list[QueueSummary]] = {}
     names = {queue.name for queue in queues}
     for queue in queues:

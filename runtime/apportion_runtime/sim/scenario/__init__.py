@@ -1,1 +1,1 @@
-"""Scenarios: `format.py` is what one holds, `reader.py` reads it from YAML; workloads in short form become manifests."""
+"""Scenarios: `format.py` has the records, `reader.py` reads YAML; workloads in short form become manifests."""

@@ -52,7 +52,7 @@ class Fields:
         return self.data.get(key)
 
     def text(self, key: str, default: str = "") -> str:
-        """Return a text; numbers are texts, too."""
+        """Return a string; numbers are converted."""
         found = self.raw(key)
         if found is None:
             return default
@@ -61,7 +61,7 @@ class Fields:
         return str(found)
 
     def object_name(self, key: str, default: str = "") -> str:
-        """Return the name of an object of Kubernetes."""
+        """Return the name of a Kubernetes object."""
         found = self.text(key, default)
         if found and (len(found) > _LONGEST_NAME or not _NAME.fullmatch(found)):
             raise self.fault(
@@ -116,7 +116,7 @@ class Fields:
         return None if self.raw(key) is None else self.seconds(key)
 
     def quantity(self, key: str, default: str) -> str:
-        """Return an amount as Kubernetes writes it."""
+        """Return a Kubernetes quantity."""
         text = self.text(key, default)
         try:
             parse_quantity(text)
@@ -125,7 +125,7 @@ class Fields:
         return text
 
     def texts(self, key: str) -> dict[str, str]:
-        """Return a mapping of texts."""
+        """Return a mapping of strings."""
         found = self.raw(key) or {}
         if not isinstance(found, Mapping):
             raise self.fault(key, "must be a mapping")

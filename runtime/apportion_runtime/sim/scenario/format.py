@@ -1,6 +1,6 @@
-"""A scenario: nodes, workloads with what they do, and what happens to the cluster meanwhile.
+"""A scenario: nodes, workloads with their behaviour, and events of the cluster.
 
-Times are seconds from the beginning of the simulation.
+Times are seconds since the start of the simulation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """What the nodes of a pool are like."""
+    """The shape of the nodes of a pool."""
 
     labels: Mapping[str, str]
     allocatable: Mapping[str, str]
@@ -49,7 +49,7 @@ class Pool:
 
     @property
     def scales(self) -> bool:
-        """Whether nodes come and go with the pods that wait."""
+        """Whether the pool scales with the pending pods."""
         return self.queued is None and self.most > self.least
 
 
@@ -64,7 +64,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """From a moment on, what all replicas together are asked for, in the unit of an autoscaler's metric."""
+    """The total demand on all replicas from a given time, in the unit of an autoscaler's metric."""
 
     at_s: float
     total: float
@@ -72,19 +72,19 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A workload and what it does.
+    """A workload and its behaviour.
 
     Attributes:
         manifest: The workload.
-        place: Where it stands in the scenario, for messages; empty where it comes from elsewhere.
-        arrives_s: When it is made.
-        work_s: How long it has to work with all the pods it wants; None has no end of its own.
-        lifetime_s: After how long it is deleted, whatever it does; None never.
-        startup_s: How long each pod loads before it works.
-        checkpoint_s: How often what was done is kept; 0 keeps everything, None nothing.
-        fails: Whether it ends in failure.
-        scalings: When it wants another number of replicas.
-        cancelled_s: When it is deleted if it has never run by then, in seconds after its arrival.
+        place: Its location in the scenario, for messages; empty if it is from elsewhere.
+        arrives_s: The time of its creation.
+        work_s: Its duration with all of its pods; None does not end by itself.
+        lifetime_s: The time after which it is deleted in any state; None is never.
+        startup_s: The startup time of each pod before it works.
+        checkpoint_s: The checkpoint interval; 0 keeps all progress, None loses it.
+        fails: Whether it fails at its end.
+        scalings: Its changes of the number of replicas.
+        cancelled_s: The time after which it is deleted if it has never run, in seconds after its arrival.
         demand: The load on its replicas, in order of time; autoscalers follow it.
         saturates: The maximum load of one replica; None is unlimited.
     """
@@ -105,25 +105,25 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """What happens to a node, or to an object: fails, drains, joins, deleted, made; or to a queued job: priority."""
+    """An event of a node or object (fails, drains, joins, deleted, made), or of a queued job (priority)."""
 
     at_s: float
     what: str
     node: str = ""
     object: tuple[str, str, str] = ("", "", "")
-    """Kind, namespace and name of what is deleted."""
+    """Kind, namespace and name of the deleted object."""
     makes: tuple[Manifest, ...] = ()
     priority: int | None = None
-    """What a queued job gets; None is what puts it first."""
+    """The new priority of a queued job; None moves it to the head."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How fast the parts of the cluster are.
+    """The speed of the parts of the cluster.
 
-    `period_s` is the scheduler's; `container_start_s` is from a bind until the containers run; `node_lost_s` is how
-    long pods of a node that failed are waited for. `requeue_s` is how long kube-queue waits for the pods of a job that left
-    its queue before it goes back there; None for ever.
+    `period_s` is the period of the scheduler; `container_start_s` is the time from a bind until the containers run;
+    `node_lost_s` is the time until the pods of a failed node are deleted. `requeue_s` is the time after which
+    kube-queue requeues a dequeued job whose pods did not start; None is never.
     """
 
     period_s: float = 1.0
@@ -135,7 +135,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Everything that happens, and when it ends; `until_s` None is when nothing more happens."""
+    """The whole scenario, and its end; with `until_s` None, it ends when no event remains."""
 
     pools: tuple[Pool, ...] = ()
     works: tuple[Work, ...] = ()

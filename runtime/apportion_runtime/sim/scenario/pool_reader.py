@@ -1,4 +1,4 @@
-"""Reads the node pools of a scenario: the shape of their nodes, and what a provider offers to queued requests."""
+"""Reads the node pools of a scenario: the shape of their nodes, and the provider's capacity for queued requests."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _queued(fields: Fields) -> QueuedPool:
 
 
 def _gpu_quotas(fields: Fields) -> Iterator[GpuQuota]:
-    """Yield a quota that is a number, or a list of numbers with the moments from which they hold."""
+    """Yield a quota that is a number, or a list of numbers with their start times."""
     if not isinstance(fields.raw("gpu_quota"), list):
         quota = fields.maybe_whole("gpu_quota")
         if quota is not None:
@@ -84,7 +84,7 @@ def _gpu_quotas(fields: Fields) -> Iterator[GpuQuota]:
 
 
 def _shape(fields: Fields, base: NodeShape) -> NodeShape:
-    """Return what nodes are like: what is written, then `base`, then the defaults."""
+    """Return the shape of nodes: written values take precedence over `base`, and `base` over the defaults."""
     held = base.allocatable
     gpus = fields.whole("gpus", base.gpus)
     allocatable = {

@@ -1,4 +1,4 @@
-"""A scenario from its YAML document; docs/simulation.md describes it for those who write one."""
+"""Reads a scenario from its YAML document; docs/simulation.md describes the format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from apportion_runtime.snapshots.source_lines import line_of
 from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
 Reader = Callable[[str], Sequence[Manifest]]
-"""From a file's name, as the scenario says it, to the objects in it. Raises `OSError`, `ValueError`."""
+"""Returns the objects of a file, by its name in the scenario. Raises `OSError`, `ValueError`."""
 
 
 def read_scenario(
@@ -42,13 +42,13 @@ def read_scenario(
     """Return the scenario that a text describes.
 
     Args:
-        text: It.
-        read: Reads the files that it names.
-        workload_labels: How workloads in short speak to the engine.
-        policy_nodes: Nodes of the policy's pools, by the pool's id; None where there is no policy.
+        text: The text of the scenario.
+        read: Reads the files that the scenario names.
+        workload_labels: The labels of the engine for workloads in short form.
+        policy_nodes: Nodes of the policy's pools, by the pool's id; None without a policy.
 
     Raises:
-        ScenarioError: If it cannot be read, with the place and the line in it.
+        ScenarioError: If it is invalid, with the location and the line.
     """
     try:
         check_bounds(text)
@@ -149,7 +149,7 @@ def _works(fields: Fields, read: Reader, workload_labels: WorkloadLabels) -> Ite
 
 
 def _serving(fields: Fields, manifests: Sequence[Manifest], like: Work) -> Work:
-    """Have a RayService follow its demand, as Ray Serve does for a number of requests for each replica."""
+    """Scale a RayService with its demand, as Ray Serve does for a target number of requests per replica."""
     services = [made for made in manifests if made.get("kind") == "RayService"]
     target = None
     if fields.raw("target_ongoing_requests") is not None:
@@ -296,7 +296,7 @@ def _incident(fields: Fields, read: Reader) -> Incident:
 
 
 def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
-    """Return the change of a queued job's place: another priority, or the first place."""
+    """Return the change of a queued job: a different priority, or the head of the queue."""
     named = ("", job.text("namespace", "default"), job.text("name"))
     if not named[2]:
         raise job.fault("name", "must be set to the name of the job")

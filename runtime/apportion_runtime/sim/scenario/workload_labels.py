@@ -27,11 +27,11 @@ class WorkloadLabels:
         pod_labels: The labels of its pods, by its queue.
         pod_annotations: The annotations of its pods, by its queue.
         priority_labels: The labels of the workload, by its priority class.
-        names_class: Whether its pods name the class, too.
-        least_annotation: The annotation of a workload that says how many of its pods have to run together.
-        shares_gpus: Whether parts of devices can be asked for, by KAI's annotations.
-        has_queues: Whether a workload says its queue at all.
-        finished: What is done to a workload at last.
+        names_class: Whether its pods also name the class.
+        least_annotation: The annotation of a workload with its gang minimum.
+        shares_gpus: Whether fractions of devices can be requested, by KAI's annotations.
+        has_queues: Whether a workload names its queue.
+        finished: The final change to a workload.
     """
 
     scheduler: str = ""
@@ -48,7 +48,7 @@ class WorkloadLabels:
 
 
 def by(*keys: str) -> Said:
-    """Return what says a value under each of some keys."""
+    """Return a function that maps a value to the given keys."""
     return lambda value: dict.fromkeys(keys, value) if value else {}
 
 

@@ -1,6 +1,6 @@
-"""Manifests of workloads that a scenario describes by a few fields.
+"""Manifests of workloads in the short form of a scenario.
 
-The request of each pod is `cpu`, `memory` and `gpus` (whole devices, or a part of one), or `gpu_memory` in MiB.
+The request of each pod is `cpu`, `memory` and `gpus` (whole devices, or a fraction of one), or `gpu_memory` in MiB.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class WorkloadFields:
 
 
 def manifest_of(short: WorkloadFields) -> dict[str, Any]:
-    """Return the workload. Raises `KeyError` for a kind that cannot be said so."""
+    """Return the workload. Raises `KeyError` for a kind without a short form."""
     version, build = KINDS[short.kind]
     metadata: dict[str, Any] = {"name": short.name, "namespace": short.namespace, "labels": _labels(short)}
     annotations = _annotations(short)
@@ -199,4 +199,4 @@ KINDS: Mapping[str, tuple[str, Callable[[WorkloadFields], dict[str, Any]]]] = {
     "TrainJob": ("trainer.kubeflow.org/v1alpha1", _train_job),
     "LeaderWorkerSet": ("leaderworkerset.x-k8s.io/v1", _leader_worker_set),
 }
-"""By kind the API version, and what makes everything but the metadata."""
+"""The API version and the function for everything but the metadata, by kind."""

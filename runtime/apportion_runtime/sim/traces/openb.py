@@ -45,11 +45,11 @@ _ENDS: Mapping[str, JobEnd] = {
 
 @dataclass(frozen=True, slots=True)
 class OpenbRules:
-    """What the trace does not say.
+    """The settings that the trace lacks.
 
     Attributes:
-        priorities: By QoS the priority class.
-        queues: By QoS the queues; among several a pod's name decides, always in the same way.
+        priorities: The priority class by QoS.
+        queues: The queues by QoS; of several, a pod's name deterministically selects one.
     """
 
     priorities: Mapping[str, str] = field(
@@ -145,7 +145,7 @@ def _job(row: Row, rules: OpenbRules) -> TraceJob:
 
 
 def _gpus(row: Row) -> tuple[int, int]:
-    """Return the devices, and the thousandths of each."""
+    """Return the number of devices, and the requested thousandths of each."""
     gpus = row.whole("num_gpu")
     if gpus == 0:
         return 0, _DEVICE
@@ -156,7 +156,7 @@ def _gpus(row: Row) -> tuple[int, int]:
 
 
 def _life(row: Row) -> tuple[float, float | None, JobEnd]:
-    """Return when a pod arrives, how long it works or waits, and how it ends."""
+    """Return the arrival of a pod, how long it works or waits, and its end."""
     phase = row.text("pod_phase")
     end = _ENDS.get(phase)
     if end is None:

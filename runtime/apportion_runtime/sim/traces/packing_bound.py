@@ -1,10 +1,11 @@
 """The fill level of a cluster with a simple rule that places each job once: a baseline for schedulers.
 
 Weng et al. (USENIX ATC 2023) inflate a trace until the cluster is full and compare the part of the GPUs that was
-allocated. Nothing here knows queues, priorities or gangs: a job that finds no place is passed over.
+allocated. Queues, priorities and gangs are ignored: a job that does not fit is skipped.
 
-Source: the rules are those of the paper's baselines; a node has room where its CPU and memory suffice, its model is one
-that the job takes, and its devices have the parts that are asked for. A part goes to the fullest device it fits on.
+Source: the rules are those of the paper's baselines; a node has room if its CPU and memory suffice, its model is one
+that the job accepts, and its devices have the requested fractions. A fraction goes to the fullest device on which it
+fits.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _Vector = npt.NDArray[np.float64]
 
 
 class Rule(Enum):
-    """Which of the nodes with room a job gets."""
+    """The choice among the nodes with room for a job."""
 
     BEST_FIT = "best-fit"
-    """The one on which least is left."""
+    """The node with the least left."""
     SPREAD = "spread"
-    """The one on which most is left."""
+    """The node with the most left."""
     RANDOM_FIT = "random-fit"
     """Any."""
 
@@ -68,7 +69,7 @@ def pack(trace: Trace, rule: Rule, *, seed: int = 0) -> Packing:
     if any(job.n_pods != 1 for job in trace.jobs):
         raise ValueError("packing supports only jobs with a single pod")
     nodes = _Nodes(trace)
-    chance = random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
+    chance = random.Random(seed)  # noqa: S311 -- deterministic by design
     choose: Callable[[_Vector, npt.NDArray[np.intp]], int] = {
         Rule.BEST_FIT: lambda left, fitting: int(fitting[left[fitting].argmin()]),
         Rule.SPREAD: lambda left, fitting: int(fitting[left[fitting].argmax()]),
@@ -111,7 +112,7 @@ def packed(trace: Trace, stays: Iterable[PodStay]) -> Packing:
 
 
 class _Nodes:
-    """What is free on each node: CPU, memory, and thousandths of each device; a device that is not there has none."""
+    """The free amounts of each node: CPU, memory, and thousandths of each device; a missing device has none."""
 
     def __init__(self, trace: Trace) -> None:
         nodes = trace.nodes
@@ -136,32 +137,32 @@ class _Nodes:
         return room
 
     def left(self) -> _Vector:
-        """Return how much is left of each node: the mean of its CPU, memory and GPUs, as parts of the largest node's."""
+        """Return what is left on each node: the mean of CPU, memory and GPUs, as fractions of the largest node."""
         free = np.array([self.cpu, self.memory, self.devices.sum(axis=1)])
         made: _Vector = (free / self._largest).mean(axis=0)
         return made
 
     def place(self, job: TraceJob, i: int) -> None:
-        """Give a job its place: of the devices it fits on the fullest ones."""
+        """Place a job on a node, on the fullest devices on which it fits."""
         self.charge(job, i)
         row = self.devices[i]
         fitting = np.flatnonzero(row >= job.gpu_milli)
         row[fitting[np.argsort(row[fitting], kind="stable")[: job.gpus]]] -= job.gpu_milli
 
     def charge(self, job: TraceJob, i: int) -> None:
-        """Take a job's CPU and memory."""
+        """Subtract a job's CPU and memory."""
         self.cpu[i] -= job.cpu_milli
         self.memory[i] -= job.memory_mib
 
     def allocated(self) -> float:
-        """Return the part of the GPUs that is allocated."""
+        """Return the allocated fraction of the GPUs."""
         return float(1 - self.devices.sum() / self._total)
 
     def fragmentation(self, trace: Trace) -> float:
         """Return the fraction of free resources that a random job could not use; 0 if nothing is free.
 
-        On a node without room for the job, that is all of them; on other nodes, the remainders of devices that are
-        smaller than its request per device.
+        On a node without room for the job, these are all free devices; on other nodes, the remainders of devices that
+        are smaller than its request per device.
         """
         free = self.devices.sum(axis=1)
         if not free.sum():
@@ -179,7 +180,7 @@ class _Nodes:
 
 
 def _shape_of(job: TraceJob) -> TraceJob:
-    """Return what tells a job from others to a node."""
+    """Return the key of jobs that fit on the same nodes."""
     return TraceJob(
         "", "", 0, "", "", job.cpu_milli, job.memory_mib, job.gpus, job.gpu_milli, job.gpu_models
     )  # fmt: skip

@@ -31,7 +31,7 @@ class JobEnd(Enum):
     NEVER_RAN = "never-ran"
     """Ended without having started."""
     OPEN = "open"
-    """It was there when the record ended."""
+    """It still existed when the recording ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +47,22 @@ class TraceNode:
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
-    """Pods that are alike and start together.
+    """Equivalent pods that start together.
 
     Attributes:
-        name: A name that Kubernetes takes, unique in the trace.
-        file: Where the row stands,
-        line: and its first line, from 1. Several jobs may come of one row.
+        name: A valid Kubernetes name, unique in the trace.
+        file: The file of the row.
+        line: The first line of the row, from 1. One row may give several jobs.
         queue: The queue by the reader's rule.
         priority: The priority class by the reader's rule.
-        cpu_milli: Of each pod, like what follows.
+        cpu_milli: Per pod, as are the following amounts.
         memory_mib: Main memory.
         gpus: Devices.
         gpu_milli: Thousandths of each of these devices.
-        gpu_models: Models that will do; empty is any.
-        n_pods: How many there are.
+        gpu_models: The accepted models; empty is any.
+        n_pods: The number of pods.
         arrives_s: Seconds from the beginning of the trace.
-        stays_s: How long it works, or waits if it never ran; None is for ever.
+        stays_s: How long it works, or waits if it never ran; None is forever.
         end: How it ended.
     """
 
@@ -83,7 +83,7 @@ class TraceJob:
 
     @property
     def all_gpu_milli(self) -> int:
-        """Thousandths of devices of all pods together."""
+        """Thousandths of the devices of all pods together."""
         return self.n_pods * self.gpus * self.gpu_milli
 
 
@@ -105,15 +105,15 @@ class SkippedRow:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What was recorded.
+    """A recorded load.
 
     Attributes:
-        name: What it is called; the namespace of its jobs.
-        nodes: Machines in the order of their rows; none where the format has none.
-        jobs: Jobs by arrival, at one moment in the order of their rows.
+        name: The name of the trace, which is the namespace of its jobs.
+        nodes: Machines in the order of their rows; none if the format has none.
+        jobs: Jobs by arrival, ties in the order of their rows.
         skips: Every other row.
         n_rows: Rows that were read, of all files: those of `nodes`, of `jobs` and of `skips` together.
-        start: The moment of its beginning in seconds since 1970; None where it says none.
+        start: Its start time in seconds since 1970; None if unknown.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Trace:
 
     @property
     def faults(self) -> tuple[SkippedRow, ...]:
-        """Rows with which something is wrong."""
+        """The invalid rows."""
         return tuple(skip for skip in self.skips if skip.cure)
 
     @property
@@ -140,5 +140,5 @@ class Trace:
 
 
 def in_order(jobs: list[TraceJob]) -> tuple[TraceJob, ...]:
-    """Return jobs by arrival; those of one moment stay in their order."""
+    """Return jobs by arrival; ties keep their order."""
     return tuple(sorted(jobs, key=lambda job: job.arrives_s))

@@ -1,4 +1,4 @@
-"""Rows of a table with named columns, and what may be wrong with a field of one."""
+"""Rows of a table with named columns, and the parsing of their fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apportion_runtime.snapshots.quantities import parse_integer
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _UNFIT = re.compile(r"[^a-z0-9]+", re.ASCII)
 _LONGEST_NAME = 52
-"""Room for what is put behind a job's name to name its pods, within the 63 characters of a label."""
+"""The length reserved for the suffix of pod names, within the 63 characters of a label."""
 _LARGEST = 10**15
 
 
@@ -78,12 +78,12 @@ def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table)
     """Yield the rows of a table whose first row names the columns.
 
     Args:
-        file: For messages.
-        lines: The first line of each row, and its fields; empty rows are no rows.
-        table: What the format says.
+        file: The file name for messages.
+        lines: The first line of each row, and its fields; empty rows are skipped.
+        table: The columns of the format.
 
     Raises:
-        TraceError: If it is empty, or a column that it needs is missing, or any occurs twice.
+        TraceError: If it is empty, a required column is missing, or a column occurs twice.
     """
     line, heading = next(lines, (1, ()))
     names = [name.strip() for name in heading]
@@ -99,10 +99,10 @@ def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table)
 
 
 def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[SkippedRow], problem: str) -> int:
-    """Have each row taken, or reported among the skips; return how many there were.
+    """Pass each row to `take`, or add it to the skips; return the number of rows.
 
-    A row of another width than the heading is reported with the cure `misfit`; so is one for which `take` raises
-    `BadRow`.
+    A row whose width differs from the header is skipped with the cure `misfit`; a row for which `take` raises `BadRow`
+    is also skipped.
     """
     n_rows = 0
     for row in rows:

@@ -42,14 +42,14 @@ _SPAN = re.compile(r"(?:(?:(\d{1,9})-)?(\d{1,9}):)?(\d{1,9}):(\d{1,9})(?:\.\d+)?
 
 @dataclass(frozen=True, slots=True)
 class SlurmRules:
-    """What the accounting does not say.
+    """The settings that the accounting lacks.
 
     Attributes:
-        queues: By account the queue; of others it is the account as Kubernetes takes names.
-        priorities: By QOS the priority class.
+        queues: The queue by account; otherwise, the account as a valid Kubernetes name.
+        priorities: The priority class by QOS.
         priority: The class of every other QOS.
-        models: By Slurm's GPU type the models that nodes are labelled with; of other types any device will do.
-        shares_per_gpu: How many `shard` or `mps` are one device.
+        models: The GPU models in node labels by Slurm's GPU type; other types accept any device.
+        shares_per_gpu: The number of `shard` or `mps` units per device.
     """
 
     queues: Mapping[str, str] = field(default_factory=dict)
@@ -90,9 +90,9 @@ def read_sacct(listing: Source, rules: SlurmRules | None = None, *, delimiter: s
 
 
 def _lines(listing: Source, delimiter: str) -> Iterator[tuple[int, Sequence[str]]]:
-    # Fields are never quoted, so that a quote is a character like others.
+    # Fields are never quoted, so a quote is an ordinary character.
     texts = listing.text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    # With -p there is a delimiter behind the last field, too.
+    # With -p, the last field is also followed by a delimiter.
     cut = len(delimiter) if texts[0].endswith(delimiter) else 0
     for number, text in enumerate(texts, start=1):
         if text.strip():
@@ -100,7 +100,7 @@ def _lines(listing: Source, delimiter: str) -> Iterator[tuple[int, Sequence[str]
 
 
 def _ids(row: Row) -> list[str]:
-    """Return the names of the jobs of a row: several where array tasks that wait are listed together."""
+    """Return the names of the jobs of a row: several if pending array tasks are listed together."""
     text = row.text("JobID")
     if "." in text.replace("...", ""):
         raise BadRow(f"{text} is a step of a job that has its own row")

@@ -17,11 +17,11 @@ from apportion_runtime.sim.traces.records import JobEnd, Trace, TraceError, Trac
 from apportion_runtime.sim.traces.rows import kubernetes_name
 
 ROW_ANNOTATION = "apportion.dev/trace-row"
-"""File and line that a workload comes of."""
+"""The file and line of a workload's row."""
 MODEL_LABEL = GPU_PRODUCT_LABEL
 DEVICE_MEMORY_MIB = 16_000
-"""What nodes are labelled with, because the engine shares no device without it. Traces ask for parts of devices, never
-for their memory, so that it decides nothing; it is a multiple of 1000 so that thousandths are whole."""
+"""The device memory in node labels, without which the engine shares no device. Traces request fractions of devices,
+never memory, so the value affects no decision; it is a multiple of 1000 so that thousandths are integers."""
 _PODS = "110"
 _WHOLE = "simulate it with KAI Scheduler"
 
@@ -36,16 +36,17 @@ def scenario_of(
     until_s: float | None = None,
     workload_labels: WorkloadLabels = KAI_WORKLOAD_LABELS,
 ) -> Scenario:
-    """Return a scenario: the nodes are among its objects, under the names that they have in the trace.
+    """Return a scenario: the nodes are among its objects, with their names in the trace.
 
     Args:
-        trace: As recorded, or transformed.
-        timing: How fast the cluster is.
-        startup_s: How long pods load before they work; traces do not say.
-        checkpoint_s: How often what was done is kept; None loses it with the pod. Traces do not say.
-        patience_s: After how long a job that has not run leaves; None waits as long as it has to.
-        until_s: When it ends; a trace with jobs that stay for ever needs it only if nothing else ends them.
-        workload_labels: How workloads speak to the engine. Where it is not KAI's, a job's namespace is its queue's name.
+        trace: The trace, as recorded or transformed.
+        timing: The speed of the cluster.
+        startup_s: The startup time of pods, which traces lack.
+        checkpoint_s: The checkpoint interval, which traces lack; None loses the progress with the pod.
+        patience_s: The time after which a job that has not run is deleted; None is never.
+        until_s: The end of the simulation; required if a trace has jobs that never end.
+        workload_labels: The labels of the engine. Unless they are KAI's, the namespace of a job is the name of its
+            queue.
     """
     if not workload_labels.shares_gpus:
         sharing = next((job for job in trace.jobs if _is_sharing(job)), None)
@@ -75,7 +76,7 @@ def scenario_of(
 
 
 def node_object(node: TraceNode) -> Mapping[str, Any]:
-    """Return a node, ready, of a pool named for its GPUs."""
+    """Return a ready node of a pool that is named after its GPUs."""
     allocatable = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": _PODS}
     labels: dict[str, str] = {}
     pool = "cpu"
@@ -92,7 +93,7 @@ def node_object(node: TraceNode) -> Mapping[str, Any]:
 
 
 def work_of(job: TraceJob, namespace: str, *, workload_labels: WorkloadLabels = KAI_WORKLOAD_LABELS) -> Work:
-    """Return the workload of a job; one that never ran leaves when it left, whether or not it has a place by then."""
+    """Return the workload of a job; one that never ran is deleted at its recorded end."""
     ran = job.end is not JobEnd.NEVER_RAN
     return Work(
         manifest=_manifest(job, namespace if workload_labels is KAI_WORKLOAD_LABELS else job.queue, workload_labels),

@@ -1,7 +1,7 @@
-"""Other loads made of a recorded one. Each is a pure function: the same trace and seed give the same trace.
+"""Transformations of a recorded load. Each is a pure function: the same trace and seed give the same trace.
 
-As recorded, there is nothing to do. Weng et al. (USENIX ATC 2023) inflate a trace until the cluster is full; a trace
-that asks for little of its cluster is compressed onto a part of its nodes, or its arrivals in time.
+A trace as recorded needs none of them. Weng et al. (USENIX ATC 2023) inflate a trace until the cluster is
+full; a trace that asks for little of its cluster is compressed onto a part of its nodes, or its arrivals in time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def inflated(trace: Trace, *, load: float = 1.0, every_s: float = 1.0, seed: int
 
     Args:
         trace: The recorded load.
-        load: The share of the nodes' GPUs that is asked for in the end; more than 1 is more than there is.
+        load: The requested share of the nodes' GPUs at the end; above 1, more than exists is requested.
         every_s: Seconds from one arrival to the next.
-        seed: None takes the jobs in their order each time; a number shuffles them, each time anew.
+        seed: None keeps the order of the jobs each time; a number shuffles them again each time.
 
     Raises:
-        ValueError: If there is no GPU, or no job asks for one.
+        ValueError: If there is no GPU, or no job requests one.
     """
     asked = sum(job.all_gpu_milli for job in trace.jobs)
     wanted = load * trace.gpu_milli
@@ -54,15 +54,15 @@ def _turn(jobs: Sequence[TraceJob], chance: random.Random | None) -> Sequence[Tr
 
 
 def compressed_on_nodes(trace: Trace, share: float, *, seed: int = 0) -> Trace:
-    """Return a trace on a share of its nodes, of each shape as many as its part of all (to less than one node).
+    """Return a trace on a share of its nodes, with the shapes in proportion (to within one node).
 
     Args:
         trace: The recorded load.
         share: More than 0, at most 1; one node is left in any case.
-        seed: Which of the nodes that are alike stay, and where the parts are not whole, how they are rounded.
+        seed: Selects among equivalent nodes, and decides the rounding.
 
     Raises:
-        ValueError: If the share is no share.
+        ValueError: If the share is out of range.
     """
     if not 0 < share <= 1:
         raise ValueError(f"{share:g} is not a fraction of the nodes; use a value greater than 0 and at most 1")
@@ -101,7 +101,7 @@ def compressed_in_time(trace: Trace, load: float) -> Trace:
 
 
 def faster(trace: Trace, factor: float) -> Trace:
-    """Return a trace whose arrivals follow each other that much faster; how long jobs stay stays.
+    """Return a trace whose arrivals are faster by a factor; the durations of jobs are unchanged.
 
     Raises:
         ValueError: If the factor is not more than 0.
@@ -138,7 +138,7 @@ def peak_load(trace: Trace) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """What jobs ask for (thousandths of devices), when, how long, and between which moments it is counted."""
+    """The demand of jobs (thousandths of devices), with times and durations, and the interval of measurement."""
 
     jobs: tuple[tuple[int, float, float], ...]
     begin: float
@@ -160,7 +160,7 @@ def _load(demand: _Demand, factor: float) -> float:
         return 0.0
     asked = 0.0
     for gpu_milli, arrives_s, stays_s in demand.jobs:
-        # To stay that much longer is the same share of the time as to come that much faster.
+        # Longer durations give the same share of the time as faster arrivals.
         until = min(arrives_s + stays_s * factor, last)
         since = max(arrives_s, begin)
         if gpu_milli and until > since:

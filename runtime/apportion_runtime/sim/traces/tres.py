@@ -1,6 +1,6 @@
-"""Slurm's trackable resources (`billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1`) as pods that are alike.
+"""Slurm's trackable resources (`billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1`) as equivalent pods.
 
-Amounts are of a whole job. Source: sacct(1), slurm.conf(5) AccountingStorageTRES, at Slurm 25.11.
+Amounts are for a whole job. Source: sacct(1), slurm.conf(5) AccountingStorageTRES, at Slurm 25.11.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fractions import Fraction
 from apportion_runtime.sim.traces.rows import BadRow
 
 MOST_AT_ONCE = 100_000
-"""Pods of a job, or jobs of a row; what is more is a slip rather than a load."""
+"""The maximum number of pods of a job, or jobs of a row; more is assumed to be a mistake."""
 _GPU, _GRES = "gres/gpu", "gres/"
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
 _IN_MIB = {"K": Fraction(1, 1024), "": Fraction(1), "M": Fraction(1), "G": Fraction(1024), "T": Fraction(1024**2)}
@@ -38,7 +38,7 @@ def shape_of(text: str, shares_per_gpu: Mapping[str, int]) -> Shape:
 
     Args:
         text: The resources.
-        shares_per_gpu: By name of a shared resource (`shard`, `mps`) how many of it are one device.
+        shares_per_gpu: The number of units per device, by name of the shared resource (`shard`, `mps`).
 
     Raises:
         BadRow: If they are invalid.
@@ -84,7 +84,7 @@ def _memory_mib(text: str) -> int:
 
 
 def _gpus(amounts: Mapping[str, str]) -> tuple[int, str]:
-    """Return the devices and their type: what is counted by type is counted in all as well, where both are kept."""
+    """Return the devices and their type: the total includes devices counted by type, if both are listed."""
     typed = {name[len(_GPU) + 1 :]: _whole(amounts, name) for name in amounts if name.startswith(f"{_GPU}:")}
     types = [model for model, count in typed.items() if count]
     if len(types) > 1:
