@@ -18,7 +18,9 @@ def clusters_text(report: str) -> str:
     for target in json.loads(report)["targets"]:
         n_objects = sum(target["objects"].values())
         what = (
-            f"{target['target']}: {counted(n_objects, 'object')}" if n_objects else f"{target['target']}: texts alone"
+            f"{target['target']}: {counted(n_objects, 'object')}"
+            if n_objects
+            else f"{target['target']}: text files only"
         )
         by_cluster.setdefault(f"{target['environment']}/{target['cluster']}", []).append(what)
     width = max(map(len, by_cluster))

@@ -60,7 +60,9 @@ def read_workload(file: str, name: str | None) -> tuple[LocatedManifest, list[Lo
     if not name_of(workload.manifest):
         raise click.UsageError(f"{at.file}:{at.line}: the {workload.manifest['kind']} has no metadata.name; set one")
     if workload.manifest["kind"] == "CronJob":
-        raise click.UsageError(f"{at.file}:{at.line}: a CronJob has no pods of its own; pass a Job that it would make")
+        raise click.UsageError(
+            f"{at.file}:{at.line}: a CronJob has no pods of its own; pass a Job that it would create"
+        )
     if not pod_sets(workload.manifest):
         raise click.UsageError(f"{at.file}:{at.line}: the {workload.manifest['kind']} has no pod template")
     others = [each for each in placed if each not in workloads]

@@ -89,7 +89,7 @@ def fit(
 ) -> int:
     """Decide whether a workload would start under POLICY: where, when, and what would let it start.
 
-    The engine of the cluster decides. Without a snapshot, the cluster is taken to be idle. Exit 0 if the workload
+    The engine of the cluster decides. Without a snapshot, the cluster is assumed to be idle. Exit 0 if the workload
     starts now, 11 if running work is evicted for it, 1 if it does not start now or the result is unknown.
 
     \b

@@ -181,7 +181,7 @@ def fit(
 @kubectl_apportion.command()
 @click.option("--out", metavar="FILE", help="File to write (default: standard output).")
 @click.option(
-    "--anonymise", is_flag=True, help="Replace the names of namespaces, workloads, pods, nodes and labels by numbers."
+    "--anonymise", is_flag=True, help="Replace the names of namespaces, workloads, pods, nodes and labels with numbers."
 )
 @cluster_options
 def snapshot(*, out: str | None, anonymise: bool, kubeconfig: str | None, context: str | None) -> int:

@@ -16,7 +16,7 @@ from apportion_runtime.snapshots.quantities import parse_time
 
 _MAX_CYCLES = 60
 SIMULATED_NOTE = (
-    "Evicted now is what the simulated engine evicts for the pending work of the snapshot; evicted pods terminate within "
+    "`evicted now` lists what the simulated engine evicts for the pending work of the snapshot; evicted pods terminate within "
     "their grace period, and their controllers replace them."
 )
 

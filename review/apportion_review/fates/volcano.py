@@ -28,7 +28,7 @@ from apportion_runtime.sim.api.pod_requests import amounts, total
 
 SOURCE = "Volcano v1.16.0-alpha.1-42"
 _CYCLES_NOTE = (
-    f"Evicted now is what {N_CYCLES} simulated cycles evict for the pending work of the snapshot; evicted pods terminate "
+    f"`evicted now` lists what {N_CYCLES} simulated cycles evict for the pending work of the snapshot; evicted pods terminate "
     "before the next cycle and become pending again."
 )
 _ORDER_NOTE = (

@@ -35,12 +35,12 @@ from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.sim.api.pod_requests import pod_requests
 
 _MAX_REQUEST = 4096
-IDLE = "Without a snapshot, the cluster is taken to be idle, with every node pool at its max_nodes."
-_GROWTH = "Node pools are taken as they are: autoscaling is not simulated on a snapshot."
+IDLE = "Without a snapshot, the cluster is assumed to be idle, with every node pool at its max_nodes."
+_GROWTH = "Node pools keep their size in the snapshot: autoscaling is not simulated on a snapshot."
 _INCOMPLETE = (
-    "Not everything is decided, because a search for victims stopped at its limit: other changes may help, too."
+    "The result is incomplete, because a search for victims stopped at its limit: other changes may also help."
 )
-_PENDING = "What waits in the snapshot is decided first, as if the workload were submitted after it."
+_PENDING = "Pending work in the snapshot is decided first, as if the workload were submitted after it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _unaccounted(probe: Probe) -> Iterator[str]:
     if found:
         first = f"{found[0].kind} {found[0].namespace}/{found[0].name}"
         yield (
-            f"Running workloads with GPUs that count at no queue: {len(found)}, such as {first}. If the snapshot lacks their pod groups "
+            f"Running workloads with GPUs that are counted in no queue: {len(found)}, such as {first}. If the snapshot lacks their pod groups "
             "or Workloads, the quota in use is higher than assumed: include these objects."
         )
 

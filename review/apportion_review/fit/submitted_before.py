@@ -29,8 +29,8 @@ def submitted_before(
     if not same:
         return question, observed, ()
     if not any(each.runs for each in same):
-        note = f"{kind} {namespace}/{name} waits in the snapshot: it is taken to be submitted anew, after the others."
+        note = f"{kind} {namespace}/{name} is already pending in the snapshot: it is evaluated as if submitted again, after the others."
         return question, replace(observed, replaced=(kind, namespace, name)), (note,)
     another = {**made, "metadata": {**mapping(made, "metadata"), "name": f"{name}-another"}}
-    note = f"{kind} {namespace}/{name} runs in the snapshot: the answer is for another one like it."
+    note = f"{kind} {namespace}/{name} is already running in the snapshot: the result is for a second workload like it."
     return replace(question, manifest=another), observed, (note,)

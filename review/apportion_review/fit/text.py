@@ -122,7 +122,7 @@ def _start(start: Start) -> Iterator[str]:
         yield "  It starts once this work has ended, for example:"
         yield from (f"    {_ending(each)}" for each in start.after)
     else:
-        yield "  No running work was found whose end alone lets it start."
+        yield "  No running workload was found whose completion alone would let it start."
 
 
 def _ending(ending: Ending) -> str:

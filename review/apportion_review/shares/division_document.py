@@ -107,19 +107,19 @@ def _object(value: object, where: str, keys: Sequence[str] | None = None) -> Map
     others = set(made) ^ set(keys or made)
     if others:
         named = ", ".join(sorted(others))
-        raise MalformedProofError(f"{where} has not just the fields {', '.join(keys or ())}: {named}")
+        raise MalformedProofError(f"{where} must have exactly the fields {', '.join(keys or ())}: {named}")
     return made
 
 
 def _list(value: object, where: str) -> Sequence[object]:
     if not isinstance(value, list):
-        raise MalformedProofError(f"{where}: claims, rounds and steps are lists")
+        raise MalformedProofError(f"{where}: claims, rounds and steps must be lists")
     return cast("Sequence[object]", value)
 
 
 def _text(value: object, where: str) -> str:
     if not isinstance(value, str):
-        raise MalformedProofError(f"{where} is not a text")
+        raise MalformedProofError(f"{where} is not a string")
     return value
 
 

@@ -147,7 +147,7 @@ def test_idle_cluster_is_assumed_without_a_snapshot(run: Run, write: Callable[..
     result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")
     assert result.code == 0
     assert "pool h100: 1 pod on 1 node" in result.out
-    assert "taken to be idle" in result.out
+    assert "assumed to be idle" in result.out
 
 
 def test_queue_option_takes_precedence(run: Run, write: Callable[..., None]) -> None:

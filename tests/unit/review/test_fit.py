@@ -58,7 +58,7 @@ def test_workload_starts_on_the_free_node(engine: str) -> None:
 def test_idle_cluster_is_assumed_without_a_snapshot(engine: str) -> None:
     found = answer(policy_for(engine), job("new", "vision", 2, 8))
     assert (found.decision.outcome, found.taken) == (Outcome.NOW, None)
-    assert "taken to be idle" in found.notes[0]
+    assert "assumed to be idle" in found.notes[0]
 
 
 @pytest.mark.parametrize("engine", SIMULATED)
@@ -110,7 +110,7 @@ def test_question_whose_search_for_victims_is_stopped_is_not_decided(monkeypatch
     found = answer(policy, job("new", "speech", 1, 8), held)
     assert (found.decision.outcome, found.decision.victims) == (Outcome.UNDECIDED, ())
     assert "the search for victims stopped" in found.decision.reason
-    assert any(note.startswith("Not everything is decided") for note in found.notes)
+    assert any(note.startswith("The result is incomplete") for note in found.notes)
 
 
 def test_size_that_starts_only_with_evictions_is_not_the_largest_that_starts_now() -> None:
@@ -337,4 +337,6 @@ def test_running_work_without_queue_is_noted() -> None:
     policy = policy_for("kueue")
     held = [made for made in held_by(policy, job("a", "vision", 1, 8)) if made["kind"] != "Workload"]
     found = answer(policy, job("new", "vision", 1, 8), held)
-    assert found.notes[0].startswith("Running workloads with GPUs that count at no queue: 1, such as Job vision/a.")
+    assert found.notes[0].startswith(
+        "Running workloads with GPUs that are counted in no queue: 1, such as Job vision/a."
+    )
