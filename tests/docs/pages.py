@@ -96,7 +96,8 @@ PAGES: Mapping[str, Page] = {
     ),
     "docs/kubectl-plugin.md": Page(programs={"pip": SUCCEED, "kubectl": SUCCEED}, consoles=False),
     "docs/live-scheduler.md": Page(
-        programs={"helm": SUCCEED, "pip": SUCCEED}, exits={"apportion scheduler --kubeconfig": 3}
+        programs={"helm": "echo '# CRDs'\n", "pip": SUCCEED, "kubectl": KUBECTL},
+        exits={"apportion scheduler --kubeconfig": 3},
     ),
     "docs/manifests.md": Page(
         setup=_SCAFFOLD
