@@ -96,6 +96,7 @@ PAGES: Mapping[str, Page] = {
     ),
     "docs/kubectl-plugin.md": Page(programs={"pip": SUCCEED, "kubectl": SUCCEED}, consoles=False),
     "docs/live-scheduler.md": Page(
+        setup='python "$TOOLS/decision_log.py" decisions.log\n',
         programs={"helm": "echo '# CRDs'\n", "pip": SUCCEED, "kubectl": KUBECTL},
         exits={"apportion scheduler --kubeconfig": 3},
     ),

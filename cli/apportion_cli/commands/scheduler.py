@@ -79,6 +79,9 @@ _MONITORING = {
     "--log-format", type=click.Choice(["text", "json"]), show_default="text", help="Format of the lines of the log."
 )
 @click.option(
+    "--decision-log", metavar="FILE", help="Record each cycle in a file, for replay with `apportion simulate --record`."
+)
+@click.option(
     "--write-monitoring",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
@@ -109,11 +112,13 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: ob
     from apportion_runtime.kube.configuration_document import ConfigurationError
     from apportion_runtime.kube.configuration_file import ConfigurationFile
     from apportion_runtime.kube.connection import connect
+    from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
     from apportion_runtime.kube.definitions import INSTALLATION, MissingDefinitions
     from apportion_runtime.kube.errors import Unreachable
     from apportion_runtime.kube.http_server import Counters, served
     from apportion_runtime.kube.log import json_line
     from apportion_runtime.kube.scheduler_process import options_of, run
+    from apportion_runtime.snapshots.decision_log import DecisionLogError
 
     given = {attribute: value for attribute, value in flags.items() if value is not None}
     try:
@@ -131,12 +136,17 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: ob
 
     counters = Counters()
     try:
+        decisions = None if chosen.decision_log is None else DecisionLogWriter(Path(chosen.decision_log))
         connection = connect(chosen.kubeconfig, chosen.context, chosen.write_concurrency)
         election = _election(connection, chosen)
         with served(chosen.port, counters) as port:
             line = f"listening on port {port}"
             say(json_line("info", line) if is_json else line)
-            run(connection, options_of(chosen), election, counters, say=say, ended=ended, file=file)
+            run(
+                connection, options_of(chosen), election, counters, say=say, ended=ended, file=file, decisions=decisions
+            )
+    except DecisionLogError as wrong:
+        raise PreconditionError(str(wrong)) from None
     except MissingDefinitions as missing:
         raise PreconditionError(str(missing), hint=INSTALLATION) from None
     except Unreachable as unreachable:

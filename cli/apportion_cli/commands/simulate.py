@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -64,6 +65,12 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
 @click.option(
     "--actions", metavar="LIST", help="Actions of the cycle: all, or a comma-separated list (default: the snapshot's)."
 )
+@click.option(
+    "--record",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Replay cycle N of the decision log of `apportion scheduler` that --cycle names.",
+)
 @moment
 @shard_option
 @output_option("text", "json", "yaml", "jsonl", "html", "story")
@@ -85,6 +92,7 @@ def simulate(
     against_engine: str | None,
     snapshots: tuple[str, ...],
     actions: str | None,
+    record: int | None,
     now: float | None,
     shard: str | None,
     outputs: tuple[Output, ...],
@@ -141,6 +149,11 @@ def simulate(
     from apportion_runtime.core.cycle import cycle
 
     console = current()
+    if record is not None:
+        session, code = _replayed(snapshots, record, actions, now, shard)
+        for output in outputs or (Output("text"),):
+            deliver(console, output, _rendered(session, output, console))
+        return code
     inputs = read_cluster(snapshots, now=now, shard=shard)
     settings = _with_actions(inputs.settings, actions)
     code = inputs.show(console, fail_on)
@@ -153,6 +166,35 @@ def simulate(
 
 
 with_snapshot_command(simulate, "kai", "| apportion simulate --cycle -")
+
+
+def _replayed(
+    paths: tuple[str, ...], number: int, actions: str | None, now: float | None, shard: str | None
+) -> tuple[Session, ExitCode]:
+    """Return the session of a recorded cycle, and report whether it decides as recorded."""
+    from apportion_cli.errors import PreconditionError
+    from apportion_runtime.snapshots.decision_log import DecisionLogError, recorded_cycle, replayed
+    from apportion_runtime.snapshots.decisions import decisions_document
+    from apportion_runtime.snapshots.document import to_json
+
+    if len(paths) != 1 or (actions, now, shard) != (None, None, None):
+        raise click.UsageError("--record requires a single --cycle LOG, and excludes --actions, --now and --shard")
+    try:
+        with Path(paths[0]).open(encoding="utf-8") as lines:
+            recorded = recorded_cycle(lines, number, paths[0])
+    except DecisionLogError as wrong:
+        raise PreconditionError(str(wrong)) from None
+    except UnicodeDecodeError:
+        raise PreconditionError(f"{paths[0]} is not UTF-8 text") from None
+    except OSError as refused:
+        raise PreconditionError(f"{paths[0]} cannot be read: {refused.strerror}") from None
+    session = replayed(recorded)
+    if to_json(decisions_document(session)) == to_json(recorded.decisions):
+        return session, ExitCode.OK
+    current().err(
+        f"warning: version {recorded.version} of the scheduler decided otherwise in cycle {number} than this version\n"
+    )
+    return session, ExitCode.FINDINGS
 
 
 def _with_actions(settings: Settings, asked: str | None) -> Settings:

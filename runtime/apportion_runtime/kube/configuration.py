@@ -30,6 +30,7 @@ class SchedulerConfiguration:
     write_concurrency: int = 16
     dry_run: bool = False
     log_format: str = "text"
+    decision_log: str | None = None
     lease: str | None = None
     lease_duration_s: float = 15.0
     renew_deadline_s: float = 10.0
@@ -97,6 +98,7 @@ class Field:
 _EXPECTED = {
     _NAME: "must be the name of an object: lower-case letters, digits, - and .",
     f"{_NAME}/{_NAME}": "must be NAMESPACE/NAME",
+    r".+": "must be the name of a file",
 }
 _LONGEST_S = 86_400.0
 
@@ -129,6 +131,7 @@ FIELDS: tuple[Field, ...] = (
     Field("writeConcurrency", "write_concurrency", "integer", "maximum number of parallel writes", 1, 256),
     Field("dryRun", "dry_run", "boolean", "report decisions and write nothing to the API server"),
     Field("logFormat", "log_format", "string", "format of the log", choices=("text", "json")),
+    Field("decisionLog", "decision_log", "string", "file in which each cycle is recorded for replay", pattern=r".+"),
     Field(
         "leaderElection.lease",
         "lease",

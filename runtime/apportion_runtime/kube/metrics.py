@@ -135,7 +135,7 @@ class Metrics:
         build = Gauge(
             f"{PREFIX}_build_info", "Version of the scheduler; always 1", ("version", "python"), registry=registry
         )
-        build.labels(_version(), platform.python_version()).set(1)
+        build.labels(scheduler_version(), platform.python_version()).set(1)
         self._state = _StateCollector()
         registry.register(self._state)
         # Memory, CPU time and open files of the process.
@@ -158,7 +158,8 @@ class Metrics:
         self._state.state = state
 
 
-def _version() -> str:
+def scheduler_version() -> str:
+    """Return the version of this package."""
     try:
         return version("apportion")
     except PackageNotFoundError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,6 +23,7 @@ from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
+from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
 from apportion_runtime.kube.log import Decision
@@ -30,7 +31,7 @@ from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
-from apportion_runtime.kube.resources import POD, POD_GROUP
+from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
 from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.unsupported_pods import PodName, unsupported_pods
 from apportion_runtime.kube.victim_evictions import evict_victims
@@ -77,6 +78,7 @@ class Scheduling:
         reasons: The pending reasons of pods and pod groups, as reported by events.
         statuses: The status of pod groups and queues.
         records: The records of the cluster, and the session of the last cycle.
+        log: Records each cycle for replay, if there is one.
     """
 
     cluster: Cluster
@@ -87,6 +89,7 @@ class Scheduling:
     reasons: PendingReasons = field(default_factory=PendingReasons)
     statuses: StatusUpdates = field(default_factory=StatusUpdates)
     records: ClusterRecords = field(default_factory=ClusterRecords)
+    log: DecisionLogWriter | None = None
 
 
 def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
@@ -113,10 +116,14 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scheduling.scheduler, result)
     objects = scheduling.cluster.objects()
     volumes = PodVolumes(objects)
-    supported = _supported(scheduling, objects, volumes, ungrouped, result)
+    supported = list(_supported(scheduling, objects, volumes, ungrouped, result))
     session, result.faults = scheduling.records.open(supported, volumes, now=now, shard=scheduling.shard)
-    session.protect(scheduling.rejections.victims.active())
+    protected = scheduling.rejections.victims.active()
+    session.protect(protected)
     run_actions(session)
+    if scheduling.log is not None:
+        read = _read(supported, volumes)
+        scheduling.log.record(read, now=now, shard=scheduling.shard, protected=protected, session=session)
     _bind(scheduling, session, result)
     evict_victims(scheduling.cluster, scheduling.pool, session, scheduling.rejections.victims, result)
     _note(scheduling, session, result)
@@ -125,6 +132,13 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     scheduling.reasons.end_cycle()
     result.next_cycle_s = min(_delays(scheduling, session, result), default=math.inf)
     return result
+
+
+def _read(objects: Iterable[Manifest], volumes: PodVolumes) -> Iterator[Manifest]:
+    """Yield objects as the cycle reads them: volumes restrict the nodes of their pods, and are not read themselves."""
+    for one in objects:
+        if one["kind"] not in (VOLUME, VOLUME_CLAIM):
+            yield volumes.with_affinity(one) if one["kind"] == POD else one
 
 
 def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> Iterator[float]:

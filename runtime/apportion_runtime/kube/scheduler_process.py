@@ -14,6 +14,7 @@ from apportion_runtime.kube.cluster import Cluster
 from apportion_runtime.kube.configuration import SchedulerConfiguration
 from apportion_runtime.kube.configuration_file import ConfigurationFile
 from apportion_runtime.kube.connection import N_WRITERS, Connection
+from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.definitions import check_definitions
 from apportion_runtime.kube.dry_run import DryRunCluster
 from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
@@ -80,6 +81,7 @@ def run(
     say: Callable[[str], None],
     ended: Event,
     file: ConfigurationFile | None = None,
+    decisions: DecisionLogWriter | None = None,
 ) -> None:
     """Schedule until `ended` is set.
 
@@ -91,6 +93,7 @@ def run(
         say: Writes a line to the log.
         ended: Set by the caller to stop.
         file: The configuration file that the process follows, if there is one.
+        decisions: Records the cycles for replay, if they are.
 
     Raises:
         MissingDefinitions: If the API server lacks definitions of KAI.
@@ -108,7 +111,7 @@ def run(
     fence = SingleScheduler() if election is None else election
     cluster: Cluster = DryRunCluster(cache) if options.is_dry_run else LiveCluster(cache, ApiWriter(connection, fence))
     pool = WritePool(options.n_writers, lambda failed: log.warning(f"write rejected: {failed}"))
-    scheduling = Scheduling(cluster, pool, options.scheduler, options.shard)
+    scheduling = Scheduling(cluster, pool, options.scheduler, options.shard, log=decisions)
     if election is not None:
         election.start()
     try:
@@ -178,6 +181,9 @@ class _Loop:
         )
         metrics.show(ClusterState(result.queues, result.pending))
         self._report(result.decisions)
+        recorder = self.scheduling.log
+        if recorder is not None and recorder.fault is not None:
+            self.log.warning(f"cannot write the decision log: {recorder.fault}")
         for refused in result.refused:
             self.log.warning(f"write rejected: {refused}")
         for fault in result.faults:

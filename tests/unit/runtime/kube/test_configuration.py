@@ -26,7 +26,7 @@ PAGE = (Path(__file__).parents[4] / "docs/live-scheduler.md").read_text(encoding
 HEAD = "apiVersion: apportion.dev/v1\nkind: SchedulerConfiguration\n"
 WHOLE = HEAD + (
     "schedulerName: kai-two\nshard: a100\nkubeconfig: /etc/kube/config\ncontext: dev\ncyclePeriodSeconds: 0.5\n"
-    "idlePeriodSeconds: 30\nport: 9090\nwriteConcurrency: 32\ndryRun: true\nlogFormat: json\nleaderElection:\n"
+    "idlePeriodSeconds: 30\nport: 9090\nwriteConcurrency: 32\ndryRun: true\nlogFormat: json\ndecisionLog: /log\nleaderElection:\n"
     "  lease: system/scheduler\n  leaseDurationSeconds: 30\n  renewDeadlineSeconds: 20\n  retryPeriodSeconds: 4\n"
 )
 VALUES = SchedulerConfiguration(
@@ -40,6 +40,7 @@ VALUES = SchedulerConfiguration(
     write_concurrency=32,
     dry_run=True,
     log_format="json",
+    decision_log="/log",
     lease="system/scheduler",
     lease_duration_s=30,
     renew_deadline_s=20,
@@ -61,6 +62,7 @@ FAULTS = [
     (HEAD + "cyclePeriodSeconds: .inf\n", "f:3: cyclePeriodSeconds must be at most 86400, not inf"),
     (HEAD + "shard: Big\n", "f:3: shard must be the name of an object: lower-case letters, digits, - and ., not Big"),
     (HEAD + "logFormat: xml\n", "f:3: logFormat must be text or json, not xml"),
+    (HEAD + "decisionLog: ''\n", 'f:3: decisionLog must be the name of a file, not ""'),
     (HEAD + "dryRun: !!int x\n", "f:3: dryRun must be a boolean"),
     (HEAD + "leaderElection: a/b\n", "f:3: leaderElection must be a mapping of lease, leaseDurationSeconds, "),
     (HEAD + "leaderElection:\n  lease: a\n", "f:4: leaderElection.lease must be NAMESPACE/NAME, not a"),
