@@ -17,6 +17,10 @@ MULTIPLIERS: dict[str, Decimal] = {
     **{suffix + "i": Decimal(1024) ** power for power, suffix in enumerate(("K", "M", "G", "T", "P", "E"), start=1)},
 }
 EXACT = Context(prec=200)
+DECIMAL_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+"""From billionths, by powers of 1000."""
+BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_NANO = 10**9
 _LONGEST = 64
 """Maximum length in characters; quantities in practice are shorter."""
 
@@ -31,6 +35,27 @@ def parse_quantity(written: float | str) -> Decimal:
     factor = Decimal(10) ** int(exponent) if exponent else MULTIPLIERS[match["suffix"] or ""]
     found = EXACT.multiply(Decimal(match["number"]), factor)
     return -found if text.startswith("-") else found
+
+
+def canonical_text(nanos: int, *, is_binary: bool) -> str:
+    """Return a quantity as Kubernetes writes it: an integer with the largest suffix.
+
+    Args:
+        nanos: The quantity in billionths.
+        is_binary: Whether its notation has binary suffixes. They are used from 1024 and for integers only.
+    """
+    if nanos == 0:
+        return "0"
+    if is_binary and nanos % _NANO == 0 and abs(nanos) >= 1024 * _NANO:
+        return "{}{}".format(*_shortened(nanos // _NANO, 1024, BINARY_SUFFIXES))
+    return "{}{}".format(*_shortened(nanos, 1000, DECIMAL_SUFFIXES))
+
+
+def _shortened(number: int, base: int, suffixes: tuple[str, ...]) -> tuple[int, str]:
+    at = 0
+    while number % base == 0 and at + 1 < len(suffixes):
+        number, at = number // base, at + 1
+    return number, suffixes[at]
 
 
 def scaled_quantity(written: float | str, scale: int) -> int:

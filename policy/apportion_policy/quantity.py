@@ -22,7 +22,14 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 
-from apportion_api.quantities import EXACT, MULTIPLIERS, parse_quantity, scaled_quantity
+from apportion_api.quantities import (
+    DECIMAL_SUFFIXES,
+    EXACT,
+    MULTIPLIERS,
+    canonical_text,
+    parse_quantity,
+    scaled_quantity,
+)
 from apportion_policy.errors import QuantityError
 
 
@@ -46,8 +53,6 @@ Amount = int | Unlimited
 QuantityInput = int | str | float | Decimal | Unlimited
 """The types that are accepted as a quantity."""
 
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 MAX_AMOUNT = 2**63 - 1
 """Largest amount in base units: engines hold quantities in signed 64-bit integers."""
 
@@ -162,23 +167,13 @@ def kubernetes_text(value: float | str) -> str:
 
     Raises `QuantityError` for text that is not a quantity.
     """
-    exact, written = kubernetes_value(value), repr(value) if isinstance(value, float) else str(value)
-    if written.endswith("i") and abs(exact) >= 1024 and exact == int(exact):
-        whole, power = int(exact), 0
-        while whole % 1024 == 0 and power < len(_BINARY) - 1:
-            whole, power = whole // 1024, power + 1
-        return f"{whole}{_BINARY[power]}"
-    nano = kubernetes_units(value, 10**9)
-    if nano == 0:
-        return "0"
-    power = 0
-    while nano % 1000 == 0 and power < len(_DECIMAL) - 1:
-        nano, power = nano // 1000, power + 1
-    suffix = _DECIMAL[power]
-    if re.search(r"[eE][+-]?[0-9]+$", written):
-        exponent = 3 * power - 9
-        return f"{nano}e{exponent}" if exponent else str(nano)
-    return f"{nano}{suffix}"
+    written = repr(value) if isinstance(value, float) else str(value)
+    text = canonical_text(kubernetes_units(value, 10**9), is_binary=written.endswith("i"))
+    if text == "0" or not re.search(r"[eE][+-]?[0-9]+$", written):
+        return text
+    number, suffix = (text[:-1], text[-1]) if text[-1].isalpha() else (text, "")
+    exponent = 3 * DECIMAL_SUFFIXES.index(suffix) - 9
+    return f"{number}e{exponent}" if exponent else number
 
 
 def is_over(amount: Amount, bound: Amount) -> bool:

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from apportion_api.quantities import canonical_text
 from apportion_runtime.snapshots.quantities import parse_quantity
-
-_UNIT = 10**9
-_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +28,8 @@ class Quantity:
 
     @property
     def text(self) -> str:
-        """The canonical text, without a fraction."""
-        if self.is_binary and self.nanos % _UNIT == 0 and abs(self.nanos) >= 1024 * _UNIT:
-            return _with_suffix(self.nanos // _UNIT, 1024, _BINARY)
-        return _with_suffix(self.nanos, 1000, _DECIMAL) if self.nanos else "0"
+        """The canonical text."""
+        return canonical_text(self.nanos, is_binary=self.is_binary)
 
 
 Amounts = Mapping[str, Quantity]
@@ -63,10 +58,3 @@ def total(all_of: Iterable[Amounts]) -> dict[str, Quantity]:
 def texts(amounts: Amounts) -> dict[str, str]:
     """Return a list of resources as the API writes it."""
     return {name: amounts[name].text for name in sorted(amounts)}
-
-
-def _with_suffix(number: int, base: int, suffixes: tuple[str, ...]) -> str:
-    at = 0
-    while number % base == 0 and at + 1 < len(suffixes):
-        number, at = number // base, at + 1
-    return f"{number}{suffixes[at]}"

@@ -13,6 +13,7 @@ from typing import Any
 
 from apportion_api.kueue.names import NEVER, NEXT_FLAVOR, PREEMPTION_OVER_BORROWING
 from apportion_api.kueue.objects import Fungibility, ResourceFlavor, ResourceGroup
+from apportion_api.quantities import canonical_text
 from apportion_runtime.core.plugins.predicates import matches
 from apportion_runtime.core.snapshot import Toleration
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
@@ -284,13 +285,5 @@ def _message(pod_set: PodSet, reasons: list[str]) -> str:
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Return an amount as a Kubernetes quantity."""
-    if resource == "cpu":
-        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    step, suffixes = (1024, ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")) if resource == "memory" else (1000, "kMGTPE")
-    suffix = ""
-    for larger in suffixes:
-        if not amount or amount % step:
-            break
-        amount, suffix = amount // step, larger
-    return f"{amount}{suffix}"
+    """Return an amount as a Kubernetes quantity: cpu in millicores, other resources in units."""
+    return canonical_text(amount * (10**6 if resource == "cpu" else 10**9), is_binary=resource == "memory")

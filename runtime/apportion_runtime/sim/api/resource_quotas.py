@@ -12,6 +12,7 @@ from typing import Any
 
 from apportion_api.kubernetes.objects import QuotaScope, ResourceQuota
 from apportion_api.objects import read
+from apportion_api.quantities import canonical_text
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
 from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, containers_of, pod_requests
 from apportion_runtime.sim.engine import Denied, reading
@@ -217,20 +218,5 @@ def _text(amounts: Mapping[str, int], names: Iterable[str]) -> str:
 
 
 def quantity_text(name: str, nanos: int) -> str:
-    """Return an amount in Kubernetes' canonical form: with the largest suffix that leaves an integer."""
-    is_binary = any(part in name for part in _BINARY)
-    if is_binary and nanos % NANO == 0 and nanos >= 1024 * NANO:
-        return _shortened(nanos // NANO, 1024, ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
-    for unit, suffix in ((NANO, None), (10**6, "m"), (10**3, "u"), (1, "n")):
-        if nanos % unit == 0:
-            whole = nanos // unit
-            return _shortened(whole, 1000, ("", "k", "M", "G", "T", "P", "E")) if suffix is None else f"{whole}{suffix}"
-    raise AssertionError(nanos)
-
-
-def _shortened(amount: int, base: int, suffixes: Sequence[str]) -> str:
-    place = 0
-    while amount and amount % base == 0 and place + 1 < len(suffixes):
-        amount //= base
-        place += 1
-    return f"{amount}{suffixes[place]}"
+    """Return an amount in billionths as Kubernetes writes it; bytes have binary suffixes."""
+    return canonical_text(nanos, is_binary=any(part in name for part in _BINARY))

@@ -201,7 +201,14 @@ def test_reclaim_ignores_priority() -> None:
 
 @pytest.mark.parametrize(
     ("resource", "amount", "text"),
-    [("cpu", 1500, "1500m"), ("cpu", 2000, "2"), ("memory", 3 << 30, "3Gi"), (_GPU, 8, "8"), (_GPU, 2000, "2k")],
+    [
+        ("cpu", 1500, "1500m"),
+        ("cpu", 2000, "2"),
+        ("memory", 3 << 30, "3Gi"),
+        (_GPU, 8, "8"),
+        (_GPU, 2000, "2k"),
+        ("cpu", 12_000_000, "12k"),
+    ],
 )
 def test_quantities_match_kubernetes(resource: str, amount: int, text: str) -> None:
     assert amount_text(resource, amount) == text
