@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from apportion_runtime.core.snapshot import Settings, Snapshot
     from apportion_runtime.snapshots.document_loader import Source
     from apportion_runtime.snapshots.faults import Fault
+    from apportion_runtime.snapshots.snapshot_reader import SnapshotReading
 
 _MOST_BYTES = 2 * 1024**3
 
@@ -73,30 +75,46 @@ def read_cluster(paths: Sequence[str], *, now: float | None, shard: str | None) 
     return _read(_texts(paths, sources), sources, ", ".join(paths), now, shard)
 
 
-def read_cluster_text(name: str, text: str, *, now: float | None, shard: str | None) -> ClusterInputs:
-    """Read a cluster from a text that is not in a file; findings refer to it by the name.
+def read_live_objects(
+    name: str, objects: Sequence[Mapping[str, Any]], *, now: float, shard: str | None
+) -> ClusterInputs:
+    """Read a cluster from its objects; findings refer to it by the name.
 
     Raises:
         click.UsageError: If there is no such shard.
     """
-    from apportion_runtime.snapshots.document_loader import Source
+    from apportion_runtime.snapshots.snapshot_reader import read_objects
 
     sources = Sources(project_root(Path.cwd() / "snapshot"), None)
-    sources.hold(name, text)
-    return _read([Source(name, text)], sources, name, now, shard)
+    # Faults of objects have no place in a text.
+    sources.hold(name, "")
+    with _known_shard(shard, name):
+        read = read_objects(objects, now=now, shard=shard)
+    faults = tuple(replace(fault, file=name) for fault in read.faults)
+    return _inputs(replace(read, faults=faults), sources, name, name)
 
 
 def _read(texts: list[Source], sources: Sources, name: str, now: float | None, shard: str | None) -> ClusterInputs:
-    from apportion_compiler.diagnostics.report import Finding, Report
-    from apportion_runtime.snapshots.faults import has_errors
     from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
-    try:
+    with _known_shard(shard, name):
         read = read_snapshot(texts, now=now, shard=shard)
+    return _inputs(read, sources, texts[0].name if texts else name, name)
+
+
+@contextmanager
+def _known_shard(shard: str | None, name: str) -> Iterator[None]:
+    try:
+        yield
     except KeyError:
         raise click.UsageError(f"there is no SchedulingShard `{shard}` in {name}") from None
+
+
+def _inputs(read: SnapshotReading, sources: Sources, entry: str, name: str) -> ClusterInputs:
+    from apportion_compiler.diagnostics.report import Finding, Report
+    from apportion_runtime.snapshots.faults import has_errors
+
     found = tuple(map(_finding, read.faults))
-    entry = texts[0].name if texts else name
     report = Report(tuple(map(Finding, found)), entry, date.min, version_text(), "manifests")
     decidable = None if has_errors(read.faults) else read.snapshot
     return ClusterInputs(decidable, read.settings, report, sources, name)

@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
+from apportion_cli.kubernetes_client import require_kubernetes_client
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
 
@@ -88,7 +89,7 @@ _MONITORING = {
     help="Write the Grafana dashboard and the Prometheus alert rules to a directory, and exit.",
 )
 @console_options
-def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: object) -> None:
+def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: Any) -> None:
     """Run the scheduler, which makes the decisions of KAI Scheduler: queues, gangs and fair shares.
 
     It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler and pod grouper. It
@@ -100,13 +101,7 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: ob
     if write_monitoring is not None:
         _write_monitoring(write_monitoring)
         return
-    try:
-        import kubernetes  # noqa: F401 - what follows needs both.
-        import prometheus_client  # noqa: F401
-    except ImportError:
-        raise PreconditionError(
-            "the Kubernetes client is not installed", hint="pip install 'apportion[kube]'"
-        ) from None
+    require_kubernetes_client()
 
     from apportion_runtime.kube.configuration import SchedulerConfiguration
     from apportion_runtime.kube.configuration_document import ConfigurationError
@@ -125,7 +120,7 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: ob
         file = None if config is None else ConfigurationFile(config, given)
     except ConfigurationError as wrong:
         raise PreconditionError(str(wrong)) from None
-    chosen = SchedulerConfiguration(**given) if file is None else file.current  # type: ignore[arg-type]
+    chosen = SchedulerConfiguration(**given) if file is None else file.current
     console, ended, is_json = current(), Event(), chosen.log_format == "json"
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: ended.set())

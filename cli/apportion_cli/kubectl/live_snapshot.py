@@ -7,8 +7,9 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from apportion_cli.cluster_inputs import ClusterInputs, read_cluster_text
+from apportion_cli.cluster_inputs import ClusterInputs, read_live_objects
 from apportion_cli.errors import PreconditionError
+from apportion_cli.kubernetes_client import require_kubernetes_client
 
 if TYPE_CHECKING:
     from apportion_review.cluster_reviews import ClusterSnapshot
@@ -22,12 +23,7 @@ def live_objects(kubeconfig: str | None, context: str | None) -> list[Object]:
     Raises:
         PreconditionError: If the client is not installed, or the cluster cannot be read.
     """
-    try:
-        import kubernetes  # noqa: F401 - what follows needs it.
-    except ImportError:
-        raise PreconditionError(
-            "the Kubernetes client is not installed", hint="pip install 'apportion[kube]'"
-        ) from None
+    require_kubernetes_client()
 
     from apportion_runtime.kube.cluster_reader import cluster_objects
     from apportion_runtime.kube.connection import connect
@@ -62,4 +58,4 @@ def snapshot_text(objects: list[Object]) -> str:
 
 def live_inputs(objects: list[Object], shard: str | None) -> ClusterInputs:
     """Return the cluster as a cycle reads it. Raises `click.UsageError` if there is no such shard."""
-    return read_cluster_text("cluster", snapshot_text(objects), now=time.time(), shard=shard)
+    return read_live_objects("cluster", objects, now=time.time(), shard=shard)

@@ -39,8 +39,8 @@ def pod_group_of(objects: Sequence[Object], name: str, namespace: str | None) ->
         hint = f"; did you mean {near[0]}?" if near else ""
         raise click.UsageError(f"there is no pod, workload or pod group {name} {place}{hint}")
     if len(found) > 1:
-        told = ", ".join(sorted("/".join(filter(None, target)) for target in found))
-        raise click.UsageError(f"{name} is ambiguous: {told}; pass -n NAMESPACE or the name of a pod group")
+        matches = ", ".join(sorted("/".join(filter(None, target)) for target in found))
+        raise click.UsageError(f"{name} is ambiguous: {matches}; pass -n NAMESPACE or the name of a pod group")
     return next(iter(found.values()))
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from apportion_runtime.core.session import Session
-    from apportion_runtime.core.shares import QueueShare
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, UNLIMITED
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.shares import QueueShare
 
-RESOURCES = ("cpu", "memory", "gpu")
-_UNITS = {"cpu": (1000, "cores"), "memory": (1024**3, "GiB"), "gpu": (1, "GPUs")}
+_UNITS = {"cpu": (CPU, 1000, "cores"), "memory": (MEMORY, 1024**3, "GiB"), "gpu": (GPU, 1, "GPUs")}
+"""The index of each resource in the core's amounts, its unit in these, and the unit's name."""
 _NAME, _NUMBER, _BAR = 22, 8, 20
-_UNLIMITED = -1
 _LEGEND = "=  used within the guarantee   +  borrowed   .  guaranteed and free   |  limit"
 
 
@@ -37,7 +36,7 @@ class QueueUse:
 
 def queue_uses(session: Session, resource: str) -> list[QueueUse]:
     """Return the use of all queues, each parent before its children."""
-    at, (unit, _) = RESOURCES.index(resource), _UNITS[resource]
+    at, unit, _ = _UNITS[resource]
     shares = session.shares
 
     def below(parent: QueueShare | None, depth: int) -> Iterator[QueueUse]:
@@ -48,8 +47,8 @@ def queue_uses(session: Session, resource: str) -> list[QueueUse]:
                 queue.allocated[at] / unit,
                 queue.request[at] / unit,
                 queue.fair[at] / unit,
-                None if queue.deserved[at] == _UNLIMITED else queue.deserved[at] / unit,
-                None if queue.limit[at] == _UNLIMITED else queue.limit[at] / unit,
+                None if queue.deserved[at] == UNLIMITED else queue.deserved[at] / unit,
+                None if queue.limit[at] == UNLIMITED else queue.limit[at] / unit,
             )
             yield from below(queue, depth + 1)
 
@@ -58,7 +57,8 @@ def queue_uses(session: Session, resource: str) -> list[QueueUse]:
 
 def capacity(session: Session, resource: str) -> float:
     """Return how much of a resource the nodes have."""
-    return float(session.shares.total[RESOURCES.index(resource)]) / _UNITS[resource][0]
+    at, unit, _ = _UNITS[resource]
+    return float(session.shares.total[at]) / unit
 
 
 def bars(uses: Sequence[QueueUse], resource: str, total: float) -> str:
@@ -66,7 +66,7 @@ def bars(uses: Sequence[QueueUse], resource: str, total: float) -> str:
     columns = ("USED", "GUARANT.", "BORROWED", "LIMIT")
     scale = f"0{_amount(total):>{_BAR - 1}}"
     lines = [
-        f"{_amount(total)} {_UNITS[resource][1]} in the cluster",
+        f"{_amount(total)} {_UNITS[resource][2]} in the cluster",
         "",
         f"{'QUEUE':<{_NAME}}" + "".join(f" {column:>{_NUMBER}}" for column in columns) + f" {scale}",
     ]
@@ -86,7 +86,7 @@ def document(uses: Sequence[QueueUse], resource: str, total: float) -> dict[str,
         "apiVersion": "apportion.dev/v1",
         "kind": "QueueUse",
         "resource": resource,
-        "unit": _UNITS[resource][1],
+        "unit": _UNITS[resource][2],
         "capacity": total,
         "queues": [
             {

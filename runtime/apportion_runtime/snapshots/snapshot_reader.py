@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,6 +84,24 @@ def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard:
     places = RecordLocations(cluster.place_of, _OF_OBJECTS)
     faults += check_snapshot(cluster.snapshot, places, cluster.elsewhere)
     return SnapshotReading(cluster.snapshot, cluster.settings, located(faults, sources))
+
+
+def read_objects(objects: Iterable[Mapping[str, Any]], *, now: float, shard: str | None = None) -> SnapshotReading:
+    """Return the snapshot of objects that are not from a text; their faults have no line.
+
+    Args:
+        objects: The objects of a cluster.
+        now: The time of the cycle, in seconds since 1970.
+        shard: The SchedulingShard to schedule, if there is more than one.
+
+    Raises:
+        KeyError: If the shard does not exist.
+    """
+    faults: list[Fault] = []
+    found = [LocatedObject(dict(one), ObjectLocation(0, number)) for number, one in enumerate(objects)]
+    cluster = read_cluster(found, faults, now=now, shard=shard)
+    faults += check_snapshot(cluster.snapshot, RecordLocations(cluster.place_of, _OF_OBJECTS), cluster.elsewhere)
+    return SnapshotReading(cluster.snapshot, cluster.settings, tuple(replace(fault, place=None) for fault in faults))
 
 
 def _read_document(

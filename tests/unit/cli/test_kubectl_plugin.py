@@ -90,6 +90,8 @@ def test_top_shows_guaranteed_used_borrowed_and_limit_in_eighty_columns(plugin: 
         "=  used within the guarantee   +  borrowed   .  guaranteed and free   |  limit",
     ]
     assert max(map(len, told.out.splitlines())) <= 80
+    page = Path(__file__).parents[3] / "docs/kubectl-plugin.md"
+    assert f"$ kubectl apportion top\n{told.out}```" in page.read_text(encoding="utf-8")
 
 
 def test_top_as_json_has_the_same_amounts(plugin: Plugin) -> None:
