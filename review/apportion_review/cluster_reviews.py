@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from apportion_api.counted_nouns import counted
+from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.native.emit.scheduler import SCHEDULER_FILE
 from apportion_compiler.plain_objects import Manifest
 from apportion_review.differences import Differences
@@ -147,8 +148,8 @@ def _fates(
 
 
 def _of_versions(fates: EngineFates, before: str, after: str) -> EngineFates:
-    """Return fates as incomplete if the engine's version changes: the rules are those of a single version."""
-    if before == after:
+    """Return fates as incomplete if the engine's minor version changes: the rules are those of a single version."""
+    if before == after or None is not parse_version(before) == parse_version(after):
         return fates
     why = f"the engine's version changes from {before} to {after}, and both are evaluated as {fates.source}"
     return replace(fates, why_incomplete=" and ".join(filter(None, (fates.why_incomplete, why))))

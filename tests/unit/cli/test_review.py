@@ -179,12 +179,19 @@ def test_files_that_repeat_an_object_are_one_snapshot(run: Run, repository: Path
     assert told.out.startswith("1 running workload becomes reclaimable on demand on prod/one.\n")
 
 
-def test_other_version_of_the_engine_leaves_evictions_unknown(run: Run, repository: Path) -> None:
+def test_other_patch_release_of_the_engine_leaves_evictions_known(run: Run, repository: Path) -> None:
     (repository / "policy.py").write_text(POLICY.replace("0.18.3", "0.18.2"))
+    told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
+    assert told.code == 10
+    assert "not fully known" not in told.out
+
+
+def test_other_version_of_the_engine_leaves_evictions_unknown(run: Run, repository: Path) -> None:
+    (repository / "policy.py").write_text(POLICY.replace("0.18.3", "0.17.1"))
     told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
     assert told.out.startswith("Evictions on prod/one are not fully known;")
-    assert "the engine's version changes from 0.18.3 to 0.18.2" in " ".join(told.out.split())
+    assert "the engine's version changes from 0.18.3 to 0.17.1" in " ".join(told.out.split())
 
 
 def test_work_in_a_namespace_that_leaves_the_policy_has_an_unknown_fate(run: Run, repository: Path) -> None:
