@@ -74,7 +74,7 @@ def grouped(case: Mapping[str, Any]) -> dict[str, Any]:
         pod = cluster.held["v1", "Pod", name]
         fails = False
         try:
-            grouper = PodGrouper(cluster, "kai-scheduler")  # type: ignore[arg-type]
+            grouper = PodGrouper(cluster, "kai-scheduler")
             grouping = grouper.grouping_of(pod)
             if grouping is not None:
                 grouper.put(grouping)

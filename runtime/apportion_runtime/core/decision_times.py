@@ -22,10 +22,11 @@ def _moments(session: Session) -> Iterator[float]:
         if job.stale_since is not None:
             own = job.group.staleness_grace
             yield job.stale_since + max(0.0, settings.staleness_grace if own is None else own)
-    for job in session.pending_jobs():
+    pending = session.pending_jobs()
+    for job in pending:
         if job.group.preemption_delay:
             yield max(job.created, job.last_eviction or 0.0) + job.group.preemption_delay
-    if minima and session.pending_jobs():
+    if minima and pending:
         for job in session.jobs.values():
             if job.last_start is not None:
                 yield from (job.last_start + minimum for minimum in minima)

@@ -8,15 +8,12 @@ from typing import Any, Protocol
 Manifest = Mapping[str, Any]
 
 
-class Cluster(Protocol):
-    """Reads and writes of objects, for several threads.
+class ObjectAccess(Protocol):
+    """Reads and writes of single objects, for several threads.
 
     A rejected write raises `errors.Refused`, one without a response `errors.Unreachable`, and one without the lease
     `errors.NotLeader`.
     """
-
-    def objects(self) -> Sequence[Manifest]:
-        """Return all objects of a snapshot."""
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object; None if it does not exist."""
@@ -32,6 +29,13 @@ class Cluster(Protocol):
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         """Patch an object, and return it as it is stored."""
+
+
+class Cluster(ObjectAccess, Protocol):
+    """A cluster that is scheduled; the errors of `ObjectAccess` apply."""
+
+    def objects(self) -> Sequence[Manifest]:
+        """Return all objects of a snapshot."""
 
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         """Patch the status of an object, if it still exists."""

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from apportion_runtime.kube.cached_cluster import CachedCluster
 from apportion_runtime.kube.cluster import Manifest
-from apportion_runtime.kube.object_cache import ObjectCache
 
 
-class DryRunCluster:
+class DryRunCluster(CachedCluster):
     """A `Cluster` that is read from the cache and never written.
 
     Pod groups and labels that a cycle writes are kept in the cache, because its decisions need them. Binds and
     evictions are not: each cycle decides on the unchanged cluster. Disruption budgets, which only the API server
     checks, are not taken into account.
     """
-
-    def __init__(self, cache: ObjectCache) -> None:
-        self._cache = cache
-
-    def objects(self) -> Sequence[Manifest]:
-        return self._cache.objects()
-
-    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        return self._cache.get(kind, namespace, name)
-
-    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
-        return self._cache.read(api_version, kind, namespace, name)
-
-    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
-        return self._cache.pods(namespace, labels)
 
     def create(self, manifest: Manifest) -> Manifest:
         metadata = manifest["metadata"]

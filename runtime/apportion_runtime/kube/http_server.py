@@ -34,7 +34,6 @@ MOST_CONNECTIONS = 64
 class Counters:
     """The state of the scheduler. Written by one thread, read by others."""
 
-    cycles: int = 0
     is_leader: bool = False
     is_ready: bool = False
     alive_at: float = field(default_factory=time.monotonic)

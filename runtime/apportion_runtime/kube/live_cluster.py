@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from apportion_runtime.kube.api_writer import ApiWriter
+from apportion_runtime.kube.cached_cluster import CachedCluster
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.object_cache import ObjectCache
@@ -21,24 +22,12 @@ _MESSAGE_LENGTH = 1024
 _STRATEGIC = "application/strategic-merge-patch+json"
 
 
-class LiveCluster:
+class LiveCluster(CachedCluster):
     """A `Cluster` over the API."""
 
     def __init__(self, cache: ObjectCache, writer: ApiWriter) -> None:
-        self._cache = cache
+        super().__init__(cache)
         self._writer = writer
-
-    def objects(self) -> Sequence[Manifest]:
-        return self._cache.objects()
-
-    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
-        return self._cache.get(kind, namespace, name)
-
-    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
-        return self._cache.read(api_version, kind, namespace, name)
-
-    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
-        return self._cache.pods(namespace, labels)
 
     def create(self, manifest: Manifest) -> Manifest:
         resource = WATCHED[manifest["kind"]]
@@ -111,8 +100,8 @@ class LiveCluster:
             self._condition(pod, {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}, why)
 
     def _condition(self, pod: Manifest, condition: Mapping[str, str], message: str) -> None:
-        told = {**condition, "message": message, "lastTransitionTime": _now()}
-        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [told]}}
+        changed = {**condition, "message": message, "lastTransitionTime": _now()}
+        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [changed]}}
         try:
             self._writer.write("PATCH", f"{_path(pod)}/status", patch, content_type=_STRATEGIC)
         except Refused as refused:

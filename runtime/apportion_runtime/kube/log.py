@@ -35,7 +35,7 @@ def json_line(level: str, message: str, **fields: object) -> str:
 
 @dataclass(slots=True)
 class _Cause:
-    said_s: float
+    written_s: float
     suppressed: int = 0
 
 
@@ -68,7 +68,7 @@ class Log:
         with self._lock:
             now = self._clock()
             cause = self._causes.pop(line, None)
-            if cause is not None and now - cause.said_s < _AGAIN_S:
+            if cause is not None and now - cause.written_s < _AGAIN_S:
                 cause.suppressed += 1
                 self._causes[line] = cause
                 return

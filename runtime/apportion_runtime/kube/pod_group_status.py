@@ -83,9 +83,9 @@ def is_preemptible(group: Manifest, classes: Mapping[str, Manifest]) -> bool:
         group: The PodGroup.
         classes: The PriorityClasses by name.
     """
-    said = group["spec"].get("preemptibility")
-    if said in (PREEMPTIBLE, NON_PREEMPTIBLE):
-        return bool(said == PREEMPTIBLE)
+    written = group["spec"].get("preemptibility")
+    if written in (PREEMPTIBLE, NON_PREEMPTIBLE):
+        return bool(written == PREEMPTIBLE)
     found = classes.get(group["spec"].get("priorityClassName") or "")
     if found is None:
         found = next((each for each in classes.values() if each.get("globalDefault")), None)
@@ -99,8 +99,8 @@ def _is_scheduled(status: Mapping[str, Any]) -> bool:
 
 
 def _shared_request(annotations: Mapping[str, str]) -> Amounts:
-    said = annotations.get(GPU_DEVICES_ANNOTATION)
-    count = 1 if said is None else read_quantity(said).nanos // 10**9
+    written = annotations.get(GPU_DEVICES_ANNOTATION)
+    count = 1 if written is None else read_quantity(written).nanos // 10**9
     found: dict[str, Quantity] = {}
     if GPU_FRACTION_ANNOTATION in annotations:
         found[GPU_RESOURCE] = read_quantity(annotations[GPU_FRACTION_ANNOTATION]).times(count)

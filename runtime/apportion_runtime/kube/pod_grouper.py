@@ -13,7 +13,7 @@ from apportion_runtime.admission.grouping import group
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import Unreadable, annotations_of, labels_of, namespace_of, nested
-from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.cluster import Manifest, ObjectAccess
 from apportion_runtime.kube.resources import POD, POD_GROUP
 
 _WRITTEN = ("labels", "annotations", "ownerReferences")
@@ -27,7 +27,7 @@ class PodGrouper:
         scheduler: The `schedulerName` of the pods.
     """
 
-    def __init__(self, cluster: Cluster, scheduler: str) -> None:
+    def __init__(self, cluster: ObjectAccess, scheduler: str) -> None:
         self._cluster = cluster
         self._scheduler = scheduler
         self._read: dict[tuple[str, str, str, str], Manifest | Unreadable | None] = {}

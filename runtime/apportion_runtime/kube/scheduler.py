@@ -44,14 +44,6 @@ _FIRST_DELAY_S = 10.0
 _LONGEST_DELAY_S = 300.0
 
 
-def _backoffs() -> Backoffs[PodName]:
-    return Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S)
-
-
-def _job_backoffs() -> Backoffs[str]:
-    return Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S)
-
-
 @dataclass(frozen=True, slots=True)
 class Rejections:
     """What is kept from cycle to cycle.
@@ -61,8 +53,8 @@ class Rejections:
         victims: Jobs that are not evicted for a while, since an eviction was refused.
     """
 
-    gangs: Backoffs[PodName] = field(default_factory=_backoffs)
-    victims: Backoffs[str] = field(default_factory=_job_backoffs)
+    gangs: Backoffs[PodName] = field(default_factory=lambda: Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S))
+    victims: Backoffs[str] = field(default_factory=lambda: Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S))
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,6 @@ class _Loop:
         result = run_cycle(self.scheduling, time.time())
         self.next_cycle_s = min(self.next_cycle_s, began_s + result.next_cycle_s)
         counters = self.counters
-        counters.cycles += 1
         metrics = counters.metrics
         metrics.cycle_duration.observe(time.monotonic() - began_s)
         metrics.count_writes(

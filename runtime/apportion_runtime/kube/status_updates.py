@@ -113,8 +113,8 @@ def _readable_amounts(pod: Manifest, memory: Mapping[str, int | None]) -> PodAmo
 
 
 def _gpu_memory(node: Manifest) -> int | None:
-    said = (node["metadata"].get("labels") or {}).get(GPU_MEMORY_LABEL) or ""
-    return int(said) if said.isascii() and said.isdecimal() else None
+    written = (node["metadata"].get("labels") or {}).get(GPU_MEMORY_LABEL) or ""
+    return int(written) if written.isascii() and written.isdecimal() else None
 
 
 def _key(group: Manifest) -> tuple[str, str]:

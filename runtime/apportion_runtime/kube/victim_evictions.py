@@ -61,9 +61,9 @@ def evict_victims(
     results([pool.submit(Priority.EVICT, partial(_evict, cluster, *each, result, dry_run=True)) for each in asked])
     allowed = [(one, victim) for one in sets if not one.refusals for victim in one.victims]
     results([pool.submit(Priority.EVICT, partial(_evict, cluster, *each, result)) for each in allowed])
-    for told, _, pod in (victim for one in sets for victim in one.victims):
-        if told.name in result.evicted:
-            _explain(cluster, pool, told, pod)
+    for eviction, _, pod in (victim for one in sets for victim in one.victims):
+        if eviction.name in result.evicted:
+            _explain(cluster, pool, eviction, pod)
     for one in sets:
         _conclude(cluster, pool, one, protected, result)
 
@@ -72,15 +72,15 @@ def _victim_sets(cluster: Cluster, session: Session, protected: Backoffs[str]) -
     jobs = {task.uid: task.job for task, _, _ in session.decided.evictions}
     refused = protected.active()
     sets: dict[str, _VictimSet] = {}
-    for told in evictions(session):
-        namespace, _, name = told.name.rpartition("/")
+    for eviction in evictions(session):
+        namespace, _, name = eviction.name.rpartition("/")
         pod = cluster.get(POD, namespace, name)
-        job = jobs[told.pod]
-        is_gone = pod is None or pod["metadata"]["uid"] != told.pod or "deletionTimestamp" in pod["metadata"]
+        job = jobs[eviction.pod]
+        is_gone = pod is None or pod["metadata"]["uid"] != eviction.pod or "deletionTimestamp" in pod["metadata"]
         if pod is None or is_gone or job in refused:
             continue
-        one = sets.setdefault(told.for_job or f"stale {job}", _VictimSet(told.for_job))
-        one.victims.append((told, job, pod))
+        one = sets.setdefault(eviction.for_job or f"stale {job}", _VictimSet(eviction.for_job))
+        one.victims.append((eviction, job, pod))
     yield from sets.values()
 
 
@@ -92,40 +92,40 @@ def _evict(
     *,
     dry_run: bool = False,
 ) -> None:
-    told, job, pod = victim
+    eviction, job, pod = victim
     try:
         cluster.evict(pod, dry_run=dry_run)
     except Refused as refused:
         if refused.rejection in (Rejection.BUDGET, Rejection.PERMANENT):
-            victims.refusals.append((job, told.name, refused))
+            victims.refusals.append((job, eviction.name, refused))
         elif not dry_run and refused.rejection is not Rejection.GONE:
-            result.refused.append(f"{told.name}: {refused}")
+            result.refused.append(f"{eviction.name}: {refused}")
     except Unreachable as unreachable:
         if not dry_run:
-            result.refused.append(f"{told.name}: {unreachable}")
+            result.refused.append(f"{eviction.name}: {unreachable}")
     else:
         if not dry_run:
-            result.evicted.append(told.name)
-            result.actions.append(told.action)
+            result.evicted.append(eviction.name)
+            result.actions.append(eviction.action)
 
 
-def _explain(cluster: Cluster, pool: WritePool, told: Eviction, pod: Manifest) -> None:
-    why = f"{told.message.splitlines()[0]} ({told.because})"
-    pool.note(("evicted", told.pod), lambda: cluster.explain_eviction(pod, why))
-    reason = _REASONS.get(told.action, "Evicted")
-    pool.note(("event", told.pod), lambda: cluster.record(pod, reason, f"{told.message}\n{told.because}"))
+def _explain(cluster: Cluster, pool: WritePool, eviction: Eviction, pod: Manifest) -> None:
+    why = f"{eviction.message.splitlines()[0]} ({eviction.because})"
+    pool.note(("evicted", eviction.pod), lambda: cluster.explain_eviction(pod, why))
+    reason = _REASONS.get(eviction.action, "Evicted")
+    pool.note(("event", eviction.pod), lambda: cluster.record(pod, reason, f"{eviction.message}\n{eviction.because}"))
 
 
 def _conclude(
     cluster: Cluster, pool: WritePool, victims: _VictimSet, protected: Backoffs[str], result: CycleResult
 ) -> None:
-    done = [told for told, _, _ in victims.victims if told.name in result.evicted]
+    done = [eviction for eviction, _, _ in victims.victims if eviction.name in result.evicted]
     for_whom = f" for {victims.beneficiary}" if victims.beneficiary else ""
     if done:
-        names = _listed(sorted(told.name for told in done))
+        names = _listed(sorted(eviction.name for eviction in done))
         line = f"evicted {len(done)} {_pods(len(done))}{for_whom} ({done[0].because}): {names}"
         fields = {"action": done[0].action, "beneficiary": victims.beneficiary, "rule": done[0].because}
-        evicted = sorted(told.name for told in done)
+        evicted = sorted(eviction.name for eviction in done)
         result.decisions.append(Decision(line, decision="evict", **fields, pods=evicted))
     if not victims.refusals:
         return

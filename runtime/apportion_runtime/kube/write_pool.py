@@ -73,10 +73,6 @@ class WritePool:
         with self._lock:
             self._notes.clear()
 
-    def drain(self) -> None:
-        """Wait until all queued writes are done."""
-        self._queue.join()
-
     def stop(self) -> None:
         """End the threads after the queued writes."""
         for _ in self._threads:
@@ -107,7 +103,6 @@ class WritePool:
             finally:
                 # An idle thread must not keep the session of the last cycle.
                 del work
-                self._queue.task_done()
             if priority == _END:
                 return
 

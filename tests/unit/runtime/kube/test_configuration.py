@@ -20,6 +20,7 @@ from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.scheduler_process import options_of, run
 
 from .api_server import ApiServer, running
+from .cycle_counts import n_cycles
 from .objects import TRAIN, TREE, node, pod
 
 PAGE = (Path(__file__).parents[4] / "docs/live-scheduler.md").read_text(encoding="utf-8")
@@ -207,7 +208,7 @@ def test_a_running_scheduler_follows_the_cycle_period(tmp_path: Path, monkeypatc
     thread = Thread(target=watch)
     thread.start()
     try:
-        while counters.cycles == 0:
+        while n_cycles(counters) == 0:
             ended.wait(0.01)
         server.add(pod("a", "vision", 1))
         path.write_text(HEAD + "cyclePeriodSeconds: 0.05\n")

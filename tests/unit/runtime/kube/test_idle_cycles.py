@@ -12,6 +12,7 @@ from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.scheduler_process import Options, run
 
 from .api_server import ApiServer, running
+from .cycle_counts import n_cycles
 from .memory_cluster import Memory, run_cycle
 from .objects import NOW, TRAIN, node, pod, pod_group, queue
 
@@ -37,8 +38,8 @@ def _scheduler(server: ApiServer) -> Iterator[Counters]:
 def _settled(counters: Counters) -> int:
     """Return the number of cycles once it has not changed for a second."""
     before = -1
-    while before != counters.cycles:
-        before = counters.cycles
+    while before != n_cycles(counters):
+        before = n_cycles(counters)
         time.sleep(1)
     return before
 

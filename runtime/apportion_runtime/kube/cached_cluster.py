@@ -1,0 +1,27 @@
+"""The reads of a `Cluster`, which are served by the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.object_cache import ObjectCache
+
+
+class CachedCluster:
+    """Reads of a cluster; subclasses write."""
+
+    def __init__(self, cache: ObjectCache) -> None:
+        self._cache = cache
+
+    def objects(self) -> Sequence[Manifest]:
+        return self._cache.objects()
+
+    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        return self._cache.get(kind, namespace, name)
+
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
+        return self._cache.read(api_version, kind, namespace, name)
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
+        return self._cache.pods(namespace, labels)
