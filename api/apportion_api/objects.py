@@ -13,11 +13,18 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from apportion_api.fields import Fault, Fields
 
-_Form = TypeVar("_Form")
+
+class Dataclass(Protocol):
+    """Any dataclass, as `dataclasses.fields` accepts it."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+_Form = TypeVar("_Form", bound=Dataclass)
 _Object = TypeVar("_Object", bound="ApiObject")
 
 
@@ -91,29 +98,29 @@ def mappings(path: str) -> Any:
     return _field(Fields.mappings, path, default=())
 
 
-def each(path: str, form: type[object]) -> Any:
+def each(path: str, form: type[Dataclass]) -> Any:
     """Declare a field with a list of objects of a class."""
     return _field(lambda at, key: tuple(read_fields(form, item) for item in at.each(key)), path, default=())
 
 
-def optional_each(path: str, form: type[object]) -> Any:
+def optional_each(path: str, form: type[Dataclass]) -> Any:
     """Declare a field with a list of objects of a class; None if missing."""
     return _field(lambda at, key: tuple(read_fields(form, item) for item in at.each(key)) if key in at else None, path)
 
 
-def named(path: str, form: type[object]) -> Any:
+def named(path: str, form: type[Dataclass]) -> Any:
     """Declare a field with a mapping of names to objects of a class."""
     return _field(
         lambda at, key: {name: read_fields(form, item) for name, item in at.named(key)}, path, default_factory=dict
     )
 
 
-def part(path: str, form: type[object]) -> Any:
+def part(path: str, form: type[Dataclass]) -> Any:
     """Declare a field with an object of a class, which has its defaults if missing."""
     return _field(lambda at, key: read_fields(form, at.at(key)), path, default_factory=form)
 
 
-def optional_part(path: str, form: type[object]) -> Any:
+def optional_part(path: str, form: type[Dataclass]) -> Any:
     """Declare a field with an object of a class; None if missing."""
     return _field(lambda at, key: read_fields(form, at.at(key)) if key in at else None, path)
 
@@ -149,7 +156,7 @@ def is_a(form: type[ApiObject], manifest: Mapping[str, object]) -> bool:
 def read_fields(form: type[_Form], fields: Fields) -> _Form:
     """Parse an object of a class from its fields."""
     found: dict[str, Any] = {}
-    above, readers = _readers(form)  # type: ignore[arg-type]
+    above, readers = _readers(form)
     holders: list[Fields | None] = [None] * len(above)
     for name, read_key, places in readers:
         for holder, key in places:
@@ -170,11 +177,11 @@ _Reader = tuple[str, Callable[[Fields, str], object], tuple[tuple[int, str], ...
 
 
 @cache
-def _readers(form: type[object]) -> tuple[tuple[tuple[str, ...], ...], tuple[_Reader, ...]]:
+def _readers(form: type[Dataclass]) -> tuple[tuple[tuple[str, ...], ...], tuple[_Reader, ...]]:
     """Return the paths of the mappings in which a form's fields stand, and what reads each field; a derived one has no place."""
     numbers: dict[tuple[str, ...], int] = {}
     readers: list[_Reader] = []
-    for each in dataclasses.fields(form):  # type: ignore[arg-type]
+    for each in dataclasses.fields(form):
         if "read" in each.metadata:
             split = [tuple(path.split(".")) for path in each.metadata["paths"]]
             places = tuple((numbers.setdefault(path[:-1], len(numbers)), path[-1]) for path in split)

@@ -14,6 +14,7 @@ from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.options import Options
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
+from apportion_compiler.plain_objects import mapping
 from apportion_policy import Queue, Resources
 
 from .programs import H100, ORDINARY, QUEUED, VISION, program
@@ -76,7 +77,7 @@ def test_inverted_bounds_are_refused() -> None:
 def test_first_namespace_of_the_policy_is_the_default() -> None:
     queue = Queue(id="vision", namespaces=("zeta", "alpha"))
     (made,) = bind(program("kai", queue), "vision", "Job", Options())
-    assert made["metadata"]["namespace"] == "zeta"  # type: ignore[index]
+    assert mapping(made, "metadata")["namespace"] == "zeta"
 
 
 def test_small_share_of_a_node_is_noted() -> None:

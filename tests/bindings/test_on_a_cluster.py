@@ -18,6 +18,7 @@ from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.ir.program import Program
+from apportion_compiler.plain_objects import mapping
 from apportion_policy import Accelerator, Queue, Resources
 
 from .programs import QUEUED, program
@@ -135,8 +136,8 @@ def test_independent_pods_can_start_partially(engine: str, never: bool) -> None:
 def test_volcano_job_starts_at_its_minimum() -> None:
     (made,) = bind(cluster("volcano")[0], "vision", "VolcanoJob", Options(gpus=2000, workers=7))
     assert [v.effect for v in capacity_verdicts(cluster("volcano")[0], [made])] == [Effect.PENDING]
-    made["spec"]["minAvailable"] = 3  # type: ignore[index]
-    assert [v.effect for v in capacity_verdicts(cluster("volcano")[0], [made])] == [Effect.IGNORED]
+    smaller = {**made, "spec": {**mapping(made, "spec"), "minAvailable": 3}}
+    assert [v.effect for v in capacity_verdicts(cluster("volcano")[0], [smaller])] == [Effect.IGNORED]
 
 
 def test_elastic_work_over_the_limit_starts_with_fewer_pods() -> None:

@@ -143,10 +143,10 @@ def _leaves(value: object, path: tuple[object, ...]) -> Iterator[tuple[tuple[obj
             yield from _leaves(held, (*path, key))
 
 
-def _at(value: object, path: tuple[object, ...]) -> object:
+def _at(value: Any, path: tuple[object, ...]) -> object:
     for step in path:
         try:
-            value = value[step]  # type: ignore[index]
+            value = value[step]
         except (KeyError, IndexError, TypeError):
             return None
     return value

@@ -25,6 +25,7 @@ from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.ir.program import Program
 from apportion_policy import Queue, Resources
+from apportion_policy.quantity import Amount
 from apportion_runtime.engines.detection import named, of_model
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.scenario.reader import read_scenario
@@ -58,12 +59,17 @@ def cluster(engine: str, guaranteed: int, limit: int) -> tuple[Program, list[dic
     return made, [dict(manifest) for output in outputs for manifest in output.manifests]
 
 
+def _bounded(amount: Amount) -> int:
+    assert isinstance(amount, int)
+    return amount
+
+
 def starts(engine: str, made: Program, existing: list[dict[str, Any]], manifests: list[dict[str, Any]]) -> bool:
     """Return whether every workload starts in a simulation of the empty cluster."""
     nodes = [
         {
             "pool": pool.id, "count": pool.max_nodes, "gpus": pool.n_gpus, "gpu_memory": 80_000 if pool.n_gpus else 0,
-            "cpu": pool.machine["cpu"] // 1000, "memory": str(pool.machine["memory"]), "labels": dict(node_labels(made, pool)),  # type: ignore[operator]
+            "cpu": _bounded(pool.machine["cpu"]) // 1000, "memory": str(pool.machine["memory"]), "labels": dict(node_labels(made, pool)),
             "taints": [{"key": t.key, "value": t.value or "", "effect": t.effect} for t in pool.taints],
         }
         for pool in made.pools

@@ -85,7 +85,7 @@ def serving(forge: Forge) -> Iterator[Forge]:
                 # The bytes of an artifact are on a different host.
                 self.send_response(302)
                 number = parts.path.split("/")[-2]
-                self.send_header("Location", f"http://localhost:{self.server.server_port}/blob/{number}")  # type: ignore[attr-defined]
+                self.send_header("Location", f"{forge.url.replace('127.0.0.1', 'localhost')}/blob/{number}")
                 self.end_headers()
             elif parts.path.startswith("/blob/"):
                 self._send(forge.artifacts[int(parts.path.rpartition("/")[2])])

@@ -62,6 +62,7 @@ def review_of(run: dict[str, Any]) -> tuple[str, str]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             number, text = (member(archive, name, limit) for name, limit in (("number", 16), ("comment.md", LIMIT)))
+    # What zipfile raises for damaged, truncated, encrypted or unknown archives, and `member` for an unexpected one.
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as refused:
         stop(f"the artifact cannot be read: {refused}")
     if not re.fullmatch(r"[1-9][0-9]{0,9}\n?", number):

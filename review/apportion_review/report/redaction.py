@@ -72,7 +72,8 @@ def _cluster(cluster: ClusterReview, hashes: Mapping[str, str], texts: Mapping[s
 
 def _replaced(value: _Record, names: Mapping[str, str]) -> _Record:
     """Return a record with names replaced in all nested texts."""
-    return _walked(value, names)  # type: ignore[no-any-return]
+    walked: _Record = _walked(value, names)
+    return walked
 
 
 def _walked(value: Any, names: Mapping[str, str]) -> Any:

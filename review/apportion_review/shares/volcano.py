@@ -37,8 +37,8 @@ from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, 
 from apportion_runtime.engines.volcano.configuration import written_configuration
 
 _OWN = (ROOT, DEFAULT)
-_UNBOUNDED = UNBOUNDED // 2
 # Guarantees are subtracted from a number that represents unlimited.
+_UNBOUNDED = UNBOUNDED // 2
 
 
 def volcano_inputs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -37,7 +38,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _job(run: Run, policy: Path, engine: str) -> dict[str, object]:
+def _job(run: Run, policy: Path, engine: str) -> Any:
     """Return what `bind` writes for a job of two GPUs."""
     bound = run("bind", "vision", "-k", "Job", "-p", policy, "--env", engine, "--gpus", "2", "-o", "json")
     assert bound.code == 0, bound.err
@@ -47,7 +48,7 @@ def _job(run: Run, policy: Path, engine: str) -> dict[str, object]:
 @pytest.mark.parametrize("by_tree", [False, True], ids=["policy", "tree"])
 def test_uncovered_resource_is_found_despite_foreign_local_queue(run: Run, policy: Path, by_tree: bool) -> None:
     job = _job(run, policy, "kueue")
-    amounts = job["spec"]["template"]["spec"]["containers"][0]["resources"]  # type: ignore[index]
+    amounts = job["spec"]["template"]["spec"]["containers"][0]["resources"]
     for listed in amounts.values():
         listed["rdma/hca"] = "1"
     theirs = {
@@ -80,9 +81,9 @@ def test_ambiguous_cluster_is_refused(run: Run, policy: Path) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_missing_queue_follows_the_admission_action(run: Run, policy: Path, engine: str, admission: str) -> None:
     job = _job(run, policy, engine)
-    for labelled in (job, job["spec"]["template"]):  # type: ignore[index]
-        labelled.get("metadata", {}).pop("labels", None)  # type: ignore[union-attr]
-    job["spec"].pop("suspend", None)  # type: ignore[attr-defined]
+    for labelled in (job, job["spec"]["template"]):
+        labelled.get("metadata", {}).pop("labels", None)
+    job["spec"].pop("suspend", None)
     Path("job.yaml").write_text(yaml.safe_dump(job))
     Path("policy.yaml").write_text(
         (policy / "policy.yaml").read_text().replace(f"name: {engine}, clusters", f"name: {engine}, admission: {admission}, clusters")
@@ -103,7 +104,7 @@ def test_missing_queue_follows_the_admission_action(run: Run, policy: Path, engi
 
 def test_unknown_queue_is_one_finding(run: Run, policy: Path) -> None:
     job = _job(run, policy, "kueue")
-    job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "visoin"  # type: ignore[index]
+    job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "visoin"
     Path("job.yaml").write_text(yaml.safe_dump(job))
     told = run("validate", "--manifests", "job.yaml", "-p", policy, "--env", "kueue", "-q")
     assert told.out.count("visoin") == 1, told.out

@@ -12,6 +12,7 @@ from apportion_compiler.engines.ack import emit as ack
 from apportion_compiler.engines.ack.reader import READER
 from apportion_compiler.fidelity import fidelity_findings
 from apportion_compiler.ir.program import Program
+from apportion_compiler.plain_objects import mapping, name_of
 from apportion_policy import UNLIMITED, AckQueue, AckSettings, Engine, Mig, Queue, Resources, TimeSlicing, Weight
 
 from .quota_programs import gpu_pool, program_of
@@ -107,7 +108,7 @@ def test_queue_policy_is_set_per_queue() -> None:
     )
     program = _program(*queues)
     assert _refused(program) == []
-    written = {m["metadata"]["name"]: m["spec"] for m in ack.emit(program).manifests if m["kind"] == "Queue"}  # type: ignore[index]
+    written = {name_of(m): m["spec"] for m in ack.emit(program).manifests if m["kind"] == "Queue"}
     assert written == {"a1": {"queuePolicy": "Block"}, "b": {"queuePolicy": "Priority", "priority": 7}}
     record = READER.read(ack.emit(program).manifests)
     assert {q.id: q.ack for q in record.queues if q.ack} == {
@@ -120,7 +121,7 @@ def test_queue_policy_is_set_per_queue() -> None:
 def test_queue_policy_overrides_cluster_policy() -> None:
     queue = Queue(id="a", ack=AckQueue(queue_policy="Block"))
     program = _program(queue, Queue(id="b"), ack=AckSettings(queue_policy="Round"))
-    policies = [m["spec"]["queuePolicy"] for m in ack.emit(program).manifests if m["kind"] == "Queue"]  # type: ignore[index]
+    policies = [mapping(m, "spec")["queuePolicy"] for m in ack.emit(program).manifests if m["kind"] == "Queue"]
     assert policies == ["Block", "Round"]
 
 

@@ -199,8 +199,9 @@ def test_pydantic_messages_are_not_shown_for_documents(
 
 
 def test_invalid_declaration_is_reported_once() -> None:
+    not_a_number: Any = "high"
     with collecting_faults() as faults:
         loan = Override(begin=date(2026, 12, 5), end=date(2026, 12, 1), reason="loan", owner="@acme/research")
         Queue(id="vision", overrides=(loan,))
-        Queue(id="speech", overrides=(loan,), priority="high")  # type: ignore[arg-type]
+        Queue(id="speech", overrides=(loan,), priority=not_a_number)
     assert [(fault.declaration, fault.path) for fault in faults] == [("Override", ()), ("Queue", ("priority",))]

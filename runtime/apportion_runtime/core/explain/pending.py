@@ -136,11 +136,9 @@ def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingR
     bounds = list(_bounds(session, job)) if session.keeps_shares else []
     yield from bounds
     predicates = session.predicates
-    unhelpful = next(
-        (why for task in tasks if (why := predicates.unresolvable(task) or predicates.blocked(task))), None
-    )
-    if unhelpful is not None:
-        yield Unschedulable(unhelpful)
+    cause = next((why for task in tasks if (why := predicates.unresolvable(task) or predicates.blocked(task))), None)
+    if cause is not None:
+        yield Unschedulable(cause)
         return
     tried = attempt(session, job, bounded=not bounds)
     if tried.succeeded:

@@ -36,7 +36,7 @@ from apportion_policy.documents import MAX_DEPTH, line_nested_too_deeply
 _Base: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
-class _Loader(_Base):  # type: ignore[misc]
+class _Loader(_Base):  # type: ignore[misc]  # the base class is Any, see above.
     """Leaves a plain scalar without a tag, so that explicit tags can be distinguished."""
 
     def resolve(self, kind: type[yaml.Node], value: object, implicit: object) -> str:
