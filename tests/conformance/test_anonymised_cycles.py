@@ -34,7 +34,7 @@ def _decided(objects: list[dict[str, Any]]) -> tuple[list[tuple[int, int]], list
     return sorted(binds), sorted(evicted)
 
 
-def test_a_cycle_decides_as_on_the_original() -> None:
+def test_cycle_on_anonymised_snapshot_has_same_decisions() -> None:
     with gzip.open(PAIRS, "rt", encoding="utf-8") as lines:
         pairs = [json.loads(line) for line in lines][:200]
     decisions = []

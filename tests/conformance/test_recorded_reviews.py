@@ -83,7 +83,7 @@ def _written(change: RecordedChange, side: int, folder: Path) -> Sequence[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["kai", "kueue", "kueue flavors", "volcano"])
-def test_the_command_has_the_fates_of_the_report(
+def test_command_has_fates_of_recorded_report(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

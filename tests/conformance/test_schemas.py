@@ -47,19 +47,19 @@ QUEUE: dict[str, Any] = {
 }
 
 
-def test_a_misspelt_field_is_refused() -> None:
+def test_misspelt_field_is_rejected() -> None:
     assert errors(QUEUE) == []
     wrong = copy.deepcopy(QUEUE)
     wrong["spec"]["resources"]["cpu"]["quata"] = wrong["spec"]["resources"]["cpu"].pop("quota")
     assert errors(wrong) == ["spec.resources.cpu: Additional properties are not allowed ('quata' was unexpected)"]
 
 
-def test_a_misspelt_field_of_a_core_object_is_refused() -> None:
+def test_misspelt_field_of_core_object_is_rejected() -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "apportion"}, "spec": {"heard": {}}}
     assert errors(quota) == ["spec: Additional properties are not allowed ('heard' was unexpected)"]
 
 
-def test_an_object_without_a_schema_is_named() -> None:
+def test_object_without_schema_is_reported() -> None:
     queue = {"apiVersion": "toy.example.com/v1", "kind": "Queue", "metadata": {"name": "vision"}}
     assert errors(queue) == ["no schema for toy.example.com/v1 Queue: add its definition to tests/crds"]
 

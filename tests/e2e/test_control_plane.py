@@ -32,7 +32,7 @@ def test_every_crd_is_established(kubectl: Kubectl) -> None:
     assert served_definitions(kubectl) == dict.fromkeys(wanted, True)
 
 
-def test_an_unknown_field_is_refused(kubectl: Kubectl) -> None:
+def test_unknown_field_is_rejected(kubectl: Kubectl) -> None:
     """Strict validation is enabled, as other tests require: unknown fields are rejected."""
     queue = {
         "apiVersion": "scheduling.run.ai/v2",

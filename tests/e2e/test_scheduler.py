@@ -219,7 +219,7 @@ def unknown_kind(kubectl: Kubectl) -> Iterator[dict[str, Any]]:
         kubectl.delete_objects([definition])
 
 
-def test_a_pod_of_an_unknown_kind_of_owner_is_grouped_by_its_owner_and_bound(
+def test_pod_with_owner_of_unknown_kind_is_grouped_and_bound(
     cluster: Kubectl, access: Path, unknown_kind: dict[str, Any], tmp_path: Path
 ) -> None:
     log = tmp_path / "scheduler.log"
@@ -263,9 +263,7 @@ def _protect(cluster: Kubectl, name: str) -> None:
     cluster.must("patch", "pdb", name, f"--namespace={NAMESPACE}", "--subresource=status", "--type=merge", "-p", patch)
 
 
-def test_a_pod_that_a_disruption_budget_protects_stays_and_another_is_evicted(
-    cluster: Kubectl, access: Path, tmp_path: Path
-) -> None:
+def test_unprotected_pod_is_evicted_instead_of_one_with_budget(cluster: Kubectl, access: Path, tmp_path: Path) -> None:
     log = tmp_path / "scheduler.log"
     with _scheduler(access, log):
         for name in ("nlp-1", "nlp-2"):
@@ -324,7 +322,7 @@ def denied_binding(cluster: Kubectl) -> Iterator[str]:
         cluster.delete_objects(made)
 
 
-def test_a_gang_of_which_admission_rejects_one_bind_is_not_left_half_bound(
+def test_gang_with_one_rejected_bind_is_not_left_partially_bound(
     cluster: Kubectl, access: Path, denied_binding: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "scheduler.log"
@@ -349,7 +347,7 @@ def test_a_gang_of_which_admission_rejects_one_bind_is_not_left_half_bound(
     assert "this pod must not be bound" in rejected["message"]
 
 
-def test_the_packaged_account_may_do_nothing_else(kubectl: Kubectl, access: Path) -> None:
+def test_packaged_service_account_has_no_other_permissions(kubectl: Kubectl, access: Path) -> None:
     own = Kubectl(kubectl.binary, access)
     for verb, resource in (
         ("get", "secrets"),

@@ -256,7 +256,7 @@ def test_audit_hook_works_without_kernel_layers(line: str, tmp_path: Path) -> No
     assert in_container(tmp_path)[1] == ["sandbox-violation"]
 
 
-def test_an_interpreter_without_ctypes_has_no_kernel_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpreter_without_ctypes_has_no_kernel_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apportion_policy.evaluation.linux_layers", None)
     assert find_kernel_layers(os.getpid()) is None
 

@@ -72,7 +72,7 @@ def test_check_detects_changes(run: Run, project: Path) -> None:
     assert "would be changed" in changed.out
 
 
-def test_a_deleted_team_is_listed_for_pruning(run: Run, project: Path) -> None:
+def test_deleted_team_is_listed_for_pruning(run: Run, project: Path) -> None:
     run("compile")
     text = (_POLICY % 8).replace(
         '        Queue(id="nlp", parent="research", namespaces=("nlp",), guaranteed=Resources(gpu=8)),\n', ""
@@ -174,7 +174,7 @@ def test_broken_inventory_is_one_sentence(run: Run, project: Path) -> None:
     assert "Traceback" not in refused.err
 
 
-def test_the_json_report_names_every_target(run: Run, project: Path) -> None:
+def test_json_report_has_every_target(run: Run, project: Path) -> None:
     document = json.loads(run("compile", "-o", "json").out)
     assert (document["apiVersion"], document["kind"]) == ("apportion.dev/v1", "CompileReport")
     assert [(t["environment"], t["target"]) for t in document["targets"]] == [
@@ -182,7 +182,7 @@ def test_the_json_report_names_every_target(run: Run, project: Path) -> None:
     ]
 
 
-def test_the_summary_counts_features_by_cluster(run: Run, project: Path) -> None:
+def test_summary_counts_features_by_cluster(run: Run, project: Path) -> None:
     summary = run("compile").out.splitlines()[-1]
     assert re.search(
         r"; (\d+) of \d+ features exact on 2 clusters, \d+ of them only if the files named above are", summary
@@ -194,7 +194,7 @@ def test_help_names_every_target() -> None:
     assert set(TARGETS) == EMITTERS.keys()
 
 
-def test_the_demonstration_reads_the_json_report(run: Run, project: Path) -> None:
+def test_demo_reads_json_report(run: Run, project: Path) -> None:
     report = run("compile", "--env", "prod", "-o", "json").out
     assert clusters_text(report).startswith("prod/main  kai: ")
     head, *rows = (line.split() for line in fidelity_text(report).splitlines())

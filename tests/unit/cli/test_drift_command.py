@@ -35,7 +35,7 @@ def test_unchanged_cluster_has_no_drift(run: Run, objects: list[dict[str, Any]],
 
 
 @pytest.mark.parametrize("asked", [["--json"], ["-o", "json"], ["--json", "-o", "json"]], ids=" ".join)
-def test_a_manually_changed_quota_is_reported_as_json(
+def test_manually_changed_quota_is_reported_as_json(
     asked: list[str], run: Run, objects: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     team = next(each for each in objects if each["kind"] == "Queue" and each["metadata"]["name"] == "team-a")

@@ -141,13 +141,13 @@ take back.
 
 
 @pytest.mark.parametrize("queue", ["vision", "research"])
-def test_an_engine_without_a_division_states_its_rule(explained: Run, queue: str) -> None:
+def test_engine_without_division_states_its_rule(explained: Run, queue: str) -> None:
     shown = explained(queue, "native")
     assert shown.code == 0
     assert "Kubernetes divides nothing: a ResourceQuota is a limit for a namespace" in _share(shown.out)
 
 
-def test_a_queue_with_queues_below_it_names_them(explained: Run) -> None:
+def test_parent_queue_lists_its_children(explained: Run) -> None:
     shown = explained("research", "kai")
     assert shown.code == 0
     assert _share(shown.out).splitlines()[1:] == [
@@ -162,7 +162,7 @@ def test_a_queue_with_queues_below_it_names_them(explained: Run) -> None:
         ("serving", "serving is not a sibling of vision; its siblings are speech"),
     ],
 )
-def test_a_peer_that_is_not_a_sibling_is_rejected(explained: Run, peer: str, says: str) -> None:
+def test_peer_that_is_not_sibling_is_rejected(explained: Run, peer: str, says: str) -> None:
     refused = explained("vision", "kai", "--peer", peer)
     assert refused.code == 2
     assert says in " ".join(refused.err.split())
@@ -180,14 +180,14 @@ def test_a_peer_that_is_not_a_sibling_is_rejected(explained: Run, peer: str, say
         ),
     ],
 )
-def test_the_reason_of_a_missing_share_is_reported(
+def test_reason_for_missing_share_is_reported(
     explained: Run, tmp_path: Path, before: str, after: str, says: str
 ) -> None:
     (tmp_path / "policy.yaml").write_text(POLICY.replace(before, after))
     assert says in " ".join(_share(explained("vision", "kai").out).split())
 
 
-def test_a_peer_without_an_environment_is_refused(run: Run) -> None:
+def test_peer_without_environment_is_rejected(run: Run) -> None:
     refused = run("explain", "queue", "vision", "--peer", "speech")
     assert refused.code == 2
     assert "--peer requires a queue of a policy and --env" in " ".join(refused.err.split())
@@ -201,7 +201,7 @@ def test_json_has_the_divisions_on_the_path(explained: Run) -> None:
     assert found["notes"] == []
 
 
-def test_a_department_whose_queues_are_limited_returns_what_they_cannot_use(explained: Run, tmp_path: Path) -> None:
+def test_department_with_limited_queues_returns_unused_share(explained: Run, tmp_path: Path) -> None:
     limited = POLICY.replace("guaranteed: {gpu: 4}, over_quota_weight: 3", "guaranteed: {gpu: 4}, limit: {gpu: 7}")
     (tmp_path / "policy.yaml").write_text(limited)
     assert (

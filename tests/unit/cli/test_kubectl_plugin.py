@@ -105,7 +105,7 @@ def test_top_as_json_has_the_same_amounts(plugin: Plugin) -> None:
 
 
 @pytest.mark.parametrize("name", ["late", "pg-late", "late-job", "job/late-job", "pod/late"])
-def test_a_pod_a_workload_and_a_gang_have_the_same_explanation(plugin: Plugin, name: str) -> None:
+def test_pod_workload_and_gang_have_same_explanation(plugin: Plugin, name: str) -> None:
     told = plugin("why", name)
     assert told.code == 0
     assert "pg-late" in told.out
@@ -113,7 +113,7 @@ def test_a_pod_a_workload_and_a_gang_have_the_same_explanation(plugin: Plugin, n
     assert "limit" in told.out
 
 
-def test_a_pod_without_a_pod_group_says_what_its_scheduler_said(server: ApiServer, plugin: Plugin) -> None:
+def test_pod_without_group_shows_message_of_its_scheduler(server: ApiServer, plugin: Plugin) -> None:
     other = pod("web", "nlp", 0)
     other["spec"]["schedulerName"] = "default-scheduler"
     other["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}]
@@ -123,20 +123,20 @@ def test_a_pod_without_a_pod_group_says_what_its_scheduler_said(server: ApiServe
     assert told.out == ("pod team/web has no pod group (schedulerName: default-scheduler): 0/1 nodes are available\n")
 
 
-def test_an_unknown_name_suggests_the_nearest(plugin: Plugin) -> None:
+def test_unknown_name_suggests_nearest(plugin: Plugin) -> None:
     told = plugin("why", "lat", "-n", "team")
     assert told.code == 2
     assert "there is no pod, workload or pod group lat in namespace team; did you mean late?" in told.err
 
 
-def test_a_queue_is_explained_with_its_fair_share(plugin: Plugin) -> None:
+def test_queue_explanation_has_fair_share(plugin: Plugin) -> None:
     told = plugin("queue", "nlp")
     assert told.code == 0
     assert "queue nlp, a child of queue all" in told.out
     assert plugin("queue", "npl").code == 2
 
 
-def test_a_snapshot_can_be_read_again(plugin: Plugin, tmp_path: Path) -> None:
+def test_snapshot_can_be_read_again(plugin: Plugin, tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     told = plugin("snapshot", "--out", file)
     assert (told.code, told.out) == (0, "")
@@ -146,7 +146,7 @@ def test_a_snapshot_can_be_read_again(plugin: Plugin, tmp_path: Path) -> None:
     assert json.loads(plugin("snapshot").out)["items"] == items
 
 
-def test_an_anonymised_snapshot_names_no_workload(plugin: Plugin) -> None:
+def test_anonymised_snapshot_has_no_workload_names(plugin: Plugin) -> None:
     told = plugin("snapshot", "--anonymise")
     assert told.code == 0
     assert not [name for name in ("bert", "gpt", "late", "n1", "team") if f'"{name}' in told.out]
@@ -185,7 +185,7 @@ def test_fit_refuses_a_manifest_that_is_no_workload(plugin: Plugin, tmp_path: Pa
     assert "Usage: kubectl apportion fit" in told.err
 
 
-def test_a_rejected_list_is_one_sentence_with_a_hint(server: ApiServer, plugin: Plugin) -> None:
+def test_rejected_list_is_one_line_error_with_hint(server: ApiServer, plugin: Plugin) -> None:
     def answer(sent: Sent) -> Rejection | None:
         return Rejection(403, "queues is forbidden: User cannot list") if sent.path.endswith("/queues") else None
 
@@ -196,7 +196,7 @@ def test_a_rejected_list_is_one_sentence_with_a_hint(server: ApiServer, plugin: 
     assert "hint:" in told.err
 
 
-def test_an_unreachable_cluster_is_an_environment_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unreachable_cluster_is_an_environment_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--kubeconfig", str(tmp_path / "none")]) == 3
     assert f"kubeconfig {tmp_path / 'none'} does not exist" in capfd.readouterr().err
 

@@ -36,11 +36,11 @@ def test_every_field_has_a_description() -> None:
     ] == []
 
 
-def test_the_tables_are_up_to_date() -> None:
+def test_tables_are_up_to_date() -> None:
     assert with_field_tables(TEXT) == TEXT, "run: make docs-tables"
 
 
-def test_the_examples_are_a_policy_that_compiles(tmp_path: Path, run: Run) -> None:
+def test_examples_form_policy_that_compiles(tmp_path: Path, run: Run) -> None:
     for name, text in example_files(TEXT).items():
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)

@@ -266,7 +266,7 @@ def test_override_updates_share_one_pull_request(tmp_path: Path) -> None:
     assert "$APPORTION_TOKEN" in str(gitlab)
 
 
-def test_the_trust_table_has_a_row_for_each_command() -> None:
+def test_trust_table_has_row_for_each_command() -> None:
     page = (Path(__file__).parents[3] / "docs/security.md").read_text(encoding="utf-8")
     table = page.partition("## Commands")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| `")]

@@ -71,7 +71,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_recorded_cycle_prints_the_recorded_decisions(run: Run, log: Path) -> None:
+def test_recorded_cycle_prints_recorded_decisions(run: Run, log: Path) -> None:
     told = run("simulate", "--cycle", log, "--record", 2, "-o", "json")
     record = json.loads(log.read_text().splitlines()[1])
     assert (told.code, told.err) == (0, "")
@@ -102,7 +102,7 @@ def test_what_cannot_be_replayed_is_one_sentence(
     assert said in told.err
 
 
-def test_a_file_that_is_no_log_is_named(run: Run, tmp_path: Path) -> None:
+def test_file_that_is_not_a_log_is_reported(run: Run, tmp_path: Path) -> None:
     other = tmp_path / "notes"
     other.write_text("shopping\n")
     told = run("simulate", "--cycle", other, "--record", 1)

@@ -233,7 +233,7 @@ def test_help_has_examples(run: Run) -> None:
     assert "apportion simulate --cycle cluster.yaml" in result.out
 
 
-def test_the_schema_is_published(run: Run) -> None:
+def test_schema_is_published(run: Run) -> None:
     schema = json.loads(run("schema", "--for", "snapshot").out)
     jsonschema.Draft202012Validator.check_schema(schema)
     document = {"apiVersion": "apportion.dev/v1", "kind": "Snapshot", "nodes": [{"name": "a", "allocatable": {}}]}

@@ -128,7 +128,7 @@ def test_provisioning_check_becomes_a_plan_of_its_pools() -> None:
     assert not any("plan" in note.text or "check" in note.text for note in record.notes)
 
 
-def test_a_cohort_adds_to_its_members() -> None:
+def test_cohort_quota_is_added_to_members() -> None:
     cpu = flavors("cpu", default=quota("cpu", "500m"))
     record = READER.read(
         [

@@ -81,7 +81,7 @@ def test_queue_without_namespace_selector_admits_nothing() -> None:
     assert said(DEFAULT, one) == [(IGNORED, "spec.namespaceSelector", "Required")]
 
 
-def test_a_missing_flavor_leaves_the_queue_inactive() -> None:
+def test_missing_flavor_makes_queue_inactive() -> None:
     assert said(queue()) == [(PENDING, "spec.resourceGroups[0].flavors[0].name", "NotFound")]
 
 
@@ -100,7 +100,7 @@ def test_invalid_quotas_are_reported() -> None:
     ]
 
 
-def test_a_flavor_without_a_quota_for_each_resource_is_refused() -> None:
+def test_flavor_without_quota_for_each_resource_is_rejected() -> None:
     uneven = {"coveredResources": ["cpu", "memory"], "flavors": group("cpu")["flavors"]}
     assert said(DEFAULT, queue(uneven)) == [(REJECTED, "spec.resourceGroups[0].flavors[0].resources", "Invalid")]
 

@@ -20,6 +20,6 @@ from apportion_policy.kueue_objects import KueueLocalQueue, KueueQueue
     ],
     ids=["own", "external", "local queue"],
 )
-def test_a_reserved_namespace_is_refused(queue: Queue) -> None:
+def test_reserved_namespace_is_rejected(queue: Queue) -> None:
     checked = check_policy(Policy(organisation=Organisation(name="acme"), queues=(queue,)), date(2026, 1, 1))
     assert [finding.rule.code for finding in checked.diagnostics if finding.rule.required] == ["AP117"]

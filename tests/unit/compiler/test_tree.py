@@ -74,7 +74,7 @@ def test_files_stand_in_apply_order() -> None:
     assert files["values.yaml"] == VALUES.encode()
 
 
-def test_a_tree_without_objects_has_no_kustomization() -> None:
+def test_tree_without_objects_has_no_kustomization() -> None:
     """kustomize refuses one that lists nothing."""
     assert "kustomization.yaml" not in _files()
 
@@ -91,7 +91,7 @@ def test_writing_twice_changes_nothing_the_second_time(tmp_path: Path) -> None:
     assert write(tmp_path, _files(_queue("a"), formerly=tmp_path)).is_empty
 
 
-def test_an_object_that_is_gone_stays_on_the_prune_list_until_it_comes_back(tmp_path: Path) -> None:
+def test_removed_object_stays_on_prune_list_until_declared_again(tmp_path: Path) -> None:
     def pruned() -> list[str]:
         return [entry["name"] for entry in json.loads((tmp_path / TREE / "prune.json").read_bytes())["objects"]]
 
@@ -104,7 +104,7 @@ def test_an_object_that_is_gone_stays_on_the_prune_list_until_it_comes_back(tmp_
     assert pruned() == ["b"]
 
 
-def test_a_namespace_is_named_and_not_pruned(tmp_path: Path) -> None:
+def test_namespace_is_retained_and_not_pruned(tmp_path: Path) -> None:
     """Its deletion would take every claim and secret in it along."""
     write(tmp_path, _files(_namespace("n"), _queue("a")))
     files = _files(formerly=tmp_path)
@@ -126,7 +126,7 @@ def test_files_that_apportion_did_not_write_are_kept_and_named(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("named", ["notes.md", "../../../outside.txt", "{outside}"])
-def test_an_inventory_cannot_list_foreign_files(tmp_path: Path, named: str) -> None:
+def test_inventory_cannot_list_foreign_files(tmp_path: Path, named: str) -> None:
     outside, out = tmp_path / "outside.txt", tmp_path / "rendered"
     outside.write_text("mine")
     write(out, _files(_queue("a")))
@@ -138,7 +138,7 @@ def test_an_inventory_cannot_list_foreign_files(tmp_path: Path, named: str) -> N
     assert outside.read_text() == (out / TREE / "notes.md").read_text() == "mine"
 
 
-def test_a_link_in_the_tree_is_neither_followed_nor_written_through(tmp_path: Path) -> None:
+def test_symlink_in_tree_is_not_followed(tmp_path: Path) -> None:
     victim, out = tmp_path / "victim", tmp_path / "rendered"
     victim.mkdir()
     (victim / "id").write_text("mine")
@@ -154,7 +154,7 @@ def test_a_link_in_the_tree_is_neither_followed_nor_written_through(tmp_path: Pa
 
 
 @pytest.mark.parametrize("linked", ["rendered", "rendered/prod", "rendered/prod/main/kai"])
-def test_a_linked_folder_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: str) -> None:
+def test_symlinked_folder_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: str) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
     project = tmp_path / "project"
@@ -167,7 +167,7 @@ def test_a_linked_folder_is_not_written_to(tmp_path: Path, monkeypatch: pytest.M
     assert not any(victim.iterdir())
 
 
-def test_a_name_that_points_outside_is_not_a_folder(tmp_path: Path) -> None:
+def test_name_outside_tree_is_rejected(tmp_path: Path) -> None:
     with open_output(tmp_path / "rendered", writing=True) as folder:
         assert folder is not None
         with pytest.raises(LinkedPathError, match="is not a valid file or folder name"):
@@ -175,7 +175,7 @@ def test_a_name_that_points_outside_is_not_a_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "escape").exists()
 
 
-def test_a_write_that_fails_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
+def test_failed_write_leaves_tree_unchanged(tmp_path: Path) -> None:
     """Nothing is put in its place before everything is written, as on a full disk."""
     write(tmp_path, _files(_queue("a")))
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
@@ -189,7 +189,7 @@ def test_a_write_that_fails_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
     assert not (tmp_path / "prod" / "other").exists()
 
 
-def test_a_report_is_not_written_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_is_not_written_through_symlink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     victim = tmp_path / "victim"
     victim.write_text("mine")
@@ -201,14 +201,14 @@ def test_a_report_is_not_written_through_a_link(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "report.json").read_bytes() == b"report"
 
 
-def test_a_hand_edit_shows_as_a_change(tmp_path: Path) -> None:
+def test_manual_edit_is_reported_as_change(tmp_path: Path) -> None:
     files = _files(_queue("a"))
     write(tmp_path, files)
     (tmp_path / TREE / "10-queue.yaml").write_text("edited")
     assert compare(tmp_path, files).changed == ("10-queue.yaml",)
 
 
-def test_an_edited_prune_list_shows_as_a_change(tmp_path: Path) -> None:
+def test_edited_prune_list_is_reported_as_change(tmp_path: Path) -> None:
     write(tmp_path, _files(_queue("a")))
     prune = tmp_path / TREE / "prune.json"
     forged = json.loads(prune.read_bytes())
@@ -221,7 +221,7 @@ def test_an_edited_prune_list_shows_as_a_change(tmp_path: Path) -> None:
     "text",
     ["{", "[]", "{}", '{"objects": {}}', '{"objects": [1]}', '{"objects": [{"kind": "Queue"}]}', "[" * 100_000],
 )
-def test_a_broken_inventory_is_named(tmp_path: Path, text: str) -> None:
+def test_malformed_inventory_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / TREE).mkdir(parents=True)
     (tmp_path / TREE / "inventory.json").write_text(text)
     with pytest.raises(ValueError, match=r"^inventory\.json"), open_output(tmp_path, writing=False) as folder:
@@ -253,7 +253,7 @@ _DOCUMENTS = st.recursive(
 
 @given(st.lists(st.dictionaries(st.text(max_size=8), _DOCUMENTS, max_size=4), min_size=1, max_size=3))
 @example([{"a": 0.0, "b": -0.0, "c": 0, "d": False}])
-def test_the_emitter_writes_what_pyyaml_s_dumper_writes(documents: list[dict[str, object]]) -> None:
+def test_emitter_output_equals_pyyaml(documents: list[dict[str, object]]) -> None:
     assert dump_all(documents) == yaml.dump_all(
         documents,
         Dumper=_WithoutAnchors,

@@ -85,7 +85,7 @@ def test_quotas_of_a_namespace_are_a_teams_own_where_the_policy_writes_none() ->
     assert drift(written, [*written, *BELOW[8:10]]) == ()
 
 
-def test_a_node_added_to_a_tree_is_drift() -> None:
+def test_node_added_to_a_tree_is_drift() -> None:
     tree = _made("scheduling.sigs.k8s.io/v1beta1", "ElasticQuotaTree", "tree", {"root": {"children": [{"name": "a"}]}})
     there = _made(
         "scheduling.sigs.k8s.io/v1beta1",

@@ -131,7 +131,7 @@ def test_override_dates_are_inclusive(begin: str, end: str, *, holds: bool) -> N
     assert values["a"].guaranteed == {"gpu": 8000 if holds else 4000}
 
 
-def test_an_override_by_model_replaces_gpus_counted_in_total() -> None:
+def test_override_by_model_replaces_total_of_gpus() -> None:
     override = Override(
         begin="2026-01-01", end="2027-01-01", reason="r", owner="@o", guaranteed=Resources(gpu={"h100": 2})
     )

@@ -155,7 +155,7 @@ def test_reserved_yunikorn_names_are_avoided() -> None:
     assert application_id("vision", "train") == "vision.train"
 
 
-def test_a_long_configuration_is_compressed() -> None:
+def test_long_configuration_is_compressed() -> None:
     program = _program(*(Queue(id=f"team-{number:05}", guaranteed=Resources(cpu=number)) for number in range(6000)))
     manifest = config_map(program)
     assert list(manifest["binaryData"]) == ["queues.yaml.gz"]

@@ -120,7 +120,7 @@ def test_fault_has_the_path_of_the_queue() -> None:
     assert verdict.field == 'data["queues.yaml"].partitions[0].queues[0].queues[1].resources.max.memory'
 
 
-def test_a_compressed_configuration_is_read() -> None:
+def test_compressed_configuration_is_read() -> None:
     packed = base64.b64encode(gzip.compress(b"partitions: [{name: default}]")).decode()
     manifest = {**_config_map(""), "data": {}, "binaryData": {"queues.yaml.gz": packed}}
     (verdict,) = RULES.check([manifest], [])
@@ -129,7 +129,7 @@ def test_a_compressed_configuration_is_read() -> None:
     assert unreadable.effect is Effect.IGNORED
 
 
-def test_the_policy_group_names_the_key() -> None:
+def test_policy_group_selects_configuration_key() -> None:
     manifest = {**_config_map(""), "data": {"service.policyGroup": "night", "night.yaml": "bogus: 1"}}
     (verdict,) = RULES.check([manifest], [])
     assert verdict.field == 'data["night.yaml"]'

@@ -60,7 +60,7 @@ def test_uncollected_file_is_an_error(name: str, said: str, tmp_path: Path) -> N
     assert said in _ids(tmp_path, {"a.py": 'A = Queue(id="a")\n', name: 'V = Queue(id="vision")\n'})
 
 
-def test_a_link_to_a_folder_is_an_error(tmp_path: Path) -> None:
+def test_symlink_to_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "teams").mkdir()
     (tmp_path / "teams" / "ml").symlink_to(tmp_path / "elsewhere")
@@ -77,11 +77,11 @@ def test_helper_declarations_belong_to_the_calling_file(tmp_path: Path) -> None:
     assert _ids(tmp_path, {"a.py": 'from shapes import team\nA = team("a")\n'}) == "['a']"
 
 
-def test_a_file_without_a_declaration_is_an_error(tmp_path: Path) -> None:
+def test_file_without_declaration_is_an_error(tmp_path: Path) -> None:
     assert "teams/a.py declares no Queue" in _ids(tmp_path, {"a.py": "X = 1\n"})
 
 
-def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
+def test_empty_folder_is_an_error(tmp_path: Path) -> None:
     assert "contains no Python file" in _ids(tmp_path, {})
 
 

@@ -103,7 +103,7 @@ def test_shares_under_snapshot_demand(engine: str, shares: tuple[int, ...], tmp_
 
 
 @pytest.mark.parametrize("engine", ["ack", "koordinator", "kueue", "volcano", "yunikorn"])
-def test_the_order_of_objects_does_not_matter(engine: str, tmp_path: Path) -> None:
+def test_shares_are_independent_of_object_order(engine: str, tmp_path: Path) -> None:
     """A queue that moves below a new one comes before it in the objects of a cluster."""
     manifests = _manifests(engine, tmp_path)
     shares = [_shares(engine, Demand.SNAPSHOT, made) for made in (manifests, manifests[::-1])]

@@ -44,12 +44,12 @@ def test_clusters_like_those_of_the_runs() -> None:
         {"containers": [{"name": "main", "ports": [{"hostPort": 80}]}]},
     ],
 )
-def test_a_feature_that_the_runs_lack_counts_only_if_something_waits(spec: Made) -> None:
+def test_unrecorded_feature_counts_only_with_pending_pods(spec: Made) -> None:
     assert not is_recorded(with_running(cluster(), **spec))
     assert is_recorded(with_running(cluster(pending=False), **spec))
 
 
-def test_the_pods_of_kubernetes_do_not_count() -> None:
+def test_kubernetes_system_pods_are_ignored() -> None:
     system = {
         "apiVersion": "v1",
         "kind": "Pod",

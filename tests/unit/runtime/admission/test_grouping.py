@@ -117,12 +117,12 @@ def test_ray_without_a_minimum_starts_with_all_its_workers_and_hosts() -> None:
     assert len(found) == 9
 
 
-def test_a_suspended_ray_worker_group_is_not_a_subgroup() -> None:
+def test_suspended_ray_worker_group_is_not_a_subgroup() -> None:
     found = groupings(workload("RayCluster", "ray.io/v1", ray_cluster(suspended=True)))
     assert [part.name for part in found[0].parts] == ["headgroup"]
 
 
-def test_a_minimum_of_ray_workers_above_the_replicas_is_rejected_with_the_engines_message() -> None:
+def test_ray_minimum_above_replicas_is_rejected_with_kai_message() -> None:
     objects = Objects()
     made = workload("RayCluster", "ray.io/v1", ray_cluster(minReplicas=5))
     _, pods = pods_of(made, objects)
@@ -136,7 +136,7 @@ def test_rays_own_priority_label_has_precedence_even_without_such_a_class() -> N
     assert found[0].priority_class == "nowhere"
 
 
-def test_a_job_is_one_group_whose_pods_start_one_by_one() -> None:
+def test_job_is_one_group_with_minimum_of_one() -> None:
     found = groupings(workload("Job", "batch/v1", {"completions": 3, "parallelism": 3, "template": _TEMPLATE}))
     assert {made.name for made in found} == {"pg-w-uid-w"}
     assert found[0].min_members == 1
@@ -154,7 +154,7 @@ def test_each_replica_of_a_deployment_is_a_group_of_class_inference() -> None:
     assert found[0].priority_class == "build"
 
 
-def test_a_bare_pod_is_its_own_group_of_class_train() -> None:
+def test_bare_pod_has_its_own_group_of_class_train() -> None:
     made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": _SPEC}
     found = group(made, Objects())
     assert found is not None
@@ -166,7 +166,7 @@ def test_a_bare_pod_is_its_own_group_of_class_train() -> None:
     )
 
 
-def test_a_class_that_is_not_there_counts_as_none() -> None:
+def test_missing_priority_class_is_treated_as_unset() -> None:
     labels = {"kai.scheduler/queue": "q", "priorityClassName": "gold"}
     found = groupings(workload("Job", "batch/v1", {"template": _TEMPLATE}, labels=labels))
     assert found[0].priority_class == "train"
@@ -199,7 +199,7 @@ def test_segments_of_pytorch_workers_beyond_the_minimum_are_elastic() -> None:
     assert [made.sub_group for made in found] == ["worker-0", "worker-0", "worker-1", "worker-1", "worker-2"]
 
 
-def test_an_mpi_launcher_that_comes_later_is_not_waited_for() -> None:
+def test_delayed_mpi_launcher_is_not_part_of_minimum() -> None:
     roles = {"Launcher": {"replicas": 1, "template": _TEMPLATE}, "Worker": {"replicas": 2, "template": _TEMPLATE}}
     spec = {"mpiReplicaSpecs": roles, "launcherCreationPolicy": "WaitForWorkersReady"}
     made = workload("MPIJob", "kubeflow.org/v2beta1", spec)
@@ -211,7 +211,7 @@ def test_an_mpi_launcher_that_comes_later_is_not_waited_for() -> None:
     assert groupings(made, objects)[0].min_members == 2
 
 
-def test_a_jobset_has_two_levels_and_starts_with_the_first_job_where_they_go_in_order() -> None:
+def test_jobset_has_two_levels_and_in_order_starts_first_job() -> None:
     job = {"spec": {"parallelism": 2, "template": _TEMPLATE}}
     spec: dict[str, Any] = {
         "replicatedJobs": [{"name": "a", "replicas": 2, "template": job}, {"name": "b", "template": job}]
@@ -230,7 +230,7 @@ def test_a_jobset_has_two_levels_and_starts_with_the_first_job_where_they_go_in_
     assert groupings(workload("JobSet", "jobset.x-k8s.io/v1alpha2", spec))[0].min_parts == 1
 
 
-def test_a_train_job_is_grouped_as_the_jobset_that_is_made_of_it() -> None:
+def test_train_job_is_grouped_as_its_jobset() -> None:
     spec = {"trainer": {"numNodes": 3, "resourcesPerNode": {"requests": {"nvidia.com/gpu": "8"}}}}
     found = groupings(workload("TrainJob", "trainer.kubeflow.org/v1alpha1", spec))
     assert len(found) == 3
@@ -268,7 +268,7 @@ def test_pods_of_other_schedulers_and_of_skipped_owners_are_left_alone() -> None
     assert group(pods_of(skipped, objects)[1][0], objects) is None
 
 
-def test_a_missing_owner_is_reported() -> None:
+def test_missing_owner_is_reported() -> None:
     objects = Objects()
     _, pods = pods_of(workload("Job", "batch/v1", {"template": _TEMPLATE}), objects)
     objects.made.clear()
@@ -276,7 +276,7 @@ def test_a_missing_owner_is_reported() -> None:
         group(pods[0], objects)
 
 
-def test_the_object_of_a_group_keeps_its_queue_when_it_is_written_again() -> None:
+def test_updated_pod_group_keeps_its_queue() -> None:
     made = groupings(workload("RayCluster", "ray.io/v1", ray_cluster(minReplicas=2)))[0]
     first = pod_group(made, None)
     assert first["spec"]["subGroups"][1] == {"name": "gpu", "minMember": 2}
@@ -284,7 +284,7 @@ def test_the_object_of_a_group_keeps_its_queue_when_it_is_written_again() -> Non
     assert pod_group(made, first)["spec"]["queue"] == "moved"
 
 
-def test_a_pod_whose_owners_may_not_be_read_is_grouped_by_the_reference_to_its_own() -> None:
+def test_pod_with_unreadable_owner_is_grouped_by_owner_reference() -> None:
     objects = Objects()
     objects.unreadable = {"Foo"}
     foo = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "foo", "uid": "uid-foo"}}
@@ -295,7 +295,7 @@ def test_a_pod_whose_owners_may_not_be_read_is_grouped_by_the_reference_to_its_o
     assert (found.name, found.queue, found.priority_class) == ("pg-foo-uid-foo", "team-a", "train")
 
 
-def test_an_unreadable_owner_of_a_deployment_leaves_the_deployment_as_the_top_owner() -> None:
+def test_deployment_with_unreadable_owner_is_top_owner() -> None:
     objects = Objects()
     objects.unreadable = {"InferenceService"}
     service = {
@@ -322,7 +322,7 @@ def test_cyclic_owners_are_reported() -> None:
     ("name", "text"),
     [("train-7b", "train-7b"), ("1e3", '"1e3"'), ("2026-01-01", '"2026-01-01"'), ("2026-13-01", "2026-13-01")],
 )
-def test_a_group_names_its_top_owner_in_yaml(name: str, text: str) -> None:
+def test_pod_group_has_top_owner_annotation_in_yaml(name: str, text: str) -> None:
     made = workload("Job", "batch/v1", {"template": _TEMPLATE})
     identity = top_owner_text({**made, "metadata": {"name": name, "uid": "u"}})
     assert identity == f"name: {text}\nuid: u\ngroup: batch\nversion: v1\nkind: Job\n"

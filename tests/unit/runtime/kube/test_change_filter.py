@@ -49,16 +49,14 @@ def _condition(made: dict[str, Any]) -> None:
         (GROUP, lambda made: made["spec"].update(minMember=3), True),
     ],
 )
-def test_a_cycle_starts_for_changes_that_the_scheduler_reads(
-    before: dict[str, Any], change: Change, expected: bool
-) -> None:
+def test_cycle_starts_for_relevant_changes(before: dict[str, Any], change: Change, expected: bool) -> None:
     after = copy.deepcopy(before)
     after["metadata"]["resourceVersion"] = "2"
     change(after)
     assert is_relevant(before["kind"], before, after) is expected
 
 
-def test_a_new_object_is_relevant_and_the_echo_of_a_write_is_not() -> None:
+def test_new_object_starts_cycle_and_own_write_does_not() -> None:
     written = copy.deepcopy(POD)
     written["metadata"]["resourceVersion"] = "2"
     assert is_relevant("Pod", None, written)

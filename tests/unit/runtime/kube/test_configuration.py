@@ -78,17 +78,17 @@ NOT_IN_THE_SCHEMA = ("invalid YAML", "set twice", "renewDeadlineSeconds (15)", "
 """What a JSON Schema cannot express."""
 
 
-def test_a_document_sets_every_field() -> None:
+def test_document_sets_every_field() -> None:
     assert SchedulerConfiguration(**parse_configuration(WHOLE, "f")) == VALUES
     jsonschema.Draft202012Validator(configuration_schema()).validate(yaml.safe_load(WHOLE))
 
 
-def test_a_document_without_fields_has_the_defaults() -> None:
+def test_empty_document_has_defaults() -> None:
     assert SchedulerConfiguration(**parse_configuration(HEAD, "f")) == SchedulerConfiguration()
 
 
 @pytest.mark.parametrize(("text", "said"), FAULTS)
-def test_a_fault_is_one_sentence_with_file_and_line(text: str, said: str) -> None:
+def test_invalid_field_is_one_line_error_with_file_and_line(text: str, said: str) -> None:
     with pytest.raises(ConfigurationError) as told:
         parse_configuration(text, "f")
     assert str(told.value).startswith(said)
@@ -98,11 +98,11 @@ def test_a_fault_is_one_sentence_with_file_and_line(text: str, said: str) -> Non
 @pytest.mark.parametrize(
     "text", [text for text, said in FAULTS if not any(x in text + said for x in NOT_IN_THE_SCHEMA)]
 )
-def test_the_schema_rejects_the_same_documents(text: str) -> None:
+def test_schema_rejects_same_documents(text: str) -> None:
     assert not jsonschema.Draft202012Validator(configuration_schema()).is_valid(yaml.safe_load(text))
 
 
-def test_the_schema_is_a_json_schema() -> None:
+def test_schema_is_valid_json_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(configuration_schema())
 
 
@@ -120,7 +120,7 @@ def test_documented_fields_are_those_of_the_document() -> None:
 
 
 @pytest.mark.parametrize("shard", [None, "a100"])
-def test_the_stacks_config_map_has_a_valid_document(shard: str | None) -> None:
+def test_config_map_of_stack_has_valid_document(shard: str | None) -> None:
     packaged = SchedulerDeployment("image", namespace="system", scheduler="kai-two", shard=shard)
     objects: dict[str, Any] = {str(one["kind"]): one for one in scheduler_objects(packaged)}
     ((file, text),) = objects["ConfigMap"]["data"].items()
@@ -131,7 +131,7 @@ def test_the_stacks_config_map_has_a_valid_document(shard: str | None) -> None:
     assert {"name": "configuration", "mountPath": "/etc/apportion", "readOnly": True} in container["volumeMounts"]
 
 
-def test_a_changed_setting_replaces_the_pods_of_the_stack() -> None:
+def test_changed_setting_restarts_pods_of_stack() -> None:
     def template(packaged: SchedulerDeployment) -> Any:
         deployment: Any
         (deployment,) = (one for one in scheduler_objects(packaged) if one["kind"] == "Deployment")
@@ -165,7 +165,7 @@ def test_flags_take_precedence_also_after_a_reload(tmp_path: Path) -> None:
     assert (current.port, current.cycle_period_s) == (7, 3)
 
 
-def test_an_invalid_change_is_reported_once_and_the_former_configuration_kept(tmp_path: Path) -> None:
+def test_invalid_change_is_reported_once_and_previous_configuration_kept(tmp_path: Path) -> None:
     path = tmp_path / "f.yaml"
     path.write_text(HEAD + "cyclePeriodSeconds: 3\n")
     watched = _Watched(path)
@@ -187,7 +187,7 @@ def test_changes_that_need_a_restart_are_named(tmp_path: Path) -> None:
     assert watched.lines == [f"reloaded {path}; shard, port take effect after a restart"]
 
 
-def test_a_running_scheduler_follows_the_cycle_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_scheduler_applies_changed_cycle_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apportion_runtime.kube.configuration_file._POLL_S", 0.01)
     path, server, counters, ended, bound = tmp_path / "f.yaml", ApiServer(), Counters(), Event(), Event()
     # With the former period, the second cycle would run after an hour.

@@ -63,12 +63,12 @@ def test_what_the_api_server_says_is_what_one_reads(connection: Connection) -> N
     assert refused.value.status == 404
 
 
-def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_unreachable_server_is_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match=r"cannot reach http://127.0.0.1:1: "):
         connect(_kubeconfig(tmp_path, "http://127.0.0.1:1")).request("GET", "/")
 
 
-def test_a_kubeconfig_that_disables_verification_is_marked_and_warns_of_no_single_request(tmp_path: Path) -> None:
+def test_disabled_tls_verification_is_recorded_without_warning_per_request(tmp_path: Path) -> None:
     file = tmp_path / "config"
     _kubeconfig(tmp_path, "https://127.0.0.1:1", token="secret")
     verified = connect(str(file))
@@ -112,14 +112,14 @@ def _exec(folder: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("way", ["token", "tokenFile", "exec"])
-def test_a_kubeconfig_says_who_asks(way: str, server: str, tmp_path: Path) -> None:
+def test_credentials_of_kubeconfig_are_sent(way: str, server: str, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret")
     user = {"token": "secret", "tokenFile": str(tmp_path / "token"), "exec": _exec(tmp_path)}[way]
     with pytest.raises(Refused, match="leases not found"):
         connect(_kubeconfig(tmp_path, f"{server}/base", **{way: user})).request("GET", "/apis")
 
 
-def test_the_variable_names_the_kubeconfig(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubeconfig_variable_selects_file(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", _kubeconfig(tmp_path, server, token="secret"))
     with pytest.raises(Refused, match="leases not found"):
         connect(None).request("GET", "/apis")
@@ -136,7 +136,7 @@ def test_the_variable_names_the_kubeconfig(server: str, tmp_path: Path, monkeypa
         ("whole", "two", "two"),
     ],
 )
-def test_a_kubeconfig_that_does_not_do_is_one_sentence(
+def test_unusable_kubeconfig_is_one_line_error(
     text: str | None, context: str | None, said: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "config"

@@ -20,14 +20,14 @@ def test_pods_are_grouped_and_bound_within_their_queues_limit() -> None:
     assert result.faults == ()
 
 
-def test_a_second_turn_does_nothing_more() -> None:
+def test_second_cycle_makes_no_further_decisions() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2))
     run_cycle(cluster, NOW)
     again = run_cycle(cluster, NOW + 1)
     assert (again.bound, again.evicted, again.grouped, again.refused) == ([], [], [], [])
 
 
-def test_a_guarantee_is_reclaimed() -> None:
+def test_guarantee_is_reclaimed() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("b1", "nlp", 2), pod("b2", "nlp", 2))
     run_cycle(cluster, NOW)
     cluster.create(pod("mine", "vision", 2))
@@ -49,7 +49,7 @@ def test_pods_of_another_scheduler_are_left_alone() -> None:
     assert (result.bound, result.grouped) == ([], [])
 
 
-def test_a_rejected_write_is_reported_and_retried() -> None:
+def test_rejected_write_is_reported_and_retried() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2))
     cluster.refuses = {"a": Refused(409, "the pod was changed")}
     (refused,) = run_cycle(cluster, NOW).refused
@@ -58,6 +58,6 @@ def test_a_rejected_write_is_reported_and_retried() -> None:
     assert run_cycle(cluster, NOW + 1).bound == ["team/a"]
 
 
-def test_a_shard_that_is_not_there_is_refused() -> None:
+def test_missing_shard_is_rejected() -> None:
     with pytest.raises(KeyError):
         run_cycle(Memory(node("n1", 4), *TREE), NOW, shard="mars")

@@ -102,7 +102,7 @@ def test_decisions_of_all_kinds_are_recorded_and_replayed(tmp_path: Path) -> Non
     assert all(_is_replayed(log, number) for number in range(1, 5))
 
 
-def test_an_unchanged_object_is_recorded_once(tmp_path: Path) -> None:
+def test_unchanged_object_is_recorded_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     scheduler = _Recorded(_cluster(), DecisionLogWriter(log))
     scheduler.cycle()
@@ -129,7 +129,7 @@ def test_files_are_bounded_in_size_and_number(tmp_path: Path) -> None:
         assert all(_is_replayed(tmp_path / name, json.loads(line)["cycle"]) for line in lines)
 
 
-def test_a_restarted_scheduler_continues_the_numbers_after_an_incomplete_record(tmp_path: Path) -> None:
+def test_numbering_continues_after_restart_and_incomplete_record(tmp_path: Path) -> None:
     log = tmp_path / "log"
     scheduler = _Recorded(_cluster(), DecisionLogWriter(log))
     scheduler.cycle()
@@ -142,7 +142,7 @@ def test_a_restarted_scheduler_continues_the_numbers_after_an_incomplete_record(
     assert _is_replayed(log, 2)
 
 
-def test_a_failed_write_does_not_stop_the_scheduler(tmp_path: Path) -> None:
+def test_failed_write_does_not_stop_the_scheduler(tmp_path: Path) -> None:
     log = tmp_path / "missing" / "log"
     writer = DecisionLogWriter(log)
     scheduler = _Recorded(Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 1)), writer)
@@ -163,7 +163,7 @@ def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
     assert other.read_text() == "shopping\n"
 
 
-def test_a_missing_cycle_is_named(tmp_path: Path) -> None:
+def test_missing_cycle_is_reported(tmp_path: Path) -> None:
     log = tmp_path / "log"
     scheduler = _Recorded(_cluster(), DecisionLogWriter(log))
     scheduler.cycle()

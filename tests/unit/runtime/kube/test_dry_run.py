@@ -37,7 +37,7 @@ def _run(server: ApiServer, use: Callable[[Counters, list[str]], None]) -> list[
     return log
 
 
-def test_a_dry_run_reports_binds_and_evictions_and_sends_no_write() -> None:
+def test_dry_run_reports_binds_and_evictions_and_sends_no_writes() -> None:
     server = ApiServer()
     # The queue nlp uses all four GPUs, two above its guarantee, which a pod of vision reclaims; a CPU pod fits.
     placed = [pod(name, "nlp", 2, on="n1", **{"pod-group-name": f"pg-{name}"}) for name in ("b1", "b2")]

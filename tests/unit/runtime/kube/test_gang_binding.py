@@ -24,7 +24,7 @@ def _left(cluster: Memory) -> set[str]:
 
 
 @pytest.mark.parametrize("refused", ["gang-0", "gang-3"])
-def test_a_gang_of_which_one_bind_is_rejected_for_good_is_taken_back(refused: str) -> None:
+def test_gang_is_evicted_if_one_bind_is_permanently_rejected(refused: str) -> None:
     cluster = _cluster(4, 4)
     cluster.refuses = {refused: DENIED}
     result = run_cycle(cluster, NOW)
@@ -35,7 +35,7 @@ def test_a_gang_of_which_one_bind_is_rejected_for_good_is_taken_back(refused: st
     assert f"rejected the binding of pod {refused}: admission webhook" in event[2]
 
 
-def test_a_rejected_gang_is_left_out_for_a_growing_delay_and_its_pods_say_why() -> None:
+def test_rejected_gang_is_retried_with_backoff_and_reports_reason() -> None:
     cluster = _cluster(2, 2)
     cluster.refuses = {"gang-0": DENIED, "gang-1": DENIED}
     run_cycle(cluster, NOW)
@@ -51,7 +51,7 @@ def test_a_rejected_gang_is_left_out_for_a_growing_delay_and_its_pods_say_why() 
     assert sorted(run_cycle(cluster, NOW + 30).bound) == ["team/gang-0", "team/gang-1"]
 
 
-def test_the_others_of_a_rejected_gang_use_its_devices_meanwhile() -> None:
+def test_other_jobs_use_devices_of_rejected_gang() -> None:
     cluster = _cluster(8, 8)
     cluster.refuses = {"gang-0": DENIED}
     run_cycle(cluster, NOW)
@@ -59,7 +59,7 @@ def test_the_others_of_a_rejected_gang_use_its_devices_meanwhile() -> None:
     assert run_cycle(cluster, NOW + 1).bound == ["team/other"]
 
 
-def test_a_gang_keeps_the_pods_that_suffice() -> None:
+def test_gang_keeps_bound_pods_if_minimum_is_met() -> None:
     cluster = _cluster(4, 2)
     cluster.refuses = {"gang-3": DENIED}
     result = run_cycle(cluster, NOW)
@@ -72,7 +72,7 @@ def test_a_gang_keeps_the_pods_that_suffice() -> None:
     [Refused(409, "the object has been modified"), Refused(404, "pods not found"), Refused(503, "overloaded")],
     ids=["conflict", "gone", "temporary"],
 )
-def test_a_gang_is_completed_in_the_next_cycle_if_the_rejection_is_not_permanent(refused: Refused) -> None:
+def test_gang_is_completed_in_next_cycle_after_temporary_rejection(refused: Refused) -> None:
     cluster = _cluster(4, 4)
     cluster.refuses = {"gang-2": refused}
     assert run_cycle(cluster, NOW).evicted == []

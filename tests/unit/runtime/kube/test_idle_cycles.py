@@ -67,7 +67,7 @@ def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None
         _until(lambda: all("nodeName" in server.pod(name)["spec"] for name in "ab"))
 
 
-def test_a_stale_gang_is_evicted_when_its_grace_ends_without_any_change() -> None:
+def test_stale_gang_is_evicted_after_grace_period_without_changes() -> None:
     group = pod_group("gang", "team", 2)
     running_pod = pod("running", "team", 1, on="n1", **{"pod-group-name": "gang"})
     cluster = Memory(node("n1", 8), TRAIN, TEAM, group, running_pod)
@@ -76,7 +76,7 @@ def test_a_stale_gang_is_evicted_when_its_grace_ends_without_any_change() -> Non
     assert run_cycle(cluster, NOW + first.next_cycle_s).evicted == ["team/running"]
 
 
-def test_a_cluster_on_which_time_changes_nothing_needs_no_cycle() -> None:
+def test_no_cycle_runs_if_time_changes_nothing() -> None:
     cluster = Memory(node("n1", 8), TRAIN, TEAM, pod("a", "team", 1))
     run_cycle(cluster, NOW)
     assert run_cycle(cluster, NOW + 1).next_cycle_s == float("inf")

@@ -42,7 +42,7 @@ def _candidate(connection: Connection, holder: str, clock: Clock) -> LeaderElect
     return LeaderElection(connection, "system", "scheduler", holder, clock=clock)
 
 
-def test_the_second_candidate_waits_for_the_lease_duration_after_the_last_change_that_it_saw(
+def test_candidate_waits_for_lease_duration_after_last_observed_renewal(
     connection: Connection,
 ) -> None:
     first, second = Clock(), Clock(500.0)
@@ -61,7 +61,7 @@ def test_the_second_candidate_waits_for_the_lease_duration_after_the_last_change
 
 
 @pytest.mark.parametrize("renewed", ["1970-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"])
-def test_the_wall_clock_of_the_holder_decides_nothing(server: ApiServer, connection: Connection, renewed: str) -> None:
+def test_clock_of_lease_holder_is_ignored(server: ApiServer, connection: Connection, renewed: str) -> None:
     spec = {"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": renewed, "leaseTransitions": 3}
     server.put(LEASE, {"metadata": {"name": "scheduler", "namespace": "system"}, "spec": spec})
     clock = Clock()
@@ -74,7 +74,7 @@ def test_the_wall_clock_of_the_holder_decides_nothing(server: ApiServer, connect
     assert server.held[LEASE]["spec"]["leaseTransitions"] == 4
 
 
-def test_a_leader_stops_writing_at_its_renew_deadline_before_another_may_lead(connection: Connection) -> None:
+def test_leader_stops_writing_at_renew_deadline(connection: Connection) -> None:
     clock = Clock()
     one, two = _candidate(connection, "one", clock), _candidate(connection, "two", clock)
     assert one.try_acquire_or_renew()
@@ -87,7 +87,7 @@ def test_a_leader_stops_writing_at_its_renew_deadline_before_another_may_lead(co
     assert not two.try_acquire_or_renew()
 
 
-def test_a_renewal_that_is_lost_to_another_writer_is_repeated(server: ApiServer, connection: Connection) -> None:
+def test_conflicting_renewal_is_retried(server: ApiServer, connection: Connection) -> None:
     one = _candidate(connection, "one", Clock())
     assert one.try_acquire_or_renew()
 
@@ -101,7 +101,7 @@ def test_a_renewal_that_is_lost_to_another_writer_is_repeated(server: ApiServer,
     assert one.try_acquire_or_renew()
 
 
-def test_a_scheduler_that_does_not_lead_sends_no_write(server: ApiServer, connection: Connection) -> None:
+def test_follower_sends_no_writes(server: ApiServer, connection: Connection) -> None:
     clock = Clock()
     election = _candidate(connection, "one", clock)
     writer = ApiWriter(connection, election)
@@ -115,7 +115,7 @@ def test_a_scheduler_that_does_not_lead_sends_no_write(server: ApiServer, connec
     assert [sent.body["metadata"]["name"] for sent in server.written("POST", "/pods")] == ["a"]
 
 
-def test_a_write_is_not_repeated_after_the_lease_is_lost(server: ApiServer, connection: Connection) -> None:
+def test_write_is_not_retried_after_lost_lease(server: ApiServer, connection: Connection) -> None:
     clock = Clock()
     election = _candidate(connection, "one", clock)
     assert election.try_acquire_or_renew()
@@ -129,9 +129,7 @@ def test_a_write_is_not_repeated_after_the_lease_is_lost(server: ApiServer, conn
     assert len(server.written("DELETE", "/a")) == 1
 
 
-def test_the_lease_is_renewed_beside_long_work_and_released_at_the_end(
-    server: ApiServer, connection: Connection
-) -> None:
+def test_lease_is_renewed_during_long_cycle_and_released_on_exit(server: ApiServer, connection: Connection) -> None:
     timing = LeaseTiming(lease_s=1.0, renew_deadline_s=0.6, retry_s=0.05)
     one, two = (LeaderElection(connection, "system", "scheduler", name, timing=timing) for name in ("one", "two"))
     one.start()
@@ -149,9 +147,7 @@ def test_the_lease_is_renewed_beside_long_work_and_released_at_the_end(
     assert server.held[LEASE]["spec"]["holderIdentity"] == ""
 
 
-def test_a_leader_whose_renewals_are_rejected_is_replaced_and_never_leads_beside_its_successor(
-    server: ApiServer, connection: Connection
-) -> None:
+def test_leader_with_rejected_renewals_never_overlaps_with_successor(server: ApiServer, connection: Connection) -> None:
     timing = LeaseTiming(lease_s=1.0, renew_deadline_s=0.5, retry_s=0.05)
     one, two = (LeaderElection(connection, "system", "scheduler", name, timing=timing) for name in ("one", "two"))
     one.start()
@@ -175,7 +171,7 @@ def test_a_leader_whose_renewals_are_rejected_is_replaced_and_never_leads_beside
 
 
 @pytest.mark.parametrize(("lease", "deadline", "retry"), [(10, 10, 2), (15, 2, 2), (5, 10, 2)])
-def test_a_deadline_that_does_not_end_before_the_lease_is_refused(lease: float, deadline: float, retry: float) -> None:
+def test_renew_deadline_not_below_lease_duration_is_rejected(lease: float, deadline: float, retry: float) -> None:
     with pytest.raises(ValueError, match="renew deadline"):
         LeaseTiming(lease, deadline, retry)
 

@@ -54,7 +54,7 @@ def _once(live: Live, response: Response, ending: str) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_an_overloaded_server_is_asked_again(live: Live, status: int) -> None:
+def test_request_to_overloaded_server_is_retried(live: Live, status: int) -> None:
     _once(live, Response(status, "overloaded"), "/binding")
     live.cluster.bind(_pod(live), "n1")
     assert live.server.pod("a")["spec"]["nodeName"] == "n1"
@@ -62,7 +62,7 @@ def test_an_overloaded_server_is_asked_again(live: Live, status: int) -> None:
     assert 0.1 <= pause <= 0.15
 
 
-def test_the_delay_that_the_server_asks_for_holds_back_all_writes(live: Live) -> None:
+def test_retry_after_delays_all_writes(live: Live) -> None:
     _once(live, Response(429, "too many requests", {"Retry-After": "3"}), "/binding")
     live.cluster.bind(_pod(live), "n1")
     assert live.pauses[0] >= 3
@@ -70,7 +70,7 @@ def test_the_delay_that_the_server_asks_for_holds_back_all_writes(live: Live) ->
     assert 2 < live.pauses[-1] <= 3
 
 
-def test_a_server_that_stays_overloaded_is_not_asked_for_ever(live: Live) -> None:
+def test_retries_of_overloaded_server_are_bounded(live: Live) -> None:
     live.server.answer = lambda sent: Response(503, "overloaded") if sent.path.endswith("/binding") else None
     with pytest.raises(Refused, match="overloaded") as refused:
         live.cluster.bind(_pod(live), "n1")
@@ -89,7 +89,7 @@ def test_other_rejections_are_not_repeated(live: Live, status: int, rejection: R
     assert len(live.server.written("POST", "/binding")) == 1
 
 
-def test_a_bind_whose_response_was_lost_is_found_to_have_succeeded(live: Live) -> None:
+def test_bind_with_lost_response_is_verified_as_bound(live: Live) -> None:
     def lose(sent: Sent) -> Response | None:
         if not sent.path.endswith("/binding") or len(live.server.written("POST", "/binding")) > 1:
             return None
@@ -103,7 +103,7 @@ def test_a_bind_whose_response_was_lost_is_found_to_have_succeeded(live: Live) -
     assert len(live.server.written("POST", "/binding")) == 2
 
 
-def test_a_pod_that_another_scheduler_bound_is_a_conflict(live: Live) -> None:
+def test_pod_bound_by_another_scheduler_is_conflict(live: Live) -> None:
     stale = _pod(live)
     path = "/api/v1/namespaces/team/pods/a"
     live.server.put(path, {**stale, "spec": {"nodeName": "n9"}, "metadata": stale["metadata"]}, "MODIFIED")
@@ -112,7 +112,7 @@ def test_a_pod_that_another_scheduler_bound_is_a_conflict(live: Live) -> None:
     assert refused.value.rejection is Rejection.CONFLICT
 
 
-def test_a_pod_is_evicted_by_the_eviction_api_with_its_own_grace_period(live: Live) -> None:
+def test_eviction_api_uses_grace_period_of_pod(live: Live) -> None:
     live.cluster.evict(_pod(live), dry_run=True)
     live.cluster.evict(_pod(live))
     asked, done = live.server.written("POST", "/pods/a/eviction")
@@ -123,7 +123,7 @@ def test_a_pod_is_evicted_by_the_eviction_api_with_its_own_grace_period(live: Li
     assert found is None or "deletionTimestamp" in found["metadata"]
 
 
-def test_an_eviction_that_a_budget_refuses_is_not_repeated(live: Live) -> None:
+def test_eviction_refused_by_budget_is_not_retried(live: Live) -> None:
     live.server.answer = lambda sent: Response(429, BUDGET) if sent.path.endswith("/eviction") else None
     with pytest.raises(Refused, match="disruption budget web") as refused:
         live.cluster.evict(_pod(live))
@@ -131,7 +131,7 @@ def test_an_eviction_that_a_budget_refuses_is_not_repeated(live: Live) -> None:
     assert live.pauses == []
 
 
-def test_a_terminating_pod_reports_why_and_a_missing_pod_is_not_an_error(live: Live) -> None:
+def test_terminating_pod_has_reason_and_missing_pod_is_no_error(live: Live) -> None:
     gone = _pod(live)
     live.cluster.explain_eviction(gone, "preempted by team/new")
     (condition,) = live.server.pod("a")["status"]["conditions"]
@@ -141,7 +141,7 @@ def test_a_terminating_pod_reports_why_and_a_missing_pod_is_not_an_error(live: L
     live.cluster.explain_eviction(gone, "preempted by team/new")
 
 
-def test_an_event_names_its_object_and_fits_the_server(live: Live) -> None:
+def test_event_references_object_within_length_limits(live: Live) -> None:
     live.cluster.record(_pod(live), "Preempted", "x" * 2000, is_warning=True)
     (sent,) = live.server.written("POST", "/events")
     assert sent.body["involvedObject"] == {

@@ -17,7 +17,7 @@ class Clock:
         return self.now
 
 
-def test_a_warning_is_written_once_and_again_after_ten_minutes_with_its_count() -> None:
+def test_warning_repeats_after_ten_minutes_with_suppressed_count() -> None:
     lines: list[str] = []
     clock = Clock()
     log = Log(lines.append, clock)
@@ -41,7 +41,7 @@ def test_each_cause_has_its_own_warning_and_decisions_are_not_suppressed() -> No
     assert lines == ["warning: a", "warning: b", *["bound 8 of team/gang to n1"] * 2]
 
 
-def test_the_number_of_remembered_causes_is_bounded() -> None:
+def test_number_of_cached_warnings_is_bounded() -> None:
     lines: list[str] = []
     log = Log(lines.append, Clock())
     for number in range(1500):

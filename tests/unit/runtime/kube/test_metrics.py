@@ -141,7 +141,7 @@ def test_dashboard_has_grafanas_schema() -> None:
         assert [target["refId"] for target in panel["targets"]] == sorted({t["refId"] for t in panel["targets"]})
 
 
-def test_a_cycle_reports_reasons_queues_latencies_and_actions() -> None:
+def test_metrics_of_cycle_have_reasons_queues_latencies_and_actions() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2), pod("b", "vision", 4))
     result = run_cycle(cluster, NOW)
     assert len(result.latencies_s) == len(result.bound) == 1
@@ -151,14 +151,14 @@ def test_a_cycle_reports_reasons_queues_latencies_and_actions() -> None:
     assert gpus["vision"] == {"team/a": 2, "team/b": 4}[result.bound[0]]
 
 
-def test_an_eviction_is_counted_by_its_action() -> None:
+def test_eviction_is_counted_by_its_action() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("b1", "nlp", 2), pod("b2", "nlp", 2))
     run_cycle(cluster, NOW)
     cluster.create(pod("mine", "vision", 2))
     assert run_cycle(cluster, NOW + 1).actions == ["reclaim"]
 
 
-def test_a_pod_that_cannot_be_bound_is_counted_as_excluded() -> None:
+def test_unbindable_pod_is_counted_as_excluded() -> None:
     shared = pod("a", "vision", 0, **{"gpu-fraction": "0.5"})
     result = run_cycle(Memory(node("n1", 4), TRAIN, *TREE, shared), NOW)
     assert result.pending == {"excluded": 1}

@@ -86,20 +86,18 @@ def _until(reached: Callable[[], bool]) -> None:
         threading.Event().wait(0.01)
 
 
-def test_an_evicted_pod_is_removed_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
+def test_evicted_pod_is_removed_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
     cluster.evict(_held(cache))
     assert "deletionTimestamp" in _held(cache)["metadata"]
 
 
-def test_an_evicted_pod_that_was_gone_at_once_stays_gone(
-    cache: ObjectCache, cluster: LiveCluster, server: Server
-) -> None:
+def test_immediately_deleted_pod_does_not_reappear(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     server.during = lambda method: _tell(cache, server, "DELETED", server.pod) if method == "POST" else None
     cluster.evict(_held(cache))
     assert _held(cache) is None
 
 
-def test_a_bound_pod_has_its_node_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
+def test_bound_pod_has_its_node_before_the_watch_event(cache: ObjectCache, cluster: LiveCluster) -> None:
     cluster.bind(_held(cache), "node-1")
     assert _held(cache)["spec"]["nodeName"] == "node-1"
 
@@ -120,13 +118,13 @@ def test_watch_events_during_a_change_are_kept(cache: ObjectCache, cluster: Live
     assert _held(cache) is newer
 
 
-def test_a_changed_pod_is_held_as_it_was_stored(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
+def test_changed_pod_is_cached_as_stored(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     server.pod = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "2"}}
     cluster.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
     assert _held(cache) is server.pod
 
 
-def test_an_earlier_change_does_not_undo_a_binding(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
+def test_earlier_change_does_not_undo_binding(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     cluster.bind(_held(cache), "node-1")
     labelled = {**server.pod, "metadata": {**server.pod["metadata"], "labels": {"seen": "before"}}}
     server.events.put({"type": "MODIFIED", "object": labelled})
@@ -134,9 +132,7 @@ def test_an_earlier_change_does_not_undo_a_binding(cache: ObjectCache, cluster: 
     assert _held(cache)["spec"]["nodeName"] == "node-1"
 
 
-def test_a_binding_that_the_watch_confirmed_is_not_assumed_any_more(
-    cache: ObjectCache, cluster: LiveCluster, server: Server
-) -> None:
+def test_confirmed_binding_is_no_longer_assumed(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     cluster.bind(_held(cache), "node-1")
     _tell(cache, server, "MODIFIED", {**server.pod, "spec": {"nodeName": "node-1"}})
     unbound = {**server.pod, "spec": {}}
@@ -144,21 +140,21 @@ def test_a_binding_that_the_watch_confirmed_is_not_assumed_any_more(
     assert _held(cache) is unbound
 
 
-def test_an_uncertain_binding_is_verified(cache: ObjectCache, server: Server) -> None:
+def test_uncertain_binding_is_verified(cache: ObjectCache, server: Server) -> None:
     cache.assume_bound(_held(cache), "node-1", is_certain=False)
     assert _held(cache)["spec"]["nodeName"] == "node-1"
     cache.verify()
     assert _held(cache)["spec"] == {}
 
 
-def test_a_pod_that_is_gone_when_its_binding_is_verified_leaves(cache: ObjectCache, server: Server) -> None:
+def test_deleted_pod_is_removed_when_binding_is_verified(cache: ObjectCache, server: Server) -> None:
     cache.assume_bound(_held(cache), "node-1", is_certain=False)
     server.is_gone = True
     cache.verify()
     assert _held(cache) is None
 
 
-def test_a_list_that_is_repeated_holds_what_was_written_meanwhile(cache: ObjectCache, server: Server) -> None:
+def test_relist_keeps_concurrent_writes(cache: ObjectCache, server: Server) -> None:
     server.pod = {**server.pod, "spec": {"nodeName": "node-2"}}
     cache.resync((POD,), 10)
     assert _held(cache)["spec"]["nodeName"] == "node-2"

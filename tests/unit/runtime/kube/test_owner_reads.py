@@ -48,14 +48,12 @@ def test_kinds_with_and_without_namespaces_are_discovered_once(server: ApiServer
     assert [sent.path for sent in server.sent].count(FOO) == 1
 
 
-def test_a_known_kind_is_read_without_discovery(server: ApiServer, owners: OwnerReader) -> None:
+def test_known_kind_is_read_without_discovery(server: ApiServer, owners: OwnerReader) -> None:
     assert _name(owners.read("batch/v1", "Job", "team", "j")) == "j"
     assert [sent.path for sent in server.sent] == ["/apis/batch/v1/namespaces/team/jobs/j"]
 
 
-def test_an_object_or_a_kind_that_does_not_exist_is_none_until_it_is_installed(
-    server: ApiServer, owners: OwnerReader
-) -> None:
+def test_missing_object_or_kind_is_none_until_installed(server: ApiServer, owners: OwnerReader) -> None:
     assert owners.read("example.com/v1", "Foo", "team", "gone") is None
     assert owners.read("example.com/v1", "Bar", "team", "a") is None
     assert owners.read("later.example.com/v1", "Foo", "team", "a") is None

@@ -23,7 +23,7 @@ def _answer(port: int) -> int:
         return int(answer.status)
 
 
-def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "IDLE_S", 0.05)
     with served(0, Counters()) as port, ExitStack() as stack:
         silent = [_connected(stack, port) for _ in range(8)]

@@ -19,7 +19,7 @@ def _bound_and_waiting() -> Memory:
     return cluster
 
 
-def test_the_status_of_a_queue_has_what_its_work_holds_and_requests_and_that_of_its_parent_the_sum() -> None:
+def test_queue_status_has_usage_and_requests_and_parent_their_sum() -> None:
     cluster = _bound_and_waiting()
     nlp = cluster.held["Queue", "", "nlp"]["status"]
     assert nlp["allocated"]["nvidia.com/gpu"] == "4"
@@ -31,7 +31,7 @@ def test_the_status_of_a_queue_has_what_its_work_holds_and_requests_and_that_of_
     assert "allocated" not in group["status"]["resourcesStatus"]
 
 
-def test_a_bound_pod_and_a_pending_pod_with_its_group_have_one_event_each() -> None:
+def test_bound_pod_pending_pod_and_pod_group_each_have_one_event() -> None:
     cluster = _bound_and_waiting()
     run_cycle(cluster, NOW + 2)
     groups = {name for kind, _, name in cluster.held if kind == "PodGroup"}
@@ -46,7 +46,7 @@ def test_a_bound_pod_and_a_pending_pod_with_its_group_have_one_event_each() -> N
     assert told["waits"] == told[waiting] == cluster.told["waits"]
 
 
-def test_a_pod_that_ends_leaves_the_status_of_its_group_and_queues() -> None:
+def test_finished_pod_is_removed_from_status_of_group_and_queues() -> None:
     cluster = _bound_and_waiting()
     fits = cluster.held["Pod", "team", "fits"]
     cluster.held["Pod", "team", "fits"] = {**fits, "status": {"phase": "Succeeded"}}

@@ -51,7 +51,7 @@ def _bound(server: ApiServer) -> int:
     return sum("nodeName" in made["spec"] for path, made in server.held.items() if "/pods/gang-" in path)
 
 
-def test_a_leader_that_pauses_between_two_binds_leaves_the_rest_of_its_gang_to_the_next_leader() -> None:
+def test_next_leader_binds_rest_of_gang_after_leader_pauses() -> None:
     server, log = ApiServer(), list[str]()
     server.add(*CLUSTER)
     paused, second_bound = Event(), Event()
@@ -85,7 +85,7 @@ def test_a_leader_that_pauses_between_two_binds_leaves_the_rest_of_its_gang_to_t
     assert last_of_one < first_of_two
 
 
-def test_a_scheduler_that_is_stopped_hands_over_at_once() -> None:
+def test_stopped_scheduler_releases_lease_immediately() -> None:
     server, log = ApiServer(), list[str]()
     long = LeaseTiming(lease_s=15, renew_deadline_s=10, retry_s=0.1)
     server.add(*CLUSTER)

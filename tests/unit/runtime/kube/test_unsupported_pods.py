@@ -59,7 +59,7 @@ def _zoned(made: dict[str, Any], zone: str) -> dict[str, Any]:
     ],
     ids=["fraction", "memory", "claim", "missing volume", "unbound volume"],
 )
-def test_a_pod_that_cannot_be_bound_evicts_no_pod_and_reports_why(asking: dict[str, Any], why: str) -> None:
+def test_unbindable_pod_evicts_no_pod_and_reports_reason(asking: dict[str, Any], why: str) -> None:
     training = [pod(f"train-{n}", "team", 1) for n in range(8)]
     cluster = Memory(node("n1", 8), TRAIN, INFERENCE, TEAM, _claim("unbound"), *training)
     assert len(run_cycle(cluster, NOW).bound) == 8
@@ -69,14 +69,14 @@ def test_a_pod_that_cannot_be_bound_evicts_no_pod_and_reports_why(asking: dict[s
     assert why in cluster.told["new"]
 
 
-def test_a_supported_pod_of_the_class_does_evict() -> None:
+def test_supported_pod_of_same_class_evicts() -> None:
     cluster = Memory(node("n1", 8), TRAIN, INFERENCE, TEAM, *(pod(f"train-{n}", "team", 1) for n in range(8)))
     run_cycle(cluster, NOW)
     cluster.create(pod("new", "team", 1, priority="inference"))
     assert len(run_cycle(cluster, NOW + 1).evicted) == 1
 
 
-def test_a_gang_with_an_unsupported_pod_is_not_bound_at_all() -> None:
+def test_gang_with_unsupported_pod_is_not_bound() -> None:
     head = pod("head", "team", 1, **{"pod-group-name": "gang"})
     workers = [pod(f"worker-{n}", "team", 0, **HALF, **{"pod-group-name": "gang"}) for n in range(4)]
     cluster = Memory(node("n1", 8), TRAIN, TEAM, pod_group("gang", "team", 5), head, *workers, pod("other", "team", 1))
@@ -84,7 +84,7 @@ def test_a_gang_with_an_unsupported_pod_is_not_bound_at_all() -> None:
     assert cluster.told["head"].startswith("pod worker-0 of its gang cannot be bound: it shares a GPU")
 
 
-def test_the_running_pods_of_a_gang_keep_their_devices() -> None:
+def test_running_pods_of_gang_keep_their_devices() -> None:
     gang = {"pod-group-name": "gang"}
     running = pod("running", "team", 8, on="n1", **gang)
     cluster = Memory(
@@ -101,7 +101,7 @@ def test_the_running_pods_of_a_gang_keep_their_devices() -> None:
     assert "half" in cluster.told
 
 
-def test_a_pod_follows_the_zone_of_its_volume() -> None:
+def test_pod_is_bound_in_zone_of_its_volume() -> None:
     mounting = _mounting(pod("a", "team", 1), "data")
     cluster = Memory(
         _zoned(node("n1", 8), "north"),
@@ -116,7 +116,7 @@ def test_a_pod_follows_the_zone_of_its_volume() -> None:
     assert cluster.node_of("a") == "n2"
 
 
-def test_a_pod_whose_volume_has_another_zone_than_its_node_waits() -> None:
+def test_pod_stays_pending_if_its_volume_is_in_another_zone() -> None:
     mounting = _mounting(pod("a", "team", 1), "data")
     mounting["spec"]["nodeSelector"] = {"zone": "north"}
     cluster = Memory(

@@ -49,7 +49,7 @@ def test_no_victim_of_a_beneficiary_is_evicted_if_one_of_them_is_protected() -> 
     assert len(run_cycle(cluster, NOW + 12).evicted) == 4
 
 
-def test_a_budget_that_forbids_every_eviction_evicts_nothing_and_is_asked_less_and_less() -> None:
+def test_refused_evictions_evict_nothing_and_are_retried_with_backoff() -> None:
     cluster = _cluster()
     cluster.create(pod("new", "team", 1, priority="inference"))
     cluster.keeps = {f"train-{n}": BUDGET for n in range(4)}
@@ -61,7 +61,7 @@ def test_a_budget_that_forbids_every_eviction_evicts_nothing_and_is_asked_less_a
     assert 4 <= refusals <= 16
 
 
-def test_a_stale_gang_that_a_budget_protects_is_not_asked_in_every_cycle() -> None:
+def test_eviction_of_protected_stale_gang_is_not_retried_in_every_cycle() -> None:
     gang = {"pod-group-name": "gang"}
     running = pod("running", "team", 1, on="n1", **gang)
     group = pod_group("gang", "team", 2)
@@ -75,7 +75,7 @@ def test_a_stale_gang_that_a_budget_protects_is_not_asked_in_every_cycle() -> No
     assert run_cycle(cluster, NOW + 10).evicted == ["team/running"]
 
 
-def test_the_decision_names_the_beneficiary_and_the_rule_in_one_line() -> None:
+def test_eviction_log_line_has_beneficiary_and_rule() -> None:
     cluster = _cluster()
     cluster.create(pod("new", "team", 2, priority="inference"))
     (line,) = run_cycle(cluster, NOW + 1).decisions

@@ -55,7 +55,7 @@ def test_no_more_writes_run_at_once_than_there_are_threads() -> None:
     assert most == 4
 
 
-def test_an_error_is_raised_when_all_writes_are_done() -> None:
+def test_error_is_raised_after_all_writes() -> None:
     done: list[int] = []
     pool = WritePool(2, lambda _: None)
 
@@ -69,7 +69,7 @@ def test_an_error_is_raised_when_all_writes_are_done() -> None:
     assert done == [1, 1, 1]
 
 
-def test_a_note_that_fails_is_reported_and_those_of_a_former_leader_are_dropped() -> None:
+def test_failed_note_is_reported_and_notes_after_lost_lease_are_dropped() -> None:
     failed: list[str] = []
     pool = WritePool(1, failed.append)
     release = _blocked(pool)

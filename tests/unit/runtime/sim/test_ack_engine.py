@@ -144,7 +144,7 @@ def test_released_quota_ends_backoff_under_priority_policy() -> None:
     assert at(history, "dequeued", "two") == [at(history, "finished", "one")[0]] == [102.0]
 
 
-def test_a_job_jumps_its_queue_and_another_gets_a_priority() -> None:
+def test_jump_moves_job_to_head_and_priority_reorders_queue() -> None:
     history = run(
         NODES
         + "workloads:\n"
