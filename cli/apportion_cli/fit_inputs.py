@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from apportion_cli.policy_nodes import policy_nodes
-from apportion_cli.scenario_objects import objects_of_targets, one_shard
+from apportion_cli.scenario_objects import objects_of_targets
 
 if TYPE_CHECKING:
     from apportion_compiler.compile import Target
@@ -28,31 +28,29 @@ class ClusterCompiler:
         scope: The cluster.
         targets: Its targets.
         as_of: Date on which overrides are evaluated.
-        source: The policy's name on the command line, for messages.
-        shard: SchedulingShard of the decision; None for the only one.
+        shard: SchedulingShard of the decision; None for all objects.
     """
 
     scope: Scope
     targets: tuple[Target, ...]
     as_of: date
-    source: str
-    shard: str | None
+    shard: str | None = None
 
     def compile(self, policy: Policy) -> CompiledCluster | None:
         """Return the cluster under a policy; None if the policy has errors. Raises `PreconditionError`."""
         from apportion_compiler.compile import compile_policy
         from apportion_compiler.diagnostics.diagnostic import has_errors
-        from apportion_review.fit.clusters import CompiledCluster
+        from apportion_review.fit.clusters import CompiledCluster, of_shard
 
         compilation = compile_policy(policy, self.targets, self.as_of)
         if has_errors(compilation.diagnostics):
             return None
-        objects = one_shard(objects_of_targets(compilation, self.targets), self.shard, self.source)
+        objects = of_shard(objects_of_targets(compilation, self.targets), self.shard)
         program = compilation.programs[self.targets[0]]
         return CompiledCluster(program, objects, _shapes(program, objects))
 
 
-def cluster_compiler(policy: Policy, scope: Scope, *, as_of: date, source: str, shard: str | None) -> ClusterCompiler:
+def cluster_compiler(policy: Policy, scope: Scope, *, as_of: date) -> ClusterCompiler:
     """Return the compiler of a cluster."""
     from apportion_compiler.targets import targets_of
 
@@ -60,7 +58,7 @@ def cluster_compiler(policy: Policy, scope: Scope, *, as_of: date, source: str, 
     assert scope.cluster is not None
     targets = targets_of(policy, (scope.environment.name,))
     own = tuple(target for target in targets if target.cluster == scope.cluster.name)
-    return ClusterCompiler(scope, own, as_of, source, shard)
+    return ClusterCompiler(scope, own, as_of)
 
 
 def _shapes(program: Program, objects: Sequence[Mapping[str, object]]) -> Mapping[str, NodeShape]:

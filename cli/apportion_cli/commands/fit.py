@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.cluster_inputs import parsed_moment, shard_option
+from apportion_cli.cluster_inputs import parsed_moment
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, json_option, limits, output_option, reading_options
 from apportion_cli.scopes import cluster_scope, place_options
 from apportion_cli.snapshot_commands import with_snapshot_command
+from apportion_cli.workload_shard import workload_shard_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +67,7 @@ class FitRequest:
     metavar="TIME",
     help="Time of the submission, such as 2026-11-21T08:00:00Z (default: the newest time in the snapshot).",
 )
-@shard_option
+@workload_shard_option
 @output_option("text", "json")
 @json_option
 @reading_options
@@ -125,6 +126,7 @@ def answer_fit(
     from apportion_cli.fit_inputs import cluster_compiler, model_of
     from apportion_cli.fit_workload import read_workload, with_queue
     from apportion_cli.inputs import read_policy
+    from apportion_cli.workload_shard import shard_of
     from apportion_compiler.compile import check_policy
     from apportion_compiler.diagnostics.diagnostic import has_errors
     from apportion_review.fit.clusters import ObservedCluster
@@ -141,7 +143,7 @@ def answer_fit(
     if checked.graph is None or has_errors(checked.diagnostics):
         return show_findings(console, inputs, checked.diagnostics, "error")
     scope = cluster_scope(checked.graph, request.env, request.cluster)
-    compiler = cluster_compiler(inputs.policy, scope, as_of=request.as_of, source=request.policy, shard=request.shard)
+    compiler = cluster_compiler(inputs.policy, scope, as_of=request.as_of)
     compiled = compiler.compile(inputs.policy)
     if compiled is None:
         raise PreconditionError("the policy has errors", hint=f"apportion validate {request.policy}")
@@ -149,12 +151,17 @@ def answer_fit(
         located, others, compiled.program, compiled.objects, queue=request.queue, gpu_model=request.gpu_model
     )
     snapshot = snapshot_of(scope.name or "")
+    existing = () if snapshot is None else snapshot.objects
+    shard = shard_of(workload.manifest, (*existing, *compiled.objects), request.shard)
+    compiler = replace(compiler, shard=shard)
+    compiled = compiler.compile(inputs.policy) or compiled
     observed = ObservedCluster(
         compiled,
         model_of(compiled.program.engine),
         None if snapshot is None else snapshot.objects,
         workload.beside,
         _moment(snapshot, request.now),
+        shard=shard,
     )
     question = Question(
         workload.manifest,

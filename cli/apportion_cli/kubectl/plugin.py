@@ -18,6 +18,7 @@ from apportion_cli.main import run
 from apportion_cli.options import Output, as_of_option, limits, output_option
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
+from apportion_cli.workload_shard import workload_shard_option
 
 PROGRAM = "kubectl apportion"
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -146,7 +147,7 @@ def queue(
 @click.option("--cluster", metavar="NAME", help="Cluster in the policy, if the environment has more than one.")
 @click.option("--queue", "queue_id", metavar="ID", help="Queue of the workload (default: the one that it names).")
 @click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that names none, such as h100.")
-@shard_option
+@workload_shard_option
 @output_option("text", "json")
 @as_of_option
 @cluster_options

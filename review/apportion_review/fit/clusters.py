@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from apportion_compiler.engine_rules.pod_admission import admit
 from apportion_compiler.ir.program import Program
-from apportion_compiler.plain_objects import Manifest
+from apportion_compiler.plain_objects import Manifest, name_of
 from apportion_policy.policy import Policy
 from apportion_review.fates.cluster_objects import objects_under
 from apportion_runtime.engines.base.model import Model
@@ -50,6 +50,7 @@ class ObservedCluster:
         beside: Objects of the workload's file that are not workloads.
         now: Time of the snapshot, in seconds since the epoch.
         replaced: Kind, namespace and name of the pending workload that is replaced by the submitted one.
+        shard: SchedulingShard of the decision; the snapshot's other ones are left out. None if there are none.
     """
 
     compiled: CompiledCluster
@@ -58,6 +59,7 @@ class ObservedCluster:
     beside: Sequence[Manifest] = ()
     now: float = _EPOCH
     replaced: tuple[str, str, str] | None = None
+    shard: str | None = None
 
     def workloads(self) -> list[ObservedWorkload]:
         """Return the workloads of the snapshot."""
@@ -92,9 +94,7 @@ class ObservedCluster:
     def _known(self) -> Sequence[Manifest]:
         if self.snapshot is None:
             return ()
-        if self.replaced is None:
-            return self.snapshot
-        return [each for each in self.snapshot if _identity(each) != self.replaced]
+        return [each for each in of_shard(self.snapshot, self.shard) if _identity(each) != self.replaced]
 
     def _scenario(self, compiled: CompiledCluster) -> Scenario:
         # Nodes of a provisioning plan are requested for whole workloads, and the provider's capacity is unknown, so
@@ -105,6 +105,13 @@ class ObservedCluster:
             plain = [pool for pool in compiled.program.pools if pool.plan is None]
             pools += [Pool(p.id, compiled.shapes[p.id], p.max_nodes, p.max_nodes, p.max_nodes) for p in plain]
         return Scenario(start=self.now, pools=tuple(pools))
+
+
+def of_shard(objects: Sequence[Manifest], shard: str | None) -> Sequence[Manifest]:
+    """Return objects without the SchedulingShards other than the given one; all of them if it is None."""
+    if shard is None:
+        return objects
+    return [made for made in objects if made.get("kind") != "SchedulingShard" or name_of(made) == shard]
 
 
 def _identity(made: Manifest) -> tuple[str, str, str]:

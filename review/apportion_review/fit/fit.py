@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from apportion_api.kai.objects import SchedulingShard
+from apportion_api.objects import read_all
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.plain_objects import Manifest, name_of, text
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
@@ -257,6 +259,9 @@ def _asked(question: Question, observed: ObservedCluster) -> dict[str, int]:
         if isinstance(model, str):
             selected.add(model)
     models = {pool.gpu_model for pool in observed.compiled.program.pools if pool.gpu_model is not None}
+    if observed.shard is not None:
+        # The partition of a shard is a GPU model; the workload is placed on no other.
+        selected |= {shard.partition for shard in read_all(SchedulingShard, observed.compiled.objects)}
     for model in sorted(models & selected or models):
         asked[gpu_resource(model)] = asked[GPU]
     return {resource: amount for resource, amount in asked.items() if amount}

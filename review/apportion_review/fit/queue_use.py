@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apportion_compiler.backends.metadata import GROUP
+from apportion_compiler.backends.partitions import partitions_of, queue_names
 from apportion_compiler.bindings import ENGINES
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.ir.program import Program
@@ -28,6 +29,10 @@ def queue_ids(program: Program, objects: Iterable[Manifest]) -> dict[str, str]:
             found[name_of(made)] = queue_id(made)
         elif made.get("kind") == "Namespace" and labels_of(made).get(_QUEUE_LABEL) in found:
             found.setdefault(name_of(made), labels_of(made)[_QUEUE_LABEL])
+    # On a cluster that is divided by GPU model, each queue has a name in every part.
+    for names in queue_names(program, partitions_of(program)):
+        for id_, own in names.items():
+            found.setdefault(own, id_)
     for queue in program.queues:
         name = engine.workload_queue(program, queue) if queue.is_leaf else None
         if name:

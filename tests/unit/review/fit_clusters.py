@@ -82,7 +82,7 @@ def compiler_of(policy: Policy) -> tuple[ClusterCompiler, Any]:
     checked = check_policy(policy, AS_OF)
     assert checked.graph is not None, checked.diagnostics
     scope = next(scope for scope in checked.graph.scopes if scope.name is not None)
-    return cluster_compiler(policy, scope, as_of=AS_OF, source="policy", shard=None), checked.graph
+    return cluster_compiler(policy, scope, as_of=AS_OF), checked.graph
 
 
 def compiled(policy: Policy) -> CompiledCluster:
