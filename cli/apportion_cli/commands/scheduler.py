@@ -92,8 +92,8 @@ _MONITORING = {
 def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: Any) -> None:
     """Run the scheduler, which makes the decisions of KAI Scheduler: queues, gangs and fair shares.
 
-    It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler and pod grouper. It
-    allocates whole GPUs only: sharing a GPU requires KAI's binder.
+    It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler, binder and pod grouper.
+    Sharing a GPU requires KAI's reservation pods and admission webhook.
 
     \b
     apportion scheduler --kubeconfig ~/.kube/config --period 0.5

@@ -24,8 +24,8 @@ class ObjectAccess(Protocol):
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         """Return the pods of a namespace that have all of the labels."""
 
-    def create(self, manifest: Manifest) -> Manifest:
-        """Create an object, and return it as it is stored."""
+    def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
+        """Create an object, and return it as it is stored, or ask whether this is allowed."""
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         """Patch an object, and return it as it is stored."""
@@ -39,6 +39,12 @@ class Cluster(ObjectAccess, Protocol):
 
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         """Patch the status of an object, if it still exists."""
+
+    def put(self, config_map: Manifest) -> Manifest:
+        """Create a ConfigMap or merge into it, and return it as it is stored."""
+
+    def delete(self, pod: Manifest) -> None:
+        """Delete a pod immediately, if it still exists."""
 
     def bind(self, pod: Manifest, node: str) -> None:
         """Bind a pod to a node."""

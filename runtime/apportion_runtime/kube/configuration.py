@@ -10,9 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from apportion_api.kai.names import RESERVATION_APP
+
 API_VERSION = "apportion.dev/v1"
 KIND = "SchedulerConfiguration"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_IMAGE = r"\S+"
 _NAME = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
@@ -35,6 +38,12 @@ class SchedulerConfiguration:
     lease_duration_s: float = 15.0
     renew_deadline_s: float = 10.0
     retry_period_s: float = 2.0
+    reservation_image: str | None = None
+    reservation_namespace: str = RESERVATION_APP
+    reservation_service_account: str = RESERVATION_APP
+    reservation_runtime_class: str | None = None
+    reservation_timeout_s: float = 40.0
+    reservation_uses_cdi: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,7 @@ _EXPECTED = {
     _NAME: "must be the name of an object: lower-case letters, digits, - and .",
     f"{_NAME}/{_NAME}": "must be NAMESPACE/NAME",
     r".+": "must be the name of a file",
+    _IMAGE: "must be the name of an image",
 }
 _LONGEST_S = 86_400.0
 
@@ -162,6 +172,48 @@ FIELDS: tuple[Field, ...] = (
         "time between two attempts to acquire or renew the lease; below the renew deadline",
         0.1,
         _LONGEST_S,
+    ),
+    Field(
+        "gpuReservation.image",
+        "reservation_image",
+        "string",
+        "KAI's image `resourcereservation`; without it, GPUs are not shared",
+        pattern=_IMAGE,
+    ),
+    Field(
+        "gpuReservation.namespace",
+        "reservation_namespace",
+        "string",
+        "namespace of the reservation pods",
+        pattern=_NAME,
+    ),
+    Field(
+        "gpuReservation.serviceAccount",
+        "reservation_service_account",
+        "string",
+        "service account of the reservation pods",
+        pattern=_NAME,
+    ),
+    Field(
+        "gpuReservation.runtimeClass",
+        "reservation_runtime_class",
+        "string",
+        "runtime class of the reservation pods",
+        pattern=_NAME,
+    ),
+    Field(
+        "gpuReservation.timeoutSeconds",
+        "reservation_timeout_s",
+        "number",
+        "time within which a reservation pod must report its GPU",
+        1,
+        _LONGEST_S,
+    ),
+    Field(
+        "gpuReservation.cdi",
+        "reservation_uses_cdi",
+        "boolean",
+        "whether the device plugin uses CDI",
     ),
 )
 

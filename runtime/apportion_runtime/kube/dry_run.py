@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from apportion_api.kai.names import RESERVED_DEVICE_ANNOTATION
 from apportion_runtime.kube.cached_cluster import CachedCluster
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.resources import POD
 
 
 class DryRunCluster(CachedCluster):
@@ -17,12 +19,21 @@ class DryRunCluster(CachedCluster):
     checks, are not taken into account.
     """
 
-    def create(self, manifest: Manifest) -> Manifest:
+    def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         metadata = manifest["metadata"]
+        if manifest["kind"] == POD:
+            # A reservation pod: no process runs in it, so the device that it would report is assumed.
+            return {**manifest, "metadata": {**metadata, "annotations": {RESERVED_DEVICE_ANNOTATION: "dry-run"}}}
         uid = f"dry-run/{manifest['kind']}/{metadata.get('namespace', '')}/{metadata['name']}"
         made = {**manifest, "metadata": {"uid": uid, **metadata}}
         self._cache.put_created(manifest["kind"], made)
         return made
+
+    def put(self, config_map: Manifest) -> Manifest:
+        return config_map
+
+    def delete(self, pod: Manifest) -> None:
+        """Write nothing."""
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         before = self._cache.get(kind, namespace, name)

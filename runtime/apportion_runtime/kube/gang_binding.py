@@ -19,16 +19,29 @@ from apportion_runtime.core.status import BINDING, BOUND
 from apportion_runtime.core.task import Task
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.gpu_sharing import Share, write_share
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A pod and its node."""
+    """A pod and its node.
+
+    Attributes:
+        task: The pod in the session.
+        pod: The pod as it is stored.
+        node: The node.
+        share: What it gets of shared devices, if it shares any.
+        devices: The ids of these devices, once they are reserved.
+        uses_cdi: Whether the device plugin takes CDI names of devices.
+    """
 
     task: Task
     pod: Manifest
     node: str
+    share: Share | None = None
+    devices: tuple[str, ...] = ()
+    uses_cdi: bool = False
 
 
 @dataclass(slots=True)
@@ -40,7 +53,7 @@ class GangBinding:
         bound: Pods that are bound.
         unbound: Pods whose bind was rejected, or not sent after the rejection.
         failures: The failures, each as a sentence with the pod.
-        rejected: The permanent rejection, with the name of its pod.
+        rejected: Why the gang cannot be bound, as a clause, after a permanent rejection.
         taken_back: Pods that must be evicted because the gang is incomplete.
     """
 
@@ -48,7 +61,7 @@ class GangBinding:
     bound: list[Placement] = field(default_factory=list)
     unbound: list[Placement] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    rejected: tuple[str, Refused] | None = None
+    rejected: str | None = None
     taken_back: tuple[Task, ...] = ()
 
 
@@ -74,9 +87,14 @@ def bind_gangs(
     ]
     results(writes)
     for gang in made:
-        if gang.rejected is not None and not _is_satisfied(gang):
-            gang.taken_back = tuple(_not_started(gang))
+        take_back(gang)
     return made
+
+
+def take_back(gang: GangBinding) -> None:
+    """Have the bound pods of a rejected gang evicted if it lacks pods that it requires."""
+    if gang.rejected is not None and not _is_satisfied(gang):
+        gang.taken_back = tuple(_not_started(gang))
 
 
 def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
@@ -85,12 +103,15 @@ def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
         gang.unbound.append(placement)
         return
     try:
+        if placement.share is not None:
+            share, devices = placement.share, placement.devices
+            write_share(cluster, placement.pod, share, devices, uses_cdi=placement.uses_cdi)
         cluster.bind(placement.pod, placement.node)
     except Refused as refused:
         gang.unbound.append(placement)
         gang.failures.append(f"pod {name} to node {placement.node}: {refused}")
         if refused.rejection is Rejection.PERMANENT and gang.rejected is None:
-            gang.rejected = (name, refused)
+            gang.rejected = f"the API server rejected the binding of pod {name}: {refused}"
     except Unreachable as unreachable:
         # It may be bound: the cache assumes so until the next cycle has verified it.
         gang.failures.append(f"pod {name} to node {placement.node}: {unreachable}")

@@ -12,7 +12,7 @@ from apportion_runtime.kube.cached_cluster import CachedCluster
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.object_cache import ObjectCache
-from apportion_runtime.kube.resources import POD, WATCHED
+from apportion_runtime.kube.resources import CONFIG_MAP, POD, WATCHED
 
 _MERGE = "application/merge-patch+json"
 _COMPONENT = "apportion-scheduler"
@@ -29,11 +29,38 @@ class LiveCluster(CachedCluster):
         super().__init__(cache)
         self._writer = writer
 
-    def create(self, manifest: Manifest) -> Manifest:
+    def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         resource = WATCHED[manifest["kind"]]
-        made = self._writer.write("POST", resource.path(manifest["metadata"].get("namespace", "")), manifest)
-        self._cache.put_created(resource.kind, made)
+        path = resource.path(manifest["metadata"].get("namespace", ""))
+        made = self._writer.write("POST", f"{path}?dryRun=All" if dry_run else path, manifest)
+        if not dry_run:
+            self._cache.put_created(resource.kind, made)
         return made
+
+    def put(self, config_map: Manifest) -> Manifest:
+        metadata = config_map["metadata"]
+        try:
+            return self._writer.write("POST", CONFIG_MAP.path(metadata["namespace"]), config_map)
+        except Refused as refused:
+            if refused.rejection is not Rejection.CONFLICT:
+                raise
+        path = CONFIG_MAP.path(metadata["namespace"], metadata["name"])
+        return self._writer.write("PATCH", path, config_map, content_type=_MERGE)
+
+    def delete(self, pod: Manifest) -> None:
+        options = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "gracePeriodSeconds": 0,
+            "preconditions": {"uid": pod["metadata"]["uid"]},
+        }
+        try:
+            self._writer.write("DELETE", _path(pod), options)
+        except Refused as refused:
+            if refused.rejection not in (Rejection.GONE, Rejection.CONFLICT):
+                raise
+        else:
+            self._cache.assume_deleted(pod)
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         before = self._cache.get(kind, namespace, name)

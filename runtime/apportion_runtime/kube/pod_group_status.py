@@ -20,14 +20,14 @@ from apportion_api.kai.names import (
     NON_PREEMPTIBLE,
     NON_PREEMPTIBLE_FROM,
     PREEMPTIBLE,
+    RECEIVED_FRACTION,
+    RECEIVED_TYPE_ANNOTATION,
 )
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.quantity_sums import Amounts, Quantity, read_amounts, read_quantity, texts, total
 
 _GPU_MEMORY = "run.ai/gpu.memory"
-_RECEIVED_ANNOTATION = "received-resource-type"
-_FRACTION = "Fraction"
 _PENDING, _RUNNING = "Pending", "Running"
 
 
@@ -113,7 +113,7 @@ def _shared_devices(
     pod: Manifest, annotations: Mapping[str, str], gpu_memory_of: Callable[[str], int | None]
 ) -> Amounts:
     """Return the part of a device that KAI's binder gave the pod. For parts of several, it counts one, as in KAI."""
-    if annotations.get(_RECEIVED_ANNOTATION) != _FRACTION:
+    if annotations.get(RECEIVED_TYPE_ANNOTATION) != RECEIVED_FRACTION:
         return {}
     if GPU_FRACTION_ANNOTATION in annotations:
         return {GPU_RESOURCE: read_quantity(annotations[GPU_FRACTION_ANNOTATION])}

@@ -83,4 +83,5 @@ OWNERS: Mapping[str, Resource] = {
     )
 }
 """Owners of pods, by kind: read one at a time when a pod is grouped."""
+CONFIG_MAP = Resource("ConfigMap", "v1", "configmaps")
 LEASE = Resource("Lease", "coordination.k8s.io/v1", "leases")

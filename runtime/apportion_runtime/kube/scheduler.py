@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,15 +17,14 @@ from apportion_runtime.core.decision_times import next_decision_time
 from apportion_runtime.core.explain.pending import pending_jobs
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.status import BINDING
 from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
+from apportion_runtime.kube.cycle_bindings import bind_decided, clean_reservations, group_of
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
-from apportion_runtime.kube.errors import Refused, Unreachable
-from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
-from apportion_runtime.kube.log import Decision
+from apportion_runtime.kube.errors import NotLeader
+from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import group_pods
@@ -35,7 +33,7 @@ from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAI
 from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.unsupported_pods import PodName, unsupported_pods
 from apportion_runtime.kube.victim_evictions import evict_victims
-from apportion_runtime.kube.write_pool import Priority, WritePool, results
+from apportion_runtime.kube.write_pool import WritePool
 from apportion_runtime.snapshots.quantities import time_text
 
 _REPEATED_S = 1.0
@@ -70,6 +68,7 @@ class Scheduling:
         reasons: The pending reasons of pods and pod groups, as reported by events.
         statuses: The status of pod groups and queues.
         records: The records of the cluster, and the session of the last cycle.
+        reservations: The gangs that wait for shared devices; None if pods do not share devices.
         log: Records each cycle for replay, if there is one.
     """
 
@@ -81,6 +80,7 @@ class Scheduling:
     reasons: PendingReasons = field(default_factory=PendingReasons)
     statuses: StatusUpdates = field(default_factory=StatusUpdates)
     records: ClusterRecords = field(default_factory=ClusterRecords)
+    reservations: GangReservations | None = None
     log: DecisionLogWriter | None = None
 
 
@@ -97,7 +97,9 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
     """
     try:
         return _run(scheduling, now)
-    except BaseException:
+    except BaseException as failed:
+        if scheduling.reservations is not None and isinstance(failed, NotLeader):
+            scheduling.reservations.reset()
         # The kept session may contain decisions of an interrupted cycle.
         scheduling.records.reset()
         raise
@@ -107,6 +109,8 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     result = CycleResult()
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scheduling.scheduler, result)
     objects = scheduling.cluster.objects()
+    if scheduling.reservations is not None:
+        objects = scheduling.reservations.with_held(objects)
     volumes = PodVolumes(objects)
     supported = list(_supported(scheduling, objects, volumes, ungrouped, result))
     session, result.faults = scheduling.records.open(supported, volumes, now=now, shard=scheduling.shard)
@@ -116,14 +120,29 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     if scheduling.log is not None:
         read = _read(supported, volumes)
         scheduling.log.record(read, now=now, shard=scheduling.shard, protected=protected, session=session)
-    _bind(scheduling, session, result)
-    evict_victims(scheduling.cluster, scheduling.pool, session, scheduling.rejections.victims, result)
+    _carry_out(scheduling, session, result)
     _note(scheduling, session, result)
     result.queues = queue_gpus(session)
     _write_statuses(scheduling)
     scheduling.reasons.end_cycle()
     result.next_cycle_s = min(_delays(scheduling, session, result), default=math.inf)
     return result
+
+
+def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult) -> None:
+    """Bind and evict what the cycle has decided."""
+    cluster, pool, reservations = scheduling.cluster, scheduling.pool, scheduling.reservations
+    gangs, victims = scheduling.rejections.gangs, scheduling.rejections.victims
+    bind_decided(cluster, pool, session, result, rejected=gangs, reservations=reservations)
+    if reservations is None:
+        evict_victims(cluster, pool, session, victims, result)
+        return
+    withheld = reservations.withheld_from(session)
+    for name in evict_victims(cluster, pool, session, victims, result, withheld=withheld):
+        namespace, _, group = name.rpartition("/")
+        why = f"no pod is evicted for it until a GPU reservation succeeds; the last one failed: {reservations.failure}"
+        gangs.reject((namespace, group), why)
+    clean_reservations(cluster, pool, reservations, scheduling.scheduler, result)
 
 
 def _read(objects: Iterable[Manifest], volumes: PodVolumes) -> Iterator[Manifest]:
@@ -139,9 +158,10 @@ def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> It
     at = next_decision_time(session)
     if at is not None:
         yield at - session.now
-    for backoffs in (scheduling.rejections.gangs, scheduling.rejections.victims):
-        if (remaining_s := backoffs.remaining_s()) is not None:
-            yield remaining_s
+    waits = [scheduling.rejections.gangs.remaining_s(), scheduling.rejections.victims.remaining_s()]
+    if scheduling.reservations is not None:
+        waits += [scheduling.reservations.remaining_s(), scheduling.reservations.check.remaining_s()]
+    yield from (remaining_s for remaining_s in waits if remaining_s is not None)
 
 
 def _supported(
@@ -152,7 +172,10 @@ def _supported(
     result: CycleResult,
 ) -> Iterator[Manifest]:
     """Yield the objects of the cycle, without the pods that cannot be bound."""
-    unsupported = unsupported_pods(objects, volumes, scheduling.scheduler, scheduling.rejections.gangs.active())
+    reservations, cluster = scheduling.reservations, scheduling.cluster
+    sharing_fault = None if reservations is None else partial(reservations.check.fault, cluster)
+    rejected = scheduling.rejections.gangs.active()
+    unsupported = unsupported_pods(objects, volumes, scheduling.scheduler, rejected, sharing_fault)
     for one in objects:
         if one["kind"] == POD:
             metadata = one["metadata"]
@@ -164,70 +187,6 @@ def _supported(
         yield one
 
 
-def _bind(scheduling: Scheduling, session: Session, result: CycleResult) -> None:
-    cluster = scheduling.cluster
-    gangs: dict[str, list[Placement]] = {}
-    for task in session.decided.binds:
-        # A later action may have chosen the pod as a victim: it is then pipelined at best.
-        if task.status != BINDING:
-            continue
-        pod = cluster.get(POD, task.pod.namespace, task.pod.name)
-        if pod is not None and pod["metadata"]["uid"] == task.uid:
-            gangs.setdefault(task.job, []).append(Placement(task, pod, session.nodes.names[task.node]))
-    for gang in bind_gangs(cluster, scheduling.pool, gangs, session.jobs):
-        _conclude(scheduling, gang, result)
-
-
-def _conclude(scheduling: Scheduling, gang: GangBinding, result: CycleResult) -> None:
-    """Report the binds of a gang, and take it back if it is incomplete."""
-    bound = [name_of(one.pod) for one in gang.bound]
-    result.bound += bound
-    result.latencies_s += [time.time() - one.task.pod.created for one in gang.bound if one.task.pod.created]
-    namespace, group_name = _group_of(gang.job)
-    name = f"{namespace}/{group_name}"
-    if bound:
-        nodes = sorted({one.node for one in gang.bound})
-        more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
-        line = f"bound {len(bound)} of {name} to {', '.join(nodes[:3])}{more}"
-        result.decisions.append(
-            Decision(line, decision="bind", podGroup=name, queue=gang.job.queue, pods=len(bound), nodes=nodes)
-        )
-    result.refused += [f"{name}: {failure}" for failure in gang.failures]
-    if gang.rejected is None:
-        for placement in gang.bound:
-            _report_bound(scheduling, placement)
-        return
-    cluster, pool = scheduling.cluster, scheduling.pool
-    pod, refused = gang.rejected
-    why = f"the API server rejected the binding of pod {pod}: {refused}"
-    delay_s = scheduling.rejections.gangs.reject((namespace, group_name), why)
-    taken = [cluster.get(POD, task.pod.namespace, task.pod.name) for task in gang.taken_back]
-    back = [one for one in taken if one is not None]
-    results([pool.submit(Priority.BIND, partial(_take_back, cluster, one, result)) for one in back])
-    line = f"{name}: {why}; {len(back)} bound pods of its gang evicted, next attempt in {delay_s:g} s"
-    result.decisions.append(Decision(line, decision="rollback", podGroup=name, queue=gang.job.queue, pods=len(back)))
-    for one in back:
-        pool.note(("evicted", one["metadata"]["uid"]), partial(cluster.explain_eviction, one, why))
-    group = cluster.get(POD_GROUP, namespace, group_name)
-    if group is not None:
-        pool.note(("bind", name), lambda: cluster.record(group, "BindingRejected", line, is_warning=True))
-
-
-def _report_bound(scheduling: Scheduling, placement: Placement) -> None:
-    pod = placement.pod
-    text = f"Successfully assigned pod {name_of(pod)} to node {placement.node}"
-    scheduling.pool.note(("bound", pod["metadata"]["uid"]), partial(scheduling.cluster.record, pod, "Scheduled", text))
-
-
-def _take_back(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:
-    try:
-        cluster.evict(pod)
-        result.evicted.append(name_of(pod))
-        result.actions.append("rollback")
-    except (Refused, Unreachable) as failed:
-        result.refused.append(f"{name_of(pod)}: {failed}")
-
-
 def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None:
     """Write the engine's annotations to pod groups, and the pending reasons to pods."""
     for job in session.jobs_of_cycle():
@@ -235,12 +194,13 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
     for pending in pending_jobs(session):
         result.pending[pending_kind(pending)] += pending.n_pending
         why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
-        group = scheduling.cluster.get(POD_GROUP, *_group_of(session.jobs[pending.job]))
+        group = scheduling.cluster.get(POD_GROUP, *group_of(session.jobs[pending.job]))
         if why and group is not None:
             _report(scheduling, group, why, is_warning=False)
         for task in session.jobs[pending.job].tasks.values():
             pod = scheduling.cluster.get(POD, task.pod.namespace, task.pod.name)
-            if why and pod is not None and not pod["spec"].get("nodeName"):
+            is_held = scheduling.reservations is not None and scheduling.reservations.holds(task.uid)
+            if why and pod is not None and not pod["spec"].get("nodeName") and not is_held:
                 _wait(scheduling, pod, why, result)
 
 
@@ -255,12 +215,7 @@ def _keep_times(scheduling: Scheduling, job: Job) -> None:
         return
     patch = {"metadata": {"annotations": changed}}
     # The next cycle reads them: they decide about minimum runtimes and stale gangs.
-    scheduling.pool.note(("times", job.uid), partial(scheduling.cluster.merge, POD_GROUP, *_group_of(job), patch))
-
-
-def _group_of(job: Job) -> PodName:
-    namespace, _, name = job.name.rpartition("/")
-    return namespace or job.group.namespace, name
+    scheduling.pool.note(("times", job.uid), partial(scheduling.cluster.merge, POD_GROUP, *group_of(job), patch))
 
 
 def _wait(scheduling: Scheduling, pod: Manifest, why: str, result: CycleResult) -> None:

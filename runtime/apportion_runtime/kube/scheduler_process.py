@@ -18,7 +18,9 @@ from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.definitions import check_definitions
 from apportion_runtime.kube.dry_run import DryRunCluster
 from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
+from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.garbage_collection import collected_between_cycles
+from apportion_runtime.kube.gpu_reservation import ReservationSettings
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.leader_election import LeaderElection
 from apportion_runtime.kube.live_cluster import LiveCluster
@@ -47,6 +49,7 @@ class Options:
             time may change decisions.
         n_writers: The maximum number of parallel writes.
         is_json_log: Whether the lines of the log are JSON objects.
+        reservation: The settings of reservation pods; None if pods do not share devices.
         is_dry_run: Whether decisions are only reported. Nothing is written then, including the lease.
     """
 
@@ -57,6 +60,7 @@ class Options:
     is_dry_run: bool = False
     n_writers: int = N_WRITERS
     is_json_log: bool = False
+    reservation: ReservationSettings | None = None
 
 
 def options_of(configuration: SchedulerConfiguration) -> Options:
@@ -69,6 +73,20 @@ def options_of(configuration: SchedulerConfiguration) -> Options:
         configuration.dry_run,
         configuration.write_concurrency,
         configuration.log_format == "json",
+        _reservation(configuration),
+    )
+
+
+def _reservation(configuration: SchedulerConfiguration) -> ReservationSettings | None:
+    if configuration.reservation_image is None:
+        return None
+    return ReservationSettings(
+        configuration.reservation_image,
+        configuration.reservation_namespace,
+        configuration.reservation_service_account,
+        configuration.reservation_runtime_class,
+        configuration.reservation_timeout_s,
+        configuration.reservation_uses_cdi,
     )
 
 
@@ -111,7 +129,8 @@ def run(
     fence = SingleScheduler() if election is None else election
     cluster: Cluster = DryRunCluster(cache) if options.is_dry_run else LiveCluster(cache, ApiWriter(connection, fence))
     pool = WritePool(options.n_writers, lambda failed: log.warning(f"write rejected: {failed}"))
-    scheduling = Scheduling(cluster, pool, options.scheduler, options.shard, log=decisions)
+    reservations = None if options.reservation is None else GangReservations(options.reservation)
+    scheduling = Scheduling(cluster, pool, options.scheduler, options.shard, reservations=reservations, log=decisions)
     if election is not None:
         election.start()
     try:

@@ -6,11 +6,12 @@ the rest of their gang would be bound without them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from apportion_api.kai.names import GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, POD_GROUP_ANNOTATION
 from apportion_runtime.admission.objects import annotations_of
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.gpu_sharing import unprepared
 from apportion_runtime.kube.pod_volumes import PodVolumes
 from apportion_runtime.kube.resources import POD
 
@@ -19,7 +20,11 @@ PodName = tuple[str, str]
 
 
 def unsupported_pods(
-    objects: Sequence[Manifest], volumes: PodVolumes, scheduler: str, rejected: Mapping[PodName, str]
+    objects: Sequence[Manifest],
+    volumes: PodVolumes,
+    scheduler: str,
+    rejected: Mapping[PodName, str],
+    sharing_fault: Callable[[], str | None] | None,
 ) -> Mapping[PodName, str]:
     """Return the pending pods that cannot be bound or whose gang has such a pod, each with the reason as a clause.
 
@@ -28,9 +33,11 @@ def unsupported_pods(
         volumes: Its volumes.
         scheduler: The `schedulerName` of the pods.
         rejected: Pod groups whose binding was rejected and that wait for another attempt, with the reason.
+        sharing_fault: Returns why devices cannot be reserved for pods that share them, if they cannot; None if this
+            scheduler does not reserve devices.
     """
     pending = [one for one in objects if one["kind"] == POD and _is_pending(one, scheduler)]
-    found = {_name(pod): why for pod in pending if (why := _unsupported(pod, volumes)) is not None}
+    found = {_name(pod): why for pod in pending if (why := _unsupported(pod, volumes, sharing_fault)) is not None}
     if not found and not rejected:
         return found
     groups = {group: f"{why}; its gang is tried again after a delay" for group, why in rejected.items()}
@@ -47,14 +54,17 @@ def unsupported_pods(
     return made
 
 
-def _unsupported(pod: Manifest, volumes: PodVolumes) -> str | None:
+def _unsupported(pod: Manifest, volumes: PodVolumes, sharing_fault: Callable[[], str | None] | None) -> str | None:
     annotations = annotations_of(pod)
     for key in (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION):
         if key in annotations:
-            return (
-                f"it shares a GPU (annotation {key}), which this scheduler does not allocate: sharing requires KAI's "
-                "binder"
-            )
+            if sharing_fault is None:
+                why = "requires reservation pods: set gpuReservation.image in the configuration of the scheduler"
+                return f"it shares a GPU (annotation {key}), which {why}"
+            fault = unprepared(pod) or sharing_fault()
+            if fault is not None:
+                return f"it shares a GPU (annotation {key}), but {fault}"
+            break
     claims = pod["spec"].get("resourceClaims")
     if claims:
         return f"it uses the resource claim `{claims[0].get('name')}`, which this scheduler does not allocate"

@@ -42,9 +42,15 @@ class _VictimSet:
 
 
 def evict_victims(
-    cluster: Cluster, pool: WritePool, session: Session, protected: Backoffs[str], result: CycleResult
-) -> None:
-    """Evict the victims of a cycle.
+    cluster: Cluster,
+    pool: WritePool,
+    session: Session,
+    protected: Backoffs[str],
+    result: CycleResult,
+    *,
+    withheld: frozenset[str] = frozenset(),
+) -> Sequence[str]:
+    """Evict the victims of a cycle, and return the beneficiaries for which none was evicted although decided.
 
     Args:
         cluster: The cluster.
@@ -52,11 +58,13 @@ def evict_victims(
         session: The cycle.
         protected: Receives the jobs whose eviction is refused.
         result: Receives the completed evictions.
+        withheld: Beneficiaries, as `namespace/name`, for which no pod is evicted.
 
     Raises:
         NotLeader: If this scheduler lost its lease.
     """
-    sets = list(_victim_sets(cluster, session, protected))
+    found = list(_victim_sets(cluster, session, protected))
+    sets = [one for one in found if one.beneficiary not in withheld]
     asked = [(one, victim) for one in sets if len(one.victims) > 1 for victim in one.victims]
     results([pool.submit(Priority.EVICT, partial(_evict, cluster, *each, result, dry_run=True)) for each in asked])
     allowed = [(one, victim) for one in sets if not one.refusals for victim in one.victims]
@@ -66,6 +74,7 @@ def evict_victims(
             _explain(cluster, pool, eviction, pod)
     for one in sets:
         _conclude(cluster, pool, one, protected, result)
+    return [one.beneficiary for one in found if one.beneficiary is not None and one.beneficiary in withheld]
 
 
 def _victim_sets(cluster: Cluster, session: Session, protected: Backoffs[str]) -> Iterator[_VictimSet]:

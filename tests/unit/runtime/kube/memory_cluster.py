@@ -11,6 +11,7 @@ from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.scheduler import Rejections, Scheduling
 from apportion_runtime.kube.scheduler import run_cycle as run_cycle_of
@@ -34,6 +35,8 @@ class Memory:
         self.failures: list[str] = []
         self.clock_s = 0.0
         self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), Backoffs(10, 300, lambda: self.clock_s))
+        self.reservations: GangReservations | None = None
+        self.refuses_creation: Refused | None = None
         self.reasons, self.statuses, self.records = PendingReasons(), StatusUpdates(), ClusterRecords()
 
     def objects(self) -> Sequence[Manifest]:
@@ -52,8 +55,12 @@ class Memory:
         pods = [made for (kind, place, _), made in self.held.items() if (kind, place) == ("Pod", namespace)]
         return [pod for pod in pods if labels.items() <= pod["metadata"].get("labels", {}).items()]
 
-    def create(self, manifest: Manifest) -> Manifest:
+    def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         made = dict(manifest)
+        if manifest["kind"] == "Pod" and self.refuses_creation is not None:
+            raise self.refuses_creation
+        if dry_run:
+            return made
         made["metadata"] = {"uid": f"uid-{manifest['metadata']['name']}", **manifest["metadata"]}
         self.held[self._key(made)] = made
         return made
@@ -63,6 +70,14 @@ class Memory:
         self.held[kind, namespace, name] = made
         return made
 
+    def put(self, config_map: Manifest) -> Manifest:
+        key = self._key(config_map)
+        self.held[key] = merged(self.held.get(key, {}), config_map)
+        return self.held[key]
+
+    def delete(self, pod: Manifest) -> None:
+        del self.held[self._key(pod)]
+
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         self.merge(kind, namespace, name, {"status": status})
 
@@ -70,7 +85,8 @@ class Memory:
         name = pod["metadata"]["name"]
         if name in self.refuses:
             raise self.refuses[name]
-        self.held["Pod", "team", name] = {**pod, "spec": {**pod["spec"], "nodeName": node}}
+        held = self.held["Pod", "team", name]
+        self.held["Pod", "team", name] = {**held, "spec": {**pod["spec"], "nodeName": node}}
 
     def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
         name = pod["metadata"]["name"]
@@ -115,6 +131,7 @@ def run_cycle(cluster: Memory, now: float, *, shard: str | None = None) -> Cycle
             reasons=cluster.reasons,
             statuses=cluster.statuses,
             records=cluster.records,
+            reservations=cluster.reservations,
         )
         return run_cycle_of(scheduling, now)
     finally:

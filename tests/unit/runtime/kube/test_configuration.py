@@ -29,6 +29,8 @@ WHOLE = HEAD + (
     "schedulerName: kai-two\nshard: a100\nkubeconfig: /etc/kube/config\ncontext: dev\ncyclePeriodSeconds: 0.5\n"
     "idlePeriodSeconds: 30\nport: 9090\nwriteConcurrency: 32\ndryRun: true\nlogFormat: json\ndecisionLog: /log\nleaderElection:\n"
     "  lease: system/scheduler\n  leaseDurationSeconds: 30\n  renewDeadlineSeconds: 20\n  retryPeriodSeconds: 4\n"
+    "gpuReservation:\n  image: registry/reservation:v1\n  namespace: reserved\n  serviceAccount: agent\n"
+    "  runtimeClass: nvidia\n  timeoutSeconds: 20\n  cdi: true\n"
 )
 VALUES = SchedulerConfiguration(
     scheduler_name="kai-two",
@@ -46,6 +48,12 @@ VALUES = SchedulerConfiguration(
     lease_duration_s=30,
     renew_deadline_s=20,
     retry_period_s=4,
+    reservation_image="registry/reservation:v1",
+    reservation_namespace="reserved",
+    reservation_service_account="agent",
+    reservation_runtime_class="nvidia",
+    reservation_timeout_s=20,
+    reservation_uses_cdi=True,
 )
 FAULTS = [
     ("", "f:1: must be a mapping with apiVersion: apportion.dev/v1 and kind: SchedulerConfiguration"),
@@ -67,6 +75,7 @@ FAULTS = [
     (HEAD + "dryRun: !!int x\n", "f:3: dryRun must be a boolean"),
     (HEAD + "leaderElection: a/b\n", "f:3: leaderElection must be a mapping of lease, leaseDurationSeconds, "),
     (HEAD + "leaderElection:\n  lease: a\n", "f:4: leaderElection.lease must be NAMESPACE/NAME, not a"),
+    (HEAD + "gpuReservation:\n  image: a b\n", "f:4: gpuReservation.image must be the name of an image, not a b"),
     (HEAD + "leaderElection:\n  port: 1\n", "f:4: leaderElection.port is unknown: remove it, or use one of lease, "),
     (HEAD + "interval: 1\n", "f:3: interval is unknown: remove it, or use one of apiVersion, kind, schedulerName, "),
     (

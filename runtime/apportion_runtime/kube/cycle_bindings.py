@@ -1,0 +1,159 @@
+"""The bindings of a cycle and what follows from them: events, gangs that are taken back, unused reservation pods."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.status import BINDING
+from apportion_runtime.kube.backoffs import Backoffs
+from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.cycle_result import CycleResult, name_of
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
+from apportion_runtime.kube.gang_reservations import GangReservations
+from apportion_runtime.kube.gpu_sharing import unshare_patch
+from apportion_runtime.kube.log import Decision
+from apportion_runtime.kube.resources import POD, POD_GROUP
+from apportion_runtime.kube.unsupported_pods import PodName
+from apportion_runtime.kube.write_pool import Priority, WritePool, results
+
+
+def bind_decided(
+    cluster: Cluster,
+    pool: WritePool,
+    session: Session,
+    result: CycleResult,
+    *,
+    rejected: Backoffs[PodName],
+    reservations: GangReservations | None,
+) -> None:
+    """Bind the pods that a cycle has decided to bind, and those that waited for a shared device.
+
+    Args:
+        cluster: The cluster.
+        pool: The threads that write.
+        session: The cycle.
+        result: Receives what was bound.
+        rejected: Receives the pod groups whose binding is rejected.
+        reservations: The gangs that wait for shared devices; None if pods do not share devices.
+
+    Raises:
+        NotLeader: If this scheduler lost its lease.
+    """
+    gangs: dict[str, list[Placement]] = {}
+    for task in session.decided.binds:
+        # A later action may have chosen the pod as a victim: it is then pipelined at best.
+        if task.status != BINDING:
+            continue
+        pod = cluster.get(POD, task.pod.namespace, task.pod.name)
+        if pod is not None and pod["metadata"]["uid"] == task.uid:
+            gangs.setdefault(task.job, []).append(Placement(task, pod, session.nodes.names[task.node]))
+    failed: list[GangBinding] = []
+    if reservations is not None:
+        for job in [job for job, placements in gangs.items() if any(one.task.received_fraction for one in placements)]:
+            reservations.hold(job, gangs.pop(job))
+        settled = reservations.settle(cluster, pool, session)
+        failed = settled.failed
+        result.refused += settled.refused
+        for job, ready in settled.ready.items():
+            gangs.setdefault(job, []).extend(ready)
+    for gang in (*failed, *bind_gangs(cluster, pool, gangs, session.jobs)):
+        _conclude(cluster, pool, gang, rejected, result)
+
+
+def clean_reservations(
+    cluster: Cluster, pool: WritePool, reservations: GangReservations, scheduler: str, result: CycleResult
+) -> None:
+    """Delete the reservation pods that no pod needs, and remove pending pods from groups of devices.
+
+    Args:
+        cluster: The cluster.
+        pool: The threads that write.
+        reservations: The gangs that wait for shared devices.
+        scheduler: The `schedulerName` of the pods.
+        result: Receives the writes that were rejected.
+
+    Raises:
+        NotLeader: If this scheduler lost its lease.
+    """
+    unused = [partial(_delete, cluster, pod, result) for pod in reservations.unused_reservations()]
+    stale = [partial(_unshare, cluster, pod, result) for pod in reservations.stale_pods(scheduler)]
+    results([pool.submit(Priority.GROUP, write) for write in (*unused, *stale)])
+
+
+def group_of(job: Job) -> PodName:
+    """Return the namespace and the name of a job's pod group."""
+    namespace, _, name = job.name.rpartition("/")
+    return namespace or job.group.namespace, name
+
+
+def _conclude(
+    cluster: Cluster, pool: WritePool, gang: GangBinding, rejected: Backoffs[PodName], result: CycleResult
+) -> None:
+    """Report the binds of a gang, and take it back if it is incomplete."""
+    bound = [name_of(one.pod) for one in gang.bound]
+    result.bound += bound
+    result.latencies_s += [time.time() - one.task.pod.created for one in gang.bound if one.task.pod.created]
+    namespace, group_name = group_of(gang.job)
+    name = f"{namespace}/{group_name}"
+    if bound:
+        nodes = sorted({one.node for one in gang.bound})
+        more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
+        line = f"bound {len(bound)} of {name} to {', '.join(nodes[:3])}{more}"
+        result.decisions.append(
+            Decision(line, decision="bind", podGroup=name, queue=gang.job.queue, pods=len(bound), nodes=nodes)
+        )
+    result.refused += [f"{name}: {failure}" for failure in gang.failures]
+    if gang.rejected is None:
+        for placement in gang.bound:
+            _report_bound(cluster, pool, placement)
+        return
+    why = gang.rejected
+    delay_s = rejected.reject((namespace, group_name), why)
+    taken = [cluster.get(POD, task.pod.namespace, task.pod.name) for task in gang.taken_back]
+    # A pod that waits for a shared device counts as bound in the cycle, but is not.
+    back = [one for one in taken if one is not None and one["spec"].get("nodeName")]
+    results([pool.submit(Priority.BIND, partial(_take_back, cluster, one, result)) for one in back])
+    line = f"{name}: {why}; {len(back)} bound pods of its gang evicted, next attempt in {delay_s:g} s"
+    result.decisions.append(Decision(line, decision="rollback", podGroup=name, queue=gang.job.queue, pods=len(back)))
+    for one in back:
+        pool.note(("evicted", one["metadata"]["uid"]), partial(cluster.explain_eviction, one, why))
+    group = cluster.get(POD_GROUP, namespace, group_name)
+    if group is not None:
+        pool.note(("bind", name), lambda: cluster.record(group, "BindingRejected", line, is_warning=True))
+
+
+def _report_bound(cluster: Cluster, pool: WritePool, placement: Placement) -> None:
+    pod = placement.pod
+    text = f"Successfully assigned pod {name_of(pod)} to node {placement.node}"
+    pool.note(("bound", pod["metadata"]["uid"]), partial(cluster.record, pod, "Scheduled", text))
+
+
+def _take_back(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:
+    try:
+        cluster.evict(pod)
+        result.evicted.append(name_of(pod))
+        result.actions.append("rollback")
+    except (Refused, Unreachable) as failed:
+        result.refused.append(f"{name_of(pod)}: {failed}")
+
+
+def _delete(cluster: Cluster, reservation: Manifest, result: CycleResult) -> None:
+    try:
+        cluster.delete(reservation)
+    except (Refused, Unreachable) as failed:
+        result.refused.append(f"{name_of(reservation)}: {failed}")
+
+
+def _unshare(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:
+    metadata = pod["metadata"]
+    try:
+        cluster.merge(POD, metadata["namespace"], metadata["name"], unshare_patch(pod))
+    except Unreachable as failed:
+        result.refused.append(f"{name_of(pod)}: {failed}")
+    except Refused as refused:
+        if refused.rejection not in (Rejection.GONE, Rejection.CONFLICT):
+            result.refused.append(f"{name_of(pod)}: {refused}")

@@ -1,0 +1,305 @@
+"""Gangs that share devices, from the decision to bind them until their devices are reserved and they are bound.
+
+A gang with such pods is held as a whole: its reservation pods are created at once, and the cycles that follow regard its
+pods as bound, until all reservation pods have reported their devices; then the gang is bound like any other. If one
+does not, no pod of the gang is bound. Nothing is stored about held gangs: after a restart they are pending, and the
+reservation pods that no bound pod uses are deleted.
+
+Source: pkg/binder/binding/binder.go, pkg/binder/binding/resourcereservation/resource_reservation.go. There, each pod waits
+in a thread of its own, and the other pods of its gang are bound meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.status import BINDING, BOUND
+from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.gang_binding import GangBinding, Placement, take_back
+from apportion_runtime.kube.gpu_groups import GpuGroups, labelled, labelled_groups, read_groups, with_readable_groups
+from apportion_runtime.kube.gpu_reservation import (
+    ReservationSettings,
+    device_of,
+    failure_of,
+    reservation_name,
+    reservation_pod,
+    waiting_reason,
+)
+from apportion_runtime.kube.gpu_sharing import Share
+from apportion_runtime.kube.reservation_check import ReservationCheck
+from apportion_runtime.kube.resources import POD
+from apportion_runtime.kube.write_pool import Priority, WritePool, results
+
+_NODE = "Node"
+
+
+@dataclass(slots=True)
+class _Held:
+    """The pods of one gang that were decided in one cycle.
+
+    Attributes:
+        job: The gang.
+        placements: The placements by uid of the pod; the pods may have changed since.
+        until_s: When their devices must be reserved, on the clock.
+        reserved: The groups whose reservation pods exist.
+        is_sent: Whether the binds were sent.
+    """
+
+    job: str
+    placements: dict[str, Placement]
+    until_s: float
+    reserved: set[str] = field(default_factory=set)
+    is_sent: bool = False
+
+    @property
+    def nodes(self) -> dict[str, Placement]:
+        """A placement for each group of a shared device."""
+        return {group: one for one in self.placements.values() if one.share for group in one.share.groups}
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Gangs that are no longer held.
+
+    Attributes:
+        ready: The placements of the gangs whose devices are reserved, by job.
+        failed: The gangs whose devices cannot be reserved.
+        refused: Writes that were rejected temporarily.
+    """
+
+    ready: dict[str, list[Placement]] = field(default_factory=dict)
+    failed: list[GangBinding] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+class GangReservations:
+    """The gangs that wait for shared devices.
+
+    Args:
+        settings: The settings of reservation pods.
+        clock: A monotonic clock, in seconds.
+
+    Attributes:
+        check: Whether the API server accepts reservation pods.
+        failure: Why the last reservation failed; None if it succeeded, or if there was none.
+    """
+
+    def __init__(self, settings: ReservationSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self.settings = settings
+        self.failure: str | None = None
+        self.check = ReservationCheck(settings, clock)
+        self._clock = clock
+        self._held: list[_Held] = []
+        self._groups = GpuGroups()
+        self._new: dict[str, str] = {}
+
+    def with_held(self, objects: Sequence[Manifest]) -> Sequence[Manifest]:
+        """Return the objects of a cycle: the pods of held gangs as if they were bound."""
+        self._groups = read_groups(objects, self.settings)
+        self._new = {}
+        held = {uid: (gang, one) for gang in self._held for uid, one in gang.placements.items()}
+        made: list[Manifest] = []
+        unconfirmed: set[str] = set()
+        for one in objects:
+            seen = one
+            if one["kind"] == POD:
+                seen = with_readable_groups(one)
+                uid = one["metadata"].get("uid", "")
+                if uid in held:
+                    gang, placement = held[uid]
+                    seen = _confirmed(one, placement) if gang.is_sent else _as_bound(one, placement)
+                    if gang.is_sent and seen is not one:
+                        unconfirmed.add(uid)
+            made.append(seen)
+        # A bind whose labels the watch has delivered needs no help any more, and one that failed is decided anew.
+        for gang in self._held:
+            if gang.is_sent:
+                gang.placements = {uid: one for uid, one in gang.placements.items() if uid in unconfirmed}
+        self._held = [gang for gang in self._held if gang.placements]
+        return made
+
+    def reset(self) -> None:
+        """Forget the held gangs: another scheduler leads."""
+        self._held = []
+
+    def holds(self, pod: str) -> bool:
+        """Return whether a pod, by uid, is held."""
+        return any(pod in gang.placements for gang in self._held)
+
+    def hold(self, job: str, placements: Iterable[Placement]) -> None:
+        """Hold the pods of a gang that a cycle has decided to bind; at least one of them shares devices."""
+        known = self._groups.in_use | self._used_groups()
+        made: dict[str, Placement] = {}
+        for one in placements:
+            share = None
+            if one.task.received_fraction:
+                groups = [g if g in known else self._new.setdefault(g, str(uuid.uuid4())) for g in one.task.gpu_groups]
+                share = Share(tuple(groups), one.task.accepted_gpu.portion)
+            made[one.task.uid] = replace(one, share=share, uses_cdi=self.settings.uses_cdi)
+        self._held.append(_Held(job, made, self._clock() + self.settings.timeout_s))
+
+    def settle(self, cluster: Cluster, pool: WritePool, session: Session) -> Settled:
+        """Create the reservation pods of held gangs, and return the gangs that need not be held any longer.
+
+        Args:
+            cluster: The cluster.
+            pool: The threads that write.
+            session: The cycle; it may have evicted pods of held gangs.
+
+        Raises:
+            NotLeader: If this scheduler lost its lease.
+        """
+        settled = Settled()
+        waiting = [gang for gang in self._held if not gang.is_sent and self._refresh(cluster, session, gang)]
+        failures = self._reserve(cluster, pool, waiting, settled)
+        for gang in waiting:
+            placements = list(gang.placements.values())
+            why = self._failure(gang, failures)
+            if why is not None:
+                failed = GangBinding(session.jobs[gang.job], unbound=placements, failures=[why], rejected=why)
+                take_back(failed)
+                settled.failed.append(failed)
+                gang.placements = {}
+                continue
+            devices = {group: device for group in gang.nodes if (device := self._device(group)) is not None}
+            if devices.keys() == gang.nodes.keys():
+                self.failure, gang.is_sent = None, True
+                settled.ready.setdefault(gang.job, []).extend(_with_devices(placements, devices))
+        rejected = {gang.job.uid for gang in settled.failed}
+        self._held = [gang for gang in self._held if gang.placements and (gang.is_sent or gang.job not in rejected)]
+        return settled
+
+    def unused_reservations(self) -> Iterator[Manifest]:
+        """Yield the reservation pods of devices that no pod uses or waits for, as of the beginning of the cycle."""
+        used = self._groups.in_use | self._used_groups()
+        for group, pod in self._groups.reservations.items():
+            if group not in used and "deletionTimestamp" not in pod["metadata"]:
+                yield pod
+
+    def stale_pods(self, scheduler: str) -> Iterator[Manifest]:
+        """Yield the pending pods of a scheduler that are labelled with groups, but neither bound nor held."""
+        for pod in self._groups.unbound:
+            is_own = pod["spec"].get("schedulerName") == scheduler and "deletionTimestamp" not in pod["metadata"]
+            if is_own and not self.holds(pod["metadata"]["uid"]):
+                yield pod
+
+    def withheld_from(self, session: Session) -> frozenset[str]:
+        """Return the gangs, as `namespace/name`, for which no pod may be evicted: the last reservation failed."""
+        if self.failure is None:
+            return frozenset()
+        return frozenset(
+            f"{job.group.namespace}/{job.name}"
+            for job in session.jobs.values()
+            if any(task.shares_gpu for task in job.tasks.values())
+        )
+
+    def remaining_s(self) -> float | None:
+        """Return the time until a held gang times out; None if none is held."""
+        return min((gang.until_s - self._clock() for gang in self._held if not gang.is_sent), default=None)
+
+    def _used_groups(self) -> set[str]:
+        return {group for gang in self._held for group in gang.nodes}
+
+    def _device(self, group: str) -> str | None:
+        reservation = self._groups.reservations.get(group)
+        return None if reservation is None else device_of(reservation)
+
+    def _refresh(self, cluster: Cluster, session: Session, gang: _Held) -> bool:
+        """Read the pods of a gang again; drop the gang if one of them is gone, evicted, or lost its node."""
+        job = session.jobs.get(gang.job)
+        made: dict[str, Placement] = {}
+        for uid, one in gang.placements.items():
+            task = None if job is None else job.tasks.get(uid)
+            pod = cluster.get(POD, one.pod["metadata"]["namespace"], one.pod["metadata"]["name"])
+            if (
+                task is None
+                or task.status not in (BINDING, BOUND)
+                or pod is None
+                or pod["metadata"]["uid"] != uid
+                or "deletionTimestamp" in pod["metadata"]
+                or cluster.get(_NODE, "", one.node) is None
+            ):
+                gang.placements = {}
+                return False
+            if not pod["spec"].get("nodeName"):
+                made[uid] = replace(one, task=task, pod=pod)
+        gang.placements = made
+        return bool(made)
+
+    def _reserve(
+        self, cluster: Cluster, pool: WritePool, gangs: Sequence[_Held], settled: Settled
+    ) -> Mapping[str, str]:
+        """Create the missing reservation pods, and return why those of groups cannot be created."""
+        missing: dict[str, Placement] = {}
+        failures: dict[str, str] = {}
+        reservations = self._groups.reservations
+        for gang in gangs:
+            for group, one in gang.nodes.items():
+                if group in reservations:
+                    gang.reserved.add(group)
+                elif group in gang.reserved:
+                    failures[group] = f"{self._name(one.node, group)} was deleted"
+                elif group in self._groups.in_use:
+                    failures[group] = f"{self._name(one.node, group)} does not exist although pods use its device"
+                else:
+                    missing[group] = one
+
+        def create(group: str, one: Placement) -> None:
+            tolerations = one.pod["spec"].get("tolerations") or ()
+            try:
+                reservations[group] = cluster.create(reservation_pod(self.settings, one.node, group, tolerations))
+            except Refused as refused:
+                if refused.rejection in (Rejection.PERMANENT, Rejection.GONE):
+                    failures[group] = f"{self._name(one.node, group)} cannot be created: {refused}"
+                elif refused.rejection is not Rejection.CONFLICT:
+                    settled.refused.append(f"{self._name(one.node, group)}: {refused}")
+            except Unreachable as unreachable:
+                settled.refused.append(f"{self._name(one.node, group)}: {unreachable}")
+
+        results([pool.submit(Priority.BIND, partial(create, *each)) for each in missing.items()])
+        for gang in gangs:
+            gang.reserved |= gang.nodes.keys() & reservations.keys()
+        return failures
+
+    def _failure(self, gang: _Held, failures: Mapping[str, str]) -> str | None:
+        is_late = self._clock() >= gang.until_s
+        for group, one in gang.nodes.items():
+            name, reservation = self._name(one.node, group), self._groups.reservations.get(group)
+            ended = None if reservation is None or group in failures else failure_of(reservation)
+            why = failures.get(group) or (ended and f"{name} {ended}")
+            if why is None and is_late and self._device(group) is None:
+                waits = "" if reservation is None else waiting_reason(reservation)
+                why = f"{name} has not reported its device within {self.settings.timeout_s:g} s{waits}"
+            if why is not None:
+                self.failure = f"no GPU can be reserved for pod {one.pod['metadata']['name']}: {why}"
+                return self.failure
+        return None
+
+    def _name(self, node: str, group: str) -> str:
+        return f"reservation pod {self.settings.namespace}/{reservation_name(node, group)} on node {node}"
+
+
+def _with_devices(placements: Iterable[Placement], devices: Mapping[str, str]) -> Iterator[Placement]:
+    for one in placements:
+        yield one if one.share is None else replace(one, devices=tuple(devices[group] for group in one.share.groups))
+
+
+def _as_bound(pod: Manifest, placement: Placement) -> Manifest:
+    if "deletionTimestamp" in pod["metadata"]:
+        return pod
+    made = {**pod, "spec": {**pod["spec"], "nodeName": placement.node}}
+    return made if placement.share is None else labelled(made, placement.share.groups)
+
+
+def _confirmed(pod: Manifest, placement: Placement) -> Manifest:
+    """Return a pod whose bind was sent with its labels, which the watch may deliver after the bind."""
+    share = placement.share
+    if share is None or not pod["spec"].get("nodeName") or set(labelled_groups(pod)) == set(share.groups):
+        return pod
+    return labelled(pod, share.groups)

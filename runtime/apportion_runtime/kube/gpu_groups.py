@@ -1,0 +1,85 @@
+"""The shared devices of a cluster: by group, the pods that share a device and the reservation pod that holds it.
+
+Source: pkg/binder/binding/resourcereservation/resource_reservation.go (syncForPods), pkg/common/resources/gpu_sharing.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from apportion_api.kai.names import APP_LABEL, GPU_GROUP_LABEL, GPU_GROUP_LABEL_PREFIX
+from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.gpu_reservation import ReservationSettings
+from apportion_runtime.kube.gpu_sharing import group_labels
+from apportion_runtime.kube.resources import POD
+
+
+@dataclass(frozen=True, slots=True)
+class GpuGroups:
+    """The groups of a cluster.
+
+    Attributes:
+        reservations: The reservation pod of each group.
+        in_use: The groups of pods that are bound and have not ended.
+        unbound: Pods that are labelled with groups without being bound.
+    """
+
+    reservations: dict[str, Manifest] = field(default_factory=dict)
+    in_use: set[str] = field(default_factory=set)
+    unbound: list[Manifest] = field(default_factory=list)
+
+
+def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> GpuGroups:
+    """Return the groups of a cluster's objects."""
+    found = GpuGroups()
+    for one in objects:
+        if one["kind"] != POD:
+            continue
+        metadata = one["metadata"]
+        groups = labelled_groups(one)
+        if not groups:
+            continue
+        if metadata["namespace"] == settings.namespace and metadata["labels"].get(APP_LABEL) == settings.app:
+            # One that terminates holds its device for a pod that terminates as well, at most.
+            if "deletionTimestamp" not in metadata or groups[0] not in found.reservations:
+                found.reservations[groups[0]] = one
+        elif (one.get("status") or {}).get("phase") in ("Pending", "Running"):
+            if one["spec"].get("nodeName"):
+                found.in_use.update(groups)
+            else:
+                found.unbound.append(one)
+    return found
+
+
+def labelled_groups(pod: Manifest) -> Sequence[str]:
+    """Return the groups in the labels of a pod."""
+    labels = pod["metadata"].get("labels") or {}
+    if GPU_GROUP_LABEL in labels:
+        first = labels[GPU_GROUP_LABEL]
+        return first, *sorted(
+            group for key, group in labels.items() if key.startswith(GPU_GROUP_LABEL_PREFIX) and group != first
+        )
+    return sorted(group for key, group in labels.items() if key.startswith(GPU_GROUP_LABEL_PREFIX))
+
+
+def with_readable_groups(pod: Manifest) -> Manifest:
+    """Return a pod with labels from which the engine reads its groups.
+
+    KAI's binder labels a pod with fractions of several devices so that only its BindRequest has the groups.
+    """
+    labels = pod["metadata"].get("labels") or {}
+    if GPU_GROUP_LABEL in labels or not any(key.startswith(GPU_GROUP_LABEL_PREFIX) for key in labels):
+        return pod
+    return labelled(pod, labelled_groups(pod))
+
+
+def labelled(pod: Manifest, groups: Sequence[str]) -> Manifest:
+    """Return a pod that is labelled with these groups only."""
+    labels = pod["metadata"].get("labels") or {}
+    others = {
+        key: value
+        for key, value in labels.items()
+        if key != GPU_GROUP_LABEL and not key.startswith(GPU_GROUP_LABEL_PREFIX)
+    }
+    return {**pod, "metadata": {**pod["metadata"], "labels": {**others, **(group_labels(groups) if groups else {})}}}

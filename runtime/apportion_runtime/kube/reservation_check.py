@@ -1,0 +1,60 @@
+"""Whether the API server accepts reservation pods: asked by a dry run before the first pod that shares a device.
+
+Otherwise other pods would be evicted for pods that cannot be bound. A dry run shows that the namespace and the service
+account exist and that this scheduler may create pods there; not whether the pod's process works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from apportion_runtime.kube.cluster import Cluster
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.gpu_reservation import ReservationSettings, reservation_pod
+
+_REPEATED_S = 60.0
+_ANY = "check"
+
+
+class ReservationCheck:
+    """The result of the last check; a failed one is repeated after a minute.
+
+    Args:
+        settings: The settings of reservation pods.
+        clock: A monotonic clock, in seconds.
+    """
+
+    def __init__(self, settings: ReservationSettings, clock: Callable[[], float]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._is_passed = False
+        self._why = ""
+        self._until_s: float | None = None
+
+    def fault(self, cluster: Cluster) -> str | None:
+        """Return why reservation pods cannot be created, as a clause; None if they can.
+
+        Raises:
+            NotLeader: If this scheduler lost its lease.
+        """
+        if self._is_passed:
+            return None
+        if self._until_s is not None and self._clock() < self._until_s:
+            return self._why
+        try:
+            cluster.create(reservation_pod(self._settings, _ANY, _ANY), dry_run=True)
+        except Unreachable as unreachable:
+            return f"the API server did not answer whether it accepts reservation pods: {unreachable}"
+        except Refused as refused:
+            # A webhook with side effects prevents every dry run, and an existing pod has passed.
+            if refused.status != HTTPStatus.BAD_REQUEST and refused.rejection is not Rejection.CONFLICT:
+                self._until_s = self._clock() + _REPEATED_S
+                self._why = f"the API server does not accept reservation pods in namespace {self._settings.namespace}: {refused}"
+                return self._why
+        self._is_passed, self._until_s = True, None
+        return None
+
+    def remaining_s(self) -> float | None:
+        """Return the time until a failed check is repeated; None if it has passed or was never made."""
+        return None if self._until_s is None else self._until_s - self._clock()
