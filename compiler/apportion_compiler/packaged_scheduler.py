@@ -1,19 +1,20 @@
 """The objects that run the packaged scheduler in a cluster: a least-privilege service account, and the deployment.
 
-Its permissions are those that `apportion_runtime.kube` uses; a test runs it with only these permissions.
+Its permissions are in `packaged_scheduler_access`, and the admission policy that narrows them in
+`packaged_scheduler_admission`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
-from apportion_api.kubernetes.names import HOSTNAME_LABEL, SCHEDULING_GROUP
+from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.dumper import dump_all
+from apportion_compiler.packaged_scheduler_access import cluster_rules, lease_rules
+from apportion_compiler.packaged_scheduler_admission import pod_policy
 from apportion_compiler.plain_objects import Manifest
 
 NAME = "apportion-scheduler"
@@ -22,41 +23,6 @@ _FOLDER, _FILE = "/etc/apportion", "scheduler.yaml"
 _DIGEST = "apportion.dev/configuration-sha256"
 _USER = 65532
 """User id of the image, which no node uses."""
-_WATCH = ["list", "watch"]
-_OWNERS = (
-    ("apps", ["replicasets", "deployments", "statefulsets"]),
-    ("batch", ["jobs", "cronjobs"]),
-    ("jobset.x-k8s.io", ["jobsets"]),
-    ("leaderworkerset.x-k8s.io", ["leaderworkersets"]),
-    (
-        "kubeflow.org",
-        ["mpijobs", "pytorchjobs", "tfjobs", "xgboostjobs", "jaxjobs", "notebooks", "scheduledworkflows"],
-    ),
-    ("trainer.kubeflow.org", ["trainjobs"]),
-    ("ray.io", ["rayclusters", "rayjobs", "rayservices"]),
-    ("serving.knative.dev", ["services", "configurations", "revisions"]),
-    ("grove.io", ["podcliques", "podcliquescalinggroups", "podcliquesets", "podgangsets"]),
-    ("scheduler.grove.io", ["podgangs"]),
-    ("argoproj.io", ["workflows"]),
-    ("tekton.dev", ["pipelineruns", "taskruns"]),
-    ("machinelearning.seldon.io", ["seldondeployments"]),
-    ("kubevirt.io", ["virtualmachines", "virtualmachineinstances"]),
-    ("workspace.devfile.io", ["devworkspaces"]),
-    ("amlarc.azureml.com", ["amljobs"]),
-    ("egx.nvidia.io", ["spotrequests"]),
-    (
-        "run.ai",
-        [
-            "distributedinferenceworkloads",
-            "distributedworkloads",
-            "inferenceworkloads",
-            "interactiveworkloads",
-            "runaijobs",
-            "trainingworkloads",
-        ],
-    ),
-)
-"""What KAI's pod grouper may read (deployments/kai-scheduler/templates/rbac/podgrouper.yaml at d5bc503a)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +49,8 @@ def scheduler_objects(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
     return (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": _metadata(packaged.namespace, None)},
         {**_of(packaged, "v1", "ServiceAccount"), "automountServiceAccountToken": False},
+        # Before the account has any permission.
+        *pod_policy(_metadata(NAME, None), f"system:serviceaccount:{packaged.namespace}:{NAME}"),
         _cluster_role(),
         _cluster_binding(packaged),
         _role(packaged),
@@ -103,42 +71,17 @@ def _of(packaged: SchedulerDeployment, api_version: str, kind: str) -> dict[str,
     return {"apiVersion": api_version, "kind": kind, "metadata": _metadata(NAME, packaged.namespace)}
 
 
-def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> dict[str, Any]:
-    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
-
-
 def _cluster_role() -> Manifest:
-    rules = [
-        _rule("", ["nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims"], _WATCH),
-        # Pods are labelled with their pod group, and read again if the outcome of a bind is uncertain.
-        _rule("", ["pods"], ["get", *_WATCH, "patch"]),
-        _rule("", ["pods/binding", "pods/eviction"], ["create"]),
-        _rule("", ["pods/status"], ["patch"]),
-        _rule("", ["events"], ["create"]),
-        _rule(SCHEDULING_GROUP, ["priorityclasses"], _WATCH),
-        _rule(GROUP, ["queues"], _WATCH),
-        _rule(GROUP, ["podgroups"], [*_WATCH, "create", "patch"]),
-        _rule(GROUP, ["queues/status", "podgroups/status"], ["patch"]),
-        _rule(CONFIGURATION_GROUP, ["schedulingshards", "configs", "topologies"], _WATCH),
-        *(_rule(group, resources, ["get"]) for group, resources in _OWNERS),
-    ]
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": _metadata(NAME, None),
-        "rules": rules,
+        "rules": cluster_rules(),
     }
 
 
 def _role(packaged: SchedulerDeployment) -> Manifest:
-    lease = ["coordination.k8s.io"]
-    return {
-        **_of(packaged, "rbac.authorization.k8s.io/v1", "Role"),
-        "rules": [
-            {"apiGroups": lease, "resources": ["leases"], "verbs": ["create"]},
-            {"apiGroups": lease, "resources": ["leases"], "resourceNames": [NAME], "verbs": ["get", "update"]},
-        ],
-    }
+    return {**_of(packaged, "rbac.authorization.k8s.io/v1", "Role"), "rules": lease_rules(NAME)}
 
 
 def _cluster_binding(packaged: SchedulerDeployment) -> Manifest:

@@ -37,6 +37,9 @@ CONTROLLERS = (
     "validatingadmissionpolicy-status-controller",
 )
 """The enabled controllers; the others manage nodes, volumes and networks."""
+AUDIT_LOG = "audit.jsonl"
+"""The file of the folder with the requests of service accounts of the audited namespace, one event a line."""
+_AUDITED_NAMESPACE = "apportion-system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ def control_plane(binaries: Path, folder: Path) -> Iterator[ControlPlane]:
     _make_keys(binaries, folder)
     tokens = {_ADMINISTRATOR: secrets.token_hex(), _CONTROLLERS: secrets.token_hex()}
     _private(folder / "tokens.csv", "".join(_token_line(user, token) for user, token in tokens.items()))
+    (folder / "audit-policy.json").write_text(json.dumps(_audit_policy()))
     administrator = _kubeconfig(folder, api_port, _ADMINISTRATOR, tokens[_ADMINISTRATOR])
     controllers = _kubeconfig(folder, api_port, _CONTROLLERS, tokens[_CONTROLLERS])
     with contextlib.ExitStack() as parts:
@@ -120,8 +124,20 @@ def _apiserver(binaries: Path, folder: Path, etcd_port: int, port: int) -> list[
         f"--service-account-key-file={folder / 'accounts' / 'cert.pem'}",
         f"--service-account-signing-key-file={folder / 'accounts' / 'key.pem'}",
         "--service-cluster-ip-range=10.96.0.0/24",
+        f"--audit-policy-file={folder / 'audit-policy.json'}",
+        f"--audit-log-path={folder / AUDIT_LOG}",
         "--profiling=false",
     ]
+
+
+def _audit_policy() -> dict[str, object]:
+    accounts = f"system:serviceaccounts:{_AUDITED_NAMESPACE}"
+    return {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [{"level": "Metadata", "userGroups": [accounts]}, {"level": "None"}],
+    }
 
 
 def _controller_manager(binaries: Path, folder: Path, kubeconfig: Path) -> list[str | Path]:

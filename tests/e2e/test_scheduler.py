@@ -2,142 +2,49 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
-
-from .control_plane import ControlPlane, kubeconfig
+from .control_plane import ControlPlane
 from .kubectl import Kubectl
+from .live_scheduler import (
+    LIMIT_S,
+    NAMESPACE,
+    PACKAGED,
+    bound,
+    events,
+    packaged_account,
+    pod,
+    pods,
+    report_running,
+    scheduled_cluster,
+    scheduler,
+    until,
+)
 
 pytestmark = pytest.mark.e2e
-
-NAMESPACE = "scheduled"
-PACKAGED = SchedulerDeployment("apportion:test")
-_LIMIT_S = 60
-
-
-def _queue(name: str, parent: str | None, quota: int, limit: int) -> dict[str, Any]:
-    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    spec: dict[str, Any] = {
-        "resources": {"gpu": {"quota": quota, "limit": limit, "overQuotaWeight": 1}, "cpu": free, "memory": free}
-    }
-    if parent:
-        spec["parentQueue"] = parent
-    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
-
-
-QUEUES = (
-    _queue("sched-all", None, 4, 4),
-    _queue("sched-nlp", "sched-all", 2, -1),
-    _queue("sched-vision", "sched-all", 2, 2),
-)
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "sched-1"}}
-CAPACITY = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "4", "pods": "110"}
-
-
-def _pod(name: str, queue: str, gpus: int) -> dict[str, Any]:
-    resources = {"requests": {"nvidia.com/gpu": str(gpus)}, "limits": {"nvidia.com/gpu": str(gpus)}}
-    # Without a kubelet, no component completes termination; a grace period of 0 deletes the pod immediately.
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"kai.scheduler/queue": queue}},
-        "spec": {
-            "schedulerName": "kai-scheduler",
-            "terminationGracePeriodSeconds": 0,
-            "containers": [{"name": "main", "image": "none", "resources": resources}],
-        },
-    }
 
 
 @pytest.fixture
 def cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
-    kubectl.must("create", "namespace", NAMESPACE)
-    made = [*QUEUES, NODE]
-    try:
-        for one in made:
-            answer = kubectl.create(one)
-            assert answer.accepted, answer.said
-        status = {
-            "status": {
-                "allocatable": CAPACITY,
-                "capacity": CAPACITY,
-                "conditions": [{"type": "Ready", "status": "True"}],
-            }
-        }
-        kubectl.must("patch", "node", "sched-1", "--subresource=status", "--type=merge", "-p", json.dumps(status))
-        # Admission taints every new node as not ready, and the controller that removes the taint does not run here.
-        kubectl.must("patch", "node", "sched-1", "--type=merge", "-p", '{"spec": {"taints": null}}')
-        yield kubectl
-    finally:
-        kubectl.must("delete", "pods", "--all", f"--namespace={NAMESPACE}", "--force", "--grace-period=0")
-        kubectl.delete_objects(made)
-        kubectl.must("delete", "namespace", NAMESPACE)
+    with scheduled_cluster(kubectl) as made:
+        yield made
 
 
 @pytest.fixture
 def access(plane: ControlPlane, kubectl: Kubectl) -> Iterator[Path]:
     """The kubeconfig of the packaged service account."""
-    objects = scheduler_objects(PACKAGED)
-    try:
-        for one in objects:
-            answer = kubectl.apply_objects([one])
-            assert answer.accepted, answer.said
-            assert answer.said == ""
-        name = "apportion-scheduler"
-        token = kubectl.must("create", "token", name, f"--namespace={PACKAGED.namespace}").out.strip()
-        yield kubeconfig(plane, name, token)
-    finally:
-        kubectl.delete_objects(tuple(reversed(objects)))
-
-
-@contextlib.contextmanager
-def _scheduler(access: Path, log: Path) -> Iterator[None]:
-    command = [
-        str(Path(sys.executable).with_name("apportion")),
-        "scheduler",
-        "--kubeconfig",
-        str(access),
-        "--port=0",
-        "--period=0.2",
-        f"--lease={PACKAGED.namespace}/apportion-scheduler",
-    ]
-    with (
-        log.open("wb") as written,
-        subprocess.Popen(command, stdout=written, stderr=written, env={"PATH": os.defpath}) as process,
-    ):
-        try:
-            yield
-        finally:
-            process.terminate()
-            assert process.wait(timeout=30) == 0, log.read_text()
-
-
-def _until(said: Callable[[], Any], wanted: Callable[[Any], bool], log: Path) -> Any:
-    deadline = time.monotonic() + _LIMIT_S
-    while not wanted(found := said()):
-        assert time.monotonic() < deadline, f"{found}\n{log.read_text()}"
-        time.sleep(0.3)
-    return found
-
-
-def _pods(cluster: Kubectl) -> dict[str, dict[str, Any]]:
-    return {one["metadata"]["name"]: one for one in cluster.get("pods", f"--namespace={NAMESPACE}")["items"]}
-
-
-def _bound(cluster: Kubectl) -> set[str]:
-    return {name for name, one in _pods(cluster).items() if one["spec"].get("nodeName") == "sched-1"}
+    with packaged_account(plane, kubectl) as made:
+        yield made
 
 
 def _allocated(cluster: Kubectl, queue: str) -> str | None:
@@ -159,7 +66,7 @@ def _plugin(cluster: Kubectl, folder: Path, *arguments: str) -> str:
 
 
 def _why(cluster: Kubectl, name: str) -> str:
-    conditions = _pods(cluster)[name].get("status", {}).get("conditions") or ()
+    conditions = pods(cluster)[name].get("status", {}).get("conditions") or ()
     return next((str(c.get("message", "")) for c in conditions if c["type"] == "PodScheduled"), "")
 
 
@@ -167,22 +74,22 @@ def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
     cluster: Kubectl, access: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "scheduler.log"
-    with _scheduler(access, log):
+    with scheduler(access, log):
         # Idle devices are lent: one queue uses all four.
         for name in ("nlp-1", "nlp-2"):
-            assert cluster.create(_pod(name, "sched-nlp", 2)).accepted
-        _until(lambda: _bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
+            assert cluster.create(pod(name, "sched-nlp", 2)).accepted
+        until(lambda: bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
         groups = cluster.get("podgroups.scheduling.run.ai", f"--namespace={NAMESPACE}")["items"]
         assert {one["spec"]["queue"] for one in groups} == {"sched-nlp"}
-        _until(lambda: _allocated(cluster, "sched-all"), lambda found: found == "4", log)
+        until(lambda: _allocated(cluster, "sched-all"), lambda found: found == "4", log)
         assert '["sched-nlp","sched-vision"]' in cluster.must("get", "queues.scheduling.run.ai", "sched-all").out
         # Another queue reclaims its guarantee.
-        assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
-        _until(lambda: _bound(cluster), lambda found: "vision-1" in found and len(found) == 2, log)
+        assert cluster.create(pod("vision-1", "sched-vision", 2)).accepted
+        until(lambda: bound(cluster), lambda found: "vision-1" in found and len(found) == 2, log)
         # A pod above its queue's limit stays pending, and its condition has the reason.
-        assert cluster.create(_pod("vision-2", "sched-vision", 1)).accepted
-        _until(lambda: _why(cluster, "vision-2"), lambda found: "sched-vision" in found, log)
-        assert "vision-2" not in _bound(cluster)
+        assert cluster.create(pod("vision-2", "sched-vision", 1)).accepted
+        until(lambda: _why(cluster, "vision-2"), lambda found: "sched-vision" in found, log)
+        assert "vision-2" not in bound(cluster)
         shown = _plugin(cluster, tmp_path, "top")
         assert re.search(r"sched-vision +2 +2 +0 +2 ", shown), shown
         assert "sched-vision" in _plugin(cluster, tmp_path, "why", "vision-2")
@@ -223,29 +130,17 @@ def test_pod_with_owner_of_unknown_kind_is_grouped_and_bound(
     cluster: Kubectl, access: Path, unknown_kind: dict[str, Any], tmp_path: Path
 ) -> None:
     log = tmp_path / "scheduler.log"
-    made = _pod("foo-0", "sched-nlp", 1)
+    made = pod("foo-0", "sched-nlp", 1)
     uid = unknown_kind["metadata"]["uid"]
     made["metadata"]["ownerReferences"] = [{"apiVersion": "example.com/v1", "kind": "Foo", "name": "foo", "uid": uid}]
-    with _scheduler(access, log):
+    with scheduler(access, log):
         assert cluster.create(made).accepted
-        _until(lambda: _bound(cluster), lambda found: found == {"foo-0"}, log)
+        until(lambda: bound(cluster), lambda found: found == {"foo-0"}, log)
     (group,) = cluster.get("podgroups.scheduling.run.ai", f"--namespace={NAMESPACE}")["items"]
     assert group["metadata"]["name"] == f"pg-foo-{uid}"
     assert group["metadata"]["annotations"]["kai.scheduler/top-owner-metadata"] == (
         f"name: foo\nuid: {uid}\ngroup: example.com\nversion: v1\nkind: Foo\n"
     )
-
-
-def _running(cluster: Kubectl, name: str) -> None:
-    """Report a pod as running and ready, as a kubelet does: a budget protects only such pods."""
-    conditions = [{"type": "Ready", "status": "True"}]
-    patch = json.dumps({"status": {"phase": "Running", "conditions": conditions}})
-    cluster.must("patch", "pod", name, f"--namespace={NAMESPACE}", "--subresource=status", "--type=merge", "-p", patch)
-
-
-def _events(cluster: Kubectl, reason: str) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = cluster.get("events", f"--namespace={NAMESPACE}")["items"]
-    return [one for one in events if one["reason"] == reason]
 
 
 def _protect(cluster: Kubectl, name: str) -> None:
@@ -265,21 +160,21 @@ def _protect(cluster: Kubectl, name: str) -> None:
 
 def test_unprotected_pod_is_evicted_instead_of_one_with_budget(cluster: Kubectl, access: Path, tmp_path: Path) -> None:
     log = tmp_path / "scheduler.log"
-    with _scheduler(access, log):
+    with scheduler(access, log):
         for name in ("nlp-1", "nlp-2"):
-            assert cluster.create(_pod(name, "sched-nlp", 2)).accepted
-        _until(lambda: _bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
+            assert cluster.create(pod(name, "sched-nlp", 2)).accepted
+        until(lambda: bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
         for name in ("nlp-1", "nlp-2"):
-            _running(cluster, name)
+            report_running(cluster, name)
         # The pod that would be evicted without the budget.
         _protect(cluster, "nlp-2")
-        assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
-        _until(lambda: _bound(cluster), lambda found: found == {"nlp-2", "vision-1"}, log)
+        assert cluster.create(pod("vision-1", "sched-vision", 2)).accepted
+        until(lambda: bound(cluster), lambda found: found == {"nlp-2", "vision-1"}, log)
     said = log.read_text()
     assert "eviction of scheduled/nlp-2 for scheduled/pg-vision-1-" in said
     assert "disruption budget" in said
-    assert [one["involvedObject"]["name"] for one in _events(cluster, "Reclaimed")] == ["nlp-1"]
-    (refused,) = _events(cluster, "EvictionRefused")
+    assert [one["involvedObject"]["name"] for one in events(cluster, "Reclaimed")] == ["nlp-1"]
+    (refused,) = events(cluster, "EvictionRefused")
     assert refused["involvedObject"]["kind"] == "PodGroup"
 
 
@@ -313,7 +208,7 @@ def denied_binding(cluster: Kubectl) -> Iterator[str]:
     try:
         assert cluster.create(*made).accepted
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding"
-        deadline = time.monotonic() + _LIMIT_S
+        deadline = time.monotonic() + LIMIT_S
         while "must not be bound" not in cluster("create", "--raw", path, "-f", "-", stdin=json.dumps(binding)).said:
             assert time.monotonic() < deadline
             time.sleep(0.3)
@@ -334,15 +229,15 @@ def test_gang_with_one_rejected_bind_is_not_left_partially_bound(
     }
     assert cluster.create(group).accepted
     for number in range(4):
-        made = _pod(f"gang-{number}", "sched-nlp", 1)
+        made = pod(f"gang-{number}", "sched-nlp", 1)
         made["metadata"]["annotations"] = {"pod-group-name": "gang"}
         assert cluster.create(made).accepted
-    with _scheduler(access, log):
-        (rejected,) = _until(lambda: _events(cluster, "BindingRejected"), bool, log)
-        _until(lambda: _bound(cluster), lambda found: not found, log)
+    with scheduler(access, log):
+        (rejected,) = until(lambda: events(cluster, "BindingRejected"), bool, log)
+        until(lambda: bound(cluster), lambda found: not found, log)
         # The resources of the rejected gang are available to other pods, and its pods are not bound again.
-        assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
-        _until(lambda: _bound(cluster), lambda found: found == {"vision-1"}, log)
+        assert cluster.create(pod("vision-1", "sched-vision", 2)).accepted
+        until(lambda: bound(cluster), lambda found: found == {"vision-1"}, log)
     assert f"rejected the binding of pod {denied_binding}" in rejected["message"]
     assert "this pod must not be bound" in rejected["message"]
 

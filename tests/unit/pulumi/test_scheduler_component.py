@@ -39,6 +39,8 @@ def test_scheduler_runs_only_on_configured_clusters(tmp_path: Path) -> None:
         "RoleBinding",
         "Service",
         "ServiceAccount",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
     }
     deployment = run.objects["one/scheduler/Deployment/apportion-scheduler"]
     assert deployment.inputs["spec"]["replicas"] == 3

@@ -1,0 +1,90 @@
+"""The permissions of the packaged scheduler: one table, whose rows become rules of its roles.
+
+Each permission is exactly one that `apportion_runtime.kube` uses: an end-to-end test runs the scheduler with them, and
+fails if the API server's audit log has a request without a permission, or no request for a permission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
+from apportion_api.kubernetes.names import SCHEDULING_GROUP
+
+Rule = Mapping[str, Sequence[str]]
+_LEASES = "coordination.k8s.io"
+_WATCH = ("list", "watch")
+
+CLUSTER_ACCESS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("", ("nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims"), _WATCH),
+    # Pods are labelled with their pod group, and read again if the outcome of a bind is uncertain.
+    ("", ("pods",), ("get", *_WATCH, "patch")),
+    ("", ("pods/binding", "pods/eviction"), ("create",)),
+    ("", ("pods/status",), ("patch",)),
+    ("", ("events",), ("create",)),
+    (SCHEDULING_GROUP, ("priorityclasses",), _WATCH),
+    (GROUP, ("queues",), _WATCH),
+    (GROUP, ("podgroups",), (*_WATCH, "create", "patch")),
+    (GROUP, ("queues/status", "podgroups/status"), ("patch",)),
+    (CONFIGURATION_GROUP, ("schedulingshards", "configs", "topologies"), _WATCH),
+)
+"""What the scheduler itself reads and writes in all namespaces: API group, resources, verbs."""
+
+OWNERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("apps", ("replicasets", "deployments", "statefulsets")),
+    ("batch", ("jobs", "cronjobs")),
+    ("jobset.x-k8s.io", ("jobsets",)),
+    ("leaderworkerset.x-k8s.io", ("leaderworkersets",)),
+    (
+        "kubeflow.org",
+        ("mpijobs", "pytorchjobs", "tfjobs", "xgboostjobs", "jaxjobs", "notebooks", "scheduledworkflows"),
+    ),
+    ("trainer.kubeflow.org", ("trainjobs",)),
+    ("ray.io", ("rayclusters", "rayjobs", "rayservices")),
+    ("serving.knative.dev", ("services", "configurations", "revisions")),
+    ("grove.io", ("podcliques", "podcliquescalinggroups", "podcliquesets", "podgangsets")),
+    ("scheduler.grove.io", ("podgangs",)),
+    ("argoproj.io", ("workflows",)),
+    ("tekton.dev", ("pipelineruns", "taskruns")),
+    ("machinelearning.seldon.io", ("seldondeployments",)),
+    ("kubevirt.io", ("virtualmachines", "virtualmachineinstances")),
+    ("workspace.devfile.io", ("devworkspaces",)),
+    ("amlarc.azureml.com", ("amljobs",)),
+    ("egx.nvidia.io", ("spotrequests",)),
+    (
+        "run.ai",
+        (
+            "distributedinferenceworkloads",
+            "distributedworkloads",
+            "inferenceworkloads",
+            "interactiveworkloads",
+            "runaijobs",
+            "trainingworkloads",
+        ),
+    ),
+)
+"""The owners of pods, each read to group its pods: what KAI's pod grouper may read.
+
+Source: deployments/kai-scheduler/templates/rbac/podgrouper.yaml at d5bc503a.
+"""
+
+
+def cluster_rules() -> list[Rule]:
+    """Return the rules of the ClusterRole."""
+    return [
+        *(_rule(group, resources, verbs) for group, resources, verbs in CLUSTER_ACCESS),
+        *(_rule(group, resources, ("get",)) for group, resources in OWNERS),
+    ]
+
+
+def lease_rules(lease: str) -> list[Rule]:
+    """Return the rules of the Role in the namespace of the lease; RBAC cannot restrict `create` to a name."""
+    return [
+        _rule(_LEASES, ("leases",), ("create",)),
+        {**_rule(_LEASES, ("leases",), ("get", "update")), "resourceNames": [lease]},
+    ]
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> dict[str, Any]:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
