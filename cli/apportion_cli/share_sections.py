@@ -50,7 +50,7 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
         return ShareSection(cluster, (), (NO_SHARES[engine],))
     if below := graph.nodes[queue].children:
         children = ", ".join(f"`{child}`" for child in below)
-        return ShareSection(cluster, (), (f"`{queue}` divides its share among the queues below it: {children}.",))
+        return ShareSection(cluster, (), (f"`{queue}` divides its share among its children: {children}.",))
     try:
         targets = targets_of(graph.policy)
     except UnknownTargetError as unknown:

@@ -143,7 +143,10 @@ def _later_overrides(found: Differences, statements: Sequence[Statement]) -> Ite
             statement.kind == OVERRIDE
             and found.head.values.get(Fact(OVERRIDE, statement.name, "", ("in_force",))) is False
         ):
-            yield statement.name.partition(" ")[0], f"override `{statement.name}` is not in force and not evaluated"
+            yield (
+                statement.name.partition(" ")[0],
+                f"override `{statement.name}` is not in effect yet and is not evaluated",
+            )
 
 
 def _running_work(clusters: Sequence[ClusterReview], found: Differences) -> Iterator[tuple[str, str]]:

@@ -30,20 +30,35 @@ class SnapshotInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """A percentile of the waits of a queue's pod groups.
+
+    Attributes:
+        seconds: Its length; the waits of groups that have not started last until the end of the simulation.
+        is_lower_bound: Whether it would be longer in a longer simulation, because a group has not started.
+    """
+
+    seconds: float
+    is_lower_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class QueueLoad:
-    """The results of a queue in a simulation, before and after; waits in seconds, None if nothing started.
+    """The results of a queue in a simulation, before and after; waits are None if no pod group waited.
 
     Attributes:
         queue: Id; empty for the whole cluster.
         wait_p50: Median wait in base and head.
         wait_p90: 90th percentile of waits in base and head.
+        n_not_started: Number of pod groups that wait at the end of the simulation, in base and head.
         evictions: Number of evictions in base and head.
         lost_gpu_s: Work lost to evictions in thousandths of a GPU times seconds, base and head.
     """
 
     queue: str
-    wait_p50: tuple[float | None, float | None]
-    wait_p90: tuple[float | None, float | None]
+    wait_p50: tuple[Wait | None, Wait | None]
+    wait_p90: tuple[Wait | None, Wait | None]
+    n_not_started: tuple[int, int]
     evictions: tuple[int, int]
     lost_gpu_s: tuple[int, int]
 

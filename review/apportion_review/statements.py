@@ -98,7 +98,7 @@ def _whole(existence: Change, changes: Sequence[Change], found: Differences) -> 
             value = change.after if is_added else change.before
             parts.append(f"{label(change.fact.field)} {value_text(change.fact.field, value)}")
         elif change.fact.field == ("in_force",):
-            parts.append("in force" if (change.after or change.before) else "not in force")
+            parts.append("in effect" if (change.after or change.before) else "not in effect")
     action = ADDED if is_added else REMOVED
     text = ": ".join(part for part in (action, ", ".join(parts)) if part)
     return Statement(action, existence.fact.kind, existence.fact.name, text, changes=tuple(changes))

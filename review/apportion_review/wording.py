@@ -13,6 +13,7 @@ from apportion_review.facts import AMOUNTS, Value
 LABELS = {
     "guaranteed": "guaranteed",
     "limit": "limit",
+    "in_force": "in effect",
     "effective_limit": "effective limit",
     "lending_limit": "lending limit",
     "over_quota_weight": "over-quota weight",

@@ -72,15 +72,15 @@ def _group_of(pod: Manifest) -> tuple[str, str]:
 
 def _faults(n_lacking: int, n_own: int) -> Iterator[str]:
     if n_lacking:
-        names = agreeing(n_lacking, "names a pod group", "name pod groups")
-        yield f"{counted(n_lacking, 'running pod')} {names} that the snapshot lacks"
+        names = agreeing(n_lacking, "references a pod group", "reference pod groups")
+        yield f"{counted(n_lacking, 'running pod')} {names} that the snapshot does not contain"
     if n_own:
-        names = agreeing(n_own, "names", "name")
+        names = agreeing(n_own, "references", "reference")
         yield f"{counted(n_own, 'running pod')} of KAI Scheduler {names} no pod group"
 
 
 def _adopted_note(n: int) -> str:
     return (
-        f"{counted(n, 'running workload')} {agreeing(n, 'names', 'name')} another scheduler but "
-        f"{agreeing(n, 'belongs', 'belong')} to a pod group: KAI accounts and evicts {agreeing(n, 'it', 'them')} like its own."
+        f"{counted(n, 'running workload')} {agreeing(n, 'uses', 'use')} another scheduler but "
+        f"{agreeing(n, 'belongs', 'belong')} to a pod group: KAI counts and evicts {agreeing(n, 'it', 'them')} as its own."
     )

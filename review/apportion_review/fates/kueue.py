@@ -74,7 +74,9 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
     not_admitted = [owned for owned in left if owned.owners & owners]
     if not_admitted:
         n = len(not_admitted)
-        notes.append(f"{counted(n, 'running workload')} {agreeing(n, 'is', 'are')} not admitted by Kueue and excluded.")
+        notes.append(
+            f"{counted(n, 'running workload')} {agreeing(n, 'is', 'are')} not admitted by Kueue and {agreeing(n, 'is', 'are')} excluded."
+        )
     return EngineFates(
         "kueue",
         SOURCE,
@@ -224,7 +226,7 @@ class _Side:
         inactive = self._cluster.queues[holder.queue].inactive_because
         if inactive:
             return Verdict(
-                Fate.UNKNOWN, f"ClusterQueue {holder.queue} is inactive as far as the objects show: {inactive}"
+                Fate.UNKNOWN, f"ClusterQueue {holder.queue} is inactive according to the objects: {inactive}"
             )
         if key in self._excess:
             return Verdict(Fate.STUCK, _excess_rule(*self._excess[key]))

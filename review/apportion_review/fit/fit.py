@@ -42,7 +42,7 @@ _GROWTH = "Node pools keep their size in the snapshot: autoscaling is not simula
 _INCOMPLETE = (
     "The result is incomplete, because a search for victims stopped at its limit: other changes may also help."
 )
-_PENDING = "Pending work in the snapshot is decided first, as if the workload were submitted after it."
+_PENDING = "Pending work in the snapshot is scheduled first, as if the workload were submitted after it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def _unaccounted(probe: Probe) -> Iterator[str]:
     if found:
         first = f"{found[0].kind} {found[0].namespace}/{found[0].name}"
         yield (
-            f"Running workloads with GPUs that are counted in no queue: {len(found)}, such as {first}. If the snapshot lacks their pod groups "
+            f"Running workloads with GPUs that do not count against any queue: {len(found)}, such as {first}. If the snapshot lacks their pod groups "
             "or Workloads, the quota in use is higher than assumed: include these objects."
         )
 

@@ -30,7 +30,7 @@ def fit_text(fit: Fit) -> str:
     if fit.start is not None:
         paragraphs.append(list(_start(fit.start)))
     if fit.changes:
-        paragraphs.append(["Changes that let it start now, each decided by the engine:", *_changes(fit.changes)])
+        paragraphs.append(["Changes that let it start now, each verified by simulation:", *_changes(fit.changes)])
     elif fit.decision.outcome not in (Outcome.NOW, Outcome.UNDECIDED) and fit.size is not None:
         lets = "was found that lets" if fit.is_incomplete else "lets"
         without = " without evictions" if fit.decision.victims else ""
@@ -107,7 +107,7 @@ def _victims(decision: Decision) -> Iterator[str]:
 
 def _size(size: Size) -> str:
     if not size.largest:
-        return f"Largest that starts now: none, not even {size.dimension} 1."
+        return f"Largest that starts now: none, not even with {size.dimension} 1."
     gpus = f" ({_gpus(size.gpus)})" if size.gpus else ""
     return f"Largest that starts now: {size.dimension} {size.largest} of {size.asked}{gpus}"
 

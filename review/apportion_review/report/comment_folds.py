@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 from apportion_api.counted_nouns import counted
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_review.fates.records import Fate
-from apportion_review.report.impact_rows import gpus_text, quota_rows, resource_text, share_columns, unmanaged_notes
+from apportion_review.report.impact_rows import (
+    gpus_text,
+    headroom_rows,
+    quota_rows,
+    resource_text,
+    share_columns,
+    unmanaged_notes,
+)
+from apportion_review.report.load_text import counts_text, waits_text
 from apportion_review.report.markdown import code, prose, shortened, table
 from apportion_review.review import LoadComparison, Review, Rollout, RolloutStep
 from apportion_review.wording import bare
@@ -138,19 +146,16 @@ def _load_table(load: LoadComparison) -> list[str]:
     rows = [
         [
             code(row.queue) if row.queue else "cluster",
-            _wait(*row.wait_p50),
-            _wait(*row.wait_p90),
-            f"{row.evictions[0]:,} → {row.evictions[1]:,}",
+            waits_text(row.wait_p50),
+            waits_text(row.wait_p90),
+            counts_text(row.n_not_started),
+            counts_text(row.evictions),
             f"{row.lost_gpu_s[0] / 3_600_000:,.1f} → {row.lost_gpu_s[1] / 3_600_000:,.1f}",
         ]
         for row in load.rows
     ]
-    heading = ("queue", "wait p50", "wait p90", "evictions", "GPU-hours lost")
+    heading = ("queue", "wait p50", "wait p90", "not started", "evictions", "GPU-hours lost")
     return [*table(heading, rows), "", f"{counted(load.n_unchanged, 'queue')} unchanged."]
-
-
-def _wait(before: float | None, after: float | None) -> str:
-    return " → ".join("none started" if each is None else f"{each / 60:,.1f} min" for each in (before, after))
 
 
 def _headroom(review: Review) -> Fold | None:
@@ -163,8 +168,7 @@ def _headroom(review: Review) -> Fold | None:
             _ends(row.resource, row.guaranteed_before, row.guaranteed_after),
         ]
         for cluster in review.clusters
-        for row in cluster.headroom
-        if row.is_changed
+        for row in headroom_rows(cluster)
     ]
     if not rows:
         return None

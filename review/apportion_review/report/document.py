@@ -161,8 +161,11 @@ def _load(load: LoadComparison) -> dict[str, Any]:
         "queues": [
             {
                 "queue": row.queue or None,
-                "waitP50Seconds": list(row.wait_p50),
-                "waitP90Seconds": list(row.wait_p90),
+                "waitP50Seconds": [None if wait is None else wait.seconds for wait in row.wait_p50],
+                "waitP90Seconds": [None if wait is None else wait.seconds for wait in row.wait_p90],
+                "waitP50IsLowerBound": [wait is not None and wait.is_lower_bound for wait in row.wait_p50],
+                "waitP90IsLowerBound": [wait is not None and wait.is_lower_bound for wait in row.wait_p90],
+                "notStarted": list(row.n_not_started),
                 "evictions": list(row.evictions),
                 "lostGpuSeconds": list(row.lost_gpu_s),
             }

@@ -13,7 +13,7 @@ from apportion_review.fates.unmanaged import Unmanaged
 from apportion_review.fates.workloads import UNKNOWN_MODEL
 from apportion_review.review import ClusterReview
 from apportion_review.shares.division_records import FIRST_COME, THOUSANDTHS
-from apportion_review.shares.records import Demand, QueueAmounts, ShareChange
+from apportion_review.shares.records import Demand, PoolHeadroom, QueueAmounts, ShareChange
 from apportion_review.wording import amount, bare
 
 
@@ -84,6 +84,10 @@ def _unnamed(held: int) -> str:
     return "GPU" if held == THOUSANDTHS else "GPUs"
 
 
+_NO_AMOUNT = "—"
+"""The end of a cell for a queue that the policy does not have, or a share that is not computed."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaRow:
     """A queue's GPUs of one model with the same change on some clusters; each cell is `48 → 64 (+16)`, or one value.
@@ -108,16 +112,47 @@ def quota_rows(clusters: Iterable[ClusterReview]) -> tuple[QuotaRow, ...]:
     """Return the rows of changed GPU amounts, the largest changes first."""
     found: dict[tuple[object, ...], tuple[ShareChange, bool, list[str]]] = {}
     for cluster in clusters:
+        models: dict[str, list[ShareChange]] = {}
+        for row in cluster.shares:
+            if row.resource.startswith(f"{GPU}/"):
+                models.setdefault(row.queue, []).append(row)
         for row in cluster.shares:
             if row.resource.partition("/")[0] != GPU or not _is_changed(row):
+                continue
+            if row.resource == GPU and _repeats(row, models.get(row.queue, ())):
                 continue
             overlaps = cluster.engine in FIRST_COME
             key = (row.queue, row.resource, overlaps, *_ends(row))
             found.setdefault(key, (row, overlaps, []))[2].append(cluster.name)
     rows = [replace(_quota_row(row, tuple(names)), is_overlapping=over) for row, over, names in found.values()]
-    models = {(row.queue, row.clusters) for row in rows if row.resource != GPU}
-    shown = [row for row in rows if row.resource != GPU or (row.queue, row.clusters) not in models]
-    return tuple(sorted(shown, key=lambda row: -row.weight))
+    return tuple(sorted(rows, key=lambda row: -row.weight))
+
+
+def _repeats(total: ShareChange, models: Sequence[ShareChange]) -> bool:
+    """Return whether every changed amount of all GPUs is the sum of the models' amounts."""
+    parts = [_parts(end) for end in (total.base, total.head)]
+    of_models = [[_parts(row.base) for row in models], [_parts(row.head) for row in models]]
+    return bool(models) and all(
+        before == after
+        or (before == _sum(held[n] for held in of_models[0]) and after == _sum(held[n] for held in of_models[1]))
+        for n, (before, after) in enumerate(zip(*parts, strict=True))
+    )
+
+
+def _parts(held: QueueAmounts | None) -> tuple[int | Unlimited, ...]:
+    """Return the amounts of a row; those that are not declared are zero."""
+    if held is None:
+        return (0,) * (2 + len(Demand))
+    return (held.guaranteed or 0, held.limit or 0, *(held.shares.get(demand, 0) for demand in Demand))
+
+
+def _sum(amounts: Iterable[int | Unlimited]) -> int | Unlimited:
+    found = 0
+    for amount_ in amounts:
+        if isinstance(amount_, Unlimited):
+            return amount_
+        found += amount_
+    return found
 
 
 def _is_changed(row: ShareChange) -> bool:
@@ -137,6 +172,8 @@ def _amounts(held: QueueAmounts | None) -> tuple[object, ...]:
 
 def _quota_row(row: ShareChange, clusters: tuple[str, ...]) -> QuotaRow:
     base, head = row.base, row.head
+    # A queue that exists on both sides has an unset amount; one that is added or removed has none.
+    absent = "unset" if base is not None and head is not None else _NO_AMOUNT
     guaranteed = (None if base is None else base.guaranteed, None if head is None else head.guaranteed)
     limit = (None if base is None else base.limit, None if head is None else head.limit)
     share, snapshot_share = (
@@ -151,10 +188,10 @@ def _quota_row(row: ShareChange, clusters: tuple[str, ...]) -> QuotaRow:
         row.queue,
         row.resource,
         clusters,
-        _cell(row.resource, *guaranteed),
-        _cell(row.resource, *limit),
-        _cell(row.resource, *share),
-        _cell(row.resource, *snapshot_share),
+        _cell(row.resource, *guaranteed, absent=absent),
+        _cell(row.resource, *limit, absent=absent),
+        _cell(row.resource, *share, absent=_NO_AMOUNT),
+        _cell(row.resource, *snapshot_share, absent=_NO_AMOUNT),
         effect if row.is_touched else f"{effect} (not edited)",
         abs(difference),
     )
@@ -166,17 +203,23 @@ def _difference(before: int | Unlimited | None, after: int | Unlimited | None) -
     return (after or 0) - (before or 0)
 
 
-def _cell(resource: str, before: int | Unlimited | None, after: int | Unlimited | None) -> str:
+def _cell(resource: str, before: int | Unlimited | None, after: int | Unlimited | None, *, absent: str) -> str:
     if before is None and after is None:
         return "-"
     if before == after and after is not None:
         return bare(resource, after)
-    ends = ["unset" if end is None else bare(resource, end) for end in (before, after)]
+    ends = [absent if end is None else bare(resource, end) for end in (before, after)]
     text = f"{ends[0]} → **{ends[1]}**"
     if before is None or after is None or isinstance(before, Unlimited) or isinstance(after, Unlimited):
         return text
     difference = after - before
     return f"{text} ({'+' if difference > 0 else '−'}{bare(resource, abs(difference))})"
+
+
+def headroom_rows(cluster: ClusterReview) -> tuple[PoolHeadroom, ...]:
+    """Return the changed rows of capacity, without that of all GPUs if a single model has the same amounts."""
+    models = {replace(row, resource=GPU) for row in cluster.headroom if row.resource.startswith(f"{GPU}/")}
+    return tuple(row for row in cluster.headroom if row.is_changed and row not in models)
 
 
 def share_columns(rows: Sequence[QuotaRow]) -> tuple[tuple[str, Callable[[QuotaRow], str]], ...]:

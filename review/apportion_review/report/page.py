@@ -18,6 +18,7 @@ from apportion_review.report.impact_rows import (
     share_columns,
     unmanaged_notes,
 )
+from apportion_review.report.load_text import counts_text, waits_text
 from apportion_review.report.verdict import verdict
 from apportion_review.review import ClusterReview, LoadComparison, QueueLoad, Review, Rollout
 from apportion_review.shares.records import ShareChange
@@ -106,6 +107,7 @@ class _Load:
     queue: str
     p50: str
     p90: str
+    not_started: str
     evictions: str
     lost: str
     before: float
@@ -113,25 +115,22 @@ class _Load:
 
 
 def _loads(load: LoadComparison) -> list[_Load]:
-    longest = max((wait or 0 for row in load.rows for wait in row.wait_p90), default=0)
+    longest = max((wait.seconds for row in load.rows for wait in row.wait_p90 if wait is not None), default=0)
     return [_load(row, longest) for row in load.rows]
 
 
 def _load(row: QueueLoad, longest: float) -> _Load:
-    bars = [100 * (wait or 0) / longest if longest else 0 for wait in row.wait_p90]
+    bars = [100 * wait.seconds / longest if wait is not None and longest else 0 for wait in row.wait_p90]
     return _Load(
         row.queue or "cluster",
-        _waits(row.wait_p50),
-        _waits(row.wait_p90),
-        f"{row.evictions[0]:,} → {row.evictions[1]:,}",
+        waits_text(row.wait_p50),
+        waits_text(row.wait_p90),
+        counts_text(row.n_not_started),
+        counts_text(row.evictions),
         f"{row.lost_gpu_s[0] / 3_600_000:,.1f} → {row.lost_gpu_s[1] / 3_600_000:,.1f}",
         bars[0],
         bars[1],
     )
-
-
-def _waits(ends: tuple[float | None, float | None]) -> str:
-    return " → ".join("none started" if wait is None else f"{wait / 60:,.1f} min" for wait in ends)
 
 
 def _rollouts(clusters: Sequence[ClusterReview]) -> list[tuple[list[str], Rollout]]:

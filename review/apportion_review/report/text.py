@@ -13,12 +13,14 @@ from apportion_review.report.comment import age_text
 from apportion_review.report.impact_rows import (
     fate_groups,
     gpus_text,
+    headroom_rows,
     listed,
     quota_rows,
     resource_text,
     share_columns,
     unmanaged_notes,
 )
+from apportion_review.report.load_text import counts_text, waits_text
 from apportion_review.report.verdict import Level, verdict
 from apportion_review.review import ClusterReview, Review
 from apportion_review.wording import amount
@@ -80,20 +82,17 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
             if cell != "-"
         ]
         yield from _wrapped(f"{row.queue} {resource_text(row.resource)}: {', '.join(cells)}; {row.effect}", "  ", width)
-    for held in cluster.headroom:
-        if held.is_changed:
-            capacity, down, guaranteed = (
-                " → ".join(
-                    dict.fromkeys("not declared" if each is None else amount(held.resource, each) for each in ends)
-                )
-                for ends in (
-                    (held.capacity_before, held.capacity_after),
-                    (held.one_node_down_before, held.one_node_down_after),
-                    (held.guaranteed_before, held.guaranteed_after),
-                )
+    for held in headroom_rows(cluster):
+        capacity, down, guaranteed = (
+            " → ".join(dict.fromkeys("not declared" if each is None else amount(held.resource, each) for each in ends))
+            for ends in (
+                (held.capacity_before, held.capacity_after),
+                (held.one_node_down_before, held.one_node_down_after),
+                (held.guaranteed_before, held.guaranteed_after),
             )
-            sentence = f"pools: {capacity}, {down} with one node down, {guaranteed} guaranteed"
-            yield from _wrapped(sentence, "  ", width)
+        )
+        sentence = f"pools: {capacity}, {down} with one node down, {guaranteed} guaranteed"
+        yield from _wrapped(sentence, "  ", width)
     for group in fate_groups((cluster,)):
         names = listed([row.workload.name for row in group.rows], _MAX_NAMES)
         beneficiary = f" (for {group.beneficiary})" if group.beneficiary else ""
@@ -110,8 +109,11 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
     if cluster.load is not None:
         yield from _wrapped(f"{cluster.load.load}: {cluster.load.assumption}", "  ", width)
         for load in cluster.load.rows:
-            waits = " → ".join("none started" if w is None else f"{w / 60:.1f} min" for w in load.wait_p90)
-            text = f"{load.queue or 'cluster'}: wait p90 {waits}, evictions {load.evictions[0]} → {load.evictions[1]}"
+            not_started = f", not started {counts_text(load.n_not_started)}" if any(load.n_not_started) else ""
+            text = (
+                f"{load.queue or 'cluster'}: wait p90 {waits_text(load.wait_p90)}{not_started}, "
+                f"evictions {counts_text(load.evictions)}"
+            )
             yield from _wrapped(text, "    ", width)
     if cluster.rollout is not None and cluster.rollout.steps:
         yield f"  rollout: {counted(len(cluster.rollout.steps), 'update')}"

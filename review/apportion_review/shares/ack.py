@@ -123,5 +123,5 @@ SHARES = ShareEngine(
     ack_inputs,
     ack_snapshot_inputs,
     ack_divisions,
-    f"ACK reserves `min` and divides nothing beyond it: {CAN_USE}",
+    f"ACK reserves `min` and does not divide the remaining capacity: {CAN_USE}",
 )

@@ -19,7 +19,7 @@ ENGINE_SHARES: Mapping[str, ShareEngine] = EngineParts(
     }
 )
 NO_SHARES: Mapping[str, str] = {
-    "native": "Kubernetes divides nothing: a ResourceQuota is a limit for a namespace, and pods start in the order of "
+    "native": "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace, and pods start in the order of "
     "their priority, so no queue has a share.",
 }
 """Reasons why other engines have no shares."""

@@ -85,7 +85,7 @@ def _check_fair(walk: StepWalk, left: int, borrowers: Sequence[_Borrower], divis
     last = max((_turn(each, given[each.name]) for each in borrowers if given[each.name]), default=None)
     waiting = [_turn(each, given[each.name] + 1) for each in borrowers if given[each.name] < each.wanted]
     if last is not None and waiting and min(waiting) < last:
-        raise RefusedStepError(f"queue {last[2]} borrows a GPU for which it is the turn of {min(waiting)[2]}")
+        raise RefusedStepError(f"queue {last[2]} borrows a GPU before {min(waiting)[2]}, which is next in order")
     for each in borrowers:
         walk.gives(each.name, "surplus", 1, given[each.name])
     return left - expected

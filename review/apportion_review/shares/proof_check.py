@@ -45,9 +45,9 @@ def proof_key(proof: object) -> ProofKey:
     made = cast("Mapping[str, object]", proof)
     found = (made.get("side"), made.get("demand"), made.get("resource"))
     if not all(isinstance(each, str) for each in found):
-        raise MalformedProofError("a proof names no side, demand or resource")
+        raise MalformedProofError("a proof must have a side, a demand and a resource")
     if made.get("demand") not in {demand.value for demand in Demand}:
-        raise MalformedProofError(f"there is no demand `{made.get('demand')}`")
+        raise MalformedProofError(f"unknown demand `{made.get('demand')}`")
     return cast("ProofKey", found)
 
 
@@ -68,7 +68,7 @@ def proof_faults(proof: Mapping[str, object], inputs: DivisionInputs) -> Iterato
         return
     documents = proof.get("divisions")
     if not isinstance(documents, list):
-        yield f"{name}: there are no divisions"
+        yield f"{name}: it has no divisions"
         return
     totals: dict[str | None, Number] = {None: inputs.total}
     check = _Check(inputs)

@@ -9,7 +9,7 @@ from apportion_compiler.plain_objects import Manifest
 from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.shares.division_records import Division, DivisionInputs
 
-CAN_USE = "a share is the most that a queue can use while every other queue holds what it can take back."
+CAN_USE = "a share is the most that a queue can use while every other queue uses all that it can reclaim."
 AGES = "Fair shares assume that every queue requests all resources, and that all queues are the same age."
 PODS = "Fair shares for the snapshot are those of its nodes, running and pending pods."
 

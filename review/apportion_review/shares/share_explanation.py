@@ -21,7 +21,7 @@ _PHASES = (
     (("guaranteed",), "guaranteed"),
     (("surplus", "returned"), "of the surplus"),
     (("remainder",), "from rounding"),
-    (("available",), "that no other queue can take back"),
+    (("available",), "that no other queue can reclaim"),
 )
 
 
@@ -93,7 +93,7 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
         yield f"  {_text(resource, given)} in surplus round {made.number}: {_round(proof, division, claim, made)}"
         if returned:
             yield f"  {_text(resource, -returned)} returned, because it can use no more"
-    for phase, where in (("remainder", "from rounding"), ("available", "that no other queue can take back")):
+    for phase, where in (("remainder", "from rounding"), ("available", "that no other queue can reclaim")):
         if given := _given(division, claim.name, phase):
             amounts.append(given)
             yield f"  {_text(resource, given)} {where}"
@@ -106,7 +106,7 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
     elif _has_all(claim) and claim.share < division.total:
         yield f"  no more: it requests {_text(resource, claim.share)}, within the limits below it"
     elif division.left <= 0 and not division.rounds and claim.share < division.total:
-        yield "  no surplus: the guarantees take everything"
+        yield "  no surplus: the guarantees use all of the capacity"
     elif "weight" in claim.numbers and not claim.numbers["weight"]:
         yield "  none of the surplus: its over-quota weight is 0"
 

@@ -35,7 +35,7 @@ class StepWalk:
         _same(f"{where}: left", made.left, left)
         if list(made.weights) != list(weights):
             raise RefusedStepError(
-                f"{where}: weights of {_named(made.weights)}, but {_named(weights)} take part, in this order"
+                f"{where}: weights of {_named(made.weights)}; expected {_named(weights)}, in this order"
             )
         for name, weight in weights.items():
             _same(f"{where}, queue {name}: weight", made.weights[name], weight)
@@ -50,7 +50,7 @@ class StepWalk:
             raise RefusedStepError(f"{where} is missing: {amount} of phase {phase} for queue {name}")
         made = self.division.steps[self._step]
         if made.name != name:
-            raise RefusedStepError(f"{where}: queue is {made.name}, but it is the turn of {name}")
+            raise RefusedStepError(f"{where}: queue is {made.name}, expected {name}")
         if made.phase != phase:
             raise RefusedStepError(f"{where}, queue {name}: phase is {made.phase}, but the inputs give {phase}")
         _same(f"{where}, queue {name}: round", made.round, number)
@@ -62,9 +62,9 @@ class StepWalk:
         """Compare the remainder, and the shares with the sums of the steps. Raises `RefusedStepError`."""
         if self._step < len(self.division.steps):
             made = self.division.steps[self._step]
-            raise RefusedStepError(f"step {self._step + 1}, queue {made.name}: nothing more is given")
+            raise RefusedStepError(f"step {self._step + 1}, queue {made.name}: an unexpected step")
         if self._round < len(self.division.rounds):
-            raise RefusedStepError(f"round {self._round + 1}: there is no further round")
+            raise RefusedStepError(f"round {self._round + 1}: an unexpected round")
         for claim in self.division.claims:
             _same(f"queue {claim.name}: share", claim.share, self.held[claim.name])
         _same("left", self.division.left, left)

@@ -152,5 +152,5 @@ SHARES = ShareEngine(
     volcano_inputs,
     volcano_snapshot_inputs,
     volcano_divisions,
-    f"Volcano's capacity plugin reserves `deserved` and divides nothing beyond it: {CAN_USE}",
+    f"Volcano's capacity plugin reserves `deserved` and does not divide the remaining capacity: {CAN_USE}",
 )

@@ -118,5 +118,5 @@ SHARES = ShareEngine(
     yunikorn_inputs,
     yunikorn_snapshot_inputs,
     yunikorn_divisions,
-    f"YuniKorn reserves what is guaranteed and divides nothing beyond it: {CAN_USE}",
+    f"YuniKorn reserves what is guaranteed and does not divide the remaining capacity: {CAN_USE}",
 )

@@ -112,7 +112,7 @@ def test_override_differs_between_two_dates(run: Run, tmp_path: Path) -> None:
     told = run("diff", folder, folder, "--base-as-of", "2026-11-30", "--as-of", "2026-12-01")
     assert told.code == 10
     assert "~ +8 GPUs (8 → 16) guaranteed" in told.out
-    assert "~ in force no → yes" in told.out
+    assert "~ in effect no → yes" in told.out
 
 
 def test_markdown_is_one_fenced_block(run: Run, repository: Path) -> None:

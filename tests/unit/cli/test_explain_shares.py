@@ -124,18 +124,18 @@ def test_volcano_shows_what_a_queue_can_use(explained: Run) -> None:
 GPUs that it can use on prod/volcano, if every queue requests all resources
 `research` can use 28 GPUs of the 32 GPUs of the cluster
   20 GPUs guaranteed
-  8 GPUs that no other queue can take back
+  8 GPUs that no other queue can reclaim
   20 + 8 = 28
 `speech` can use 14 GPUs of the 28 GPUs of `research`
   12 GPUs guaranteed
-  2 GPUs that no other queue can take back
+  2 GPUs that no other queue can reclaim
   12 + 2 = 14
   no more: its limit is 14 GPUs
 `vision` can use 2 GPUs more than `speech`: 4 against 12 guaranteed, 12 against
-  2 that no other queue can take back.
-Volcano's capacity plugin reserves `deserved` and divides nothing beyond it: a
-share is the most that a queue can use while every other queue holds what it can
-take back.
+  2 that no other queue can reclaim.
+Volcano's capacity plugin reserves `deserved` and does not divide the remaining
+capacity: a share is the most that a queue can use while every other queue uses
+all that it can reclaim.
 """
     )
 
@@ -144,14 +144,14 @@ take back.
 def test_engine_without_division_states_its_rule(explained: Run, queue: str) -> None:
     shown = explained(queue, "native")
     assert shown.code == 0
-    assert "Kubernetes divides nothing: a ResourceQuota is a limit for a namespace" in _share(shown.out)
+    assert "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace" in _share(shown.out)
 
 
 def test_parent_queue_lists_its_children(explained: Run) -> None:
     shown = explained("research", "kai")
     assert shown.code == 0
     assert _share(shown.out).splitlines()[1:] == [
-        "`research` divides its share among the queues below it: `speech`, `vision`."
+        "`research` divides its share among its children: `speech`, `vision`."
     ]
 
 

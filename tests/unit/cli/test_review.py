@@ -303,13 +303,21 @@ def test_load_is_simulated_under_both_policies(run: Run, repository: Path) -> No
     told = run("review", "main", "--scenario", "load.yaml", "-o", "md", *NOW)
     assert (told.code, told.err) == (10, "")
     simulated = told.out.partition("<summary>Simulated load")[2]
-    assert "| `speech` | 110.0 min → 0.5 min | 110.0 min → 0.5 min | 0 → 0 | 0.0 → 0.0 |" in simulated
-    assert "| 0.0 min → 60.0 min | 0 → 1 |" in simulated
+    assert "| `speech` | 1h 50m → 30s | 1h 50m → 30s | 0 → 0 | 0 → 0 | 0.0 → 0.0 |" in simulated
+    assert "| 0s → 1h | 0 → 0 | 0 → 1 |" in simulated
     (repository / "idle.yaml").write_text(SCENARIO.replace("at: 10m, ", "at: 3h, "))
     idle = run("review", "main", "--scenario", "idle.yaml", "-o", "md", *NOW)
-    assert "| cluster | 0.0 min → 0.0 min | 0.0 min → 0.0 min | 0 → 0 | 0.0 → 0.0 |" in idle.out
+    assert "| cluster | 0s → 0s | 0s → 0s | 0 → 0 | 0 → 0 | 0.0 → 0.0 |" in idle.out
     again = run("review", "main", "--scenario", "load.yaml", "--cluster", "prod/two", *NOW)
     assert (again.code, "the clusters in both policies are prod/one" in again.err) == (2, True)
+
+
+def test_wait_of_workload_that_has_not_started_is_lower_bound(run: Run, repository: Path) -> None:
+    (repository / "load.yaml").write_text(f"until: 1h\n{SCENARIO}")
+    markdown = run("review", "main", "--scenario", "load.yaml", "-o", "md", *NOW).out
+    assert "| `speech` | ≥ 50m → 30s | ≥ 50m → 30s | 1 → 0 | 0 → 0 | 0.0 → 0.0 |" in markdown
+    text = run("review", "main", "--scenario", "load.yaml", *NOW).out
+    assert "speech: wait p90 ≥ 50m → 30s, not started 1 → 0, evictions 0 → 0" in text
 
 
 @pytest.mark.parametrize(
@@ -351,7 +359,7 @@ def test_shares_of_a_report_are_verified(
     (repository / "policy.py").write_text(changed)
     assert run("review", "main", *NOW, "-o", "json=report.json").code == 10
     checked = run("review", "--check-shares", "report.json")
-    told = f"{n_divisions} divisions verified; 0 unchanged shares carry no proof\n"
+    told = f"{n_divisions} divisions verified; 0 unchanged shares have no proof\n"
     assert (checked.code, checked.out) == (0, told)
     report = repository / "report.json"
     document = json.loads(report.read_text())

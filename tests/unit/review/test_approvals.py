@@ -50,7 +50,9 @@ SPEECH = POLICY.splitlines()[6]
                 "guaranteed: {gpu: 16}": "guaranteed: {gpu: 16}, overrides: [{begin: 2999-01-01, end: 2999-01-02, reason: a, "
                 "owner: '@mallory', limit: {gpu: 0}}]"
             },
-            {"@acme/vision-leads": "override `vision from 2999-01-01 to 2999-01-02` is not in force and not evaluated"},
+            {
+                "@acme/vision-leads": "override `vision from 2999-01-01 to 2999-01-02` is not in effect yet and is not evaluated"
+            },
             id="an override begins later",
         ),
         pytest.param(

@@ -192,12 +192,12 @@ def test_report_describes_its_shares(engine: str, tmp_path: Path) -> None:
     shares = cluster_shares(*[ShareSide(engine, manifests, GPUS)] * 2)
     assert bool(shares.head) is (engine not in NO_SHARES)
     said = {
-        "ack": "ACK reserves `min` and divides nothing beyond it",
+        "ack": "ACK reserves `min` and does not divide the remaining capacity",
         "kai": "Fair shares assume that every queue requests all resources",
         "koordinator": "Fair shares assume that every queue requests all resources",
         "kueue": "Shares on Kueue are quota",
-        "native": "Kubernetes divides nothing: a ResourceQuota is a limit for a namespace",
-        "volcano": "Volcano's capacity plugin reserves `deserved` and divides nothing beyond it",
-        "yunikorn": "YuniKorn reserves what is guaranteed and divides nothing beyond it",
+        "native": "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace",
+        "volcano": "Volcano's capacity plugin reserves `deserved` and does not divide the remaining capacity",
+        "yunikorn": "YuniKorn reserves what is guaranteed and does not divide the remaining capacity",
     }
     assert any(note.startswith(said[engine]) for note in shares.notes)

@@ -87,7 +87,7 @@ def test_running_pods_without_their_pod_group_are_reported() -> None:
     found = kai_fates(*cluster_states(objects, objects, now=None))
     n = case["running"][next(iter(case["running"]))].get("pods", 1)
     assert n == 1
-    assert found.why_incomplete == "1 running pod names a pod group that the snapshot lacks"
+    assert found.why_incomplete == "1 running pod references a pod group that the snapshot does not contain"
 
 
 def _of_another_scheduler(names: str, *, keeps_group: bool) -> EngineFates:
@@ -122,7 +122,7 @@ def test_pods_of_another_scheduler_in_a_pod_group_are_victims_like_others() -> N
     assert {row.workload.name for row in found.rows} == {"old", "new"}
     assert found.unmanaged == ()
     assert any(
-        note.startswith("1 running workload names another scheduler but belongs to a pod group") for note in found.notes
+        note.startswith("1 running workload uses another scheduler but belongs to a pod group") for note in found.notes
     )
 
 
@@ -132,4 +132,4 @@ def test_pods_of_kai_without_a_pod_group_may_be_evicted() -> None:
         if made["metadata"]["name"] == "new-0":
             made["metadata"]["annotations"] = {}
     found = kai_fates(*cluster_states(objects, objects, now=None))
-    assert found.why_incomplete == "1 running pod of KAI Scheduler names no pod group"
+    assert found.why_incomplete == "1 running pod of KAI Scheduler references no pod group"

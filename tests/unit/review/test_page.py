@@ -10,7 +10,7 @@ from tests.unit.review.crafted_reviews import reviewed, row, with_fates
 
 from apportion_review.fates.records import Fate
 from apportion_review.report.page import review_page
-from apportion_review.review import Approval, Gate, LoadComparison, QueueLoad, Review
+from apportion_review.review import Approval, Gate, LoadComparison, QueueLoad, Review, Wait
 
 CUT = {"guaranteed: {gpu: 16}": "guaranteed: {gpu: 12}"}
 
@@ -22,14 +22,19 @@ def cut(tmp_path: Path) -> Review:
 
 def test_parts(cut: Review) -> None:
     load = LoadComparison(
-        "load.yaml", "sha256:0", "Nodes stay.", (QueueLoad("vision", (0, 60), (60, None), (0, 1), (0, 0)),), 2
+        "load.yaml",
+        "sha256:0",
+        "Nodes stay.",
+        (QueueLoad("vision", (Wait(0), Wait(60)), (Wait(60), Wait(25_200, True)), (0, 2), (0, 1), (0, 0)),),
+        2,
     )
     page = review_page(replace(cut, clusters=(replace(cut.clusters[0], load=load),)))
     for part in (
         "<h1>1 running workload is evicted now on prod/one.</h1>",
         '<th scope="row">detector</th>',
         "<td>16 → 12 (−4)</td>",
-        "<td>1.0 min → none started</td>",
+        "<td>1m → ≥ 7h</td>",
+        "<td>0 → 2</td>",
         "<strong>@acme/vision-leads</strong>",
         "Kueue v0.18.3, verified against recorded runs; snapshot 14 min old.",
     ):

@@ -17,13 +17,17 @@ from apportion_review.fates.records import Fate
 from apportion_review.gates import Thresholds
 from apportion_review.policy_review import ReviewInputs, policy_review
 from apportion_review.report.document import review_json
-from apportion_review.review import LoadComparison, QueueLoad, Review
+from apportion_review.review import LoadComparison, QueueLoad, Review, Wait
 from apportion_review.schemas import SCHEMAS, schema_text
 
 SCHEMA = {name: json.loads(schema_text(name)) for name in SCHEMAS}
 CUT = {"guaranteed: {gpu: 16}": "guaranteed: {gpu: 12}"}
 LOAD = LoadComparison(
-    "load.yaml", "sha256:0", "Jobs arrive as recorded.", (QueueLoad("", (None, 1.5), (2.0, 3.0), (0, 1), (0, 5)),), 3
+    "load.yaml",
+    "sha256:0",
+    "Jobs arrive as recorded.",
+    (QueueLoad("", (None, Wait(1.5)), (Wait(2.0), Wait(3.0, True)), (0, 1), (0, 1), (0, 5)),),
+    3,
 )
 
 

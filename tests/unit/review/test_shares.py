@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.review.crafted_reviews import reviewed
+from tests.unit.review.crafted_reviews import reviewed, side
 
 from apportion_policy.quantity import UNLIMITED
+from apportion_review.policy_review import ReviewInputs, policy_review
 from apportion_review.report.impact_rows import quota_rows
 from apportion_review.shares.records import QueueAmounts, ShareChange
 
@@ -59,6 +60,17 @@ def test_removed_queue_has_no_head(tmp_path: Path) -> None:
 def test_cells_of_the_table(edits: dict[str, str], cells: tuple[str, str, str], tmp_path: Path) -> None:
     row = next(row for row in quota_rows(reviewed(tmp_path, edits).clusters) if row.queue == "vision")
     assert (row.guaranteed, row.limit, row.effect) == cells
+
+
+def test_new_queue_has_no_former_amounts_and_no_total_beside_its_model(tmp_path: Path) -> None:
+    base = (Path(__file__).parent / "policy.yaml").read_text()
+    head = base.replace(
+        "- id: product\n",
+        "- {id: images, parent: research, namespaces: [images], guaranteed: {gpu: {h100: 4}}}\n- id: product\n",
+    )
+    review = policy_review(side(tmp_path, base, "base"), side(tmp_path, head, "head"), ReviewInputs())
+    rows = [row for row in quota_rows(review.clusters) if row.queue == "images"]
+    assert {(row.resource, row.guaranteed.partition(" →")[0]) for row in rows} == {("gpu/h100", "—")}
 
 
 def test_headroom_counts_the_guarantees_of_the_top_queues(tmp_path: Path) -> None:
