@@ -52,7 +52,7 @@ def server() -> ApiServer:
 @pytest.fixture
 def kubeconfig(server: ApiServer, tmp_path: Path) -> Iterator[Path]:
     with serving(server) as connect:
-        host = connect("")._client.client.configuration.host
+        host = connect("").configuration.host
         file = tmp_path / "kubeconfig"
         document = {
             "apiVersion": "v1",

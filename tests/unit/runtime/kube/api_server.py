@@ -269,5 +269,5 @@ def connection_to(port: int, client: str) -> Connection:
     configuration = Configuration()
     configuration.host = f"http://127.0.0.1:{port}"
     connection = Connection(configuration)
-    connection._client.client.set_default_header("X-Client", client)
+    connection.headers["X-Client"] = client
     return connection
