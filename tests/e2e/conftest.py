@@ -44,7 +44,7 @@ def binaries(variable: str) -> Path:
 
 
 @contextlib.contextmanager
-def _bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[ControlPlane]:
+def bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[ControlPlane]:
     """Yield a control plane without CRDs; if a test failed, keep its logs and print their path."""
     # On SIGTERM, pytest stops the processes that it started, as on a keyboard interrupt.
     for ending in (signal.SIGTERM, signal.SIGHUP):
@@ -62,7 +62,7 @@ def _bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[Contro
                 request.config.get_terminal_writer().line(f"\nlogs of the control plane: {folder}/*.log")
 
 
-def _install(kubectl: Kubectl, files: Sequence[Path]) -> None:
+def install_definitions(kubectl: Kubectl, files: Sequence[Path]) -> None:
     """Install definitions and wait until each is established."""
     # The upstream CRDs are 6 MB in size, and the API server validates them: kubectl's validation is skipped.
     kubectl.must("create", "--validate=false", *(argument for file in files for argument in ("-f", file)))
@@ -75,8 +75,8 @@ def _install(kubectl: Kubectl, files: Sequence[Path]) -> None:
 @pytest.fixture(scope="session")
 def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane with every upstream CRD established, and no engine."""
-    with _bare_plane(request, tmp_path_factory.mktemp("control-plane")) as plane:
-        _install(plane.kubectl, upstream_definitions())
+    with bare_plane(request, tmp_path_factory.mktemp("control-plane")) as plane:
+        install_definitions(plane.kubectl, upstream_definitions())
         for name in _ENGINE_NAMESPACES:
             plane.kubectl.must("create", "namespace", name)
         yield plane
@@ -93,8 +93,8 @@ def kueue_with(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     """
     folder = tmp_path_factory.mktemp("kueue-control-plane")
     others = [path for path in upstream_definitions() if path.parent.name != "kueue"]
-    with _bare_plane(request, folder) as plane, contextlib.ExitStack() as process:
-        _install(plane.kubectl, others)
+    with bare_plane(request, folder) as plane, contextlib.ExitStack() as process:
+        install_definitions(plane.kubectl, others)
         kueue = install(plane, binaries(_KUEUE))
         runs_with: list[Mapping[str, Any]] = []
 

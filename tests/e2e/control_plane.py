@@ -14,12 +14,12 @@ import secrets
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .kubectl import Kubectl
-from .processes import free_ports, running, wait_until
+from .processes import Restartable, free_ports, restartable, running, wait_until
 
 _READY_S = 120
 _ADMINISTRATOR = "administrator"
@@ -51,6 +51,15 @@ class ControlPlane:
     port: int
     generate_cert: Path
     """Go's generator of certificates."""
+    etcd: Restartable
+    server: Restartable
+    token: str
+    """The administrator's."""
+
+    def wait_until_ready(self) -> None:
+        """Return when the API server, which was started again, serves requests. Raises `NotReady` if it does not."""
+        is_ready = _is_ready(self.folder, self.port, self.token)
+        wait_until("ready", is_ready, self.server.running, limit_s=_READY_S)
 
 
 @contextlib.contextmanager
@@ -68,19 +77,19 @@ def control_plane(binaries: Path, folder: Path) -> Iterator[ControlPlane]:
     administrator = _kubeconfig(folder, api_port, _ADMINISTRATOR, tokens[_ADMINISTRATOR])
     controllers = _kubeconfig(folder, api_port, _CONTROLLERS, tokens[_CONTROLLERS])
     with contextlib.ExitStack() as parts:
-        etcd = parts.enter_context(running(_etcd(binaries, folder, client_port, peer_port), folder / "etcd.log"))
-        wait_until("listening", _listens(client_port), etcd, limit_s=_READY_S)
+        etcd = parts.enter_context(restartable(_etcd(binaries, folder, client_port, peer_port), folder / "etcd.log"))
+        wait_until("listening", _listens(client_port), etcd.running, limit_s=_READY_S)
         server = parts.enter_context(
-            running(_apiserver(binaries, folder, client_port, api_port), folder / "kube-apiserver.log")
+            restartable(_apiserver(binaries, folder, client_port, api_port), folder / "kube-apiserver.log")
         )
-        wait_until("ready", _is_ready(folder, api_port, tokens[_ADMINISTRATOR]), server, limit_s=_READY_S)
+        wait_until("ready", _is_ready(folder, api_port, tokens[_ADMINISTRATOR]), server.running, limit_s=_READY_S)
         manager = parts.enter_context(
             running(_controller_manager(binaries, folder, controllers), folder / "kube-controller-manager.log")
         )
         kubectl = Kubectl(binaries / "kubectl", administrator)
         # Created by a controller in each namespace; pods are rejected without it.
         wait_until("serving accounts", _has_default_account(kubectl), manager, limit_s=_READY_S)
-        yield ControlPlane(kubectl, folder, api_port, binaries / "generate_cert")
+        yield ControlPlane(kubectl, folder, api_port, binaries / "generate_cert", etcd, server, tokens[_ADMINISTRATOR])
 
 
 def _make_keys(binaries: Path, folder: Path) -> None:
@@ -168,9 +177,19 @@ def kubeconfig(plane: ControlPlane, user: str, token: str) -> Path:
     return _kubeconfig(plane.folder, plane.port, user, token)
 
 
+def kubeconfig_of_proxy(plane: ControlPlane, port: int, user: str, token: str) -> Path:
+    """Write a kubeconfig of a proxy without TLS on loopback to the control plane's folder."""
+    path = plane.folder / f"{user}-{port}.kubeconfig"
+    return _write_kubeconfig(path, {"server": f"http://127.0.0.1:{port}"}, user, token)
+
+
 def _kubeconfig(folder: Path, port: int, user: str, token: str) -> Path:
     path = folder / f"{user.replace(':', '-')}.kubeconfig"
     server = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(folder / "cert.pem")}
+    return _write_kubeconfig(path, server, user, token)
+
+
+def _write_kubeconfig(path: Path, server: Mapping[str, str], user: str, token: str) -> Path:
     configuration = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -38,10 +38,46 @@ def free_ports(count: int) -> tuple[int, ...]:
         return tuple(one.getsockname()[1] for one in sockets)
 
 
+@dataclass(slots=True)
+class Restartable:
+    """A process that a test may kill and start again."""
+
+    command: Sequence[str | Path]
+    log: Path
+    running: Running
+
+    def kill(self) -> None:
+        """End the process without notice."""
+        self.running.process.kill()
+        self.running.process.wait()
+
+    def start(self) -> Running:
+        """Start it again, and return it."""
+        self.running = _started(self.command, self.log, None)
+        return self.running
+
+
+@contextlib.contextmanager
+def restartable(command: Sequence[str | Path], log: Path) -> Iterator[Restartable]:
+    """Start a process, and stop the one that runs at the end of the block."""
+    made = Restartable(command, log, _started(command, log, None))
+    try:
+        yield made
+    finally:
+        _stop(made.running.process)
+
+
 @contextlib.contextmanager
 def running(command: Sequence[str | Path], log: Path, *, folder: Path | None = None) -> Iterator[Running]:
     """Start a process, optionally in a folder, and stop only it at the end of the block."""
-    name = Path(command[0]).name
+    started = _started(command, log, folder)
+    try:
+        yield started
+    finally:
+        _stop(started.process)
+
+
+def _started(command: Sequence[str | Path], log: Path, folder: Path | None) -> Running:
     with log.open("ab") as stream:
         # A session of its own: an interrupt from the terminal reaches pytest, which then stops the processes in order.
         process = subprocess.Popen(
@@ -52,15 +88,16 @@ def running(command: Sequence[str | Path], log: Path, *, folder: Path | None = N
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        try:
-            yield Running(name, process, log)
-        finally:
-            process.terminate()
-            try:
-                process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    return Running(Path(command[0]).name, process, log)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def wait_until(condition: str, holds: Iterator[bool], of: Running, *, limit_s: float) -> None:

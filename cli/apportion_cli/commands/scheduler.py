@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -17,6 +16,7 @@ from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.kubernetes_client import require_kubernetes_client
 from apportion_cli.settings import variable
+from apportion_cli.termination_signals import set_on_termination
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
@@ -122,8 +122,6 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
         raise PreconditionError(str(wrong)) from None
     chosen = SchedulerConfiguration(**given) if file is None else file.current
     console, ended, is_json = current(), Event(), chosen.log_format == "json"
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: ended.set())
 
     def say(text: str) -> None:
         if not console.quiet:
@@ -134,7 +132,7 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
         decisions = None if chosen.decision_log is None else DecisionLogWriter(Path(chosen.decision_log))
         connection = connect(chosen.kubeconfig, chosen.context, chosen.write_concurrency)
         election = _election(connection, chosen)
-        with served(chosen.port, counters) as port:
+        with set_on_termination(ended), served(chosen.port, counters) as port:
             line = f"listening on port {port}"
             say(json_line("info", line) if is_json else line)
             run(

@@ -1,0 +1,42 @@
+"""SIGTERM and SIGINT as an event: a daemon ends its work in order instead of being interrupted.
+
+A signal handler must not set the event: it runs in the main thread, possibly while this thread holds the lock of the
+event, which it would then wait for forever. The interpreter writes the number of a signal to a socket instead, and a thread
+that reads it sets the event.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def set_on_termination(ended: Event) -> Iterator[None]:
+    """Set an event when the process is asked to end, while the block runs. Must be called from the main thread."""
+    reader, writer = socket.socketpair()
+    writer.settimeout(0)
+    former = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
+    former_descriptor = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    thread = Thread(target=_set, args=(reader, ended), name="termination-signals", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(former_descriptor)
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        writer.close()
+        thread.join()
+        reader.close()
+
+
+def _set(reader: socket.socket, ended: Event) -> None:
+    while received := reader.recv(1):
+        if received[0] in _SIGNALS:
+            ended.set()
