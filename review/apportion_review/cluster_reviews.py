@@ -22,6 +22,7 @@ from apportion_review.review import ClusterReview, SnapshotInfo
 from apportion_review.shares.cluster_shares import ShareSide, by_row, cluster_shares, proofs_of_changes
 from apportion_review.shares.records import PoolHeadroom
 from apportion_review.shares.share_changes import pool_headroom, share_changes
+from apportion_review.unreadable_requests import why_unreadable
 from apportion_runtime.snapshots.document_loader import documents_of
 
 _RUNNING_WORK = frozenset(("Pod", "Workload"))
@@ -76,8 +77,10 @@ def _cluster_review(
 def states_of(
     name: str, base: PolicySide, head: PolicySide, snapshot: ClusterSnapshot | None
 ) -> tuple[ClusterState, ClusterState] | None:
-    """Return the cluster of a snapshot under both policies; None if the snapshot has no running work."""
+    """Return the cluster of a snapshot under both policies; None if the snapshot has no running work, or unreadable requests."""
     if snapshot is None or not any(each.get("kind") in _RUNNING_WORK for each in snapshot.objects):
+        return None
+    if why_unreadable(snapshot.objects):
         return None
     former, wanted = ([*manifests_of(side, name), *_configurations(side, name)] for side in (base, head))
     before = objects_under(snapshot.objects, (), former)
@@ -128,7 +131,10 @@ def _fates(
     if snapshot is None:
         return None, "no snapshot of the cluster was given"
     if states is None:
-        return None, f"{snapshot.info.name} has neither pods nor workloads"
+        why = why_unreadable(snapshot.objects)
+        return None, f"{snapshot.info.name} has unreadable requests: {why}" if why else (
+            f"{snapshot.info.name} has neither pods nor workloads"
+        )
     if not has_fates(engine):
         return None, f"fates on {engine} are not modelled"
     for side in (base, head):

@@ -133,6 +133,7 @@ def answer_fit(
     from apportion_review.fit.document import fit_json
     from apportion_review.fit.fit import Question
     from apportion_review.fit.text import fit_text
+    from apportion_review.unreadable_requests import why_unreadable
 
     console = current()
     located, others = read_workload(request.file, request.name)
@@ -152,6 +153,11 @@ def answer_fit(
     )
     snapshot = snapshot_of(scope.name or "")
     existing = () if snapshot is None else snapshot.objects
+    if snapshot is not None and (why := why_unreadable(existing)):
+        raise PreconditionError(
+            f"{snapshot.info.name}: {why}",
+            hint="take the snapshot again, with the objects as the API server returns them",
+        )
     shard = shard_of(workload.manifest, (*existing, *compiled.objects), request.shard)
     compiler = replace(compiler, shard=shard)
     compiled = compiler.compile(inputs.policy) or compiled

@@ -241,3 +241,19 @@ def test_unsimulated_engine_never_predicts_a_start(run: Run, write: Callable[...
     result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")
     assert result.code == 1
     assert result.out.startswith("Job vision/train: not decided\n")
+
+
+@pytest.mark.parametrize("engine", VERSIONS)
+def test_unreadable_requests_of_a_snapshot_are_rejected(engine: str, run: Run, write: Callable[..., None]) -> None:
+    write("kai", RUNNING, job("train", "vision", 1, 8))
+    Path("policy.py").write_text(policy_text(engine))
+    held = json.loads(Path("cluster.json").read_text())
+    first = next(each for each in held["items"] if each["kind"] == "Pod")
+    first["spec"]["containers"] = None
+    Path("cluster.json").write_text(json.dumps(held))
+    result = fit(run)
+    name = f"{first['metadata']['namespace']}/{first['metadata']['name']}"
+    assert (result.code, result.out) == (3, "")
+    assert result.err.startswith(
+        f"apportion: error: cluster.json: Pod {name}: `spec.containers`: expected a list, found no value\n"
+    )

@@ -102,6 +102,23 @@ def test_snapshot_of_queues_leaves_fates_unknown(run: Run, repository: Path) -> 
     assert "fates of running work: unknown, queues.json has neither pods nor workloads" in told.out
 
 
+def test_unreadable_requests_leave_fates_unknown(run: Run, repository: Path) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "train", "namespace": "vision"},
+        "spec": {"nodeName": "n0", "containers": None},
+        "status": {"phase": "Running"},
+    }
+    (repository / "pods.json").write_text(json.dumps({"items": [pod]}))
+    told = run("review", "main", "--snapshot", "../idle.json", "--snapshot", "pods.json", "--fail-on", "unknown", *NOW)
+    assert told.code == 11
+    assert (
+        "../idle.json, pods.json has unreadable requests: Pod vision/train: `spec.containers`: expected a list, found no value"
+        in " ".join(told.out.split())
+    )
+
+
 def test_snapshot_without_workloads_leaves_fates_unknown(run: Run, repository: Path) -> None:
     container = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": "8"}}}
     pod = {

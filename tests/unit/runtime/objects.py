@@ -23,7 +23,8 @@ def made(kind: str, name: str = "x", *, metadata: Any = None, api: str = "v1", *
 
 def pod(spec: Any = None, *, name: str = "p", metadata: Any = None, status: Any = None) -> dict[str, Any]:
     about = {"namespace": "team", "uid": f"uid-{name}", **(metadata or {})}
-    return made("Pod", name, metadata=about, spec=spec or {}, status=status or {"phase": "Pending"})
+    contained = {"containers": [{"name": "c"}], **(spec or {})}
+    return made("Pod", name, metadata=about, spec=contained, status=status or {"phase": "Pending"})
 
 
 def pod_of(spec: Any = None, *others: dict[str, Any], metadata: Any = None, status: Any = None) -> Pod:

@@ -43,6 +43,16 @@ def test_failed_pods_are_skipped() -> None:
     assert snapshot.pods == ()
 
 
+@pytest.mark.parametrize(("held", "words"), [(None, "no value"), ([], "a list")])
+def test_requests_without_containers_are_unknown(held: Any, words: str) -> None:
+    (fault,) = read(pod({"containers": held})).faults
+    assert (fault.kind, fault.address, fault.message) == (
+        "unreadable-snapshot",
+        "pod team/p",
+        f"`spec.containers`: expected a list with containers, found {words}",
+    )
+
+
 def test_succeeded_pod_keeps_only_its_group() -> None:
     metadata = {"annotations": {"pod-group-name": "g"}, "labels": {"kai.scheduler/subgroup-name": "a", "b": "c"}}
     found = pod_of({**asking({"cpu": "1"}), "nodeName": "n"}, group(), metadata=metadata, status={"phase": "Succeeded"})

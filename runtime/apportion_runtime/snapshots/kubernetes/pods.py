@@ -20,7 +20,8 @@ from apportion_api.kai.names import (
 from apportion_runtime.core.resources import NO_GPUS, GpuRequest
 from apportion_runtime.core.snapshot import ClaimReference, Container, Pod
 from apportion_runtime.core.status import BINDING, BOUND, GATED, PENDING, RELEASING, RUNNING, STUCK, SUCCEEDED, UNKNOWN
-from apportion_runtime.snapshots.faults import IGNORED_VALUE, UNKNOWN_GROUP, Fault
+from apportion_runtime.snapshots.codec import described_value
+from apportion_runtime.snapshots.faults import IGNORED_VALUE, UNKNOWN_GROUP, UNREADABLE, Fault
 from apportion_runtime.snapshots.kubernetes.amounts import parsed, plain
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.devices import Claims, allocation
@@ -199,6 +200,11 @@ class PodReader:
         if found is not None:
             return found
         n_faults = len(self._faults)
+        if not spec.get("containers"):
+            held = described_value(spec.get("containers"))
+            message = f"`spec.containers`: expected a list with containers, found {held}"
+            hint = "use the pod as the API server returns it; without containers, its requests are unknown"
+            self._faults.append(Fault(UNREADABLE, pod.address, message, hint, pod.place.at("spec", "containers")))
         containers = [
             (
                 kind,
