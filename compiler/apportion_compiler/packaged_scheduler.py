@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from apportion_api.kai.names import RESERVATION_APP
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.dumper import dump_all
-from apportion_compiler.packaged_scheduler_access import cluster_rules, lease_rules
-from apportion_compiler.packaged_scheduler_admission import pod_policy
+from apportion_compiler.packaged_scheduler_access import cluster_rules, lease_rules, reservation_rules
+from apportion_compiler.packaged_scheduler_admission import config_map_policy, pod_policy
 from apportion_compiler.plain_objects import Manifest
 
 NAME = "apportion-scheduler"
@@ -35,6 +36,7 @@ class SchedulerDeployment:
         namespace: Namespace of its objects.
         scheduler: The `schedulerName` of its pods.
         shard: Its shard of the cluster, if there is more than one.
+        reservation: KAI's image `resourcereservation`; without it, GPUs are not shared between pods.
     """
 
     image: str
@@ -42,6 +44,7 @@ class SchedulerDeployment:
     namespace: str = "apportion-system"
     scheduler: str = "kai-scheduler"
     shard: str | None = None
+    reservation: str | None = None
 
 
 def scheduler_objects(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
@@ -50,11 +53,12 @@ def scheduler_objects(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": _metadata(packaged.namespace, None)},
         {**_of(packaged, "v1", "ServiceAccount"), "automountServiceAccountToken": False},
         # Before the account has any permission.
-        *pod_policy(_metadata(NAME, None), f"system:serviceaccount:{packaged.namespace}:{NAME}"),
-        _cluster_role(),
+        *_policies(packaged),
+        _cluster_role(packaged),
         _cluster_binding(packaged),
         _role(packaged),
         _binding(packaged),
+        *(_reservation_access(packaged) if packaged.reservation else ()),
         _config_map(packaged),
         _deployment(packaged),
         _service(packaged),
@@ -71,17 +75,35 @@ def _of(packaged: SchedulerDeployment, api_version: str, kind: str) -> dict[str,
     return {"apiVersion": api_version, "kind": kind, "metadata": _metadata(NAME, packaged.namespace)}
 
 
-def _cluster_role() -> Manifest:
+def _policies(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
+    account = f"system:serviceaccount:{packaged.namespace}:{NAME}"
+    policies = pod_policy(_metadata(NAME, None), account, shares_gpus=packaged.reservation is not None)
+    if packaged.reservation is None:
+        return policies
+    return *policies, *config_map_policy(_metadata(f"{NAME}-configmaps", None), account)
+
+
+def _cluster_role(packaged: SchedulerDeployment) -> Manifest:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": _metadata(NAME, None),
-        "rules": cluster_rules(),
+        "rules": cluster_rules(shares_gpus=packaged.reservation is not None),
     }
 
 
 def _role(packaged: SchedulerDeployment) -> Manifest:
     return {**_of(packaged, "rbac.authorization.k8s.io/v1", "Role"), "rules": lease_rules(NAME)}
+
+
+def _reservation_access(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
+    """Return what permits reservation pods, in the namespace that KAI's chart creates for them."""
+    name = f"{NAME}-reservations"
+    access = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": _metadata(name, RESERVATION_APP)}
+    return (
+        {**access, "kind": "Role", "rules": reservation_rules()},
+        {**access, "kind": "RoleBinding", **_bound(packaged, "Role", name)},
+    )
 
 
 def _cluster_binding(packaged: SchedulerDeployment) -> Manifest:
@@ -97,9 +119,9 @@ def _binding(packaged: SchedulerDeployment) -> Manifest:
     return {**_of(packaged, "rbac.authorization.k8s.io/v1", "RoleBinding"), **_bound(packaged, "Role")}
 
 
-def _bound(packaged: SchedulerDeployment, role: str) -> dict[str, Any]:
+def _bound(packaged: SchedulerDeployment, kind: str, role: str = NAME) -> dict[str, Any]:
     return {
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": NAME},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": packaged.namespace}],
     }
 
@@ -117,6 +139,7 @@ def _configuration(packaged: SchedulerDeployment) -> str:
         **({"shard": packaged.shard} if packaged.shard else {}),
         "port": _PORT,
         "leaderElection": {"lease": f"{packaged.namespace}/{NAME}"},
+        **({"gpuReservation": {"image": packaged.reservation}} if packaged.reservation else {}),
     }
     return dump_all([document])
 

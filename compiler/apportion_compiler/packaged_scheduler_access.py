@@ -70,12 +70,19 @@ Source: deployments/kai-scheduler/templates/rbac/podgrouper.yaml at d5bc503a.
 """
 
 
-def cluster_rules() -> list[Rule]:
-    """Return the rules of the ClusterRole."""
+def cluster_rules(*, shares_gpus: bool) -> list[Rule]:
+    """Return the rules of the ClusterRole, with or without those for pods that share GPUs."""
     return [
         *(_rule(group, resources, verbs) for group, resources, verbs in CLUSTER_ACCESS),
         *(_rule(group, resources, ("get",)) for group, resources in OWNERS),
+        # A pod that shares a GPU reads its devices from ConfigMaps of its namespace.
+        *([_rule("", ("configmaps",), ("create", "patch"))] if shares_gpus else []),
     ]
+
+
+def reservation_rules() -> list[Rule]:
+    """Return the rules of the Role in the namespace of reservation pods."""
+    return [_rule("", ("pods",), ("create", "delete"))]
 
 
 def lease_rules(lease: str) -> list[Rule]:

@@ -1,42 +1,71 @@
-"""The admission policy of the packaged scheduler: its account changes only the fields of pods that it writes.
+"""The admission policies of the packaged scheduler: its account changes only the fields of pods that it writes, and only
+the ConfigMaps of pods that share GPUs.
 
-RBAC permits or denies `patch` for pods as a whole. With this policy, the account can mark a pod as part of its pod group
+RBAC permits or denies `patch` for pods as a whole. With the first policy, the account can mark a pod as part of its pod group
 and set its conditions, but change neither its image or tolerations nor labels that other controllers read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
+from apportion_api.kai.names import (
+    GPU_GROUP_LABEL,
+    GPU_GROUP_LABEL_PREFIX,
+    POD_GROUP_ANNOTATION,
+    RECEIVED_TYPE_ANNOTATION,
+    SUB_GROUP_LABEL,
+)
 from apportion_compiler.plain_objects import Manifest
 
 POD_LABELS = (SUB_GROUP_LABEL,)
 POD_ANNOTATIONS = (POD_GROUP_ANNOTATION,)
 POD_CONDITIONS = ("PodScheduled", "DisruptionTarget")
 """The labels, annotations and conditions of pods that `apportion_runtime.kube` writes."""
+_CONFIG_MAP = "-shared-gpu-i?[0-9]+(-evar)?$"
+"""The names of ConfigMaps that KAI's admission webhook gives a pod that shares GPUs."""
 
 _API_VERSION = "admissionregistration.k8s.io/v1"
 _OF_THE_SERVER = ("generation", "managedFields", "resourceVersion")
 """The metadata that the API server changes with each write."""
 
 
-def pod_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest, Manifest]:
-    """Return the policy and its binding.
+def pod_policy(metadata: dict[str, Any], account: str, *, shares_gpus: bool) -> tuple[Manifest, Manifest]:
+    """Return the policy for pods and its binding.
 
     Args:
         metadata: The metadata of both.
         account: The user name of the scheduler's service account.
+        shares_gpus: Whether it may write what pods that share GPUs need.
     """
-    rule = {
+    # The labels and annotations of a pod can be changed with its status as well.
+    rule = _rule(("pods", "pods/status"), ("UPDATE",))
+    return _policy(metadata, account, rule, _validations(shares_gpus=shares_gpus))
+
+
+def config_map_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest, Manifest]:
+    """Return the policy for ConfigMaps and its binding; arguments as for `pod_policy`."""
+    validation = {
+        "expression": f"object.metadata.name.matches('{_CONFIG_MAP}')",
+        "message": f"the scheduler writes only ConfigMaps of pods that share GPUs, with names like {_CONFIG_MAP}",
+    }
+    return _policy(metadata, account, _rule(("configmaps",), ("CREATE", "UPDATE")), [validation])
+
+
+def _rule(resources: Sequence[str], operations: Sequence[str]) -> dict[str, Any]:
+    return {
         "apiGroups": [""],
         "apiVersions": ["v1"],
-        "operations": ["UPDATE"],
-        # The labels and annotations of a pod can be changed with its status as well.
-        "resources": ["pods", "pods/status"],
+        "operations": list(operations),
+        "resources": list(resources),
         "scope": "Namespaced",
     }
+
+
+def _policy(
+    metadata: dict[str, Any], account: str, rule: Mapping[str, Any], validations: Sequence[Mapping[str, str]]
+) -> tuple[Manifest, Manifest]:
     policy = {
         "apiVersion": _API_VERSION,
         "kind": "ValidatingAdmissionPolicy",
@@ -45,7 +74,7 @@ def pod_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest, Manife
             "failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": [rule]},
             "matchConditions": [{"name": "scheduler", "expression": f"request.userInfo.username == '{account}'"}],
-            "validations": _validations(),
+            "validations": list(validations),
         },
     }
     binding = {
@@ -57,7 +86,11 @@ def pod_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest, Manife
     return policy, binding
 
 
-def _validations() -> list[dict[str, str]]:
+def _validations(*, shares_gpus: bool) -> list[dict[str, str]]:
+    labels = (*POD_LABELS, *((GPU_GROUP_LABEL,) if shares_gpus else ()))
+    prefixes = (GPU_GROUP_LABEL_PREFIX,) if shares_gpus else ()
+    annotations = (*POD_ANNOTATIONS, *((RECEIVED_TYPE_ANNOTATION,) if shares_gpus else ()))
+    named_labels = ", ".join((*labels, *(f"{prefix}…" for prefix in prefixes)))
     conditions = "dyn({}).status.?conditions.orValue([])" + f".filter(c, !(c.type in {_texts(POD_CONDITIONS)}))"
     return [
         {"expression": "object.spec == oldObject.spec", "message": "the scheduler must not change the spec of a pod"},
@@ -66,12 +99,12 @@ def _validations() -> list[dict[str, str]]:
             "message": "of the metadata of a pod, the scheduler changes only labels and annotations",
         },
         {
-            "expression": _is_unchanged(".metadata.?labels.orValue({})", POD_LABELS),
-            "message": f"of the labels of a pod, the scheduler changes only {', '.join(POD_LABELS)}",
+            "expression": _is_unchanged(".metadata.?labels.orValue({})", labels, prefixes),
+            "message": f"of the labels of a pod, the scheduler changes only {named_labels}",
         },
         {
-            "expression": _is_unchanged(".metadata.?annotations.orValue({})", POD_ANNOTATIONS),
-            "message": f"of the annotations of a pod, the scheduler changes only {', '.join(POD_ANNOTATIONS)}",
+            "expression": _is_unchanged(".metadata.?annotations.orValue({})", annotations),
+            "message": f"of the annotations of a pod, the scheduler changes only {', '.join(annotations)}",
         },
         {
             "expression": _is_unchanged(".?status.orValue({})", ("conditions",)),
@@ -84,13 +117,14 @@ def _validations() -> list[dict[str, str]]:
     ]
 
 
-def _is_unchanged(path: str, without: Sequence[str]) -> str:
-    """Return the expression that a map of the pod is unchanged, except for some keys."""
+def _is_unchanged(path: str, without: Sequence[str], prefixes: Sequence[str] = ()) -> str:
+    """Return the expression that a map of the pod is unchanged, except for some keys and those with some prefixes."""
     # The declared type of an object is a structure, whose fields an expression cannot list.
-    after, before, keys = f"dyn(object){path}", f"dyn(oldObject){path}", _texts(without)
+    after, before = f"dyn(object){path}", f"dyn(oldObject){path}"
+    changes = " || ".join((f"k in {_texts(without)}", *(f"k.startsWith('{prefix}')" for prefix in prefixes)))
     return (
-        f"{after}.all(k, k in {keys} || (k in {before} && {after}[k] == {before}[k])) && "
-        f"{before}.all(k, k in {keys} || k in {after})"
+        f"{after}.all(k, {changes} || (k in {before} && {after}[k] == {before}[k])) && "
+        f"{before}.all(k, {changes} || k in {after})"
     )
 
 

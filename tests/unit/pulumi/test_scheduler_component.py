@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +47,20 @@ def test_scheduler_runs_only_on_configured_clusters(tmp_path: Path) -> None:
     deployment = run.objects["one/scheduler/Deployment/apportion-scheduler"]
     assert deployment.inputs["spec"]["replicas"] == 3
     assert deployment.inputs["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+
+
+def test_rights_for_shared_gpus_are_granted_only_with_a_reservation_image() -> None:
+    def rules(reservation: str | None) -> dict[str, list[str]]:
+        objects: Sequence[Mapping[str, Any]] = scheduler_objects(SchedulerDeployment(IMAGE, reservation=reservation))
+        return {
+            f"{one['metadata'].get('namespace', '')}:{resource}": rule["verbs"]
+            for one in objects
+            for rule in one.get("rules", ())
+            for resource in rule["resources"]
+        }
+
+    added = {key: verbs for key, verbs in rules("registry/reservation:v1").items() if key not in rules(None)}
+    assert added == {":configmaps": ["create", "patch"], "kai-resource-reservation:pods": ["create", "delete"]}
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,9 @@ def _clusters(config: Config) -> dict[str, ClusterAccess]:
 def _packaged(cluster: str, how: object) -> SchedulerDeployment:
     key = f"{NAMESPACE}:schedulers of {cluster}"
     if not isinstance(how, Mapping) or not isinstance(how.get("image"), str):
-        raise SettingsError(f"{key} must set the image, and may set replicas, namespace, scheduler and shard")
+        raise SettingsError(
+            f"{key} must set the image, and may set replicas, namespace, scheduler, shard and reservation"
+        )
     known = {f.name for f in fields(SchedulerDeployment)}
     if unknown := sorted(set(how) - known):
         raise SettingsError(f"{key} has {unknown[0]}, which is not one of {', '.join(sorted(known))}")

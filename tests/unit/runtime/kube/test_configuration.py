@@ -128,12 +128,16 @@ def test_documented_fields_are_those_of_the_document() -> None:
     assert [row for row in rows if row[3] in ("yes", "no")] == expected
 
 
-@pytest.mark.parametrize("shard", [None, "a100"])
-def test_config_map_of_stack_has_valid_document(shard: str | None) -> None:
-    packaged = SchedulerDeployment("image", namespace="system", scheduler="kai-two", shard=shard)
+@pytest.mark.parametrize(("shard", "reservation"), [(None, None), ("a100", "registry/reservation:v1")])
+def test_config_map_of_stack_has_valid_document(shard: str | None, reservation: str | None) -> None:
+    packaged = SchedulerDeployment(
+        "image", namespace="system", scheduler="kai-two", shard=shard, reservation=reservation
+    )
     objects: dict[str, Any] = {str(one["kind"]): one for one in scheduler_objects(packaged)}
     ((file, text),) = objects["ConfigMap"]["data"].items()
-    expected = SchedulerConfiguration(scheduler_name="kai-two", shard=shard, lease="system/apportion-scheduler")
+    expected = SchedulerConfiguration(
+        scheduler_name="kai-two", shard=shard, lease="system/apportion-scheduler", reservation_image=reservation
+    )
     assert SchedulerConfiguration(**parse_configuration(text, "f")) == expected
     (container,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert container["args"] == ["scheduler", "--config", f"/etc/apportion/{file}"]

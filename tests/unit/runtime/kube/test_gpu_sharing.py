@@ -67,7 +67,7 @@ def _end(cluster: Memory, name: str) -> None:
     cluster.merge_status("Pod", "team", name, {"phase": "Succeeded"})
 
 
-def test_a_reservation_pod_is_created_as_by_kais_binder() -> None:
+def test_reservation_pod_is_created_as_by_kais_binder() -> None:
     asking = sharing("a")
     asking["spec"]["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
     cluster = _cluster(asking, runtime_class="nvidia")
@@ -89,7 +89,7 @@ def test_a_reservation_pod_is_created_as_by_kais_binder() -> None:
     assert [one["name"] for one in container["env"]] == ["POD_NAME", "POD_NAMESPACE"]
 
 
-def test_a_pod_is_bound_only_when_its_device_is_reserved() -> None:
+def test_pod_is_bound_only_when_its_device_is_reserved() -> None:
     cluster = _cluster(sharing("a"))
     assert run_cycle(cluster, NOW).bound == []
     assert run_cycle(cluster, NOW + 1).bound == []
@@ -99,7 +99,7 @@ def test_a_pod_is_bound_only_when_its_device_is_reserved() -> None:
     assert run_cycle(cluster, NOW + 2).bound == ["team/a"]
 
 
-def test_a_bound_pod_has_the_labels_and_config_maps_of_kais_binder() -> None:
+def test_bound_pod_has_the_labels_and_config_maps_of_kais_binder() -> None:
     cluster = _cluster(sharing("a"))
     _bind_all(cluster)
     (reservation,) = _reservations(cluster)
@@ -127,7 +127,7 @@ def test_devices_go_to_the_environment_of_a_container_that_does_not_read_them_by
     assert "NVIDIA_VISIBLE_DEVICES" not in cluster.held["ConfigMap", "team", "a-x-shared-gpu-i1"]["data"]
 
 
-def test_an_existing_config_map_of_an_earlier_version_gets_the_devices_under_both_keys() -> None:
+def test_existing_config_map_of_an_earlier_version_gets_the_devices_under_both_keys() -> None:
     cluster = _cluster(sharing("a"))
     former = {"name": "a-x-shared-gpu-0", "namespace": "team"}
     cluster.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": former, "data": {"RUNAI-VISIBLE-DEVICES": ""}})
@@ -143,7 +143,7 @@ def test_two_halves_share_a_device_and_a_third_gets_another() -> None:
     assert {one["metadata"]["labels"][GROUP] for one in _reservations(cluster)} == set(groups)
 
 
-def test_a_pod_joins_a_device_with_room_without_another_reservation() -> None:
+def test_pod_joins_a_device_with_room_without_another_reservation() -> None:
     cluster = _cluster(sharing("a"))
     _bind_all(cluster)
     cluster.create(sharing("b"))
@@ -161,7 +161,7 @@ def test_devices_that_are_being_reserved_are_not_given_to_other_pods() -> None:
     assert run_cycle(cluster, NOW + 2).bound == ["team/one"]
 
 
-def test_a_reservation_counts_once_beside_the_pods_that_share_its_device() -> None:
+def test_reservation_counts_once_beside_the_pods_that_share_its_device() -> None:
     cluster = _cluster(*(sharing(name) for name in "abc"), gpus=2)
     _bind_all(cluster)
     cluster.create(sharing("d"))
@@ -197,7 +197,7 @@ def test_memory_is_written_as_the_portion_of_the_node_s_devices() -> None:
     assert cluster.held["ConfigMap", "team", "a-x-shared-gpu-0"]["data"]["GPU_PORTION"] == "0.25"
 
 
-def test_the_reservation_pod_is_deleted_after_the_last_pod_that_shares_its_device() -> None:
+def test_reservation_pod_is_deleted_after_the_last_pod_that_shares_its_device() -> None:
     cluster = _cluster(sharing("a"), sharing("b"))
     _bind_all(cluster)
     _end(cluster, "a")
@@ -208,7 +208,7 @@ def test_the_reservation_pod_is_deleted_after_the_last_pod_that_shares_its_devic
     assert _reservations(cluster) == []
 
 
-def test_a_gang_with_fractions_is_bound_whole() -> None:
+def test_gang_with_fractions_is_bound_whole() -> None:
     workers = [sharing(f"worker-{n}", **GANG) for n in range(4)]
     cluster = _cluster(pod_group("gang", "team", 5), pod("head", "team", 1, **GANG), *workers)
     assert run_cycle(cluster, NOW).bound == []
@@ -233,7 +233,7 @@ def _failing(cluster: Memory, how: str) -> str:
 
 
 @pytest.mark.parametrize("how", ["timeout", "failed", "deleted"])
-def test_a_gang_whose_device_is_not_reserved_is_not_bound_and_reports_why(how: str) -> None:
+def test_gang_whose_device_is_not_reserved_is_not_bound_and_reports_why(how: str) -> None:
     gang = [pod("head", "team", 1, **GANG), sharing("worker", **GANG)]
     cluster = _cluster(pod_group("gang", "team", 2), *gang)
     run_cycle(cluster, NOW)
@@ -264,7 +264,7 @@ def test_bound_pods_of_a_gang_are_taken_back_if_a_device_is_not_reserved() -> No
     assert run_cycle(cluster, NOW + 40).evicted == ["team/head"]
 
 
-def test_a_gang_is_decided_anew_if_one_of_its_pods_disappears_while_it_waits() -> None:
+def test_gang_is_decided_anew_if_one_of_its_pods_disappears_while_it_waits() -> None:
     cluster = _cluster(pod_group("gang", "team", 2), pod("head", "team", 1, **GANG), sharing("worker", **GANG))
     run_cycle(cluster, NOW)
     del cluster.held["Pod", "team", "head"]
@@ -310,14 +310,14 @@ def test_no_pod_is_evicted_after_a_reservation_failed_until_one_succeeds() -> No
     assert len(run_cycle(cluster, NOW + 55).evicted) == 1
 
 
-def test_a_pod_that_kais_webhook_has_not_prepared_is_excluded() -> None:
+def test_pod_that_kais_webhook_has_not_prepared_is_excluded() -> None:
     cluster = _cluster(pod("a", "team", 0, **{"gpu-fraction": "0.5"}))
     assert run_cycle(cluster, NOW).waiting == ["team/a"]
     assert "KAI's admission webhook has not prepared it" in cluster.told["a"]
     assert _reservations(cluster) == []
 
 
-def test_a_restart_while_a_reservation_is_awaited_deletes_it_and_decides_anew() -> None:
+def test_restart_while_a_reservation_is_awaited_deletes_it_and_decides_anew() -> None:
     cluster = _cluster(sharing("a"))
     run_cycle(cluster, NOW)
     (former,) = _reservations(cluster)
@@ -345,7 +345,7 @@ def test_groups_of_several_devices_are_read_as_kais_binder_labels_them() -> None
     assert run_cycle(cluster, NOW).bound == []
 
 
-def test_a_pod_is_not_given_a_device_that_pods_use_without_a_reservation() -> None:
+def test_pod_is_not_given_a_device_that_pods_use_without_a_reservation() -> None:
     cluster = _cluster(sharing("a"))
     _bind_all(cluster)
     (reservation,) = _reservations(cluster)
