@@ -104,12 +104,13 @@ class ObjectCache:
 
     def put_created(self, kind: str, made: Manifest) -> None:
         """Add an object that was created, unless the watch has delivered it."""
+        made = _trimmed(made)
         with self._lock:
             self._held[kind].setdefault(_key(made), made)
 
     def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
         """Replace an object by the result of a patch, unless the watch has delivered a later change."""
-        key = _key(made)
+        key, made = _key(made), _trimmed(made)
         with self._lock:
             if before is not None and self._held[kind].get(key) is before:
                 self._held[kind][key] = self._assumptions.applied(key, made) if kind == POD else made
@@ -154,7 +155,7 @@ class ObjectCache:
                 if found is None:
                     self._held[POD].pop(key, None)
                 elif key in self._held[POD]:
-                    self._held[POD][key] = found
+                    self._held[POD][key] = _trimmed(found)
             self.changed.set()
 
     def node_of(self, pod: Manifest) -> str | None:
@@ -213,7 +214,7 @@ class ObjectCache:
         while True:
             for one in answer["items"]:
                 # Items of a list have no apiVersion and kind.
-                found[_key(one)] = {"apiVersion": resource.api_version, "kind": resource.kind, **one}
+                found[_key(one)] = {"apiVersion": resource.api_version, "kind": resource.kind, **_trimmed(one)}
             more = answer["metadata"].get("continue")
             if not more:
                 break
@@ -239,7 +240,7 @@ class ObjectCache:
             with self._lock:
                 if self._generations[resource.kind] != generation:
                     break
-                is_relevant = self._receive(resource.kind, event["type"], one)
+                is_relevant = self._receive(resource.kind, event["type"], _trimmed(one))
             if is_relevant:
                 self.changed.set()
             if self._ended.is_set():
@@ -260,3 +261,11 @@ class ObjectCache:
 
 def _key(manifest: Manifest) -> Key:
     return manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
+
+
+def _trimmed(manifest: Manifest) -> Manifest:
+    """Return an object without its field managers, which decide nothing and are half of its size."""
+    metadata = manifest["metadata"]
+    if "managedFields" not in metadata:
+        return manifest
+    return {**manifest, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}

@@ -33,6 +33,9 @@ from apportion_runtime.kube.write_pool import WritePool
 
 _LISTED_S = 60.0
 _POLL_S = 0.05
+_SHORTEST_REST_S = 0.05
+_SHARE_OF_CYCLES = 0.25
+"""The part of the time that cycles may take before changes wait for each other, up to the period."""
 _WRITTEN = (POD, POD_GROUP)
 """The kinds of objects that a scheduler writes."""
 
@@ -44,7 +47,7 @@ class Options:
     Attributes:
         scheduler: The `schedulerName` of its pods.
         shard: Its SchedulingShard, if there is more than one.
-        period_s: The minimum time between the starts of two cycles.
+        period_s: The maximum time for which a change waits after the start of the last cycle, unless that still runs.
         idle_s: The maximum time between two cycles. A cycle runs earlier if something changed, or if the passage of
             time may change decisions.
         n_writers: The maximum number of parallel writes.
@@ -156,7 +159,7 @@ class _Loop:
     ended: Event
     collect: Callable[[], None]
     file: ConfigurationFile | None
-    last_cycle_s: float = -math.inf
+    earliest_s: float = -math.inf
     next_cycle_s: float = -math.inf
     decisions: frozenset[str] = frozenset()
 
@@ -166,15 +169,15 @@ class _Loop:
             self.counters.alive_at = now_s
             self._reload()
             self._lead()
-            is_due = self.cache.changed.is_set() or now_s >= self.next_cycle_s
-            if not self.counters.is_leader or not is_due or now_s - self.last_cycle_s < self.options.period_s:
-                self.ended.wait(_POLL_S)
+            if not self._is_due(now_s):
                 continue
-            self.last_cycle_s = now_s
             self.next_cycle_s = now_s + self.options.idle_s
+            self.earliest_s = now_s + self.options.period_s
             self.cache.changed.clear()
             try:
                 self._cycle()
+                rest_s = max((time.monotonic() - now_s) / _SHARE_OF_CYCLES, _SHORTEST_REST_S)
+                self.earliest_s = now_s + min(rest_s, self.options.period_s)
             except NotLeader:
                 # The next leader decides again.
                 self.scheduling.pool.drop_notes()
@@ -185,6 +188,17 @@ class _Loop:
                 self.cache.changed.set()
             finally:
                 self.collect()
+
+    def _is_due(self, now_s: float) -> bool:
+        """Return whether a cycle may start; if not, wait for a moment, or until something changes."""
+        if not self.counters.is_leader or now_s < self.earliest_s:
+            remaining_s = max(self.earliest_s - now_s, 0.0)
+            self.ended.wait(min(remaining_s, _POLL_S) if self.counters.is_leader else _POLL_S)
+            return False
+        if now_s >= self.next_cycle_s or self.cache.changed.is_set():
+            return True
+        self.cache.changed.wait(_POLL_S)
+        return False
 
     def _cycle(self) -> None:
         began_s = time.monotonic()

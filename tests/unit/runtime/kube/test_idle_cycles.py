@@ -20,9 +20,9 @@ TEAM = queue("team", None, 8)
 
 
 @contextmanager
-def _scheduler(server: ApiServer) -> Iterator[Counters]:
+def _scheduler(server: ApiServer, *, period_s: float = 0.01) -> Iterator[Counters]:
     counters, ended = Counters(), Event()
-    options = Options("kai-scheduler", period_s=0.01)
+    options = Options("kai-scheduler", period_s=period_s)
     with running(server) as connection:
         thread = Thread(
             target=lambda: run(connection, options, None, counters, say=lambda _: None, ended=ended), daemon=True
@@ -65,6 +65,29 @@ def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None
         assert _settled(counters) == before
         server.add(node("n2", 1))
         _until(lambda: all("nodeName" in server.pod(name)["spec"] for name in "ab"))
+
+
+def test_change_after_a_quiet_time_does_not_wait_for_the_period() -> None:
+    server = ApiServer()
+    server.add(node("n1", 8), TRAIN, TEAM, pod("a", "team", 1))
+    with _scheduler(server, period_s=60) as counters:
+        _until(lambda: "nodeName" in server.pod("a")["spec"])
+        _settled(counters)
+        server.add(pod("b", "team", 1))
+        _until(lambda: "nodeName" in server.pod("b")["spec"])
+
+
+def test_changes_that_follow_each_other_share_cycles() -> None:
+    server = ApiServer()
+    server.add(node("n1", 64), TRAIN, TEAM)
+    with _scheduler(server, period_s=60) as counters:
+        before, began = _settled(counters), time.monotonic()
+        for number in range(40):
+            server.add(pod(f"pod-{number}", "team", 0))
+            time.sleep(0.005)
+        _until(lambda: all("nodeName" in server.pod(f"pod-{number}")["spec"] for number in range(40)))
+        # The shortest time between the starts of two cycles is 0.05 s.
+        assert n_cycles(counters) - before <= (time.monotonic() - began) / 0.05 + 1
 
 
 def test_stale_gang_is_evicted_after_grace_period_without_changes() -> None:

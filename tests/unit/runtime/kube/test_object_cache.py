@@ -158,3 +158,16 @@ def test_relist_keeps_concurrent_writes(cache: ObjectCache, server: Server) -> N
     server.pod = {**server.pod, "spec": {"nodeName": "node-2"}}
     cache.resync((POD,), 10)
     assert _held(cache)["spec"]["nodeName"] == "node-2"
+
+
+def test_field_managers_are_not_kept(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
+    managed = {**server.pod["metadata"], "managedFields": [{"manager": "kubectl"}]}
+    server.pod = {**server.pod, "metadata": managed}
+    cluster.merge(POD, "vision", "work", {})
+    assert "managedFields" not in _held(cache)["metadata"]
+    server.events.put({"type": "MODIFIED", "object": {**server.pod, "spec": {"nodeName": "node-1"}}})
+    _until(lambda: "nodeName" in _held(cache)["spec"])
+    assert "managedFields" not in _held(cache)["metadata"]
+    cache.resync((POD,), 10)
+    assert _held(cache)["spec"] == {}
+    assert "managedFields" not in _held(cache)["metadata"]
