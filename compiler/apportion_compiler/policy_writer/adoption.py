@@ -12,7 +12,7 @@ from datetime import date
 
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Manifest as Made
-from apportion_compiler.backends.object_families import managed
+from apportion_compiler.backends.object_families import FAMILIES, managed
 from apportion_compiler.checks import CHECKS, STRUCTURE_CHECKS
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID
@@ -29,7 +29,9 @@ from apportion_compiler.policy_writer.declarations import DeclaredPolicy, Policy
 from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.readers import READERS
 from apportion_compiler.readers.cluster_reader import read_cluster
+from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import ImportRecord, Manifest, Note
+from apportion_policy.engine import Engine
 from apportion_policy.policy import Organisation, Policy
 
 _ANY_DAY = date(2000, 1, 1)
@@ -60,6 +62,9 @@ def policy_of_objects(manifests: Sequence[Manifest], identity: PolicyIdentity) -
 
 def _adopted_record(manifests: Sequence[Manifest], identity: PolicyIdentity) -> ImportRecord:
     record = read_cluster(identity.engine.value, manifests)
+    # The first apply changes only the engine's objects. On plain Kubernetes, these include namespaces and ResourceQuotas.
+    if identity.engine is not Engine.NATIVE and not any(map(is_ours, manifests)):
+        record = replace(record, cluster=replace(record.cluster, managed_elsewhere=tuple(FAMILIES)))
     made, faults = objects_made(record, identity)
     with_declared = READERS[identity.engine.value].with_declared
     if with_declared is not None and made is not None:

@@ -1,8 +1,8 @@
 """Fields of imported objects that the compiled policy does not reproduce: one note for each, with its value.
 
 Conservation: every leaf of an object that the engine reads is emitted with the same value, or a note names the object,
-the leaf and the value. Fields of the API server (`status`, `managedFields`, …) and of `kubectl apply`, and empty values
-(null, empty lists and maps) are ignored.
+the leaf and the value. Fields of the API server (`status`, `managedFields`, …), annotations of deployment tools (kubectl,
+Helm, Argo CD, Flux), and empty values (null, empty lists and maps) are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import described, group_of, name_of, same_value, text
-from apportion_compiler.readers import current_spec
+from apportion_compiler.readers import READERS, current_spec
 from apportion_compiler.readers.record import Manifest, Note
 
 _SERVER_METADATA = frozenset(
@@ -26,6 +26,8 @@ _SERVER_METADATA = frozenset(
         "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
     )
 )  # fmt: skip
+_TOOLS = ("helm.sh", "meta.helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
+"""Prefixes of the labels and annotations of deployment tools. Applying an object without them does not remove them."""
 _MOST_NAMES = 10
 _Key = tuple[str, str, str, str]
 
@@ -40,7 +42,8 @@ def losses(engine: str, read: Sequence[Manifest], made: Sequence[Manifest]) -> t
     beside: dict[str, list[str]] = {}
     for manifest in read:
         kind, instead = str(manifest.get("kind")), there.get(_key(manifest))
-        if (group_of(manifest), kind) in TRAITS[engine].configuration_kinds:
+        is_engines = (group_of(manifest), kind) in TRAITS[engine].configuration_kinds
+        if is_engines and not (instead is None and READERS[engine].is_installed(manifest)):
             notes.extend(_of_object(manifest, instead))
         elif instead is not None:
             notes.extend(_overwritten(manifest, instead))
@@ -86,7 +89,9 @@ def _of_object(manifest: Manifest, made: Manifest | None) -> Iterator[Note]:
     for path, value, instead in _different(declared, made, ""):
         if path != "apiVersion":
             fate = "dropped" if instead is None else f"replaced by {_text(instead)}"
-            yield Note(described(manifest), f"`{path}: {_text(value)}` is {fate}", lost=True)
+            # Every emitted object names the tool that applies it.
+            lost = path != f"metadata.labels['{MANAGED_BY_LABEL}']"
+            yield Note(described(manifest), f"`{path}: {_text(value)}` is {fate}", lost=lost)
 
 
 def _declared(manifest: Manifest) -> dict[str, object]:
@@ -109,6 +114,7 @@ def _declared(manifest: Manifest) -> dict[str, object]:
 def _is_kept_by_tools(key: str, value: object) -> bool:
     return (
         key == LAST_APPLIED_ANNOTATION
+        or key.partition("/")[0] in _TOOLS
         or key.startswith(f"{APPORTION}/")
         or (key == MANAGED_BY_LABEL and value == MANAGER)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from apportion_api.kubernetes.names import NAMESPACE_LABEL
 from apportion_compiler.backends.metadata import (
@@ -14,8 +14,8 @@ from apportion_compiler.backends.metadata import (
     QUEUE_ID_LABEL,
 )
 from apportion_compiler.kubernetes_names import label_value, object_name
-from apportion_compiler.plain_objects import annotations_of, described, labels_of, mapping, name_of
-from apportion_compiler.readers.record import Manifest, Note
+from apportion_compiler.plain_objects import annotations_of, labels_of, name_of
+from apportion_compiler.readers.record import Manifest
 
 _TRACKING = ("app.kubernetes.io/", "helm.sh/", "argocd.argoproj.io/", NAMESPACE_LABEL)
 """Labels of installation tools, which do not describe a queue."""
@@ -60,10 +60,3 @@ def environment_of(manifests: Iterable[Manifest]) -> str | None:
     """Return the environment in the labels of emitted objects, if any."""
     named = {labels_of(m)[ENVIRONMENT_LABEL] for m in manifests if is_ours(m) and ENVIRONMENT_LABEL in labels_of(m)}
     return named.pop() if len(named) == 1 else None
-
-
-def unknown_fields(manifest: Manifest, known: Iterable[str], *path: str) -> Iterator[Note]:
-    """Yield a note for each field at a path that a policy does not support."""
-    for field in mapping(manifest, *path):
-        if field not in known:
-            yield Note(described(manifest), f"`{'.'.join((*path, field))}` is dropped")

@@ -160,6 +160,7 @@ class Reader:
         with_declared: Returns a record with declarations of imported fields that would otherwise be emitted with other
             values, if a policy supports them.
         current_spec: Converts the spec of an object from an older served version to the emitted one.
+        is_installed: Whether an object is part of the engine's installation, which a policy emits only to change it.
 
     Raises of `read`: `ValueError` with one clause that names the object and its field, if a value is invalid.
     """
@@ -168,3 +169,4 @@ class Reader:
     read: Callable[[Sequence[Manifest]], ImportRecord]
     with_declared: Callable[[ImportRecord, Sequence[Manifest], Sequence[Manifest]], ImportRecord] | None = None
     current_spec: Callable[[Manifest], dict[str, object]] | None = None
+    is_installed: Callable[[Manifest], bool] = lambda _: False

@@ -1,4 +1,4 @@
-"""Clusters with an existing Kueue setup: import and compile give no drift and no renames."""
+"""Clusters with an existing setup: import and compile give no drift and no renames."""
 
 from __future__ import annotations
 
@@ -47,6 +47,57 @@ def test_changed_guarantee_changes_quotas_of_its_flavors(run: Run) -> None:
     refused = run("validate", "policy")
     assert refused.code == 1
     assert "error[AP520]" in refused.out
+
+
+KAI_CHART = """
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata:
+  name: default-parent-queue
+  labels: {app.kubernetes.io/managed-by: Helm}
+  annotations: {helm.sh/resource-policy: keep, argocd.argoproj.io/sync-options: Prune=false}
+spec:
+  resources:
+    cpu: {quota: 0, limit: -1, overQuotaWeight: 1}
+    gpu: {quota: 0, limit: -1, overQuotaWeight: 1}
+    memory: {quota: 0, limit: -1, overQuotaWeight: 1}
+---
+apiVersion: kai.scheduler/v1
+kind: SchedulingShard
+metadata: {name: default, annotations: {helm.sh/resource-policy: keep}}
+spec: {partitionLabelValue: "", goMemLimitRatio: 0.9, placementStrategy: {gpu: binpack, cpu: binpack}}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: train, labels: {app.kubernetes.io/managed-by: Helm}}
+value: 50
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: vision}
+"""
+"""The objects that KAI's chart installs (templates/default-queue.yaml, default-shard.yaml), and a namespace."""
+
+
+def test_adopted_kai_installation_changes_only_queues(run: Run) -> None:
+    Path("export.yaml").write_text(KAI_CHART, encoding="utf-8")
+    imported = run("import", "--from", "kai", "export.yaml", "--out", "policy", "--owner", "@acme/platform")
+    assert (imported.code, "is dropped" in imported.err) == (0, False), imported.err
+    assert "SchedulingShard: not part of the policy and left unchanged: default\n" in imported.err
+    found = run("drift", "prod", "--export", "export.yaml", "-p", "policy")
+    assert (found.code, found.out) == (0, "prod: no drift\n")
+    assert run("compile", "policy", "--out", "rendered").code == 0
+    written = [one for path in Path("rendered").rglob("*.yaml") for one in yaml.safe_load_all(path.read_text())]
+    assert {(one["kind"], one["metadata"]["name"]) for one in written if "metadata" in one} == {
+        ("Queue", "default-parent-queue")
+    }
+
+
+def test_changed_default_shard_is_compared_by_field(run: Run) -> None:
+    Path("export.yaml").write_text(KAI_CHART.replace("gpu: binpack", "gpu: spread"), encoding="utf-8")
+    imported = run("import", "--from", "kai", "export.yaml", "--out", "policy")
+    assert "SchedulingShard default: `spec.goMemLimitRatio: 0.9` is dropped" in imported.err
+    assert imported.code == 1
 
 
 def test_import_notes_unsupported_fields_with_values(run: Run) -> None:

@@ -161,7 +161,10 @@ def test_unmanaged_objects_are_listed(run: Run) -> None:
 
 def test_objects_to_be_overwritten_are_listed(run: Run) -> None:
     mine = "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: apportion-team}, rules: [{verbs: [get], resources: [x], apiGroups: ['']}]}\n"
-    Path("queues.yaml").write_text(QUEUES.replace("  other: 1\n", "") + mine, encoding="utf-8")
+    ours = QUEUES.replace("  other: 1\n", "").replace(
+        "{name: research}", "{name: research, labels: {app.kubernetes.io/managed-by: apportion}}"
+    )
+    Path("queues.yaml").write_text(ours + mine, encoding="utf-8")
     result = run("import", "--from", "kai", "queues.yaml", "--out", "acme")
     assert "apportion: ClusterRole apportion-team: `rules[0].resources[0]: x` is replaced by" in result.err
     assert result.code == 1

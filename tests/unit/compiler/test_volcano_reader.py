@@ -77,7 +77,7 @@ def test_unsupported_fields_are_noted(record: ImportRecord) -> None:
         noted[note.object].append(note.text)
     assert {name: len(texts) for name, texts in noted.items()} == {
         "Queue root": 1,
-        "Queue research": 3,
+        "Queue research": 2,
         "Queue vision": 3,
         "Queue stray": 3,
         "Queue": 1,

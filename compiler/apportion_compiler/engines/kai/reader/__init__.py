@@ -19,12 +19,12 @@ from apportion_api.objects import is_a, read_all
 from apportion_api.objects import read as read_object
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.kai.reader.numbers import ACCOUNTED, amount_of, is_unlimited, weight_of
-from apportion_compiler.engines.kai.reader.shards import cluster_of, min_runtime, pools_of
+from apportion_compiler.engines.kai.reader.shards import cluster_of, is_default_shard, min_runtime, pools_of
 from apportion_compiler.plain_objects import parents_first
 from apportion_compiler.readers.admission import AdmissionFacts, admission_facts
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
-from apportion_compiler.readers.objects import own_labels, owner_of, queue_id, unknown_fields
+from apportion_compiler.readers.objects import own_labels, owner_of, queue_id
 from apportion_compiler.readers.record import (
     ImportRecord,
     Manifest,
@@ -39,7 +39,6 @@ from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, NON_PREEMPTIBLE_
 from apportion_policy.quantity import UNLIMITED, Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
-_FIELDS = frozenset(("displayName", "parentQueue", "priority", "preemptMinRuntime", "reclaimMinRuntime", "resources"))
 _MODEL = re.compile(GPU_MODEL_PATTERN)
 _DEFAULT = ""
 
@@ -76,7 +75,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     )
 
 
-READER = Reader("kai", read)
+READER = Reader("kai", read, is_installed=is_default_shard)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +163,6 @@ def _notes(shards: _Shards) -> Iterator[Note]:
     for partition, model in shards.models.items():
         if model is not None and model != partition:
             yield Note(f"SchedulingShard {partition}", f"imported as the GPU model {model}")
-    for group in shards.groups.values():
-        for held in group.values():
-            yield from unknown_fields(held.manifest, _FIELDS, "spec")
 
 
 def _queue(id_: str, shards: _Shards, notes: list[Note]) -> QueueRecord:

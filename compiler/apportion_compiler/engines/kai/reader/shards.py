@@ -10,13 +10,11 @@ from apportion_api.durations import parse_duration, whole_seconds
 from apportion_api.flags import FALSE_TEXTS, TRUE_TEXTS
 from apportion_api.kai.names import DEFAULT_SCHEDULER, PLACEMENTS
 from apportion_api.kai.objects import Queue, SchedulingShard
-from apportion_api.objects import is_a, read_all
-from apportion_compiler.readers.objects import unknown_fields
+from apportion_api.objects import is_a, read, read_all
 from apportion_compiler.readers.record import ClusterRecord, Manifest, Note, PoolRecord
 from apportion_policy.engine_settings import KaiSettings
 from apportion_policy.quantity import weight_text
 
-_FIELDS = frozenset(("partitionLabelValue", "placementStrategy", "args", "kValue", "minRuntime", "queueDepthPerAction"))
 _ACTIONS = ("allocate", "consolidation", "reclaim", "preempt")
 _FAIRNESS = "full-hierarchy-fairness"
 _PREEMPTEES = "max-consolidation-preemptees"
@@ -36,11 +34,13 @@ def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]
         )
 
 
+def is_default_shard(manifest: Manifest) -> bool:
+    """Return whether an object is the shard that KAI's chart installs (templates/default-shard.yaml)."""
+    return is_a(SchedulingShard, manifest) and not read(SchedulingShard, manifest).partition
+
+
 def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[Note]) -> ClusterRecord:
     """Return the settings of the default shard, or of the first; differences in others are noted."""
-    for manifest in manifests:
-        if is_a(SchedulingShard, manifest):
-            notes.extend(unknown_fields(manifest, _FIELDS, "spec"))
     shards = sorted(read_all(SchedulingShard, manifests), key=lambda shard: shard.partition)
     settings: dict[str, Any] = _settings(shards[0], notes) if shards else {}
     for shard in shards:

@@ -64,8 +64,6 @@ from apportion_policy.kueue_objects import KueueQueue
 from apportion_policy.quantity import UNLIMITED, Amount, add, kubernetes_value
 from apportion_policy.resources import CPU, GPU, MEMORY
 
-_OTHERS = ("access", "admission", "namespaces", "priority-classes", "quotas")
-"""Settings of a cluster that Apportion did not set up, in addition to its queues."""
 _NAMESPACE_NAME = NAMESPACE_LABEL
 _STRATEGIES = {
     name: KueueSettings.model_validate({"queueing_strategy": name}) for name in ("BestEffortFIFO", "StrictFIFO")
@@ -157,7 +155,6 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
             notes=tuple(dict.fromkeys(notes)),
             cluster=ClusterRecord(
                 kueue=_settings(manifests, read_all(ClusterQueue, manifests), root_cohort=not foreign),
-                managed_elsewhere=_OTHERS if foreign else (),
             ),
         ),
         manifests,

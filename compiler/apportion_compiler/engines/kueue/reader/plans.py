@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_api.kueue.names import GROUP, PROVISIONING_CONTROLLER
+from apportion_api.kueue.names import PROVISIONING_CONTROLLER
 from apportion_api.kueue.objects import AdmissionCheck, ClusterQueue, ProvisioningRequestConfig
 from apportion_api.objects import read_all
-from apportion_compiler.plain_objects import of_kind
-from apportion_compiler.readers.objects import unknown_fields
 from apportion_compiler.readers.record import Manifest, Note, PlanRecord
 from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, parse_run_seconds
-
-_CONFIG_FIELDS = ("provisioningClassName", "parameters", "managedResources", "retryStrategy", "podSetMergePolicy")
 
 
 def plans_of(manifests: Sequence[Manifest]) -> Mapping[str, PlanRecord]:
@@ -42,14 +38,12 @@ def plan_of_flavor(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord
 
 
 def check_notes(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord], used: set[str]) -> Iterator[Note]:
-    """Yield notes on checks that are not imported as a plan of a pool, and on fields that plans do not support."""
+    """Yield notes on checks that are not imported as a plan of a pool."""
     for check in read_all(AdmissionCheck, manifests):
         if check.controller != PROVISIONING_CONTROLLER:
             yield Note(str(check), "a policy cannot declare this check")
         elif check.name not in plans or check.name not in used:
             yield Note(str(check), "declare a provisioning plan, and set it on the pools of its flavors")
-    for manifest in of_kind(manifests, GROUP, "ProvisioningRequestConfig"):
-        yield from unknown_fields(manifest, _CONFIG_FIELDS, "spec")
 
 
 def _plan(name: str, config: ProvisioningRequestConfig) -> PlanRecord:

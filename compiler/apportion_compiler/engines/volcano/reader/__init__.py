@@ -33,7 +33,7 @@ from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_compiler.readers.admission import admission_facts
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
-from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id, unknown_fields
+from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id
 from apportion_compiler.readers.record import ImportRecord, Manifest, Note, PoolRecord, QueueRecord, Reader
 from apportion_policy.quantity import Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
@@ -225,7 +225,6 @@ def _parent(queue: Queue, tree: _Tree, notes: list[Note]) -> str | None:
 
 def _unsupported_fields(manifest: Manifest) -> Iterator[Note]:
     queue = read_object(Queue, manifest)
-    yield from unknown_fields(manifest, _FIELDS, "spec")
     if queue.reclaimable is False:
         yield Note(str(queue), "reclaimable is false: a policy cannot declare lent capacity that is never reclaimed")
     for field in ("nodeGroupAffinity", "nodeGroupAntiAffinity"):
