@@ -21,7 +21,9 @@ _Decorated = TypeVar("_Decorated", bound=Callable[..., object])
 def workload_shard_option(command: _Decorated) -> _Decorated:
     """Add `--shard`, which is derived from the workload by default."""
     return click.option(
-        "--shard", metavar="NAME", help="SchedulingShard of the workload (default: that of its node pool or GPU model)."
+        "--shard",
+        metavar="NAME",
+        help="SchedulingShard of the workload (default: derived from its node pool or GPU model).",
     )(command)
 
 

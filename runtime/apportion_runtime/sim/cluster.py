@@ -70,6 +70,7 @@ class Cluster:
         may_evict: Called before each eviction, like a disruption budget.
         keeps_facts: Whether every fact is kept, or only those that reports use.
         admit: Raises `ValueError` if the API server or a webhook rejects the pods of a workload.
+        n_made: Number of the last uid that was generated before, for a snapshot of a simulation.
 
     Attributes:
         engine: The simulated engine.
@@ -86,10 +87,11 @@ class Cluster:
         may_evict: Callable[[Manifest], bool] = lambda pod: True,
         keeps_facts: bool = True,
         admit: Callable[[Manifest], None] = lambda made: None,
+        n_made: int = 0,
     ) -> None:
         self.scenario = scenario
         clock = Clock(scenario.start, scenario.start)
-        store = ObjectStore(clock, may_evict)
+        store = ObjectStore(clock, may_evict, n_made=n_made)
         fixed = [
             *_made(store, (*objects, *scenario.objects)),
             *_made(store, _default_classes(store, model.priority_classes)),

@@ -316,6 +316,23 @@ def test_fit_does_not_change_the_cluster() -> None:
     assert probe.cluster is settled
 
 
+@pytest.mark.parametrize("engine", SIMULATED)
+def test_new_pods_of_a_simulated_snapshot_have_uids_of_their_own(engine: str) -> None:
+    policy = policy_for(engine)
+    ended = held_by(policy, *(job(f"w{n}", "speech", 2, 1) for n in range(8)))
+    held = [made for made in ended if made["metadata"].get("namespace") != "speech" or "w7" in str(made["metadata"])]
+    observed = ObservedCluster(compiled(policy), model_of(engine), held, (), START + 60)
+    cluster = Probe(observed.build).cluster
+    known = {made["metadata"]["uid"] for made in held if made["kind"] == "Pod"}
+    assert len(known) == 2
+    submission = Submission(cluster, bound(compiled(policy), job("new", "vision", 20, 1)))
+    submission.settle(60)
+    assert submission.running is not None
+    uids = set(submission.running.pods.values())
+    assert len(uids) == 20
+    assert uids.isdisjoint(known)
+
+
 def test_text_fits_80_columns() -> None:
     policy = policy_for("kai")
     held = held_by(policy, job("a", "speech", 2, 8), job("b", "vision", 1, 8))

@@ -6,7 +6,8 @@ returns must not be modified: to change an object, write a new one, which may sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -17,6 +18,8 @@ from apportion_runtime.sim.api.generated_names import generated_name
 Manifest = Mapping[str, Any]
 Key = tuple[str, str]
 """Namespace and name."""
+_UID_PREFIX = "00000000-0000-4000-8000-"
+_GENERATED_UID = re.compile(f"{_UID_PREFIX}([0-9a-f]{{12}})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +82,30 @@ class ClusterApi(Protocol):
         ...
 
 
+def last_uid_number(objects: Iterable[Manifest]) -> int:
+    """Return the largest number of a generated uid among objects; 0 without one."""
+    uids = ((made.get("metadata") or {}).get("uid") for made in objects)
+    return max((int(found[1], 16) for uid in uids if (found := _GENERATED_UID.fullmatch(str(uid)))), default=0)
+
+
 class ObjectStore:
     """A cluster in memory.
 
     Args:
         clock: The source of timestamps.
         may_evict: Called before each eviction; returns False if a disruption budget forbids it.
+        n_made: Number of the last uid that was generated before, for a snapshot of a simulation.
     """
 
-    def __init__(self, clock: Clock, may_evict: Callable[[Manifest], bool] = lambda pod: True) -> None:
+    def __init__(
+        self, clock: Clock, may_evict: Callable[[Manifest], bool] = lambda pod: True, *, n_made: int = 0
+    ) -> None:
         self._clock = clock
         self._may_evict = may_evict
         self._objects: dict[str, dict[Key, Manifest]] = {}
         self._watchers: dict[str, list[Callable[[Change], None]]] = {}
         self._version = 0
-        self._n_made = 0
+        self._n_made = n_made
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object; None if it does not exist."""
@@ -117,7 +129,7 @@ class ObjectStore:
         self._n_made += 1
         metadata = {
             **made["metadata"],
-            "uid": made["metadata"].get("uid") or f"00000000-0000-4000-8000-{self._n_made:012x}",
+            "uid": made["metadata"].get("uid") or f"{_UID_PREFIX}{self._n_made:012x}",
             "creationTimestamp": made["metadata"].get("creationTimestamp") or self._clock.text,
         }
         return self._write({**made, "metadata": metadata}, "added")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from apportion_runtime.engines.base.model import Model
+from apportion_runtime.sim.api.object_store import last_uid_number
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.observed.resumption import resume
 from apportion_runtime.sim.observed.workloads import ObservedWorkload, other_objects
@@ -40,7 +41,9 @@ def observed_cluster(
         timing=scenario.timing,
         start=scenario.start,
     )
-    cluster = Cluster(other_objects(objects), begun, model, keeps_facts=False, admit=admit)
+    # The uids of a simulated snapshot must not be generated again.
+    n_made = last_uid_number(objects)
+    cluster = Cluster(other_objects(objects), begun, model, keeps_facts=False, admit=admit, n_made=n_made)
     for each in workloads:
         resume(cluster.cluster_state, cluster.workloads, cluster.engine, each)
     return cluster
