@@ -88,9 +88,9 @@ def scheduled_cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
 
 
 @contextlib.contextmanager
-def packaged_account(plane: ControlPlane, kubectl: Kubectl) -> Iterator[Path]:
+def packaged_account(plane: ControlPlane, kubectl: Kubectl, packaged: SchedulerDeployment = PACKAGED) -> Iterator[Path]:
     """Apply the packaged objects, and yield the kubeconfig of their service account."""
-    objects = scheduler_objects(PACKAGED)
+    objects = scheduler_objects(packaged)
     try:
         for one in objects:
             answer = kubectl.apply_objects([one])
