@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from apportion_runtime.kube.assumptions import Assumption, Assumptions, Key
+from apportion_runtime.kube.cached_fields import cached_fields
 from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.connection import Connection
@@ -104,13 +105,13 @@ class ObjectCache:
 
     def put_created(self, kind: str, made: Manifest) -> None:
         """Add an object that was created, unless the watch has delivered it."""
-        made = _trimmed(made)
+        made = cached_fields(kind, made)
         with self._lock:
             self._held[kind].setdefault(_key(made), made)
 
     def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
         """Replace an object by the result of a patch, unless the watch has delivered a later change."""
-        key, made = _key(made), _trimmed(made)
+        key, made = _key(made), cached_fields(kind, made)
         with self._lock:
             if before is not None and self._held[kind].get(key) is before:
                 self._held[kind][key] = self._assumptions.applied(key, made) if kind == POD else made
@@ -155,7 +156,7 @@ class ObjectCache:
                 if found is None:
                     self._held[POD].pop(key, None)
                 elif key in self._held[POD]:
-                    self._held[POD][key] = _trimmed(found)
+                    self._held[POD][key] = cached_fields(POD, found)
             self.changed.set()
 
     def node_of(self, pod: Manifest) -> str | None:
@@ -214,7 +215,8 @@ class ObjectCache:
         while True:
             for one in answer["items"]:
                 # Items of a list have no apiVersion and kind.
-                found[_key(one)] = {"apiVersion": resource.api_version, "kind": resource.kind, **_trimmed(one)}
+                named = {"apiVersion": resource.api_version, "kind": resource.kind, **one}
+                found[_key(one)] = cached_fields(resource.kind, named)
             more = answer["metadata"].get("continue")
             if not more:
                 break
@@ -240,7 +242,7 @@ class ObjectCache:
             with self._lock:
                 if self._generations[resource.kind] != generation:
                     break
-                is_relevant = self._receive(resource.kind, event["type"], _trimmed(one))
+                is_relevant = self._receive(resource.kind, event["type"], cached_fields(resource.kind, one))
             if is_relevant:
                 self.changed.set()
             if self._ended.is_set():
@@ -261,11 +263,3 @@ class ObjectCache:
 
 def _key(manifest: Manifest) -> Key:
     return manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
-
-
-def _trimmed(manifest: Manifest) -> Manifest:
-    """Return an object without its field managers, which decide nothing and are half of its size."""
-    metadata = manifest["metadata"]
-    if "managedFields" not in metadata:
-        return manifest
-    return {**manifest, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}

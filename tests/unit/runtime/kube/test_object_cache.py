@@ -76,7 +76,7 @@ def _held(cache: ObjectCache) -> Any:
 def _tell(cache: ObjectCache, server: Server, type_: str, pod: dict[str, Any]) -> None:
     """Have the watch tell of a pod, and return once the cache has heard."""
     server.events.put({"type": type_, "object": pod})
-    _until(lambda: _held(cache) is (None if type_ == "DELETED" else pod))
+    _until(lambda: _held(cache) == (None if type_ == "DELETED" else pod))
 
 
 def _until(reached: Callable[[], bool]) -> None:
@@ -108,20 +108,20 @@ def test_another_pod_of_the_name_is_not_taken_for_the_bound_one(
     other = {**server.pod, "metadata": {**server.pod["metadata"], "uid": "2", "resourceVersion": "3"}}
     server.during = lambda method: _tell(cache, server, "ADDED", other)
     cluster.bind(_held(cache), "node-1")
-    assert _held(cache) is other
+    assert _held(cache) == other
 
 
 def test_watch_events_during_a_change_are_kept(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     newer = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}}
     server.during = lambda method: _tell(cache, server, "MODIFIED", newer)
     cluster.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
-    assert _held(cache) is newer
+    assert _held(cache) == newer
 
 
 def test_changed_pod_is_cached_as_stored(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
     server.pod = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "2"}}
     cluster.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
-    assert _held(cache) is server.pod
+    assert _held(cache) == server.pod
 
 
 def test_earlier_change_does_not_undo_binding(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
@@ -137,7 +137,7 @@ def test_confirmed_binding_is_no_longer_assumed(cache: ObjectCache, cluster: Liv
     _tell(cache, server, "MODIFIED", {**server.pod, "spec": {"nodeName": "node-1"}})
     unbound = {**server.pod, "spec": {}}
     _tell(cache, server, "MODIFIED", unbound)
-    assert _held(cache) is unbound
+    assert _held(cache) == unbound
 
 
 def test_uncertain_binding_is_verified(cache: ObjectCache, server: Server) -> None:
