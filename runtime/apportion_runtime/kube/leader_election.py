@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -131,16 +131,24 @@ class LeaderElection:
         except Refused as refused:
             if refused.status != HTTPStatus.NOT_FOUND:
                 raise
+            # The holder of a lease that is deleted writes until its next renewal.
+            if self._is_held_by_another():
+                return False
             return self._write("POST", self._parent, {"metadata": self._metadata}, began)
-        if self._observed is None or found["spec"] != self._observed["spec"]:
+        if self._observed is None or _spec(found) != _spec(self._observed):
             self._observed_at = self._clock()
         self._observed = found
-        spec = found["spec"]
-        other = spec.get("holderIdentity") not in (None, "", self._holder)
-        if other and self._clock() - self._observed_at < (spec.get("leaseDurationSeconds") or self._timing.lease_s):
+        if self._is_held_by_another():
             self._renewed_at = None
             return False
         return self._write("PUT", self._path, found, began)
+
+    def _is_held_by_another(self) -> bool:
+        """Whether another scheduler may lead, by the record that was observed last."""
+        spec = {} if self._observed is None else _spec(self._observed)
+        if spec.get("holderIdentity") in (None, "", self._holder):
+            return False
+        return self._clock() - self._observed_at < (spec.get("leaseDurationSeconds") or self._timing.lease_s)
 
     def _renew(self) -> None:
         while not self._ended.is_set():
@@ -168,8 +176,9 @@ class LeaderElection:
     def _release(self) -> None:
         try:
             found = self._request("GET", self._path)
-            if found["spec"].get("holderIdentity") == self._holder:
-                released = {**found["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _stamp()}
+            spec = _spec(found)
+            if spec.get("holderIdentity") == self._holder:
+                released = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _stamp()}
                 self._request("PUT", self._path, {**found, "spec": released})
         except (Refused, Unreachable) as failed:
             # It expires.
@@ -179,7 +188,7 @@ class LeaderElection:
         return self._connection.request(method, path, body, timeout_s=self._timing.renew_deadline_s / 2)
 
     def _lease(self, before: dict[str, Any]) -> dict[str, Any]:
-        former, stamp = before.get("spec") or {}, _stamp()
+        former, stamp = _spec(before), _stamp()
         is_same = former.get("holderIdentity") == self._holder
         spec = {
             "holderIdentity": self._holder,
@@ -190,6 +199,11 @@ class LeaderElection:
             "leaseTransitions": (former.get("leaseTransitions") or 0) + (0 if is_same or not former else 1),
         }
         return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": before["metadata"], "spec": spec}
+
+
+def _spec(lease: Mapping[str, Any]) -> Mapping[str, Any]:
+    # Optional: a lease that was created by hand may have none.
+    return lease.get("spec") or {}
 
 
 def _stamp() -> str:

@@ -48,6 +48,7 @@ def bed(shared_bed: FaultBed) -> Iterator[FaultBed]:
         yield shared_bed
     finally:
         shared_bed.proxy.fault = none
+        shared_bed.proxy.flow.set()
         remove_gangs(shared_bed.api)
 
 

@@ -31,6 +31,12 @@ class Request:
     path: str
     """Without the query."""
     query: str
+    body: bytes = b""
+
+    @property
+    def bound_to(self) -> str:
+        """The node of a bind."""
+        return str(json.loads(self.body)["target"]["name"])
 
     @property
     def is_watch(self) -> bool:
@@ -79,11 +85,14 @@ class FaultProxy:
 
     Attributes:
         fault: Decides about each request.
+        flow: While it is cleared, watches deliver nothing.
         port: The port of the proxy.
     """
 
     def __init__(self, plane: ControlPlane) -> None:
         self.fault: Fault = none
+        self.flow = threading.Event()
+        self.flow.set()
         self.upstream = urllib3.HTTPSConnectionPool(
             "127.0.0.1",
             plane.port,
@@ -180,7 +189,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
         def _respond(self) -> None:
             path, _, query = self.path.partition("?")
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            request = Request(self.command, path, query)
+            request = Request(self.command, path, query, body)
             reaction = proxy.fault(request)
             if reaction.status is not None:
                 refused = {"kind": "Status", "code": reaction.status, "reason": reaction.reason}
@@ -188,17 +197,17 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
                 self._send(reaction.status, {"Content-Type": "application/json", **reaction.headers}, data)
                 return
             try:
-                self._forward(request, body, reaction)
+                self._forward(request, reaction)
             except (urllib3.exceptions.HTTPError, OSError):
                 # As if the API server had closed the connection.
                 self.close_connection = True
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _respond  # noqa: N815 - the names of the base class.
 
-        def _forward(self, request: Request, body: bytes, reaction: Reaction) -> None:
+        def _forward(self, request: Request, reaction: Reaction) -> None:
             headers = {name: self.headers[name] for name in _PASSED if name in self.headers}
             answer = proxy.upstream.urlopen(
-                request.method, self.path, body or None, headers, preload_content=False, timeout=None
+                request.method, self.path, request.body or None, headers, preload_content=False, timeout=None
             )
             try:
                 if request.is_watch and answer.status == 200:
@@ -224,6 +233,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             proxy.watching(watch)
             try:
                 for data in answer.stream(amt=None):
+                    proxy.flow.wait()
                     watch.send(data)
                     if watch.is_over:
                         return

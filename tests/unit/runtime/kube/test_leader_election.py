@@ -74,6 +74,29 @@ def test_clock_of_lease_holder_is_ignored(server: ApiServer, connection: Connect
     assert server.held[LEASE]["spec"]["leaseTransitions"] == 4
 
 
+def test_deleted_lease_is_held_by_its_leader_until_it_expires(server: ApiServer, connection: Connection) -> None:
+    clock = Clock()
+    one, two = _candidate(connection, "one", clock), _candidate(connection, "two", clock)
+    assert one.try_acquire_or_renew()
+    assert not two.try_acquire_or_renew()
+    server.remove(LEASE)
+    # The leader may write until its next renewal.
+    assert not two.try_acquire_or_renew()
+    assert one.is_leader
+    assert one.try_acquire_or_renew()
+    assert server.held[LEASE]["spec"]["holderIdentity"] == "one"
+    assert not two.try_acquire_or_renew()
+    server.remove(LEASE)
+    clock.now = 15.0
+    assert two.try_acquire_or_renew()
+
+
+def test_lease_without_a_holder_is_acquired(server: ApiServer, connection: Connection) -> None:
+    server.put(LEASE, {"metadata": {"name": "scheduler", "namespace": "system"}})
+    assert _candidate(connection, "one", Clock()).try_acquire_or_renew()
+    assert server.held[LEASE]["spec"]["holderIdentity"] == "one"
+
+
 def test_leader_stops_writing_at_renew_deadline(connection: Connection) -> None:
     clock = Clock()
     one, two = _candidate(connection, "one", clock), _candidate(connection, "two", clock)
