@@ -153,6 +153,9 @@ def _read(objects: Iterable[Manifest], volumes: PodVolumes) -> Iterator[Manifest
 
 
 def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> Iterator[float]:
+    if result.protected:
+        # Another victim may be found.
+        yield 0.0
     if result.refused:
         yield _REPEATED_S
     at = next_decision_time(session)

@@ -36,6 +36,16 @@ def test_another_victim_is_evicted_if_a_budget_protects_the_first() -> None:
     assert cluster.evicted != [first]
 
 
+def test_another_victim_is_searched_at_once_after_a_refusal() -> None:
+    cluster = _cluster()
+    cluster.create(pod("new", "team", 1, priority="inference"))
+    cluster.keeps = {f"train-{n}": BUDGET for n in range(4)}
+    for second in range(1, 5):
+        assert run_cycle(cluster, NOW + second).next_cycle_s == 0
+    # All are protected: the first is tried again after its delay.
+    assert run_cycle(cluster, NOW + 5).next_cycle_s == 10
+
+
 def test_no_victim_of_a_beneficiary_is_evicted_if_one_of_them_is_protected() -> None:
     cluster = _cluster()
     cluster.create(pod("new", "team", 4, priority="inference"))

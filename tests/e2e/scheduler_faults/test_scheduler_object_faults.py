@@ -1,0 +1,110 @@
+"""The live scheduler when objects disappear or change between a decision and its effect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from .api_client import NODES, QUEUES
+from .cluster_state import PODS, ClusterState, read_state
+from .fault_bed import FaultBed
+from .fault_proxy import PASS, Reaction, Request
+from .gangs import Gang, create_node, queue
+from .held_binds import HeldBind
+
+pytestmark = pytest.mark.e2e
+
+GANG = Gang("gang", 6, 4)
+OTHER = Gang("other", 4, 2)
+AFTER = Gang("after", 4, 8)
+_LIMIT_S = 30.0
+
+
+def _wait(bed: FaultBed, reached: Callable[[ClusterState], bool]) -> ClusterState:
+    deadline = time.monotonic() + _LIMIT_S
+    while not reached(state := read_state(bed.api)):
+        assert time.monotonic() < deadline, f"{state}\n{bed.scheduler.said()}"
+        time.sleep(0.1)
+    return state
+
+
+def test_a_node_that_is_deleted_while_pods_are_bound_to_it(shared: FaultBed) -> None:
+    held = HeldBind(2)
+    shared.proxy.fault = held
+    shared.create(GANG)
+    node = held.wait().bound_to
+    shared.api.delete(f"{NODES}/{node}")
+    try:
+        held.release()
+        state = _wait(shared, lambda state: all(pod.node for pod in state.pods_of(GANG.name)))
+        # The API server binds to nodes that do not exist; Kubernetes' pod garbage collector deletes such pods.
+        for pod in state.bound():
+            if pod.node == node:
+                shared.api.delete(f"{PODS}/{pod.name}")
+        state = shared.wait_bound(GANG)
+        assert node not in {pod.node for pod in state.bound()}
+    finally:
+        create_node(shared.api, node)
+    shared.create(AFTER)
+    shared.wait_bound(GANG, AFTER)
+
+
+def test_pods_that_are_deleted_before_the_watch_has_confirmed_their_binding(shared: FaultBed) -> None:
+    held = HeldBind(1)
+    shared.proxy.fault = held
+    shared.create(GANG)
+    held.wait()
+    shared.proxy.flow.clear()
+    held.release()
+    before = _wait(shared, lambda state: all(pod.node for pod in state.pods_of(GANG.name)))
+    for pod in before.pods_of(GANG.name)[:3]:
+        shared.api.delete(f"{PODS}/{pod.name}")
+    shared.create(OTHER)
+    shared.proxy.flow.set()
+    state = shared.wait_bound(GANG, OTHER)
+    kept = {pod.name for pod in before.pods_of(GANG.name)} & {pod.name for pod in state.pods}
+    assert len(kept) == 3
+
+
+def test_queues_that_are_edited_and_deleted_under_load(shared: FaultBed) -> None:
+    api = shared.api
+    tight = tuple(Gang(f"tight-{number}", 4, 4, "tight") for number in range(3))
+    extra = tuple(Gang(f"extra-{number}", 4, 2, "extra") for number in range(2))
+    api.request("POST", QUEUES, queue("extra", "all", 8))
+    try:
+        shared.create(*tight, extra[0])
+        shared.wait_bound(extra[0])
+        api.delete(f"{QUEUES}/extra")
+        shared.create(extra[1], OTHER)
+        state = shared.wait_bound(extra[0], OTHER)
+        assert not any(pod.node for pod in state.pods_of(extra[1].name))
+        # From 24 to 48 GPUs: the gangs that waited for the limit are bound.
+        api.request("PATCH", f"{QUEUES}/tight", {"spec": queue("tight", "all", 16, 48)["spec"]})
+        api.request("POST", QUEUES, queue("extra", "all", 8))
+        shared.wait_bound(*tight, *extra, OTHER)
+    finally:
+        api.request("PATCH", f"{QUEUES}/tight", {"spec": queue("tight", "all", 16, 24)["spec"]})
+        api.delete(f"{QUEUES}/extra")
+
+
+def test_a_gang_of_which_one_bind_is_rejected_is_taken_back_and_bound_later(shared: FaultBed) -> None:
+    rejected: list[str] = []
+
+    def reject_one(request: Request) -> Reaction:
+        if not request.is_bind or f"/{GANG.name}-" not in request.path:
+            return PASS
+        if not rejected:
+            rejected.append(request.path)
+        return Reaction(403, "Forbidden") if rejected == [request.path] else PASS
+
+    shared.proxy.fault = reject_one
+    shared.create(GANG, OTHER)
+    _wait(shared, lambda _: bool(rejected))
+    # The other pods of the gang are evicted.
+    state = shared.wait_bound(OTHER)
+    assert not any(pod.node for pod in state.pods_of(GANG.name))
+    assert "rejected the binding of pod" in shared.scheduler.said()
+    shared.proxy.fault = lambda _: PASS
+    shared.wait_bound(GANG, OTHER)
