@@ -11,10 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
+from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.nodes import Indices
 from apportion_runtime.core.plugins import scores
 from apportion_runtime.core.resources import Vector
-from apportion_runtime.core.snapshot import Expression, Node, Pod, PodTerm
+from apportion_runtime.core.snapshot import Node, Pod, PodTerm
 
 
 class PodNodes(Protocol):
@@ -160,18 +161,4 @@ def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
     # An empty namespace selector is assumed to select all namespaces, because a snapshot has no namespace labels.
     if other.namespace not in namespaces and term.namespace_selector != ():
         return False
-    return all(fits(expression, other.labels) for expression in term.selector)
-
-
-def fits(expression: Expression, labels: Mapping[str, str]) -> bool:
-    """Return whether labels match a requirement of a label selector."""
-    value = labels.get(expression.key)
-    match expression.operator:
-        case "In":
-            return value is not None and value in expression.values
-        case "NotIn":
-            return value is None or value not in expression.values
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None
+    return all(matches(expression, other.labels) for expression in term.selector)

@@ -9,18 +9,19 @@ NodeAffinity, TaintToleration, NodePorts, InterPodAffinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from apportion_runtime.core.capacity import OverCapacity, over_capacity
 from apportion_runtime.core.explain.amount_messages import largest_node_message
+from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.pod_affinity import AffinityState, PodPreferences, affinity_state, has_affinity
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, Vector
-from apportion_runtime.core.snapshot import Expression, Node, NodeTerm, Pod, Taint, Toleration
+from apportion_runtime.core.snapshot import Node, NodeTerm, Pod, Taint, Toleration
 from apportion_runtime.core.task import MIG, REGULAR, Task
 
 if TYPE_CHECKING:
@@ -292,37 +293,3 @@ def _term_fits(term: NodeTerm, node: Node) -> bool:
     return all(matches(e, node.labels) for e in term.expressions) and all(
         matches(e, {"metadata.name": node.name}) for e in term.fields
     )
-
-
-def _number(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
-
-
-def _ordered(value: str | None, bounds: tuple[str, ...], before: Callable[[int, int], bool]) -> bool:
-    if value is None or len(bounds) != 1:
-        return False
-    left, right = _number(value), _number(bounds[0])
-    return left is not None and right is not None and before(left, right)
-
-
-def matches(expression: Expression, labels: Mapping[str, str]) -> bool:
-    """Return whether labels match a requirement."""
-    value = labels.get(expression.key)
-    match expression.operator:
-        case "In":
-            return value is not None and value in expression.values
-        case "NotIn":
-            return value is None or value not in expression.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt":
-            return _ordered(value, expression.values, lambda a, b: a > b)
-        case "Lt":
-            return _ordered(value, expression.values, lambda a, b: a < b)
-        case _:
-            return False

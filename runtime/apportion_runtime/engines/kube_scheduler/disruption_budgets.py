@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from apportion_runtime.admission.objects import name_of, namespace_of, nested
-from apportion_runtime.core.plugins.predicates import matches
+from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.snapshot import Expression, Pod
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engine import reading

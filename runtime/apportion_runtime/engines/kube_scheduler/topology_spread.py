@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from apportion_api.kubernetes.names import HOSTNAME_LABEL
-from apportion_runtime.core.plugins.predicates import matches, selected, tolerated
+from apportion_runtime.core.label_requirements import matches
+from apportion_runtime.core.plugins.predicates import selected, tolerated
 from apportion_runtime.core.snapshot import Expression
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, Spread, spread_of

@@ -14,7 +14,7 @@ from typing import Any
 from apportion_api.kueue.names import NEVER, NEXT_FLAVOR, PREEMPTION_OVER_BORROWING
 from apportion_api.kueue.objects import Fungibility, ResourceFlavor, ResourceGroup
 from apportion_api.quantities import canonical_text
-from apportion_runtime.core.plugins.predicates import matches
+from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.snapshot import Toleration
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
 from apportion_runtime.engines.kueue.records import Pending, PodSet, Queue

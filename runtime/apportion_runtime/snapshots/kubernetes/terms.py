@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apportion_runtime.core.plugins.pod_affinity import fits
+from apportion_runtime.core.label_requirements import matches
 from apportion_runtime.core.snapshot import Expression, NodeTerm, PodPreference, PodTerm, Toleration
 from apportion_runtime.snapshots.kubernetes.objects import Object
 
@@ -75,7 +75,9 @@ class PodTerms:
         if chosen:
             named += tuple(
                 sorted(
-                    n for n, labels in self._labels.items() if n not in named and all(fits(e, labels) for e in chosen)
+                    n
+                    for n, labels in self._labels.items()
+                    if n not in named and all(matches(e, labels) for e in chosen)
                 )
             )
         return PodTerm(term.get("topologyKey") or "", label_selector(term.get("labelSelector")), named, chosen)
