@@ -59,6 +59,7 @@ class ClusterRecords:
         self._readers: _Readers | None = None
         self._pods: dict[Key, Pod] = {}
         self._members: dict[str, dict[Key, None]] = {}
+        self._terminating: dict[Key, None] = {}
         self._faults: list[Fault] = []
 
     def reset(self) -> None:
@@ -108,7 +109,7 @@ class ClusterRecords:
         old, new = before.get(NODE, {}), self._held.get(NODE, {})
         if old.keys() != new.keys():
             return False
-        changed = [one for key, one in new.items() if is_relevant(NODE, old[key], one)]
+        changed = [one for key, one in new.items() if old[key] is not one and is_relevant(NODE, old[key], one)]
         if not changed:
             return True
         read = read_nodes(self._read(changed), {}, readers.engine, self._faults)
@@ -145,7 +146,8 @@ class ClusterRecords:
         )
         info = ClusterInfo(nodes=tuple(nodes[name] for name in sorted(nodes)), queues=queues, topologies=topologies)
         readers = _Readers(engine, groups, pods, nodes, names, SessionCache(engine.settings, info))
-        self._pods, self._members = {}, {}
+        self._pods, self._members, self._terminating = {}, {}, {}
+        self._note_terminating(self._held.get(POD, {}), self._held.get(POD, {}))
         for group in groups.read(known[POD_GROUP]):
             names.add(group.name)
             readers.cache.put_group(group)
@@ -157,11 +159,11 @@ class ClusterRecords:
     def _update(self, readers: _Readers, before: _Held, volumes: PodVolumes, now: float) -> None:
         readers.pods.now = now
         old, new = before.get(POD, {}), self._held.get(POD, {})
-        removed = {key: None for key in old if key not in new}
+        removed = sorted(old.keys() - new.keys())
+        dirty = {key: None for key, pod in new.items() if old.get(key) is not pod}
+        self._note_terminating((*removed, *dirty), new)
         # A terminating pod counts as stuck after a while.
-        dirty = {
-            key: None for key, pod in new.items() if old.get(key) is not pod or "deletionTimestamp" in pod["metadata"]
-        }
+        dirty.update(self._terminating)
         if _changed(before, self._held, VOLUME) or _changed(before, self._held, VOLUME_CLAIM):
             dirty.update((key, None) for key, pod in new.items() if pod["spec"].get("volumes"))
         for key in (*removed, *dirty):
@@ -221,6 +223,13 @@ class ClusterRecords:
         pod = self._pods.pop(key, None)
         if pod is not None:
             readers.cache.drop_pod(pod)
+
+    def _note_terminating(self, changed: Iterable[Key], pods: Mapping[Key, Manifest]) -> None:
+        for key in changed:
+            if key in pods and "deletionTimestamp" in pods[key]["metadata"]:
+                self._terminating[key] = None
+            else:
+                self._terminating.pop(key, None)
 
     def _note_member(self, key: Key, pod: Manifest) -> None:
         if name := _group_name(pod):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
+from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_runtime.admission.grouping.grouping import Grouping
-from apportion_runtime.admission.objects import GroupingError
+from apportion_runtime.admission.objects import GroupingError, annotations_of
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused
@@ -15,7 +17,44 @@ from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
 
-def group_pods(cluster: Cluster, pool: WritePool, scheduler: str, result: CycleResult) -> Mapping[str, str]:
+@dataclass(slots=True)
+class GroupedPods:
+    """The pods that do not have to be grouped, kept from cycle to cycle: only pods that changed are examined again.
+
+    Attributes:
+        pods: The pods, by the identity of the object.
+        groups: The namespaces and names of the pod groups of the last cycle.
+    """
+
+    pods: dict[int, Manifest] = field(default_factory=dict)
+    groups: set[tuple[str, str]] = field(default_factory=set)
+
+    def due(self, objects: Sequence[Manifest], grouper: PodGrouper, scheduler: str) -> list[Manifest]:
+        """Return the pods that may have to be grouped."""
+        groups = {
+            (one["metadata"].get("namespace", ""), one["metadata"]["name"])
+            for one in objects
+            if one["kind"] == POD_GROUP
+        }
+        if removed := self.groups - groups:
+            self.pods = {key: pod for key, pod in self.pods.items() if _group_of(pod) not in removed}
+        self.groups = groups
+        pods = [one for one in objects if one["kind"] == POD]
+        known = self.pods
+        found: list[Manifest] = []
+        for pod in [one for one in pods if id(one) not in known]:
+            if _is_over(pod) or pod["spec"].get("schedulerName") != scheduler or not grouper.is_due(pod):
+                known[id(pod)] = pod
+            else:
+                found.append(pod)
+        if len(known) > 2 * len(pods):
+            self.pods = {id(one): one for one in pods if id(one) in known}
+        return found
+
+
+def group_pods(
+    cluster: Cluster, pool: WritePool, scheduler: str, grouped: GroupedPods, result: CycleResult
+) -> Mapping[str, str]:
     """Assign every pod of the scheduler to a pod group; return why a pod cannot be, by the pod's uid.
 
     Raises:
@@ -25,9 +64,7 @@ def group_pods(cluster: Cluster, pool: WritePool, scheduler: str, result: CycleR
     groups: dict[tuple[str, str], Grouping] = {}
     pods: list[tuple[Manifest, Grouping]] = []
     ungrouped: dict[str, str] = {}
-    for pod in cluster.objects():
-        if pod["kind"] != POD or _is_over(pod) or not grouper.is_due(pod):
-            continue
+    for pod in grouped.due(cluster.objects(), grouper, scheduler):
         try:
             grouping = grouper.grouping_of(pod)
         except GroupingError as wrong:
@@ -63,3 +100,7 @@ def _mark(grouper: PodGrouper, pod: Manifest, grouping: Grouping, result: CycleR
 
 def _is_over(pod: Manifest) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+
+
+def _group_of(pod: Manifest) -> tuple[str, str]:
+    return pod["metadata"].get("namespace", ""), annotations_of(pod).get(POD_GROUP_ANNOTATION, "")

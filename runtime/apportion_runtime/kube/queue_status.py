@@ -6,7 +6,7 @@ status of child queues, and converges to the same amounts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from apportion_runtime.kube.cluster import Manifest
@@ -15,18 +15,27 @@ from apportion_runtime.kube.quantity_sums import Amounts, read_amounts, texts, t
 AMOUNTS = ("allocated", "allocatedNonPreemptible", "requested")
 """The sums of a status, by field."""
 
-_Sums = tuple[Amounts, ...]
+Sums = tuple[Amounts, ...]
+"""The quantities of `AMOUNTS`, in their order."""
 
 
-def queue_statuses(queues: Iterable[Manifest], groups: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+def group_sums(status: Mapping[str, Any]) -> Sums:
+    """Return the sums of a PodGroup's `resourcesStatus`. Raises `ValueError` if a quantity cannot be read."""
+    return tuple(read_amounts(status.get(field) or {}) for field in AMOUNTS)
+
+
+def queue_sums(groups: Sequence[Sums]) -> Sums:
+    """Return the sums of a queue's own pod groups, in the order of the groups."""
+    # The engine adds the sum to the next list, whose suffixes the result has.
+    return _total(groups[::-1])
+
+
+def queue_statuses(queues: Iterable[Manifest], own: Mapping[str, Sums]) -> dict[str, Any]:
     """Return the status of each queue by name; empty fields are left out.
 
     Args:
         queues: The Queue objects. The parents of a cycle have the sums of their own pod groups and of queues outside it.
-        groups: The queue of each PodGroup, and its `resourcesStatus`.
-
-    Raises:
-        ValueError: If a quantity cannot be read.
+        own: The sums of the pod groups of each queue that has some.
     """
     ordered = sorted(queues, key=lambda queue: str(queue["metadata"]["name"]))
     children: dict[str, list[str]] = {queue["metadata"]["name"]: [] for queue in ordered}
@@ -34,20 +43,18 @@ def queue_statuses(queues: Iterable[Manifest], groups: Iterable[tuple[str, Mappi
         parent = queue["spec"].get("parentQueue")
         if parent in children:
             children[parent].append(queue["metadata"]["name"])
-    own: dict[str, list[_Sums]] = {name: [] for name in children}
-    for name, amounts in groups:
-        if name in own:
-            own[name].append(tuple(read_amounts(amounts.get(field) or {}) for field in AMOUNTS))
-    sums: dict[str, _Sums] = {}
+    sums: dict[str, Sums] = {}
     for name in _leaves_first(children):
         below = [sums[child] for child in children[name] if child in sums]
-        # The engine adds the sum to the next list, whose suffixes the result has.
-        lists = [*reversed(own[name]), *reversed(below)]
-        sums[name] = tuple(total(each[at] for each in lists) for at in range(len(AMOUNTS)))
+        sums[name] = _total([*([own[name]] if name in own else []), *reversed(below)])
     return {name: _status(children[name], sums[name]) for name in children}
 
 
-def _status(children: list[str], sums: _Sums) -> dict[str, Any]:
+def _total(all_of: Sequence[Sums]) -> Sums:
+    return tuple(total(each[at] for each in all_of) for at in range(len(AMOUNTS)))
+
+
+def _status(children: list[str], sums: Sums) -> dict[str, Any]:
     made: dict[str, Any] = {field: texts(amounts) for field, amounts in zip(AMOUNTS, sums, strict=True)}
     made["childQueues"] = children
     return {key: value for key, value in made.items() if value}

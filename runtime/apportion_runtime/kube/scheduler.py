@@ -27,7 +27,7 @@ from apportion_runtime.kube.errors import NotLeader
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
-from apportion_runtime.kube.pod_grouping import group_pods
+from apportion_runtime.kube.pod_grouping import GroupedPods, group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
 from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
 from apportion_runtime.kube.status_updates import StatusUpdates
@@ -65,6 +65,7 @@ class Scheduling:
         scheduler: The `schedulerName` of its pods.
         shard: The SchedulingShard to schedule, if there is more than one.
         rejections: The writes that were rejected in earlier cycles.
+        grouped: The pods that have their pod groups.
         reasons: The pending reasons of pods and pod groups, as reported by events.
         statuses: The status of pod groups and queues.
         records: The records of the cluster, and the session of the last cycle.
@@ -77,6 +78,7 @@ class Scheduling:
     scheduler: str = DEFAULT_SCHEDULER
     shard: str | None = None
     rejections: Rejections = field(default_factory=Rejections)
+    grouped: GroupedPods = field(default_factory=GroupedPods)
     reasons: PendingReasons = field(default_factory=PendingReasons)
     statuses: StatusUpdates = field(default_factory=StatusUpdates)
     records: ClusterRecords = field(default_factory=ClusterRecords)
@@ -107,12 +109,12 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
 
 def _run(scheduling: Scheduling, now: float) -> CycleResult:
     result = CycleResult()
-    ungrouped = group_pods(scheduling.cluster, scheduling.pool, scheduling.scheduler, result)
+    ungrouped = group_pods(scheduling.cluster, scheduling.pool, scheduling.scheduler, scheduling.grouped, result)
     objects = scheduling.cluster.objects()
     if scheduling.reservations is not None:
         objects = scheduling.reservations.with_held(objects)
     volumes = PodVolumes(objects)
-    supported = list(_supported(scheduling, objects, volumes, ungrouped, result))
+    supported = _supported(scheduling, objects, volumes, ungrouped, result)
     session, result.faults = scheduling.records.open(supported, volumes, now=now, shard=scheduling.shard)
     protected = scheduling.rejections.victims.active()
     session.protect(protected)
@@ -173,12 +175,15 @@ def _supported(
     volumes: PodVolumes,
     ungrouped: Mapping[str, str],
     result: CycleResult,
-) -> Iterator[Manifest]:
-    """Yield the objects of the cycle, without the pods that cannot be bound."""
+) -> Sequence[Manifest]:
+    """Return the objects of the cycle, without the pods that cannot be bound."""
     reservations, cluster = scheduling.reservations, scheduling.cluster
     sharing_fault = None if reservations is None else partial(reservations.check.fault, cluster)
     rejected = scheduling.rejections.gangs.active()
     unsupported = unsupported_pods(objects, volumes, scheduling.scheduler, rejected, sharing_fault)
+    if not ungrouped and not unsupported:
+        return objects
+    found: list[Manifest] = []
     for one in objects:
         if one["kind"] == POD:
             metadata = one["metadata"]
@@ -187,7 +192,8 @@ def _supported(
                 result.pending[EXCLUDED] += 1
                 _wait(scheduling, one, why, result)
                 continue
-        yield one
+        found.append(one)
+    return found
 
 
 def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import is_
 from typing import Any
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_api.kubernetes.names import GPU_MEMORY_LABEL
+from apportion_runtime.kube.assumptions import Key
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.pod_group_status import PodAmounts, is_preemptible, pod_amounts, resources_status
-from apportion_runtime.kube.queue_status import AMOUNTS, queue_statuses
+from apportion_runtime.kube.queue_status import AMOUNTS, Sums, group_sums, queue_statuses, queue_sums
 from apportion_runtime.kube.resources import POD, POD_GROUP
 
 QUEUE = "Queue"
+_CLASS, _NODE = "PriorityClass", "Node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,17 @@ class StatusUpdates:
     """Calculates updates from cycle to cycle: only what changed is calculated again, and nothing if nothing did."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Manifest, PodAmounts]] = {}
-        self._sums: dict[tuple[str, str], tuple[list[PodAmounts], bool, dict[str, dict[str, str]]]] = {}
-        self._settled: Sequence[Manifest] = ()
-        """The objects of the last cycle, if they needed no update."""
+        self._objects: Sequence[Manifest] = ()
+        self._ids: set[int] = set()
+        self._held: dict[str, dict[Key, Manifest]] = {kind: {} for kind in (POD_GROUP, QUEUE, _CLASS, _NODE)}
+        self._pods: dict[Key, dict[str, tuple[Manifest, PodAmounts]]] = {}
+        self._wanted: dict[Key, dict[str, dict[str, str]]] = {}
+        self._queue_of: dict[Key, str] = {}
+        self._members: dict[str, dict[Key, Sums]] = {}
+        self._own: dict[str, Sums] = {}
+        self._open_groups: dict[Key, None] = {}
+        """The pod groups whose status may need an update."""
+        self._are_queues_open = False
 
     def of(self, objects: Sequence[Manifest]) -> Iterator[StatusUpdate]:
         """Yield the updates that a cluster needs: queues first, then pod groups.
@@ -42,83 +50,123 @@ class StatusUpdates:
         A pod whose quantities cannot be read counts as nothing.
 
         Args:
-            objects: Pods, PodGroups, Queues, PriorityClasses and nodes.
+            objects: Pods, PodGroups, Queues, PriorityClasses and nodes. An object that changed is another mapping.
         """
-        if len(objects) == len(self._settled) and all(map(is_, objects, self._settled)):
-            return
-        self._settled = ()
-        is_settled = True
-        for update in self._updates(objects):
-            is_settled = False
-            yield update
-        if is_settled:
-            self._settled = objects
+        self._follow(objects)
+        stale = {queue for key in self._open_groups for queue in self._calculated(key)}
+        for queue in stale:
+            self._own[queue] = queue_sums(tuple(self._members[queue].values()))
+        if self._are_queues_open or stale:
+            updates = list(self._queue_updates())
+            # An update stays open until the cluster has it.
+            self._are_queues_open = bool(updates)
+            yield from updates
+        groups = self._held[POD_GROUP]
+        patches = {key: self._patch_of(key) for key in self._open_groups if key in groups}
+        self._open_groups = {key: None for key, patch in patches.items() if patch}
+        for key in self._open_groups:
+            yield StatusUpdate(POD_GROUP, *key, {"resourcesStatus": patches[key]})
 
-    def _updates(self, objects: Sequence[Manifest]) -> Iterator[StatusUpdate]:
-        by_kind: dict[str, list[Manifest]] = {}
-        for one in objects:
-            by_kind.setdefault(one["kind"], []).append(one)
-        groups = by_kind.get(POD_GROUP, [])
-        amounts = self._amounts(by_kind.get(POD, []), by_kind.get("Node", []))
-        classes = {one["metadata"]["name"]: one for one in by_kind.get("PriorityClass", [])}
-        kept, self._sums = self._sums, {}
-        wanted = []
-        for group in groups:
-            pods, preemptible = amounts.get(_key(group), []), is_preemptible(group, classes)
-            known = kept.get(_key(group))
-            if known is None or known[1] is not preemptible or not _are_same(known[0], pods):
-                known = (pods, preemptible, resources_status(pods, is_preemptible=preemptible))
-            self._sums[_key(group)] = known
-            wanted.append(known[2])
-        of_queue = [
-            (str(group["spec"].get("queue") or ""), status) for group, status in zip(groups, wanted, strict=True)
-        ]
-        statuses = queue_statuses(by_kind.get(QUEUE, []), of_queue)
-        for queue in by_kind.get(QUEUE, []):
-            name = queue["metadata"]["name"]
+    def _follow(self, objects: Sequence[Manifest]) -> None:
+        # The kept objects live, so that no other one has their identity.
+        ids = set(map(id, objects))
+        added = [one for one in objects if id(one) not in self._ids]
+        gone = [one for one in self._objects if id(one) not in ids]
+        self._objects, self._ids = objects, ids
+        for one in added:
+            kind = one["kind"]
+            if kind == POD:
+                self._put_pod(one)
+            elif kind in self._held:
+                self._held[kind][_key(one)] = one
+                self._open(kind, _key(one))
+        for one in gone:
+            kind = one["kind"]
+            if kind == POD:
+                self._drop_pod(one)
+            elif kind in self._held and self._held[kind].get(_key(one)) is one:
+                del self._held[kind][_key(one)]
+                self._open(kind, _key(one))
+
+    def _open(self, kind: str, key: Key) -> None:
+        if kind == QUEUE:
+            self._are_queues_open = True
+        elif kind == POD_GROUP:
+            self._open_groups[key] = None
+        elif kind == _CLASS:
+            self._open_groups.update(dict.fromkeys(self._held[POD_GROUP]))
+
+    def _put_pod(self, pod: Manifest) -> None:
+        if (key := _group_of(pod)) is not None:
+            amounts = _readable_amounts(pod, self._gpu_memory)
+            self._pods.setdefault(key, {})[pod["metadata"]["uid"]] = (pod, amounts)
+            self._open_groups[key] = None
+
+    def _drop_pod(self, pod: Manifest) -> None:
+        key, uid = _group_of(pod), pod["metadata"]["uid"]
+        members = self._pods.get(key) if key is not None else None
+        if key is None or members is None or uid not in members or members[uid][0] is not pod:
+            return
+        del members[uid]
+        if not members:
+            del self._pods[key]
+        self._open_groups[key] = None
+
+    def _calculated(self, key: Key) -> set[str]:
+        """Calculate the status of a pod group again, and return the queues whose sums it changes."""
+        group, before, former = (
+            self._held[POD_GROUP].get(key),
+            self._wanted.pop(key, None),
+            self._queue_of.pop(key, None),
+        )
+        queue = None if group is None else str(group["spec"].get("queue") or "")
+        changed: set[str] = set()
+        if former is not None and former != queue:
+            del self._members[former][key]
+            changed.add(former)
+        if group is not None and queue is not None:
+            pods = [amounts for _, amounts in self._pods.get(key, {}).values()]
+            classes = {name: one for (_, name), one in self._held[_CLASS].items()}
+            status = resources_status(pods, is_preemptible=is_preemptible(group, classes))
+            self._wanted[key], self._queue_of[key] = status, queue
+            if former != queue or status != before:
+                self._members.setdefault(queue, {})[key] = group_sums(status)
+                changed.add(queue)
+        return changed
+
+    def _queue_updates(self) -> Iterator[StatusUpdate]:
+        queues = self._held[QUEUE]
+        statuses = queue_statuses(queues.values(), self._own)
+        for (_, name), queue in queues.items():
             if patch := _patch(queue.get("status") or {}, statuses[name], (*AMOUNTS, "childQueues")):
                 yield StatusUpdate(QUEUE, "", name, patch)
-        for group, status in zip(groups, wanted, strict=True):
-            before = (group.get("status") or {}).get("resourcesStatus") or {}
-            if patch := _patch(before, status, AMOUNTS):
-                yield StatusUpdate(POD_GROUP, *_key(group), {"resourcesStatus": patch})
 
-    def _amounts(self, pods: Iterable[Manifest], nodes: Iterable[Manifest]) -> dict[tuple[str, str], list[PodAmounts]]:
-        """Return the amounts of the pods of each group, and cache them for the next cycle."""
-        memory = {node["metadata"]["name"]: _gpu_memory(node) for node in nodes}
-        before, self._known = self._known, {}
-        found: dict[tuple[str, str], list[PodAmounts]] = {}
-        for pod in pods:
-            metadata = pod["metadata"]
-            group = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION)
-            if group is None:
-                continue
-            known = before.get(metadata["uid"])
-            if known is None or known[0] is not pod:
-                known = (pod, _readable_amounts(pod, memory))
-            self._known[metadata["uid"]] = known
-            found.setdefault((metadata.get("namespace") or "", group), []).append(known[1])
-        return found
+    def _patch_of(self, key: Key) -> dict[str, Any]:
+        before = (self._held[POD_GROUP][key].get("status") or {}).get("resourcesStatus") or {}
+        return _patch(before, self._wanted[key], AMOUNTS)
+
+    def _gpu_memory(self, name: str) -> int | None:
+        """Return the memory of a device of a node, in MiB; None if it is not known."""
+        node = self._held[_NODE].get(("", name))
+        written = "" if node is None else (node["metadata"].get("labels") or {}).get(GPU_MEMORY_LABEL) or ""
+        return int(written) if written.isascii() and written.isdecimal() else None
 
 
-def _are_same(before: list[PodAmounts], after: list[PodAmounts]) -> bool:
-    return len(before) == len(after) and all(map(is_, before, after))
-
-
-def _readable_amounts(pod: Manifest, memory: Mapping[str, int | None]) -> PodAmounts:
+def _readable_amounts(pod: Manifest, gpu_memory_of: Callable[[str], int | None]) -> PodAmounts:
     try:
-        return pod_amounts(pod, memory.get)
+        return pod_amounts(pod, gpu_memory_of)
     except ValueError:
         return PodAmounts()
 
 
-def _gpu_memory(node: Manifest) -> int | None:
-    written = (node["metadata"].get("labels") or {}).get(GPU_MEMORY_LABEL) or ""
-    return int(written) if written.isascii() and written.isdecimal() else None
+def _key(manifest: Manifest) -> Key:
+    return manifest["metadata"].get("namespace") or "", manifest["metadata"]["name"]
 
 
-def _key(group: Manifest) -> tuple[str, str]:
-    return group["metadata"].get("namespace") or "", group["metadata"]["name"]
+def _group_of(pod: Manifest) -> Key | None:
+    metadata = pod["metadata"]
+    name = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION)
+    return None if name is None else (metadata.get("namespace") or "", name)
 
 
 def _patch(before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:

@@ -36,7 +36,8 @@ def unsupported_pods(
         sharing_fault: Returns why devices cannot be reserved for pods that share them, if they cannot; None if this
             scheduler does not reserve devices.
     """
-    pending = [one for one in objects if one["kind"] == POD and _is_pending(one, scheduler)]
+    unbound = [one for one in objects if one["kind"] == POD and not one["spec"].get("nodeName")]
+    pending = [one for one in unbound if _is_pending(one, scheduler)]
     found = {_name(pod): why for pod in pending if (why := _unsupported(pod, volumes, sharing_fault)) is not None}
     if not found and not rejected:
         return found
@@ -75,7 +76,6 @@ def _is_pending(pod: Manifest, scheduler: str) -> bool:
     spec = pod["spec"]
     return (
         spec.get("schedulerName") == scheduler
-        and not spec.get("nodeName")
         and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
         and "deletionTimestamp" not in pod["metadata"]
     )

@@ -13,6 +13,7 @@ from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.pending_reasons import PendingReasons
+from apportion_runtime.kube.pod_grouping import GroupedPods
 from apportion_runtime.kube.scheduler import Rejections, Scheduling
 from apportion_runtime.kube.scheduler import run_cycle as run_cycle_of
 from apportion_runtime.kube.status_updates import StatusUpdates
@@ -37,6 +38,7 @@ class Memory:
         self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), Backoffs(10, 300, lambda: self.clock_s))
         self.reservations: GangReservations | None = None
         self.refuses_creation: Refused | None = None
+        self.grouped = GroupedPods()
         self.reasons, self.statuses, self.records = PendingReasons(), StatusUpdates(), ClusterRecords()
 
     def objects(self) -> Sequence[Manifest]:
@@ -128,6 +130,7 @@ def run_cycle(cluster: Memory, now: float, *, shard: str | None = None) -> Cycle
             pool,
             shard=shard,
             rejections=cluster.rejections,
+            grouped=cluster.grouped,
             reasons=cluster.reasons,
             statuses=cluster.statuses,
             records=cluster.records,
