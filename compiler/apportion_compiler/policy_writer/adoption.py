@@ -31,7 +31,6 @@ from apportion_compiler.readers import READERS
 from apportion_compiler.readers.cluster_reader import read_cluster
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import ImportRecord, Manifest, Note
-from apportion_policy.engine import Engine
 from apportion_policy.policy import Organisation, Policy
 
 _ANY_DAY = date(2000, 1, 1)
@@ -63,7 +62,7 @@ def policy_of_objects(manifests: Sequence[Manifest], identity: PolicyIdentity) -
 def _adopted_record(manifests: Sequence[Manifest], identity: PolicyIdentity) -> ImportRecord:
     record = read_cluster(identity.engine.value, manifests)
     # The first apply changes only the engine's objects. On plain Kubernetes, these include namespaces and ResourceQuotas.
-    if identity.engine is not Engine.NATIVE and not any(map(is_ours, manifests)):
+    if identity.engine.value != PLAIN_KUBERNETES and not any(map(is_ours, manifests)):
         record = replace(record, cluster=replace(record.cluster, managed_elsewhere=tuple(FAMILIES)))
     made, faults = objects_made(record, identity)
     with_declared = READERS[identity.engine.value].with_declared
