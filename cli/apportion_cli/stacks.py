@@ -91,7 +91,7 @@ class DeployedStack:
         """Return the plan of `up` from the policy and the stack's state, without contacting a cluster."""
         from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted
         from apportion_compiler.emit.pulumi.update_plan import plan_stack
-        from apportion_compiler.rollout.hazards import hazards
+        from apportion_compiler.rollout.destructive_changes import destructive_changes
 
         settings = rooted(self._settings(), self._folder, self._read_instead)
         try:
@@ -104,7 +104,7 @@ class DeployedStack:
             plan = plan_stack(compilation, former, settings.node_pools, settings.schedulers)
         except Refused as refused:
             raise PreconditionError(str(refused)) from None
-        warnings = tuple(hazard.text for target in plan.targets for hazard in hazards(target.changes))
+        warnings = tuple(change.text for target in plan.targets for change in destructive_changes(target.changes))
         return Plan(settings.environment, plan.n_updates, plan.targets, warnings, settings.retains)
 
     def preview(self, say: Callable[[str], None]) -> None:

@@ -30,7 +30,7 @@ from apportion_review.review import Approval, ClusterReview
 from apportion_review.shares.division_records import FIRST_COME
 from apportion_review.shares.records import ShareChange
 from apportion_review.statements import REMOVED, Statement
-from apportion_review.wording import amount, signed, without_repeated_total
+from apportion_review.value_text import amount, signed, without_repeated_total
 
 _OF_ORGANISATION = (POOL, CLASS, PLAN, ENVIRONMENT, CLUSTER, ENVIRONMENT_OVERRIDE, RULES, WAIVER, ORGANISATION)
 _CONSEQUENCES = {

@@ -12,7 +12,7 @@ from apportion_review.cluster_names import place_text
 from apportion_review.differences import Change, Differences
 from apportion_review.facts import AMOUNTS, DECLARED, EFFECTIVE_LIMIT
 from apportion_review.transfers import Transfers
-from apportion_review.wording import amount, label, signed, value_text, without_repeated_total
+from apportion_review.value_text import amount, label, signed, value_text, without_repeated_total
 
 _PER_RESOURCE = (*AMOUNTS, "over_quota_weight")
 

@@ -9,8 +9,8 @@ from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.tree import RETAINED_KINDS
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import Manifest, labels_of
+from apportion_compiler.rollout.destructive_changes import destructive_changes, is_queue
 from apportion_compiler.rollout.differences import ObjectChange, differences
-from apportion_compiler.rollout.hazards import hazards, is_queue
 from apportion_compiler.rollout.plan import plan_target
 from apportion_review.drains import Drain, drains
 from apportion_review.fates.records import EngineFates
@@ -94,5 +94,5 @@ def _action(change: ObjectChange) -> str:
 
 def _warnings(cluster: str, former: Compilation, wanted: Compilation) -> Iterator[str]:
     for target in _targets(cluster, former, wanted):
-        for hazard in hazards(differences(_objects(former, target), _objects(wanted, target))):
-            yield hazard.text
+        for change in destructive_changes(differences(_objects(former, target), _objects(wanted, target))):
+            yield change.text

@@ -13,7 +13,7 @@ from apportion_review.differences import Change, Differences
 from apportion_review.facts import KINDS, QUEUE
 from apportion_review.field_statements import field_statements
 from apportion_review.transfers import transfers
-from apportion_review.wording import amount, label, value_text, without_repeated_total
+from apportion_review.value_text import amount, label, value_text, without_repeated_total
 
 ADDED, REMOVED, CHANGED, RENAMED, MOVED = "added", "removed", "changed", "renamed", "moved"
 _IDENTIFYING = ("parent", "owner", "reason", "expires", "value", "preemptible", "max_nodes", "engine")

@@ -209,8 +209,8 @@ def _moment(snapshot: ClusterSnapshot | None, now: float | None) -> float:
 
 def _decided(question: Question, observed: ObservedCluster, workload: FitWorkload) -> Fit:
     """Return the result. Raises `PreconditionError` if the engine cannot start from the objects."""
+    from apportion_review.fit.existing_workload import submitted_before
     from apportion_review.fit.fit import fit_of
-    from apportion_review.fit.submitted_before import submitted_before
 
     try:
         question, observed, note = submitted_before(question, observed)

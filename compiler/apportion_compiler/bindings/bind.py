@@ -10,6 +10,7 @@ from apportion_api.kubernetes.operators import RAY_PRIORITY_CLASS_LABEL
 from apportion_compiler.bindings import ENGINES, KINDS
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.bounds import beyond_bounds
+from apportion_compiler.bindings.defaulted_workload import Work
 from apportion_compiler.bindings.defaults import WHOLE, gpus_of, name_of, refuse_share
 from apportion_compiler.bindings.elastic import make_elastic, workers_at_first
 from apportion_compiler.bindings.errors import BindingError
@@ -28,7 +29,6 @@ from apportion_compiler.bindings.queue_selection import (
     some,
 )
 from apportion_compiler.bindings.requests import pod_requests
-from apportion_compiler.bindings.work import Work
 from apportion_compiler.bindings.workload_fields import is_gang, is_kind, templates
 from apportion_compiler.engine_rules.pod_admission import refusals
 from apportion_compiler.ir.program import Program, Queue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from apportion_compiler.bindings.work import Work
+from apportion_compiler.bindings.defaulted_workload import Work
 from apportion_compiler.workload_shapes import Node, shape_of
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest
-from apportion_compiler.engine_rules.workload_rules.every_engine import devices
+from apportion_compiler.engine_rules.workload_rules.common_faults import devices
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, context_of
 from apportion_compiler.engines.registry import EngineParts, engine_parts
 

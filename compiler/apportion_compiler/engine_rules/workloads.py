@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules import admission_policies, every_engine, provisioning
+from apportion_compiler.engine_rules.workload_rules import admission_policies, common_faults, provisioning
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, context_of
 from apportion_compiler.engines.registry import EngineParts, engine_parts
 
@@ -30,7 +30,7 @@ def workload_verdicts(
     """
     context = context_of(engine, manifests, existing)
     for rule in (
-        *every_engine.RULES,
+        *common_faults.RULES,
         *admission_policies.RULES,
         *provisioning.RULES,
         *ENGINE_WORKLOAD_RULES.get(engine, ()),

@@ -17,7 +17,7 @@ from apportion_compiler.workload_shapes import mapping, pod_sets
 from apportion_policy.policy import Policy
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 from apportion_review.fit.clusters import Compile, ObservedCluster
-from apportion_review.fit.largest import largest
+from apportion_review.fit.largest_size import largest
 from apportion_review.fit.pod_requests import (
     gpus_of_workload,
     largest_request,
@@ -31,7 +31,7 @@ from apportion_review.fit.queue_use import queue_ids, used_by_queue
 from apportion_review.fit.quota_raises import MAX_EVICTIONS, QuotaSearch, quota_changes
 from apportion_review.fit.records import Change, ChangeKind, Decision, Fit, Outcome, Size, Start, Workload
 from apportion_review.fit.scaling import dimension_of, scaled
-from apportion_review.fit.start import start_of
+from apportion_review.fit.start_time import start_of
 from apportion_review.fit.static_bounds import bounded_decision
 from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.sim.api.pod_requests import pod_requests

@@ -19,7 +19,7 @@ from apportion_review.report.impact_rows import (
 from apportion_review.report.load_text import counts_text, waits_text
 from apportion_review.report.markdown import code, prose, shortened, table
 from apportion_review.review import LoadComparison, Review, Rollout, RolloutStep
-from apportion_review.wording import bare
+from apportion_review.value_text import bare
 
 _BYTES = 8_000
 _HEADROOM = ("cluster", "resource", "capacity", "with one node down", "guaranteed")

@@ -14,7 +14,7 @@ from apportion_review.fates.workloads import UNKNOWN_MODEL
 from apportion_review.review import ClusterReview
 from apportion_review.shares.division_records import FIRST_COME, THOUSANDTHS
 from apportion_review.shares.records import Demand, PoolHeadroom, QueueAmounts, ShareChange
-from apportion_review.wording import amount, bare
+from apportion_review.value_text import amount, bare
 
 
 @dataclass(frozen=True, slots=True)

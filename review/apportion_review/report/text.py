@@ -23,7 +23,7 @@ from apportion_review.report.impact_rows import (
 from apportion_review.report.load_text import counts_text, waits_text
 from apportion_review.report.verdict import Level, verdict
 from apportion_review.review import ClusterReview, Review
-from apportion_review.wording import amount
+from apportion_review.value_text import amount
 
 Style = Callable[[str, str], str]
 _MAX_NAMES = 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 
 from apportion_review.shares.division_records import THOUSANDTHS, Claim, Division, Number, Round, Setting, ShareProof
-from apportion_review.wording import amount
+from apportion_review.value_text import amount
 from apportion_runtime.core.explain.amounts import decimals
 
 _WIDTH = 80

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from apportion_cli.main import main
+from apportion_compiler.rollout.destructive_changes import CLASS_VALUE, QUEUE_WITH_CHILDREN, destructive_changes
 from apportion_compiler.rollout.differences import FieldChange, differences
 from apportion_compiler.rollout.drift import DriftedObject, drift
-from apportion_compiler.rollout.hazards import CLASS_VALUE, QUEUE_WITH_CHILDREN, hazards
 from apportion_compiler.rollout.identity import identity_of
 
 LABELS = {"app.kubernetes.io/managed-by": "apportion", "apportion.dev/queue-id": "vision"}
@@ -96,21 +96,21 @@ def _queue(name: str, parent: str | None = None) -> dict[str, Any]:
     return {**QUEUE, "metadata": {"name": name, "labels": labels}, "spec": {"parentQueue": parent}}
 
 
-def test_changed_class_value_is_a_hazard() -> None:
-    (found,) = hazards(differences([_class(50)], [_class(60)]))
+def test_changed_class_value_is_destructive() -> None:
+    (found,) = destructive_changes(differences([_class(50)], [_class(60)]))
     assert (found.kind, "from 50 to 60" in found.text) == (CLASS_VALUE, True)
-    assert list(hazards(differences([_class(50)], [{**_class(50), "description": "tier"}]))) == []
+    assert list(destructive_changes(differences([_class(50)], [{**_class(50), "description": "tier"}]))) == []
 
 
-def test_deleting_a_parent_queue_is_a_hazard() -> None:
+def test_deleting_a_parent_queue_is_destructive() -> None:
     former = [_queue("research"), _queue("vision", "research"), _queue("nlp", "research")]
     changes = differences(former, [])
-    (found,) = hazards(changes)
+    (found,) = destructive_changes(changes)
     assert (found.kind, found.text) == (
         QUEUE_WITH_CHILDREN,
         "Queue research is deleted with everything below it: nlp, vision",
     )
-    assert list(hazards(differences(former, former[:2]))) == []
+    assert list(destructive_changes(differences(former, former[:2]))) == []
 
 
 @pytest.fixture

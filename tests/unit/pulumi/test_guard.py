@@ -11,8 +11,8 @@ pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not install
 
 from apportion_compiler.emit.pulumi.guard import Guard  # noqa: E402
 from apportion_compiler.emit.pulumi.resource_options import owned  # noqa: E402
+from apportion_compiler.rollout.destructive_changes import CLASS_VALUE, QUEUE_WITH_CHILDREN  # noqa: E402
 from apportion_compiler.rollout.differences import differences  # noqa: E402
-from apportion_compiler.rollout.hazards import CLASS_VALUE, QUEUE_WITH_CHILDREN  # noqa: E402
 
 from .stack_runs import policy_in, run_stack  # noqa: E402
 
@@ -56,7 +56,7 @@ def test_disabled_guard_stops_nothing(
     assert found.binding(_class(1)) is None
 
 
-def test_guard_stops_only_hazards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guard_stops_only_destructive_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     found = guard(monkeypatch)
     with pytest.raises(
         ValueError, match=r"changes its value from 1 to 2.*to permit it, add priority-class-value to `apportion:allow`"
@@ -67,13 +67,13 @@ def test_guard_stops_only_hazards(monkeypatch: pytest.MonkeyPatch) -> None:
     found.stop(_deleting(_queue("vision", "research")))
 
 
-def test_allowed_hazards_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allowed_destructive_changes_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     found = guard(monkeypatch, CLASS_VALUE, QUEUE_WITH_CHILDREN)
     found.stop(_deleting(_class(1)))
     found.stop(_deleting(_queue("research")))
 
 
-def test_hook_is_bound_only_to_hazardous_deletions(tmp_path: Path) -> None:
+def test_hook_is_bound_only_to_destructive_deletions(tmp_path: Path) -> None:
     root = policy_in(tmp_path)
     plain = run_stack(root, {"environment": "on-kai"})
     assert {one.hooks for one in plain.objects.values()} == {()}
@@ -82,7 +82,7 @@ def test_hook_is_bound_only_to_hazardous_deletions(tmp_path: Path) -> None:
     assert bound == {"Queue", "PriorityClass"}
 
 
-def test_only_known_hazards_can_be_allowed(tmp_path: Path) -> None:
+def test_only_known_destructive_changes_can_be_allowed(tmp_path: Path) -> None:
     with pytest.raises(
         pulumi.RunError, match="apportion:allow must be priority-class-value or queue-with-children, not all"
     ):

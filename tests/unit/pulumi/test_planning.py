@@ -16,7 +16,7 @@ from apportion_compiler.emit.pulumi.resource_options import owned, plain
 from apportion_compiler.emit.pulumi.stack_targets import read_policy
 from apportion_compiler.emit.pulumi.update_plan import next_update, plan_stack
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
-from apportion_compiler.rollout.hazards import QUEUE_WITH_CHILDREN, hazards
+from apportion_compiler.rollout.destructive_changes import QUEUE_WITH_CHILDREN, destructive_changes
 from apportion_compiler.targets import targets_of
 
 from .stack_runs import policy_in
@@ -55,9 +55,9 @@ def test_removed_target_is_planned_with_its_objects(on_kai: Compilation) -> None
     assert gone.path_of(gone.changes[0]) == ("research", "vision")
 
 
-def test_removing_a_target_with_child_queues_is_a_hazard(on_kai: Compilation) -> None:
+def test_removing_a_target_with_child_queues_is_destructive(on_kai: Compilation) -> None:
     changes = next_update(on_kai, LEFT).changes_from(LEFT)
-    assert QUEUE_WITH_CHILDREN in {hazard.kind for target in changes for hazard in hazards(target)}
+    assert QUEUE_WITH_CHILDREN in {change.kind for target in changes for change in destructive_changes(target)}
 
 
 def test_added_and_removed_schedulers_are_planned(on_kai: Compilation) -> None:

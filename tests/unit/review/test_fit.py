@@ -10,7 +10,7 @@ import pytest
 from apportion_policy import Policy
 from apportion_review.fit.clusters import ObservedCluster
 from apportion_review.fit.document import fit_document
-from apportion_review.fit.largest import largest
+from apportion_review.fit.largest_size import largest
 from apportion_review.fit.pod_requests import with_request
 from apportion_review.fit.probe import Probe, Submission
 from apportion_review.fit.quota_edits import QuotaEdit, edited

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from apportion_compiler.bindings.defaulted_workload import Work, top_metadata
 from apportion_compiler.bindings.kinds.job import job_spec
-from apportion_compiler.bindings.work import Work, top_metadata
 from apportion_compiler.workload_shapes import Node
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_compiler.bindings.work import Work, pod_template, top_metadata
+from apportion_compiler.bindings.defaulted_workload import Work, pod_template, top_metadata
 from apportion_compiler.workload_shapes import Node, mapping
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from apportion_compiler.bindings.work import Work, pod_template
+from apportion_compiler.bindings.defaulted_workload import Work, pod_template
 from apportion_compiler.workload_shapes import Node
 
 API_VERSION = "ray.io/v1"

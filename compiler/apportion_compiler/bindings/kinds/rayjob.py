@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from apportion_compiler.bindings.defaulted_workload import Work, top_metadata
 from apportion_compiler.bindings.kinds.ray import API_VERSION, ray_cluster_spec
-from apportion_compiler.bindings.work import Work, top_metadata
 from apportion_compiler.workload_shapes import Node
 
 SUBMISSION_MODE = "HTTPMode"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apportion_api.volcano.names import JOB_API
-from apportion_compiler.bindings.work import Work, pod_template, top_metadata
+from apportion_compiler.bindings.defaulted_workload import Work, pod_template, top_metadata
 from apportion_compiler.workload_shapes import Node
 
 

@@ -12,15 +12,15 @@ import pulumi
 
 from apportion_compiler.emit.pulumi.resource_options import plain
 from apportion_compiler.plain_objects import Manifest
+from apportion_compiler.rollout.destructive_changes import DestructiveChange, destructive_changes, is_queue
 from apportion_compiler.rollout.differences import ObjectChange
-from apportion_compiler.rollout.hazards import Hazard, hazards, is_queue
 from apportion_compiler.rollout.identity import Identity, identity_of
 
 _NAME = "apportion-guard"
 
 
 class Guard:
-    """The hazards of an update that are not allowed, by the deleted object.
+    """The destructive changes of an update that are not allowed, by the deleted object.
 
     The hook is always registered: an object that was created with the hook requires it on deletion, regardless of the
     current settings.
@@ -28,11 +28,11 @@ class Guard:
 
     def __init__(self, changes: Iterable[Sequence[ObjectChange]], allowed: Iterable[str], *, is_on: bool) -> None:
         self._is_on = is_on
-        self._found: Mapping[Identity, Hazard] = {
-            hazard.identity: hazard
+        self._found: Mapping[Identity, DestructiveChange] = {
+            change.identity: change
             for target in changes
-            for hazard in hazards(target)
-            if hazard.kind not in set(allowed)
+            for change in destructive_changes(target)
+            if change.kind not in set(allowed)
         }
         options = pulumi.ResourceHookOptions(on_dry_run=True)
         self._hook = pulumi.ResourceHook(_NAME, self.stop, options)
@@ -45,6 +45,6 @@ class Guard:
 
     def stop(self, args: pulumi.ResourceHookArgs) -> None:
         """Raise an error if the deletion of the object is destructive."""
-        hazard = self._found.get(identity_of(plain(args.old_inputs or {}))) if self._is_on else None
-        if hazard is not None:
-            raise ValueError(f"{hazard.text}; to permit it, add {hazard.kind} to `apportion:allow`")
+        change = self._found.get(identity_of(plain(args.old_inputs or {}))) if self._is_on else None
+        if change is not None:
+            raise ValueError(f"{change.text}; to permit it, add {change.kind} to `apportion:allow`")

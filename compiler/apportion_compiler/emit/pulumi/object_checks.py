@@ -23,7 +23,7 @@ from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import Manifest, described, labels_of, name_of
 from apportion_compiler.policy_writer.declarations import PolicyIdentity, declare_record
 from apportion_compiler.readers.cluster_reader import read_cluster
-from apportion_compiler.rollout.hazards import is_queue
+from apportion_compiler.rollout.destructive_changes import is_queue
 from apportion_compiler.rollout.identity import Identity as ObjectIdentity
 from apportion_compiler.rollout.identity import identity_of
 from apportion_policy.engine import Engine

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from apportion_compiler.emit.tree import RETAINED_KINDS
 from apportion_compiler.packaged_scheduler import SchedulerDeployment
-from apportion_compiler.rollout.hazards import HAZARDS
+from apportion_compiler.rollout.destructive_changes import DESTRUCTIVE_CHANGES
 
 NAMESPACE = "apportion"
 """The namespace of the keys: `apportion:policy`."""
@@ -60,7 +60,7 @@ class StackSettings:
         node_pools: For each cluster whose pools the stack manages, the values that the documents require.
         enforcement: Effect of a violation of the policy pack: `none` runs no pack, `advisory` reports it, `mandatory`
             stops the update.
-        guard: Whether destructive changes (`rollout/hazards.py`) stop an update unless they are allowed.
+        guard: Whether destructive changes (`rollout/destructive_changes.py`) stop an update unless they are allowed.
         allow: The kinds of destructive changes that are allowed.
         schedulers: Settings of the packaged scheduler, for each cluster that runs it.
     """
@@ -114,9 +114,9 @@ def read_settings(config: Config, stack: str) -> StackSettings:
 
 def _allowed(config: Config) -> tuple[str, ...]:
     allowed = _names(config, "allow")
-    unknown = [name for name in allowed if name not in HAZARDS]
+    unknown = [name for name in allowed if name not in DESTRUCTIVE_CHANGES]
     if unknown:
-        raise SettingsError(f"{NAMESPACE}:allow must be {' or '.join(HAZARDS)}, not {unknown[0]}")
+        raise SettingsError(f"{NAMESPACE}:allow must be {' or '.join(DESTRUCTIVE_CHANGES)}, not {unknown[0]}")
     return allowed
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from apportion_api.volcano.names import BATCH_GROUP
+from apportion_runtime.admission.expansion.builtin_kinds import expand_job, expand_pod, expand_replicas, job_of
 from apportion_runtime.admission.expansion.distributed import (
     expand_jobset,
     expand_leader_worker_set,
@@ -13,7 +14,6 @@ from apportion_runtime.admission.expansion.distributed import (
 )
 from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, Slot
 from apportion_runtime.admission.expansion.observed import OBSERVED, expand_observed, is_observed
-from apportion_runtime.admission.expansion.plain import expand_job, expand_pod, expand_replicas, job_of
 from apportion_runtime.admission.expansion.ray import expand_cluster, expand_ray_job, expand_service
 from apportion_runtime.admission.expansion.suspension import can_suspend, is_suspended, with_suspended
 from apportion_runtime.admission.expansion.volcano import expand_volcano_job

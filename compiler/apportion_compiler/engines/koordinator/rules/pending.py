@@ -10,7 +10,7 @@ from apportion_api.koordinator.names import GANG_MIN_ANNOTATION
 from apportion_api.koordinator.objects import ElasticQuota
 from apportion_api.objects import read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.every_engine import gang_shortfall
+from apportion_compiler.engine_rules.workload_rules.common_faults import gang_shortfall
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,
     WorkloadContext,

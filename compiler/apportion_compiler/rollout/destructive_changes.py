@@ -14,20 +14,20 @@ from apportion_compiler.rollout.identity import Identity
 
 CLASS_VALUE = "priority-class-value"
 QUEUE_WITH_CHILDREN = "queue-with-children"
-HAZARDS = (CLASS_VALUE, QUEUE_WITH_CHILDREN)
-"""Names of hazards, by which a stack allows them."""
+DESTRUCTIVE_CHANGES = (CLASS_VALUE, QUEUE_WITH_CHILDREN)
+"""Names of destructive changes, by which a stack allows them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hazard:
-    """A hazard of a change: its kind, the object, and a clause with the consequence."""
+class DestructiveChange:
+    """A destructive change: its kind, the object, and a clause with the consequence."""
 
     kind: str
     identity: Identity
     text: str
 
 
-def hazards(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
+def destructive_changes(changes: Sequence[ObjectChange]) -> Iterator[DestructiveChange]:
     """Yield the destructive changes of one target."""
     yield from _class_values(changes)
     yield from _queues_with_children(changes)
@@ -38,13 +38,13 @@ def is_queue(manifest: Manifest) -> bool:
     return bool(_parents(manifest))
 
 
-def _class_values(changes: Iterable[ObjectChange]) -> Iterator[Hazard]:
+def _class_values(changes: Iterable[ObjectChange]) -> Iterator[DestructiveChange]:
     for change in changes:
         if change.action != "change" or (change.identity.group, change.identity.kind) != _PRIORITY_CLASS:
             continue
         before, after = mapping(change.before).get("value"), mapping(change.after).get("value")
         if before != after:
-            yield Hazard(
+            yield DestructiveChange(
                 CLASS_VALUE,
                 change.identity,
                 f"PriorityClass {change.identity.name} changes its value from {before} to {after}: Kubernetes "
@@ -55,12 +55,12 @@ def _class_values(changes: Iterable[ObjectChange]) -> Iterator[Hazard]:
 _PRIORITY_CLASS = (SCHEDULING_GROUP, "PriorityClass")
 
 
-def _queues_with_children(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
+def _queues_with_children(changes: Sequence[ObjectChange]) -> Iterator[DestructiveChange]:
     gone = [change for change in changes if change.action == "delete" and is_queue(change.shown)]
     for change in gone:
         below = sorted({other.identity.name for other in gone if _parent(other.shown) == change.identity.name})
         if below:
-            yield Hazard(
+            yield DestructiveChange(
                 QUEUE_WITH_CHILDREN,
                 change.identity,
                 f"{change.identity.kind} {change.identity.name} is deleted with everything below it: "
