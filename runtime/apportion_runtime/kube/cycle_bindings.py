@@ -20,6 +20,9 @@ from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.unsupported_pods import PodName
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
+_UNRESERVED = "reservation-lost"
+"""The action of evictions because a reservation pod is gone."""
+
 
 def bind_decided(
     cluster: Cluster,
@@ -79,9 +82,26 @@ def clean_reservations(
     Raises:
         NotLeader: If this scheduler lost its lease.
     """
-    unused = [partial(_delete, cluster, pod, result) for pod in reservations.unused_reservations()]
-    stale = [partial(_unshare, cluster, pod, result) for pod in reservations.stale_pods(scheduler)]
+    unused = [partial(_delete, cluster, pod, result) for pod in reservations.take_unused()]
+    stale = [partial(_unshare, cluster, pod, result) for pod in reservations.take_stale(scheduler)]
     results([pool.submit(Priority.GROUP, write) for write in (*unused, *stale)])
+
+
+def evict_unreserved(
+    cluster: Cluster, pool: WritePool, reservations: GangReservations, scheduler: str, result: CycleResult
+) -> None:
+    """Evict the running pods whose reservation pod is gone; arguments as for `clean_reservations`."""
+    pods = reservations.take_unreserved(scheduler)
+    results([pool.submit(Priority.EVICT, partial(_evict, cluster, pod, result, _UNRESERVED)) for pod in pods])
+    evicted = [pod for pod in pods if name_of(pod) in result.evicted]
+    for pod in evicted:
+        why = "the reservation pod of its shared GPU is gone, so that the GPU may be given to another pod"
+        pool.note(("evicted", pod["metadata"]["uid"]), partial(cluster.explain_eviction, pod, why))
+        pool.note(
+            ("event", pod["metadata"]["uid"]), partial(cluster.record, pod, "ReservationLost", why, is_warning=True)
+        )
+        line = f"evicted {name_of(pod)}: {why}"
+        result.decisions.append(Decision(line, decision="evict", action=_UNRESERVED, rule=why, pods=[name_of(pod)]))
 
 
 def group_of(job: Job) -> PodName:
@@ -116,7 +136,7 @@ def _conclude(
     taken = [cluster.get(POD, task.pod.namespace, task.pod.name) for task in gang.taken_back]
     # A pod that waits for a shared device counts as bound in the cycle, but is not.
     back = [one for one in taken if one is not None and one["spec"].get("nodeName")]
-    results([pool.submit(Priority.BIND, partial(_take_back, cluster, one, result)) for one in back])
+    results([pool.submit(Priority.BIND, partial(_evict, cluster, one, result, "rollback")) for one in back])
     line = f"{name}: {why}; {len(back)} bound pods of its gang evicted, next attempt in {delay_s:g} s"
     result.decisions.append(Decision(line, decision="rollback", podGroup=name, queue=gang.job.queue, pods=len(back)))
     for one in back:
@@ -132,11 +152,11 @@ def _report_bound(cluster: Cluster, pool: WritePool, placement: Placement) -> No
     pool.note(("bound", pod["metadata"]["uid"]), partial(cluster.record, pod, "Scheduled", text))
 
 
-def _take_back(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:
+def _evict(cluster: Cluster, pod: Manifest, result: CycleResult, action: str) -> None:
     try:
         cluster.evict(pod)
         result.evicted.append(name_of(pod))
-        result.actions.append("rollback")
+        result.actions.append(action)
     except (Refused, Unreachable) as failed:
         result.refused.append(f"{name_of(pod)}: {failed}")
 

@@ -22,7 +22,14 @@ from apportion_runtime.core.status import BINDING, BOUND
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, take_back
-from apportion_runtime.kube.gpu_groups import GpuGroups, labelled, labelled_groups, read_groups, with_readable_groups
+from apportion_runtime.kube.gpu_groups import (
+    GpuGroups,
+    is_own,
+    labelled,
+    labelled_groups,
+    read_groups,
+    with_readable_groups,
+)
 from apportion_runtime.kube.gpu_reservation import (
     ReservationSettings,
     device_of,
@@ -37,6 +44,8 @@ from apportion_runtime.kube.resources import POD
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
 _NODE = "Node"
+_LOST_S = 10.0
+"""The time after which pods are evicted whose reservation pod is gone. KAI deletes them immediately."""
 
 
 @dataclass(slots=True)
@@ -98,11 +107,14 @@ class GangReservations:
         self._held: list[_Held] = []
         self._groups = GpuGroups()
         self._new: dict[str, str] = {}
+        self._lost_since_s: dict[str, float] = {}
 
     def with_held(self, objects: Sequence[Manifest]) -> Sequence[Manifest]:
         """Return the objects of a cycle: the pods of held gangs as if they were bound."""
         self._groups = read_groups(objects, self.settings)
         self._new = {}
+        now_s = self._clock()
+        self._lost_since_s = {group: self._lost_since_s.get(group, now_s) for group in sorted(self._groups.lost)}
         held = {uid: (gang, one) for gang in self._held for uid, one in gang.placements.items()}
         made: list[Manifest] = []
         unconfirmed: set[str] = set()
@@ -134,7 +146,7 @@ class GangReservations:
 
     def hold(self, job: str, placements: Iterable[Placement]) -> None:
         """Hold the pods of a gang that a cycle has decided to bind; at least one of them shares devices."""
-        known = self._groups.in_use | self._used_groups()
+        known = self._groups.in_use.keys() | self._used_groups()
         made: dict[str, Placement] = {}
         for one in placements:
             share = None
@@ -175,19 +187,32 @@ class GangReservations:
         self._held = [gang for gang in self._held if gang.placements and (gang.is_sent or gang.job not in rejected)]
         return settled
 
-    def unused_reservations(self) -> Iterator[Manifest]:
-        """Yield the reservation pods of devices that no pod uses or waits for, as of the beginning of the cycle."""
-        used = self._groups.in_use | self._used_groups()
-        for group, pod in self._groups.reservations.items():
-            if group not in used and "deletionTimestamp" not in pod["metadata"]:
-                yield pod
+    def take_unused(self) -> list[Manifest]:
+        """Return the reservation pods of devices that no pod uses or waits for; the caller deletes them."""
+        used = self._groups.in_use.keys() | self._used_groups()
+        reservations = self._groups.reservations
+        unused = [group for group in reservations if group not in used]
+        taken = [reservations.pop(group) for group in unused]
+        return [pod for pod in taken if "deletionTimestamp" not in pod["metadata"]]
 
-    def stale_pods(self, scheduler: str) -> Iterator[Manifest]:
-        """Yield the pending pods of a scheduler that are labelled with groups, but neither bound nor held."""
-        for pod in self._groups.unbound:
-            is_own = pod["spec"].get("schedulerName") == scheduler and "deletionTimestamp" not in pod["metadata"]
-            if is_own and not self.holds(pod["metadata"]["uid"]):
-                yield pod
+    def take_stale(self, scheduler: str) -> list[Manifest]:
+        """Return the pending pods of a scheduler that are labelled with groups, but neither bound nor held; once."""
+        stale = [
+            pod for pod in self._groups.unbound if is_own(pod, scheduler) and not self.holds(pod["metadata"]["uid"])
+        ]
+        self._groups.unbound.clear()
+        return stale
+
+    def take_unreserved(self, scheduler: str) -> list[Manifest]:
+        """Return the running pods of a scheduler whose device has not been reserved for some time; not again at once.
+
+        The device plugin may give their device to another pod.
+        """
+        now_s = self._clock()
+        due = [group for group, since_s in self._lost_since_s.items() if now_s - since_s >= _LOST_S]
+        self._lost_since_s.update(dict.fromkeys(due, now_s))
+        found = {pod["metadata"]["uid"]: pod for group in due for pod in self._groups.in_use[group]}
+        return [pod for pod in found.values() if pod["status"].get("phase") == "Running" and is_own(pod, scheduler)]
 
     def withheld_from(self, session: Session) -> frozenset[str]:
         """Return the gangs, as `namespace/name`, for which no pod may be evicted: the last reservation failed."""
@@ -200,8 +225,10 @@ class GangReservations:
         )
 
     def remaining_s(self) -> float | None:
-        """Return the time until a held gang times out; None if none is held."""
-        return min((gang.until_s - self._clock() for gang in self._held if not gang.is_sent), default=None)
+        """Return the time until a held gang times out, or a pod has lost its device for too long; None if none has."""
+        waits = [gang.until_s for gang in self._held if not gang.is_sent]
+        waits += [since_s + _LOST_S for since_s in self._lost_since_s.values()]
+        return min(waits) - self._clock() if waits else None
 
     def _used_groups(self) -> set[str]:
         return {group for gang in self._held for group in gang.nodes}

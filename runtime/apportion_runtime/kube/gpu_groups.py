@@ -21,13 +21,20 @@ class GpuGroups:
 
     Attributes:
         reservations: The reservation pod of each group.
-        in_use: The groups of pods that are bound and have not ended.
+        reserved_elsewhere: Groups with a reservation pod in another namespace than the configured one.
+        in_use: The pods of each group that are bound and have not ended.
         unbound: Pods that are labelled with groups without being bound.
     """
 
     reservations: dict[str, Manifest] = field(default_factory=dict)
-    in_use: set[str] = field(default_factory=set)
+    reserved_elsewhere: set[str] = field(default_factory=set)
+    in_use: dict[str, list[Manifest]] = field(default_factory=dict)
     unbound: list[Manifest] = field(default_factory=list)
+
+    @property
+    def lost(self) -> set[str]:
+        """The groups in use whose devices no reservation pod holds."""
+        return self.in_use.keys() - self.reservations.keys() - self.reserved_elsewhere
 
 
 def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> GpuGroups:
@@ -40,16 +47,24 @@ def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> G
         groups = labelled_groups(one)
         if not groups:
             continue
-        if metadata["namespace"] == settings.namespace and metadata["labels"].get(APP_LABEL) == settings.app:
+        if metadata["labels"].get(APP_LABEL) == settings.app:
+            if metadata["namespace"] != settings.namespace:
+                found.reserved_elsewhere.add(groups[0])
             # One that terminates holds its device for a pod that terminates as well, at most.
-            if "deletionTimestamp" not in metadata or groups[0] not in found.reservations:
+            elif "deletionTimestamp" not in metadata or groups[0] not in found.reservations:
                 found.reservations[groups[0]] = one
         elif (one.get("status") or {}).get("phase") in ("Pending", "Running"):
             if one["spec"].get("nodeName"):
-                found.in_use.update(groups)
+                for group in groups:
+                    found.in_use.setdefault(group, []).append(one)
             else:
                 found.unbound.append(one)
     return found
+
+
+def is_own(pod: Manifest, scheduler: str) -> bool:
+    """Return whether a pod is of a scheduler and is not terminating."""
+    return pod["spec"].get("schedulerName") == scheduler and "deletionTimestamp" not in pod["metadata"]
 
 
 def labelled_groups(pod: Manifest) -> Sequence[str]:

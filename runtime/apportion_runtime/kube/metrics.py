@@ -23,8 +23,10 @@ from apportion_runtime.core.session import Session
 PREFIX = "apportion_scheduler"
 _CYCLE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _LATENCY_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400)
-EVICTING_ACTIONS = ("preempt", "reclaim", "consolidation", "stalegangeviction", "rollback")
-"""KAI's actions that evict, and the rollback of a gang whose binding was rejected."""
+EVICTING_ACTIONS = ("preempt", "reclaim", "consolidation", "stalegangeviction", "rollback", "reservation-lost")
+"""KAI's actions that evict, the rollback of a gang whose binding was rejected, and evictions of pods whose shared GPU is not
+reserved any longer.
+"""
 EXCLUDED = "excluded"
 """The reason of pods that take no part in a cycle: they cannot be bound or grouped, or their gang was rejected."""
 OTHER = "other"

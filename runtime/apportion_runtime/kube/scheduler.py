@@ -20,7 +20,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
-from apportion_runtime.kube.cycle_bindings import bind_decided, clean_reservations, group_of
+from apportion_runtime.kube.cycle_bindings import bind_decided, clean_reservations, evict_unreserved, group_of
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.errors import NotLeader
@@ -135,15 +135,19 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult) ->
     """Bind and evict what the cycle has decided."""
     cluster, pool, reservations = scheduling.cluster, scheduling.pool, scheduling.reservations
     gangs, victims = scheduling.rejections.gangs, scheduling.rejections.victims
-    bind_decided(cluster, pool, session, result, rejected=gangs, reservations=reservations)
     if reservations is None:
+        bind_decided(cluster, pool, session, result, rejected=gangs, reservations=None)
         evict_victims(cluster, pool, session, victims, result)
         return
+    # The decisions regard these devices as free, but the kubelet only once their reservation pods are gone.
+    clean_reservations(cluster, pool, reservations, scheduling.scheduler, result)
+    bind_decided(cluster, pool, session, result, rejected=gangs, reservations=reservations)
     withheld = reservations.withheld_from(session)
     for name in evict_victims(cluster, pool, session, victims, result, withheld=withheld):
         namespace, _, group = name.rpartition("/")
         why = f"no pod is evicted for it until a GPU reservation succeeds; the last one failed: {reservations.failure}"
         gangs.reject((namespace, group), why)
+    evict_unreserved(cluster, pool, reservations, scheduling.scheduler, result)
     clean_reservations(cluster, pool, reservations, scheduling.scheduler, result)
 
 

@@ -30,12 +30,16 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request as the server received it; `path` has no query, and `client` is the name of the connection."""
+    """A request as the server received it; `path` has no query, and `client` is the name of the connection.
+
+    A dry run stores nothing.
+    """
 
     method: str
     path: str
     body: Any
     client: str = ""
+    is_dry_run: bool = False
 
 
 class ApiServer:
@@ -136,6 +140,8 @@ class ApiServer:
                 path = f"{sent.path}/{sent.body['metadata']['name']}"
                 if path in self.held:
                     return 409, {}, {"message": "already exists"}
+                if sent.is_dry_run:
+                    return 201, {}, sent.body
                 return 201, {}, self.put(path, sent.body)
         path = parent if last == "status" else sent.path
         held = self.held.get(path)
@@ -209,7 +215,7 @@ def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
                 self._watch(url.path.rpartition("/")[2], int(query["resourceVersion"][0]))
                 return
             status, headers, document = server.handle(
-                Sent(self.command, url.path, body, self.headers.get("X-Client", ""))
+                Sent(self.command, url.path, body, self.headers.get("X-Client", ""), "dryRun" in query)
             )
             data = json.dumps(document).encode()
             lines = [f"HTTP/1.1 {status} X", "Content-Type: application/json", f"Content-Length: {len(data)}"]

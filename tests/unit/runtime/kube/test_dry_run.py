@@ -6,14 +6,18 @@ import time
 from collections.abc import Callable
 from threading import Event, Thread
 
+from apportion_runtime.kube.gpu_reservation import ReservationSettings
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.scheduler_process import Options, run
 
 from .api_server import ApiServer, running
 from .cycle_counts import n_cycles
 from .objects import TRAIN, TREE, node, pod
+from .sharing_pods import sharing
 
-OPTIONS = Options("kai-scheduler", period_s=0.01, is_dry_run=True)
+OPTIONS = Options(
+    "kai-scheduler", period_s=0.01, is_dry_run=True, reservation=ReservationSettings("registry.example/reservation:v1")
+)
 
 
 def _until(reached: Callable[[], bool], log: list[str]) -> None:
@@ -56,6 +60,21 @@ def test_dry_run_reports_binds_and_evictions_and_sends_no_writes() -> None:
     assert [sent for sent in server.sent if sent.method != "GET"] == []
     assert len([line for line in log if line.startswith("dry run: evicted")]) == 1
     assert len([line for line in log if line.startswith("dry run: bound")]) == 1
+
+
+def test_dry_run_reports_pods_that_share_gpus_without_reserving_any() -> None:
+    server = ApiServer()
+    server.add(node("n1", 1), TRAIN, *TREE, *(sharing(name, queue="nlp") for name in ("a", "b", "c")))
+
+    def use(counters: Counters, log: list[str]) -> None:
+        _until(lambda: sum("dry run: bound 1 of team/pg-" in line for line in log) == 2, log)
+        before = n_cycles(counters)
+        server.add({**pod("other", "nlp", 0), "spec": {"schedulerName": "default-scheduler", "containers": []}})
+        _until(lambda: n_cycles(counters) > before, log)
+
+    log = _run(server, use)
+    assert [sent for sent in server.sent if sent.method != "GET"] == []
+    assert len([line for line in log if line.startswith("dry run: bound")]) == 2
 
 
 def _is_reported(counters: Counters) -> bool:

@@ -152,3 +152,32 @@ def test_event_references_object_within_length_limits(live: Live) -> None:
         "uid": "uid-a",
     }
     assert (sent.body["type"], sent.body["reason"], len(sent.body["message"])) == ("Warning", "Preempted", 1024)
+
+
+def test_config_map_is_created_or_merged_into_the_existing_one(live: Live) -> None:
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a-0", "namespace": "team"}}
+    live.cluster.put({**made, "data": {"kept": "1", "changed": "1"}})
+    stored = live.cluster.put({**made, "data": {"changed": "2"}})
+    assert stored["data"] == {"kept": "1", "changed": "2"}
+    assert [sent.method for sent in live.server.sent if sent.method != "GET"] == ["POST", "POST", "PATCH"]
+
+
+def test_deleted_pod_is_deleted_at_once_and_counts_as_terminating(live: Live) -> None:
+    live.cluster.delete(_pod(live))
+    (sent,) = live.server.written("DELETE", "/pods/a")
+    assert sent.body["gracePeriodSeconds"] == 0
+    assert sent.body["preconditions"] == {"uid": "uid-a"}
+    found = live.cluster.get(POD, "team", "a")
+    assert found is None or "deletionTimestamp" in found["metadata"]
+
+
+def test_deletion_of_a_pod_that_is_gone_is_no_error(live: Live) -> None:
+    known = _pod(live)
+    live.server.remove("/api/v1/namespaces/team/pods/a")
+    live.cluster.delete(known)
+
+
+def test_creation_in_a_dry_run_stores_nothing(live: Live) -> None:
+    live.cluster.create(pod("asked", "team", 1), dry_run=True)
+    assert live.cluster.get(POD, "team", "asked") is None
+    assert "/api/v1/namespaces/team/pods/asked" not in live.server.held

@@ -1,0 +1,165 @@
+"""Shared devices while the API server rejects writes and the scheduler is restarted: no device is given twice."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.gpu_reservation import ReservationSettings
+from apportion_runtime.kube.http_server import Counters
+from apportion_runtime.kube.scheduler_process import Options, run
+
+from .api_server import ApiServer, Rejection, Sent, running
+from .objects import TRAIN, node, pod, pod_group, queue
+from .sharing_pods import DEVICE, GROUP, RESERVED, sharing
+
+OPTIONS = Options("kai-scheduler", period_s=0.02, reservation=ReservationSettings("registry.example/reservation:v1"))
+NODES = ("n1", "n2")
+N_GPUS = 4
+GANG = {"pod-group-name": "gang"}
+LIMIT_S = 60.0
+
+
+@contextmanager
+def _scheduler(connection: Connection, log: list[str]) -> Iterator[None]:
+    ended = Event()
+    thread = Thread(target=lambda: run(connection, OPTIONS, None, Counters(), say=log.append, ended=ended))
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _pods(server: ApiServer, namespace: str) -> dict[str, dict[str, Any]]:
+    with server.changed:
+        held = dict(server.held)
+    prefix = f"/api/v1/namespaces/{namespace}/pods/"
+    return {path.removeprefix(prefix): made for path, made in held.items() if path.startswith(prefix)}
+
+
+@contextmanager
+def _agent(server: ApiServer, generator: random.Random) -> Iterator[None]:
+    """Report the devices of reservation pods, each after a while."""
+    ended = Event()
+
+    def report() -> None:
+        while not ended.wait(0.01):
+            for name, made in _pods(server, RESERVED).items():
+                if DEVICE not in made["metadata"]["annotations"] and generator.random() < 0.2:
+                    with server.changed:
+                        path = f"/api/v1/namespaces/{RESERVED}/pods/{name}"
+                        if path in server.held:
+                            metadata = {**made["metadata"], "annotations": {DEVICE: f"GPU-of-{name}"}}
+                            server.put(path, {**made, "metadata": metadata}, "MODIFIED")
+
+    thread = Thread(target=report)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _until(reached: Callable[[], bool], log: list[str]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not reached():
+        assert time.monotonic() < deadline, "\n".join(log[-20:])
+        time.sleep(0.02)
+
+
+def _bound(server: ApiServer) -> set[str]:
+    return {name for name, made in _pods(server, "team").items() if made["spec"].get("nodeName")}
+
+
+def _check_devices(server: ApiServer) -> None:
+    """Check that no device is used beyond itself, and that whole and reserved devices fit on each node."""
+    used: dict[str, float] = defaultdict(float)
+    whole: Counter[str] = Counter()
+    reserved = {one["metadata"]["labels"][GROUP]: one for one in _pods(server, RESERVED).values()}
+    for one in _pods(server, "team").values():
+        at = one["spec"].get("nodeName")
+        if at is None:
+            continue
+        fraction = one["metadata"]["annotations"].get("gpu-fraction")
+        if fraction is None:
+            whole[at] += int(one["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"])
+            continue
+        for key, group in one["metadata"]["labels"].items():
+            if key.startswith(GROUP):
+                used[group] += float(fraction)
+                assert reserved[group]["spec"]["nodeName"] == at
+    assert max(used.values()) <= 1.0
+    assert used.keys() == reserved.keys()
+    for one in reserved.values():
+        whole[one["spec"]["nodeName"]] += 1
+    assert all(whole[name] <= N_GPUS for name in NODES)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_devices_are_given_once_despite_rejected_writes_and_restart(seed: int) -> None:
+    server, log, generator = ApiServer(), list[str](), random.Random(seed)
+    gang = [pod("gang-head", "team", 1, **GANG), *(sharing(f"gang-{n}", **GANG) for n in range(4))]
+    single = [sharing("half"), sharing("small", "0.2"), sharing("two", "0.4", **{"gpu-fraction-num-devices": "2"})]
+    server.add(
+        *(node(name, N_GPUS) for name in NODES), TRAIN, queue("team", None, -1), pod_group("gang", "team", 5), *gang
+    )
+
+    early: list[str] = []
+
+    def reject(sent: Sent) -> Rejection | None:
+        if sent.path.endswith("/binding"):
+            early.extend(_unreserved(server, sent.body["metadata"]["name"]))
+        if sent.method == "GET" or generator.random() > 0.25:
+            return None
+        return Rejection(generator.choice([409, 503]), "rejected by the test")
+
+    server.answer = reject
+    with running(server) as connection, _agent(server, generator):
+        with _scheduler(connection, log):
+            _until(lambda: len(_pods(server, RESERVED)) > 0, log)
+            server.add(*single, pod("whole", "team", 1))
+            time.sleep(generator.random() * 2)
+        with _scheduler(connection, log):
+            time.sleep(generator.random() * 2)
+            server.answer = lambda sent: None
+            wanted = {one["metadata"]["name"] for one in (*gang, *single)} | {"whole"}
+            _until(lambda: _bound(server) == wanted, log)
+            _until(lambda: len(_pods(server, RESERVED)) == len(_groups(server)), log)
+            _check_devices(server)
+            assert early == []
+            for name in _pods(server, "team"):
+                server.remove(f"/api/v1/namespaces/team/pods/{name}")
+            _until(lambda: not _pods(server, RESERVED), log)
+
+
+def _unreserved(server: ApiServer, name: str) -> Iterator[str]:
+    """Yield the name of a pod that is bound without a reported device of each of its groups."""
+    made = server.pod(name)
+    reported = {
+        one["metadata"]["labels"][GROUP]
+        for one in _pods(server, RESERVED).values()
+        if DEVICE in one["metadata"]["annotations"]
+    }
+    groups = {group for key, group in made["metadata"]["labels"].items() if key.startswith(GROUP)}
+    if "gpu-fraction" in made["metadata"]["annotations"] and not (groups and groups <= reported):
+        yield name
+
+
+def _groups(server: ApiServer) -> set[str]:
+    return {
+        group
+        for one in _pods(server, "team").values()
+        for key, group in one["metadata"]["labels"].items()
+        if key.startswith(GROUP)
+    }
