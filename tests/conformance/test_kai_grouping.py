@@ -36,6 +36,9 @@ class Recorded:
             raise Unreadable(kind)
         return self.held.get((api_version, kind, name))
 
+    def is_stored(self, kind: str, namespace: str, name: str) -> bool:
+        return self.get(kind, namespace, name) is not None
+
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         pods = [made for (_, kind, _), made in self.held.items() if kind == "Pod"]
         return [pod for pod in pods if labels.items() <= pod["metadata"].get("labels", {}).items()]

@@ -23,5 +23,8 @@ class CachedCluster:
     def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
         return self._cache.read(api_version, kind, namespace, name)
 
+    def is_stored(self, kind: str, namespace: str, name: str) -> bool:
+        return self._cache.is_stored(kind, namespace, name)
+
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         return self._cache.pods(namespace, labels)

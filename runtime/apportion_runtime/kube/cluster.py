@@ -21,6 +21,9 @@ class ObjectAccess(Protocol):
     def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object of any kind; None if it does not exist. Raises `Unreadable`, `Refused`, `Unreachable`."""
 
+    def is_stored(self, kind: str, namespace: str, name: str) -> bool:
+        """Return whether an object exists that `get` may not return yet."""
+
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         """Return the pods of a namespace that have all of the labels."""
 

@@ -102,25 +102,24 @@ class Connection:
 
         Raises:
             Refused: If it rejects the request.
-            Unreachable: If it does not respond.
+            Unreachable: If it does not respond, or not with an object.
         """
         answer = self._send(method, path, body, content_type, timeout_s)
-        document: dict[str, Any] = json.loads(answer.data)
-        return document
+        return self._parsed(method, answer.data)
 
     def lines(self, path: str, timeout_s: int) -> Iterator[dict[str, Any]]:
         """Yield the events of a watch until it ends.
 
         Raises:
             Refused: If the API server rejects the request.
-            Unreachable: If it does not respond.
+            Unreachable: If it does not respond, or not with events.
         """
         answer = self._send(
             "GET", f"{path}&timeoutSeconds={timeout_s}", None, "", timeout_s + _GRACE_S, is_streamed=True
         )
         try:
             for line in _lines(answer):
-                yield json.loads(line)
+                yield self._parsed("GET", line)
         except (OSError, HTTPError) as failed:
             raise self._unreachable("GET", failed) from None
         finally:
@@ -156,7 +155,17 @@ class Connection:
         self.on_error(method, str(answer.status))
         raise _refusal(answer, content)
 
-    def _unreachable(self, method: str, failed: Exception) -> Unreachable:
+    def _parsed(self, method: str, data: bytes) -> dict[str, Any]:
+        try:
+            document: object = json.loads(data)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            # A page of a proxy or load balancer before the API server.
+            raise self._unreachable(method, "the response is not a JSON object")
+        return document
+
+    def _unreachable(self, method: str, failed: object) -> Unreachable:
         self.on_error(method, "unreachable")
         return Unreachable(f"cannot reach {self._server}: {failed}")
 

@@ -32,6 +32,10 @@ class NotLeader(Exception):
     """A write was not sent because this scheduler does not hold the lease."""
 
 
+class MissingShard(Exception):
+    """The SchedulingShard of this scheduler does not exist; the message is one clause."""
+
+
 class Refused(Exception):
     """The API server rejected a request.
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from apportion_runtime.kube.assumptions import Assumption, Assumptions, Key
 from apportion_runtime.kube.cached_fields import cached_fields
 from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.connection import Connection
-from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.owner_reads import OwnerReader
 from apportion_runtime.kube.resources import POD, WATCHED, Resource
 
@@ -98,6 +99,24 @@ class ObjectCache:
             return self.get(kind, namespace, name)
         return self._owners.read(api_version, kind, namespace, name)
 
+    def is_stored(self, kind: str, namespace: str, name: str) -> bool:
+        """Return whether the API server has an object, which its watch may not have delivered.
+
+        Raises:
+            Refused: If it rejects the read temporarily.
+            Unreachable: If it does not respond.
+        """
+        # A list, for which no further permission is needed.
+        path = f"{WATCHED[kind].path(namespace)}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
+        try:
+            found = self._connection.request("GET", path)
+        except Refused as refused:
+            if refused.rejection is Rejection.TEMPORARY:
+                raise
+            # The text is not a name.
+            return False
+        return any(one["metadata"]["name"] == name for one in found["items"])
+
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         with self._lock:
             pods = [pod for (place, _), pod in self._held[POD].items() if place == namespace]
@@ -143,8 +162,9 @@ class ObjectCache:
             Unreachable: If it does not respond.
         """
         with self._lock:
-            overdue = self._assumptions.overdue(time.monotonic())
-        for key in overdue:
+            overdue = {key: self._held[POD].get(key) for key in self._assumptions.overdue(time.monotonic())}
+        for key, before in overdue.items():
+            self.changed.set()
             try:
                 found = self._connection.request("GET", WATCHED[POD].path(*key))
             except Refused as refused:
@@ -152,12 +172,14 @@ class ObjectCache:
                     raise
                 found = None
             with self._lock:
+                if self._held[POD].get(key) is not before:
+                    # The watch has delivered a change, which may be later than what was read.
+                    continue
                 self._assumptions.end(key)
                 if found is None:
                     self._held[POD].pop(key, None)
                 elif key in self._held[POD]:
                     self._held[POD][key] = cached_fields(POD, found)
-            self.changed.set()
 
     def node_of(self, pod: Manifest) -> str | None:
         """Return the node to which a pod is bound on the API server; None if it is not bound or another pod."""
@@ -187,14 +209,19 @@ class ObjectCache:
     def _follow(self, resource: Resource, generation: int) -> None:
         version = ""
         while not self._ended.is_set() and self._generations[resource.kind] == generation:
+            began_s = time.monotonic()
             try:
                 if not version:
                     version = self._list(resource, generation)
-                version = self._watch(resource, generation, version)
-                self.faults.pop(resource.kind, None)
+                for seen in self._watch(resource, generation, version):
+                    version = seen
+                    self.faults.pop(resource.kind, None)
             except (Refused, Unreachable) as failed:
-                # An expired resource version requires a new list; other errors may be temporary.
-                version, delay_s = "", _AGAIN_S
+                # A watch that ran for a while is opened again at once.
+                delay_s = _AGAIN_S if time.monotonic() - began_s < _AGAIN_S else 0.0
+                if isinstance(failed, Refused) and failed.rejection is not Rejection.TEMPORARY:
+                    # The resource version has expired.
+                    version = ""
                 if isinstance(failed, Refused) and failed.status == HTTPStatus.NOT_FOUND and not resource.is_needed:
                     self._listed[resource.kind].set()
                     delay_s = _UNDEFINED_S
@@ -230,7 +257,8 @@ class ObjectCache:
         self.changed.set()
         return str(answer["metadata"]["resourceVersion"])
 
-    def _watch(self, resource: Resource, generation: int, version: str) -> str:
+    def _watch(self, resource: Resource, generation: int, version: str) -> Iterator[str]:
+        """Store the events of a watch, and yield the resource version after each, until it ends."""
         path = f"{resource.everywhere}?watch=1&allowWatchBookmarks=true&resourceVersion={version}"
         for event in self._connection.lines(path, _WATCH_S):
             one: dict[str, Any] = event["object"]
@@ -238,6 +266,7 @@ class ObjectCache:
                 raise Refused(int(one.get("code", 0)), str(one.get("message", "watch closed")))
             version = str(one["metadata"]["resourceVersion"])
             if event["type"] == "BOOKMARK":
+                yield version
                 continue
             with self._lock:
                 if self._generations[resource.kind] != generation:
@@ -245,9 +274,9 @@ class ObjectCache:
                 is_relevant = self._receive(resource.kind, event["type"], cached_fields(resource.kind, one))
             if is_relevant:
                 self.changed.set()
+            yield version
             if self._ended.is_set():
                 break
-        return version
 
     def _receive(self, kind: str, event: str, one: Manifest) -> bool:
         """Store what a watch delivers, and return whether it may change decisions."""

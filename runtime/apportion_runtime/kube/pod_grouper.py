@@ -31,6 +31,7 @@ class PodGrouper:
         self._cluster = cluster
         self._scheduler = scheduler
         self._read: dict[tuple[str, str, str, str], Manifest | Unreadable | None] = {}
+        self._stored: dict[tuple[str, str], bool] = {}
 
     def is_due(self, pod: Manifest) -> bool:
         """Return whether a pod has no pod group yet. A group named by its owner's template counts only if it exists."""
@@ -39,6 +40,21 @@ class PodGrouper:
             return True
         has_owners = bool(nested(pod, "metadata", "ownerReferences"))
         return has_owners and self._cluster.get(POD_GROUP, namespace_of(pod), name) is None
+
+    def has_stored_group(self, pod: Manifest) -> bool:
+        """Return whether the API server has the group of a pod that is due: its watch is behind that of pods.
+
+        Raises:
+            Refused: If the API server rejects the read.
+            Unreachable: If it does not respond.
+        """
+        name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
+        if name is None:
+            return False
+        key = (namespace_of(pod), name)
+        if key not in self._stored:
+            self._stored[key] = self._cluster.is_stored(POD_GROUP, *key)
+        return self._stored[key]
 
     def grouping_of(self, pod: Manifest) -> Grouping | None:
         """Return the group of a pod; None for a pod that is not to be grouped.

@@ -66,7 +66,7 @@ def group_pods(
     ungrouped: dict[str, str] = {}
     for pod in grouped.due(cluster.objects(), grouper, scheduler):
         try:
-            grouping = grouper.grouping_of(pod)
+            grouping = None if grouper.has_stored_group(pod) else grouper.grouping_of(pod)
         except GroupingError as wrong:
             ungrouped[pod["metadata"]["uid"]] = str(wrong)
         except Refused as refused:

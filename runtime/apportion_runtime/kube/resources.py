@@ -9,6 +9,7 @@ from apportion_api.kai.names import POD_GROUP_API, QUEUE_API, SHARD_API, TOPOLOG
 from apportion_api.kubernetes.names import PRIORITY_CLASS_API
 
 POD, POD_GROUP = "Pod", "PodGroup"
+SHARD = "SchedulingShard"
 VOLUME, VOLUME_CLAIM = "PersistentVolume", "PersistentVolumeClaim"
 
 
@@ -55,7 +56,7 @@ WATCHED: Mapping[str, Resource] = {
         Resource("PriorityClass", PRIORITY_CLASS_API, "priorityclasses"),
         Resource("Queue", QUEUE_API, "queues"),
         Resource(POD_GROUP, POD_GROUP_API, "podgroups"),
-        Resource("SchedulingShard", SHARD_API, "schedulingshards", is_needed=False),
+        Resource(SHARD, SHARD_API, "schedulingshards", is_needed=False),
         Resource("Config", SHARD_API, "configs", is_needed=False),
         Resource("Topology", TOPOLOGY_API, "topologies", is_needed=False),
     )

@@ -23,13 +23,13 @@ from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_bindings import bind_decided, clean_reservations, evict_unreserved, group_of
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
-from apportion_runtime.kube.errors import NotLeader
+from apportion_runtime.kube.errors import MissingShard, NotLeader
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import GroupedPods, group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
-from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
+from apportion_runtime.kube.resources import POD, POD_GROUP, SHARD, VOLUME, VOLUME_CLAIM
 from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.unsupported_pods import PodName, unsupported_pods
 from apportion_runtime.kube.victim_evictions import evict_victims
@@ -94,7 +94,7 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
         now: The current time, in seconds since 1970.
 
     Raises:
-        KeyError: If the shard does not exist.
+        MissingShard: If the shard does not exist.
         NotLeader: If this scheduler lost its lease; the remaining writes are not sent.
     """
     try:
@@ -108,6 +108,9 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
 
 
 def _run(scheduling: Scheduling, now: float) -> CycleResult:
+    shard = scheduling.shard
+    if shard is not None and scheduling.cluster.get(SHARD, "", shard) is None:
+        raise MissingShard(f"the SchedulingShard {shard} does not exist")
     result = CycleResult()
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scheduling.scheduler, scheduling.grouped, result)
     objects = scheduling.cluster.objects()

@@ -17,7 +17,7 @@ from apportion_runtime.kube.connection import N_WRITERS, Connection
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.definitions import check_definitions
 from apportion_runtime.kube.dry_run import DryRunCluster
-from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
+from apportion_runtime.kube.errors import MissingShard, NotLeader, Refused, Unreachable
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
@@ -182,6 +182,9 @@ class _Loop:
                 # The next leader decides again.
                 self.scheduling.pool.drop_notes()
                 self._lead()
+            except MissingShard as missing:
+                # Its creation starts the next cycle.
+                self.log.warning(f"nothing is scheduled: {missing}")
             except (Refused, Unreachable) as failed:
                 self.log.warning(f"cycle failed: {failed}")
                 # The change has not been handled yet.

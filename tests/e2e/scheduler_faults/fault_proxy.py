@@ -59,6 +59,7 @@ class Reaction:
         status: The status of an answer of its own; the API server does not receive the request.
         reason: The reason in this answer.
         headers: The headers of this answer.
+        page: The body of this answer, if it is not a status of Kubernetes.
         delay_s: The time for which the response of the API server is held.
         is_lost: Whether the response is never sent: the connection is closed instead.
     """
@@ -66,6 +67,7 @@ class Reaction:
     status: int | None = None
     reason: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    page: bytes | None = None
     delay_s: float = 0.0
     is_lost: bool = False
 
@@ -193,7 +195,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             reaction = proxy.fault(request)
             if reaction.status is not None:
                 refused = {"kind": "Status", "code": reaction.status, "reason": reaction.reason}
-                data = json.dumps({**refused, "message": f"injected: {reaction.reason}"}).encode()
+                data = reaction.page or json.dumps({**refused, "message": f"injected: {reaction.reason}"}).encode()
                 self._send(reaction.status, {"Content-Type": "application/json", **reaction.headers}, data)
                 return
             try:

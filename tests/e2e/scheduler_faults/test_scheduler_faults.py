@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from .fault_bed import FaultBed
-from .fault_proxy import PASS, Fault, Reaction, Request
+from .fault_proxy import PASS, Fault, FaultProxy, Reaction, Request, none
 from .gangs import Gang
 
 pytestmark = pytest.mark.e2e
@@ -26,6 +26,8 @@ TIGHT = tuple(Gang(f"tight-{number}", 4, 4, "tight") for number in range(3))
 """The limit of their queue allows one."""
 AFTER = Gang("after", 4, 8)
 _LASTS_S = 3.0
+_SLOW_S = 12.0
+"""Longer than the renew deadline."""
 
 Injection = Callable[[FaultBed], AbstractContextManager[None]]
 
@@ -37,7 +39,7 @@ def _requests(fault: Fault) -> Injection:
         try:
             yield
         finally:
-            bed.proxy.fault = lambda _: PASS
+            bed.proxy.fault = none
 
     return inject
 
@@ -54,54 +56,63 @@ def _every_third_write(reaction: Reaction) -> Injection:
     return _requests(fault)
 
 
-def _reads(reaction: Reaction) -> Injection:
-    return _requests(lambda request: reaction if request.method == "GET" else PASS)
+def _ended_watches(end: Callable[[FaultProxy], int], of_watch: Reaction, of_read: Reaction = PASS) -> Injection:
+    """End all watches, and react to those that are opened again, and to other reads, while the fault lasts."""
+
+    @contextlib.contextmanager
+    def inject(bed: FaultBed) -> Iterator[None]:
+        def fault(request: Request) -> Reaction:
+            if request.method != "GET":
+                return PASS
+            return of_watch if request.is_watch else of_read
+
+        bed.proxy.fault = fault
+        assert end(bed.proxy) > 0
+        try:
+            yield
+        finally:
+            bed.proxy.fault = none
+
+    return inject
 
 
-@contextlib.contextmanager
-def _dropped_watches(bed: FaultBed) -> Iterator[None]:
-    """All watches are cut, and cannot be opened while the fault lasts."""
-    bed.proxy.fault = lambda request: Reaction(503, "ServiceUnavailable") if request.is_watch else PASS
-    assert bed.proxy.drop_watches() > 0
-    try:
-        yield
-    finally:
-        bed.proxy.fault = lambda _: PASS
+_PAGE = Reaction(200, "OK", page=b"<html>no upstream</html>\n")
 
-
-@contextlib.contextmanager
-def _expired_watches(bed: FaultBed) -> Iterator[None]:
-    """The resource versions of all watches are too old: 410 as an event, then as the status of a response."""
-    bed.proxy.fault = lambda request: Reaction(410, "Expired") if request.is_watch else PASS
-    assert bed.proxy.expire_watches() > 0
-    try:
-        yield
-    finally:
-        bed.proxy.fault = lambda _: PASS
-
-
-REQUESTS: dict[str, Injection] = {
-    "conflict on every third write": _every_third_write(Reaction(409, "Conflict")),
-    "429 with Retry-After on every third write": _every_third_write(
-        Reaction(429, "TooManyRequests", {"Retry-After": "1"})
+REQUESTS: dict[str, tuple[Injection, float]] = {
+    "conflict on every third write": (_every_third_write(Reaction(409, "Conflict")), _LASTS_S),
+    "429 with Retry-After on every third write": (
+        _every_third_write(Reaction(429, "TooManyRequests", {"Retry-After": "1"})),
+        _LASTS_S,
     ),
-    "500 on every third write": _every_third_write(Reaction(500, "InternalError")),
-    "every third response to a write is lost": _every_third_write(Reaction(is_lost=True)),
-    "429 with Retry-After on all requests": _requests(lambda _: Reaction(429, "TooManyRequests", {"Retry-After": "1"})),
-    "answers after 5 s": _requests(lambda request: PASS if request.is_watch else Reaction(delay_s=5.0)),
-    "watches dropped": _dropped_watches,
-    "watches expired (410)": _expired_watches,
-    "503 on all reads": _reads(Reaction(503, "ServiceUnavailable")),
+    "500 on every third write": (_every_third_write(Reaction(500, "InternalError")), _LASTS_S),
+    "every third response to a write is lost": (_every_third_write(Reaction(is_lost=True)), _LASTS_S),
+    "429 with Retry-After on all requests": (
+        _requests(lambda _: Reaction(429, "TooManyRequests", {"Retry-After": "1"})),
+        _LASTS_S,
+    ),
+    "answers after 5 s": (
+        _requests(lambda request: PASS if request.is_watch else Reaction(delay_s=5.0)),
+        _SLOW_S,
+    ),
+    "watches dropped": (_ended_watches(FaultProxy.drop_watches, Reaction(503, "ServiceUnavailable")), _LASTS_S),
+    "watches expired (410)": (_ended_watches(FaultProxy.expire_watches, Reaction(410, "Expired")), _LASTS_S),
+    "pages of a load balancer": (_ended_watches(FaultProxy.drop_watches, _PAGE, _PAGE), _LASTS_S),
+    "503 on all reads, watches dropped": (
+        _ended_watches(
+            FaultProxy.drop_watches, Reaction(503, "ServiceUnavailable"), Reaction(503, "ServiceUnavailable")
+        ),
+        _LASTS_S,
+    ),
 }
 
 
-@pytest.mark.parametrize("inject", REQUESTS.values(), ids=REQUESTS.keys())
-def test_the_scheduler_goes_back_to_work_after(inject: Injection, shared: FaultBed) -> None:
+@pytest.mark.parametrize(("inject", "lasts_s"), REQUESTS.values(), ids=REQUESTS.keys())
+def test_the_scheduler_goes_back_to_work_after(inject: Injection, lasts_s: float, shared: FaultBed) -> None:
     shared.create(*BEFORE)
     shared.wait_bound(*BEFORE)
     with inject(shared):
         shared.create(*DURING, *TIGHT)
-        time.sleep(_LASTS_S)
+        time.sleep(lasts_s)
     state = shared.wait_bound(*BEFORE, *DURING)
     assert len(state.bound_gangs() & {gang.name for gang in TIGHT}) == 1
     shared.create(AFTER)

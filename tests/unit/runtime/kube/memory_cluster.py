@@ -31,6 +31,7 @@ class Memory:
         self.told: dict[str, str] = {}
         self.events: list[tuple[str, str, str]] = []
         self.unreadable: set[str] = set()
+        self.undelivered: set[tuple[str, str, str]] = set()
         self.refuses: dict[str, Refused] = {}
         self.keeps: dict[str, Refused] = {}
         self.failures: list[str] = []
@@ -52,6 +53,9 @@ class Memory:
             raise Unreadable(kind)
         found = self.held.get((kind, namespace, name))
         return found if found is not None and found["apiVersion"] == api_version else None
+
+    def is_stored(self, kind: str, namespace: str, name: str) -> bool:
+        return (kind, namespace, name) in self.held or (kind, namespace, name) in self.undelivered
 
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         pods = [made for (kind, place, _), made in self.held.items() if (kind, place) == ("Pod", namespace)]

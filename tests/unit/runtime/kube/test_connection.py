@@ -63,6 +63,34 @@ def test_what_the_api_server_says_is_what_one_reads(connection: Connection) -> N
     assert refused.value.status == 404
 
 
+@pytest.mark.parametrize("body", ["<html>upstream not found</html>", "", "[]"], ids=["page", "empty", "list"])
+def test_response_that_is_no_object_is_one_line_error(body: str, tmp_path: Path) -> None:
+    class Page(_Empty):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body) + 1))
+            self.end_headers()
+            self.wfile.write(f"{body}\n".encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        connection = connect(_kubeconfig(tmp_path, f"http://127.0.0.1:{server.server_port}"))
+        failed: list[str] = []
+        connection.on_error = lambda method, code: failed.append(code)
+        with pytest.raises(Unreachable, match="the response is not a JSON object"):
+            connection.request("GET", "/api/v1/pods")
+        if body:
+            with pytest.raises(Unreachable, match="the response is not a JSON object"):
+                list(connection.lines("/api/v1/pods?watch=1", 1))
+        assert set(failed) == {"unreachable"}
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 def test_unreachable_server_is_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match=r"cannot reach http://127.0.0.1:1: "):
         connect(_kubeconfig(tmp_path, "http://127.0.0.1:1")).request("GET", "/")

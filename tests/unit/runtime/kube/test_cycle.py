@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.errors import MissingShard, Refused
 
 from .memory_cluster import Memory, events_without, run_cycle
 from .objects import NOW, TRAIN, TREE, node, pod
@@ -59,5 +59,5 @@ def test_rejected_write_is_reported_and_retried() -> None:
 
 
 def test_missing_shard_is_rejected() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(MissingShard, match="the SchedulingShard mars does not exist"):
         run_cycle(Memory(node("n1", 4), *TREE), NOW, shard="mars")

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.kube import object_cache
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.connection import Connection
-from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, WATCHED
@@ -36,7 +37,9 @@ class Server(Connection):
         if method == "GET" and "?" not in path:
             if self.is_gone:
                 raise Refused(404, "pods not found")
-            return self.pod
+            read = self.pod
+            self.during(method)
+            return read
         if method == "GET":
             items = [self.pod] if f"/{PODS}?" in path else []
             return {"items": items, "metadata": {"resourceVersion": "1"}}
@@ -152,6 +155,70 @@ def test_deleted_pod_is_removed_when_binding_is_verified(cache: ObjectCache, ser
     server.is_gone = True
     cache.verify()
     assert _held(cache) is None
+
+
+def test_verification_does_not_undo_what_the_watch_delivers_meanwhile(cache: ObjectCache, server: Server) -> None:
+    metadata = {**server.pod["metadata"], "resourceVersion": "2"}
+    bound = {"metadata": metadata, "spec": {"nodeName": "node-1"}}
+    cache.assume_bound(_held(cache), "node-1", is_certain=False)
+    server.during = lambda _: _deliver(cache, server, bound)
+    cache.verify()
+    assert _held(cache)["spec"] == {"nodeName": "node-1"}
+
+
+def _deliver(cache: ObjectCache, server: Server, pod: dict[str, Any]) -> None:
+    server.events.put({"type": "MODIFIED", "object": pod})
+    _until(lambda: _held(cache)["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"])
+
+
+class DroppedWatch(Server):
+    """An API server whose first watch of pods fails after an event; it records the requests for pods."""
+
+    def __init__(self, failure: Exception) -> None:
+        super().__init__()
+        self.failure: Exception | None = failure
+        self.requests: list[str] = []
+
+    def request(self, method: str, path: str, body: object = None, **said: Any) -> dict[str, Any]:
+        if f"/{PODS}?" in path:
+            self.requests.append("list")
+        return super().request(method, path, body, **said)
+
+    def lines(self, path: str, timeout_s: float) -> Iterator[dict[str, Any]]:
+        if f"/{PODS}?" in path:
+            self.requests.append(path.partition("resourceVersion=")[2])
+            if (failure := self.failure) is not None:
+                self.failure = None
+                metadata = {**self.pod["metadata"], "resourceVersion": "7"}
+                yield {"type": "MODIFIED", "object": {**self.pod, "metadata": metadata}}
+                raise failure
+        yield from super().lines(path, timeout_s)
+
+
+@pytest.mark.parametrize(
+    ("failure", "requests"),
+    [
+        (Unreachable("connection reset"), ["list", "1", "7"]),
+        (Refused(503, "shutting down"), ["list", "1", "7"]),
+        (Refused(410, "too old resource version"), ["list", "1", "list", "1"]),
+    ],
+    ids=["dropped", "unavailable", "expired"],
+)
+def test_watch_resumes_where_it_was_dropped_unless_its_version_has_expired(
+    failure: Exception, requests: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_cache, "_AGAIN_S", 0.01)
+    server = DroppedWatch(failure)
+    cache = ObjectCache(server)
+    cache.start(10)
+    try:
+        _until(lambda: len(server.requests) >= len(requests))
+        assert server.requests == requests
+        # The watch that was opened again delivers events.
+        _deliver(cache, server, {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}})
+    finally:
+        cache.stop()
+        server.events.put(None)
 
 
 def test_relist_keeps_concurrent_writes(cache: ObjectCache, server: Server) -> None:

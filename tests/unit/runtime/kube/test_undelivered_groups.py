@@ -1,0 +1,61 @@
+"""Pods whose pod group exists, while its watch has not delivered it yet: the watches of kinds are independent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_runtime.kube.object_cache import ObjectCache
+from apportion_runtime.kube.resources import POD_GROUP
+
+from .api_server import ApiServer, Rejection, Sent, running
+from .memory_cluster import Memory, run_cycle
+from .objects import NOW, TRAIN, node, pod, pod_group, queue
+
+TEAM = queue("team", None, 4)
+OWNER = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "gang", "namespace": "team", "uid": "uid-owner"},
+    "spec": {},
+}
+
+
+def _member(number: int) -> dict[str, Any]:
+    made = pod(f"gang-{number}", "team", 1, **{"pod-group-name": "gang"})
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gang", "uid": "uid-owner", "controller": True}
+    made["metadata"]["ownerReferences"] = [reference]
+    return made
+
+
+def test_pods_are_not_moved_to_another_group_before_theirs_is_delivered() -> None:
+    cluster = Memory(node("n1", 4), TRAIN, TEAM, OWNER, _member(0), _member(1))
+    cluster.undelivered = {(POD_GROUP, "team", "gang")}
+    run_cycle(cluster, NOW)
+    assert [name for kind, _, name in cluster.held if kind == POD_GROUP] == []
+    assert [cluster.node_of(f"gang-{number}") for number in range(2)] == [None, None]
+    cluster.create(pod_group("gang", "team", 2))
+    run_cycle(cluster, NOW + 1)
+    assert [cluster.node_of(f"gang-{number}") for number in range(2)] == ["n1", "n1"]
+
+
+def test_pods_of_a_group_that_does_not_exist_are_grouped_by_their_owner() -> None:
+    cluster = Memory(node("n1", 4), TRAIN, TEAM, OWNER, _member(0))
+    run_cycle(cluster, NOW)
+    assert [name for kind, _, name in cluster.held if kind == POD_GROUP] == ["pg-gang-uid-owner"]
+
+
+def test_what_is_stored_is_read_from_the_api_server() -> None:
+    server = ApiServer()
+    with running(server) as connection:
+        cache = ObjectCache(connection)
+        assert not cache.is_stored(POD_GROUP, "team", "gang")
+        server.add(pod_group("gang", "team", 2))
+        assert cache.is_stored(POD_GROUP, "team", "gang")
+        server.answer = _invalid
+        assert not cache.is_stored(POD_GROUP, "team", "not/a name")
+    (read,) = {sent.path for sent in server.sent}
+    assert read == "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups"
+
+
+def _invalid(_: Sent) -> Rejection:
+    return Rejection(400, "invalid field selector")
