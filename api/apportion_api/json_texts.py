@@ -66,8 +66,8 @@ def json_spans(text: str) -> Iterator[tuple[int, int, Any]]:
         at = end
 
 
-_HINT = "correct the file, or write it again with `kubectl get … -o json`"
-_AGAIN = "write it again with `kubectl get … -o json`, and check that kubectl and the copy have finished"
+_HINT = "correct the file, or export it again with `kubectl get … -o json`"
+_AGAIN = "export it again with `kubectl get … -o json`, and check that kubectl and the copy have finished"
 
 
 def _fault(text: str, wrong: json.JSONDecodeError) -> JsonFault:

@@ -62,7 +62,7 @@ def _check_objects(kind: str, snapshot: Snapshot, files: str) -> None:
         raise PreconditionError(
             f"{files}: no {name} of KAI Scheduler, so no {kind} can be explained; shares and decisions of other "
             "engines are not explained from a snapshot",
-            hint=f"take it again with all kinds: {snapshot_command('kai')}",
+            hint=f"export it again with all kinds: {snapshot_command('kai')}",
         )
 
 

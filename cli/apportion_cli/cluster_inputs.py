@@ -107,7 +107,7 @@ def _known_shard(shard: str | None, name: str) -> Iterator[None]:
     try:
         yield
     except KeyError:
-        raise click.UsageError(f"there is no SchedulingShard `{shard}` in {name}") from None
+        raise click.UsageError(f"SchedulingShard `{shard}` does not exist in {name}") from None
 
 
 def _inputs(read: SnapshotReading, sources: Sources, entry: str, name: str) -> ClusterInputs:
@@ -126,7 +126,7 @@ def nearest(word: str, name: str, known: Sequence[str]) -> click.UsageError:
 
     # A pod group is named `pg-OWNER-UID`.
     near = [each for each in known if f"-{name}-" in f"{each}-"] or get_close_matches(name, known, n=1)
-    return click.UsageError(f"there is no {word} {name}" + (f"; did you mean {near[0]}?" if near else ""))
+    return click.UsageError(f"{word} {name} does not exist" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _texts(paths: Sequence[str], sources: Sources) -> list[Source]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,8 @@ from apportion_compiler.emit.rendered_trees import RenderedTree, rendered_trees,
 from apportion_compiler.emit.tree import PRUNE, RETAINED_KINDS, ObjectKey, object_key, pruned_objects
 from apportion_compiler.emit.tree_files import TreeChange, entries_outside, objects_of_base
 from apportion_compiler.fidelity import FidelityLine, fidelity
+
+_MOST_FILES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +137,31 @@ def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
     provided = sum(line.verdict == "exact" and bool(line.provided) for r in reports for line in r.fidelity)
     n_clusters = len({(each.target.environment, each.target.cluster) for each in reports})
-    conditional = f", {provided} of them only if the files named above are applied" if provided else ""
+    conditional = f", {provided} of them only if:" if provided else ""
     lines += [
         "",
         (
             f"{counted(len(reports), 'target')}, {counted(sum(n for r in reports for _, n in r.kinds), 'object')}; "
             f"{exact} of {counted(sum(len(r.fidelity) for r in reports), 'feature')} exact on {counted(n_clusters, 'cluster')}{conditional}"
         ),
+        *_required_files(reports, width),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _required_files(reports: tuple[TargetReport, ...], width: int) -> Iterator[str]:
+    """Yield a line for each file on which an exact feature depends: its path, and how it is applied."""
+    required = dict.fromkeys(
+        f"{report.folder.as_posix()}/{file}"
+        for report in reports
+        for line in report.fidelity
+        if line.verdict == "exact"
+        for file in line.provided
+    )
+    for text in list(required)[:_MOST_FILES]:
+        yield from wrap(text, width, initial_indent="  ", subsequent_indent="    ")
+    if len(required) > _MOST_FILES:
+        yield f"  and {len(required) - _MOST_FILES} more"
 
 
 def _fidelity(reports: tuple[TargetReport, ...], width: int) -> list[str]:
@@ -283,4 +301,4 @@ def _changed(change: TreeChange, *, check: bool) -> str:
         for names, word in ((change.added, "written"), (change.changed, "changed"), (change.removed, "removed"))
         if names
     ]
-    return ", ".join(parts) or "entries that the policy did not write"
+    return ", ".join(parts) or "files that the policy did not generate"

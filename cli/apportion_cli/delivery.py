@@ -18,6 +18,6 @@ def deliver(console: Console, output: Output, text: str) -> None:
     try:
         write_file(Path(output.file), escaped(text, output.format).encode())
     except LinkedPathError as linked:
-        raise PreconditionError(str(linked), hint="name another file") from None
+        raise PreconditionError(str(linked), hint="choose a different file") from None
     except OSError as refused:
         raise PreconditionError(f"{output.file} cannot be written: {refused.strerror}") from refused

@@ -130,7 +130,7 @@ def _place(cluster: str | None, paths: Sequence[str], declared: Collection[Polic
         known = {(environment, name) for environment, _, name in split}
     if len(known) != 1:
         listed = ", ".join(sorted("/".join(place) for place in known)) or "none is known"
-        raise click.UsageError(f"objects belong to one cluster; name it with --cluster: {listed}")
+        raise click.UsageError(f"objects belong to one cluster; specify it with --cluster: {listed}")
     return next(iter(known))
 
 

@@ -51,7 +51,7 @@ def given_approvals(text: str, owners: Collection[str]) -> tuple[str, ...]:
 
 def _of_file(path: Path) -> tuple[str, ...]:
     if path.is_dir():
-        raise PreconditionError(f"{_OPTION} {path}: it is a directory; name a file with one owner per line")
+        raise PreconditionError(f"{_OPTION} {path}: it is a directory; pass a file with one owner per line")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as refused:
@@ -74,6 +74,6 @@ def _refusal(text: str, owners: Collection[str]) -> str:
     if not near:
         # The last part of an owner is the name of the team.
         near = [owner for owner in owners if owner.rpartition("/")[2].lstrip("@").casefold() == text.casefold()][:1]
-    instead = f"did you mean {near[0]}?" if near else "write a file with one owner per line, or list the owners"
+    instead = f"did you mean {near[0]}?" if near else "create a file with one owner per line, or list the owners"
     listed = "" if near or not owners else f", such as {min(owners)}"
-    return f"{_OPTION} {text}: there is no such file, and no owner of the policies has this name; {instead}{listed}"
+    return f"{_OPTION} {text}: the file does not exist, and no owner of the policies has this name; {instead}{listed}"

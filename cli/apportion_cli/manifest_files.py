@@ -62,7 +62,7 @@ def objects_of(path: str) -> list[LocatedManifest]:
         PreconditionError: If it cannot be read, or at the first line that is not an object.
     """
     if Path(path).is_dir():
-        raise PreconditionError(f"{path} is a directory; name a file")
+        raise PreconditionError(f"{path} is a directory; pass a file")
     from apportion_cli.sources import Sources
 
     ((_, read),) = read_files((path,), Sources(Path.cwd(), None))
@@ -114,7 +114,7 @@ def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
     for n, one in enumerate(listed):
         if not isinstance(one["kind"], str):
             raise PreconditionError(
-                f"{name}: items[{n}].kind is not a string; write it again with `kubectl get … -o json`"
+                f"{name}: items[{n}].kind is not a string; export it again with `kubectl get … -o json`"
             )
     return listed
 
@@ -124,7 +124,7 @@ def _text(content: bytes, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as undecodable:
         raise PreconditionError(
-            f"{name} is not UTF-8 text: invalid byte at offset {undecodable.start}; write it with `kubectl get … -o json`"
+            f"{name} is not UTF-8 text: invalid byte at offset {undecodable.start}; export it with `kubectl get … -o json`"
         ) from None
 
 
@@ -135,7 +135,7 @@ def _fault_text(fault: Diagnostic, name: str) -> str:
 
 def _no_objects(content: bytes, name: str) -> str:
     what = "contains no Kubernetes objects" if content.strip() else "is empty"
-    return f"{name} {what}; write it with `kubectl get … -o json`"
+    return f"{name} {what}; export it with `kubectl get … -o json`"
 
 
 def files_of(path: str) -> list[str]:

@@ -101,7 +101,7 @@ class Outcome:
             raise AssertionError(f"{counted(total, 'eviction')}, expected at most {at_most}: {who}")
 
     def assert_share(self, queue: str, *, at_least: float) -> None:
-        """Assert the minimum usage of a queue's fair share over time; 0.9 is 90 %."""
+        """Assert the minimum usage of a queue's fair share over time; 0.9 is 90%."""
         __tracebackhide__ = True
         share = self.queue(queue).share
         if share is None:
@@ -112,7 +112,7 @@ class Outcome:
             )
 
     def assert_utilisation(self, *, at_least: float) -> None:
-        """Assert the minimum GPU utilisation; 0.8 is 80 %."""
+        """Assert the minimum GPU utilisation; 0.8 is 80%."""
         __tracebackhide__ = True
         found = self.report.summary.utilisation
         if found < at_least:
@@ -225,7 +225,7 @@ def _named(name: str, known: Mapping[str, Found], kind: str) -> Found:
     found = known.get(name)
     if found is None:
         near = difflib.get_close_matches(name, known, 1)
-        raise OutcomeError(f"there is no {kind} {name}" + (f"; did you mean {near[0]}?" if near else ""))
+        raise OutcomeError(f"{kind} {name} does not exist" + (f"; did you mean {near[0]}?" if near else ""))
     return found
 
 

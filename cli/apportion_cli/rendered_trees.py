@@ -45,7 +45,7 @@ def refuse_policy_options(source: str, *, env: str | None, cluster: str | None) 
         if value is not None:
             raise click.UsageError(
                 f"{option} {value} selects a cluster of a policy, but {source} is a rendered tree: "
-                "name the policy, or the tree of that cluster"
+                "pass the policy, or the tree of that cluster"
             )
     clusters = clusters_below(source)
     if len(clusters) > 1:

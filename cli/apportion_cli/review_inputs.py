@@ -73,7 +73,7 @@ def _objects_once(paths: Sequence[str]) -> list[Mapping[str, object]]:
                 f"{path} has {what} twice, with different contents"
                 if file == path
                 else f"{file} and {path} have different versions of {what}",
-                hint="write all objects of the cluster with a single `kubectl get … -A -o json`",
+                hint="export all objects of the cluster with a single `kubectl get … -A -o json`",
             )
     return [made for made, _ in found.values()]
 
@@ -84,9 +84,9 @@ def _place(text: str, clusters: Sequence[str]) -> tuple[str, str]:
         return cluster, file
     listed = ", ".join(clusters) or "none"
     if equals and not Path(text).exists():
-        raise click.UsageError(f"--snapshot {text}: there is no cluster `{cluster}`; the policies have {listed}")
+        raise click.UsageError(f"--snapshot {text}: cluster `{cluster}` does not exist; the policies have {listed}")
     if len(clusters) != 1:
-        raise click.UsageError(f"--snapshot {text}: name the cluster, as in {listed.partition(',')[0]}={text}")
+        raise click.UsageError(f"--snapshot {text}: specify the cluster, as in {listed.partition(',')[0]}={text}")
     return clusters[0], text
 
 

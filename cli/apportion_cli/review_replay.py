@@ -65,12 +65,12 @@ def replay_arguments(file: str) -> tuple[Sequence[str], Mapping[str, object]]:
     except UnreadableFileError as wrong:
         raise PreconditionError(f"{file} cannot be read: {wrong}") from None
     except ValueError:
-        raise PreconditionError(f"{file} is not a JSON report of `apportion review`; write one with {_JSON}") from None
+        raise PreconditionError(f"{file} is not a JSON report of `apportion review`; create one with {_JSON}") from None
     command = document.get("command") if isinstance(document, dict) else None
     digests = document.get("digests") if isinstance(document, dict) else None
     words = _words(command)
     if words[:2] != _PROGRAM or not isinstance(digests, dict):
-        raise PreconditionError(f"{file} is not a JSON report of `apportion review`; write one with {_JSON}")
+        raise PreconditionError(f"{file} is not a JSON report of `apportion review`; create one with {_JSON}")
     click.get_current_context().meta[_RECORDED] = digests
     return words[2:], document
 

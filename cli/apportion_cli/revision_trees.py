@@ -36,7 +36,7 @@ def revision_tree(start: Path, ref: str) -> Iterator[Path]:
     if root is None:
         raise PreconditionError(
             f"`{ref}` is neither a path nor a revision: {start.absolute()} is not in a git repository",
-            hint="name a directory, or run the command in the repository",
+            hint="pass a directory, or run the command in the repository",
         )
     commit = commit_of(root, ref)
     with tempfile.TemporaryDirectory(prefix="apportion-") as made:

@@ -27,9 +27,7 @@ def rule_page(code: str) -> str:
     if rule is None:
         near = get_close_matches(code, RULES, n=3)
         raise click.UsageError(
-            f"there is no rule {code}"
-            + (f"; did you mean {' or '.join(near)}?" if near else "")
-            + " (see apportion rules)"
+            f"unknown rule {code}" + (f"; did you mean {' or '.join(near)}?" if near else "") + " (see apportion rules)"
         )
     text = page_text(rule) or f"# {rule.code}: {rule.name}\n\n{rule.summary}\n"
     if rule.required:

@@ -82,7 +82,7 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
     names = sorted(str(made["metadata"]["name"]) for made in objects if made.get("kind") == _SHARD)
     listed = ", ".join(names) or "none"
     if shard is not None and shard not in names:
-        raise PreconditionError(f"{source}: there is no shard {shard}; {alternatives(names)}")
+        raise PreconditionError(f"{source}: shard {shard} does not exist; {alternatives(names)}")
     if shard is None and len(names) > 1:
         raise PreconditionError(
             f"{source}: the cluster has the shards {listed}, and a simulation covers one",

@@ -172,7 +172,7 @@ def _run(console: Console, simulated: Cluster) -> int:
 def _show_faults(console: Console, simulated: Cluster) -> None:
     if not simulated.scenario.pools and not simulated.cluster_state.store.list("Node"):
         console.err(
-            "apportion: warning: there are no nodes, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
+            "apportion: warning: the cluster has no nodes, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
         )
     for fault in simulated.cluster_state.records.faults:
         console.err(f"apportion: warning: {fault.address}: {fault.message}")

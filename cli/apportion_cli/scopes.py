@@ -36,7 +36,7 @@ def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -
         return graph.base
     known = graph.declarations.environments
     if environment not in known:
-        raise click.UsageError(f"there is no environment {environment}{_instead(environment, list(known))}")
+        raise click.UsageError(f"environment {environment} does not exist{_instead(environment, list(known))}")
     clusters = [c.name for c in known[environment].clusters]
     if cluster is None and len(clusters) > 1:
         raise click.UsageError(
@@ -57,7 +57,7 @@ def cluster_scope(graph: PolicyGraph, environment: str | None, cluster: str | No
         names = [known.name for known in graph.policy.environments]
         if len(names) != 1:
             raise click.UsageError(
-                f"name an environment: --env {names[0]}" if names else "the policy has no environment"
+                f"specify an environment: --env {names[0]}" if names else "the policy has no environment"
             )
         environment = names[0]
     return scope_of(graph, environment, cluster)

@@ -187,9 +187,10 @@ def _setting(key: str, value: Any, file: Path, ref: str | None = None) -> Settin
         if not isinstance(value, bool):
             raise click.UsageError(f"{file}: `color` must be true or false")
     elif not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
-        raise click.UsageError(f"{file}: `{key}` must be {KEYS[key]}, as text or a number")
+        kind = "a string or a list of strings" if key in _LISTS else "a string or a number"
+        raise click.UsageError(f"{file}: `{key}` ({KEYS[key]}) must be {kind}")
     if key == "output" and any("=" in str(part) for part in parts):
-        raise click.UsageError(f"{file}: `output` must be a format; name the file to write on the command line")
+        raise click.UsageError(f"{file}: `output` must be a format; set the output file on the command line")
     if key == "policy":
         value = _inside(str(value), file)
     return Setting(key, value, str(file) if ref is None else f"{file} at {ref}")

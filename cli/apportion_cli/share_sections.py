@@ -67,9 +67,7 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
         if explained is not None:
             found.append(explained)
     if not found and not notes:
-        notes.append(
-            "Fair shares are not computed: the policy declares no number of GPUs for the cluster's node pools."
-        )
+        notes.append("Fair shares are not computed: the node pools of the cluster declare no number of GPUs.")
     if found and engine_note(engine):
         notes.append(engine_note(engine))
     return ShareSection(cluster, tuple(found), tuple(notes))
@@ -85,7 +83,7 @@ def _check_peer(graph: PolicyGraph, queue: str, peer: str) -> None:
         instead = f"; its siblings are {', '.join(siblings)}" if siblings else "; it has none"
         raise click.UsageError(f"{peer} is not a sibling of {queue}{instead}")
     close = get_close_matches(peer, siblings, n=1)
-    raise click.UsageError(f"there is no queue {peer}" + (f"; did you mean {close[0]}?" if close else ""))
+    raise click.UsageError(f"queue {peer} does not exist" + (f"; did you mean {close[0]}?" if close else ""))
 
 
 def section_lines(section: ShareSection) -> Sequence[str]:

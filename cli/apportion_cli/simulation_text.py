@@ -43,7 +43,7 @@ def _model_lines(models: Sequence[ModelSummary]) -> list[str]:
     if len(models) < 2:
         return []
     texts = (
-        f"{found.model or 'not named'} {amount(found.gpu_hours)} of {amount(found.capacity_gpu_hours)} "
+        f"{found.model or 'unknown model'} {amount(found.gpu_hours)} of {amount(found.capacity_gpu_hours)} "
         f"({percent(found.utilisation)})"
         for found in models
     )

@@ -242,7 +242,7 @@ def _project(folder: Path) -> Path:
         if (above / PROJECT).is_file():
             return above
     raise PreconditionError(
-        f"there is no {PROJECT} in {folder} or above it", hint="`apportion init --pulumi` writes one"
+        f"no {PROJECT} in {folder} or its parent directories", hint="`apportion init --pulumi` writes one"
     )
 
 

@@ -35,7 +35,7 @@ class VerbGroup(click.Group):
         import difflib
 
         near = difflib.get_close_matches(name, [*VERBS, *ALIASES], n=1)
-        raise click.UsageError(f"there is no command `{name}`" + (f"; did you mean `{near[0]}`?" if near else ""), ctx)
+        raise click.UsageError(f"unknown command `{name}`" + (f"; did you mean `{near[0]}`?" if near else ""), ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section in dict.fromkeys(verb.section for verb in VERBS.values()):

@@ -33,7 +33,7 @@ VERBS: Mapping[str, Verb] = dict(
         _verb(_CHECK, "review", "Review a policy change: its effects, evicted workloads and required approvals."),
         _verb(_CHECK, "codeowners", "Write a CODEOWNERS file from the owners of a policy."),
         _verb(_CHECK, "simulate", "Simulate a workload under a policy, or one scheduling cycle on a snapshot."),
-        _verb(_CHECK, "fit", "Decide whether a workload would start: where, when, and what would let it start."),
+        _verb(_CHECK, "fit", "Check whether a workload would start, where and when, and what would let it start."),
         (
             "compile",
             Verb(

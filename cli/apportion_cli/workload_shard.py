@@ -40,7 +40,7 @@ def shard_of(workload: Mapping[str, object], objects: Sequence[Mapping[str, obje
     """
     shards = {shard.partition: shard.name for shard in read_all(SchedulingShard, objects)}
     if given is not None and given not in shards.values():
-        raise PreconditionError(f"there is no shard {given}; {alternatives(sorted(shards.values()))}")
+        raise PreconditionError(f"shard {given} does not exist; {alternatives(sorted(shards.values()))}")
     if not shards:
         return None
     label = _partition(workload)

@@ -67,4 +67,4 @@ def _backend(engine: Engine, environment: str, cluster: str) -> str:
 
 def _unknown(kind: str, name: str, known: Collection[str]) -> str:
     close = get_close_matches(name, known, n=1)
-    return f"there is no {kind} {name}; " + (f"did you mean {close[0]}?" if close else alternatives(known))
+    return f"{kind} {name} does not exist; " + (f"did you mean {close[0]}?" if close else alternatives(known))

@@ -1,6 +1,6 @@
 """Three teams on the GPU cluster of the openb trace: serving, development and training, with quotas based on the trace.
 
-Latency-sensitive workloads request 70 % of the trace's GPU time, development 26 % and best effort 4 %. Serving is not
+Latency-sensitive workloads request 70% of the trace's GPU time, development 26% and best effort 4%. Serving is not
 preemptible and therefore limited to its guarantee; training uses idle GPUs, which other teams can reclaim.
 """
 

@@ -116,7 +116,7 @@ class Queue(Declaration):
         names = [each.name for each in self.limit_ranges]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"`limit_ranges` has two objects named {twice}: rename one of them")
+            raise ValueError(f"`limit_ranges` has two objects named {twice}: give each a unique name")
         return self
 
     @property

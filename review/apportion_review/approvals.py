@@ -167,7 +167,7 @@ def _lost_shares(clusters: Sequence[ClusterReview], share_loss: int) -> Iterator
         for row in cluster.shares:
             if row.resource.partition("/")[0] == GPU and _loses_share(row, share_loss):
                 what = "the GPUs that it can use" if cluster.engine in FIRST_COME else "its fair share"
-                yield row.queue, f"`{row.queue}` loses {share_loss} % or more of {what} on {cluster.name}"
+                yield row.queue, f"`{row.queue}` loses {share_loss}% or more of {what} on {cluster.name}"
 
 
 def _loses_share(row: ShareChange, percent: int) -> bool:

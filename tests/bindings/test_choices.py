@@ -149,7 +149,7 @@ def test_allowed_pools_are_selected(usable: Any, pools: Any, selector: object) -
 @pytest.mark.parametrize(
     ("queue", "kind", "options", "says"),
     [
-        ("visoin", "Job", _FIRST, "there is no queue visoin; did you mean vision?"),
+        ("visoin", "Job", _FIRST, "queue visoin does not exist; did you mean vision?"),
         (
             "research",
             "Job",

@@ -37,7 +37,7 @@ def codeowners(
     """Write a CODEOWNERS file: each file of POLICY belongs to the owners of the queues that it declares.
 
     Everything else of a policy, such as its node pools and rules, belongs to the organisation's owner. Owners that are
-    no handles, such as `group:default/vision`, are written as comments.
+    not handles, such as `group:default/vision`, are written as comments.
 
     \b
     apportion codeowners

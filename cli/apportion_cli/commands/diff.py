@@ -87,10 +87,12 @@ def diff(
     of_objects = holds_objects(base) or holds_objects(head)
     if cluster is not None and not of_objects:
         raise click.UsageError(
-            "--cluster requires a rendered tree or an export: policies are compared on every cluster"
+            "--cluster requires a rendered tree or an export: two policies are compared on every cluster"
         )
     if base_as_of is not None and of_objects:
-        raise click.UsageError("--base-as-of requires two policies: objects contain the values of one date")
+        raise click.UsageError(
+            "--base-as-of requires two policies: rendered objects already have the values of one date"
+        )
     try:
         if of_objects:
             report = compare_objects(base, head or None, policy, cluster=cluster, within=within, as_of=as_of)

@@ -91,7 +91,7 @@ def explain(
 
             return explain_in_cluster(kind, name, snapshots, now=now, shard=shard, outputs=outputs, fail_on=fail_on)
         case ("job", _):
-            raise click.UsageError("explaining a job requires --snapshot")
+            raise click.UsageError("a job can be explained only with --snapshot")
         case (code,) if _CODE.fullmatch(code.upper()):
             from apportion_cli.rule_pages import rule_page
 
@@ -116,7 +116,7 @@ def explain(
         return show_findings(console, inputs, checked.diagnostics, fail_on)
     if id_ not in checked.graph.nodes:
         close = get_close_matches(id_, checked.graph.nodes, n=1)
-        raise click.UsageError(f"there is no queue {id_}" + (f"; did you mean {close[0]}?" if close else ""))
+        raise click.UsageError(f"queue {id_} does not exist" + (f"; did you mean {close[0]}?" if close else ""))
     from apportion_cli.share_sections import share_hint, share_section
 
     scope = scope_of(checked.graph, env, cluster)

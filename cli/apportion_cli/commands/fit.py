@@ -50,9 +50,11 @@ class FitRequest:
 @click.option("-f", "--file", required=True, metavar="FILE", help="Manifest of the workload; - reads standard input.")
 @click.option("--name", metavar="NAME", help="Workload to evaluate; required if FILE has more than one.")
 @click.option(
-    "--queue", metavar="ID", help="Queue of the workload (default: the one that it names, or that of its namespace)."
+    "--queue",
+    metavar="ID",
+    help="Queue of the workload (default: the one that it specifies, or that of its namespace).",
 )
-@click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that names none, such as h100.")
+@click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that does not specify one, such as h100.")
 @place_options
 @click.option(
     "--snapshot",
@@ -88,7 +90,7 @@ def fit(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Decide whether a workload would start under POLICY: where, when, and what would let it start.
+    """Check whether a workload would start under POLICY, where and when, and what would let it start.
 
     The engine of the cluster decides. Without a snapshot, the cluster is assumed to be idle. Exit 0 if the workload
     starts now, 11 if running work is evicted for it, 1 if it does not start now or the result is unknown.
@@ -195,7 +197,7 @@ def _snapshot(files: Sequence[str], cluster: str) -> ClusterSnapshot | None:
     found = snapshots[cluster]
     if not any(each.get("kind") == "Node" for each in found.objects):
         raise PreconditionError(
-            f"{found.info.name} contains no nodes, so nothing could start",
+            f"{found.info.name} contains no nodes, so no workload can start",
             hint="include them: kubectl get nodes,pods,… -A -o json",
         )
     return found
@@ -216,8 +218,8 @@ def _decided(question: Question, observed: ObservedCluster, workload: FitWorkloa
         question, observed, note = submitted_before(question, observed)
         answer = fit_of(question, observed)
     except ValueError as wrong:
-        raise PreconditionError(f"{question.snapshot or 'the cluster'} cannot be decided on: {wrong}") from None
-    remarks = tuple(f"By the declared node pools and quotas, {clause}." for clause in workload.remarks)
+        raise PreconditionError(f"{question.snapshot or 'the cluster'} cannot be evaluated: {wrong}") from None
+    remarks = tuple(f"According to the declared node pools and quotas, {clause}." for clause in workload.remarks)
     return replace(answer, notes=(*note, *answer.notes, *remarks))
 
 

@@ -28,12 +28,12 @@ from apportion_cli.verbosity import console_options
 @click.option("--pulumi", is_flag=True, help="Also write a Pulumi project with a stack for each environment.")
 @console_options
 def init(directory: Path, organisation: str | None, *, service: str, pulumi: bool) -> None:
-    """Create a policy that compiles as it is, with CI workflows and pre-commit hooks.
+    """Create a policy that compiles without changes, with CI workflows and pre-commit hooks.
 
     With --pulumi, the workflows also comment on pull requests with a preview, and apply merged changes to each
     environment.
 
-    Existing files are kept; if one of them is in the way, nothing is written.
+    Existing files are never overwritten; if one of them conflicts, nothing is written.
 
     \b
     apportion init policy --ci github

@@ -180,7 +180,7 @@ def review(
 
     if replay is not None or check_shares is not None:
         if base is not None:
-            raise click.UsageError("--replay and --check-shares take BASE and HEAD from the report")
+            raise click.UsageError("--replay and --check-shares read BASE and HEAD from the report: omit both")
         return _replayed(replay, outputs) if replay is not None else _checked(check_shares or "")
     if base is None:
         raise click.UsageError("Missing argument 'BASE'.")

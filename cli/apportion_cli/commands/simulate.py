@@ -69,7 +69,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--record",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Replay cycle N of the decision log of `apportion scheduler` that --cycle names.",
+    help="Replay cycle N of the decision log of `apportion scheduler` passed with --cycle.",
 )
 @moment
 @shard_option
@@ -99,7 +99,7 @@ def simulate(
     as_of: date,
     fail_on: str,
 ) -> int:
-    """Simulate POLICY under the workload of a scenario or a trace; --cycle decides one cycle of a snapshot.
+    """Simulate POLICY under the workload of a scenario or a trace; with --cycle, run one scheduling cycle on a snapshot.
 
     A scenario (docs/simulation.md) lists nodes, workloads and events; POLICY is compiled for its cluster first. A
     snapshot is a document of kind Snapshot (docs/snapshot.md), or Kubernetes objects as kubectl prints them.
@@ -192,7 +192,7 @@ def _replayed(
     if to_json(decisions_document(session)) == to_json(recorded.decisions):
         return session, ExitCode.OK
     current().err(
-        f"warning: version {recorded.version} of the scheduler decided otherwise in cycle {number} than this version\n"
+        f"warning: version {recorded.version} of the scheduler, which recorded the log, made different decisions in cycle {number}\n"
     )
     return session, ExitCode.FINDINGS
 

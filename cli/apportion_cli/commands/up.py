@@ -45,8 +45,8 @@ def up(
 ) -> None:
     """Apply the policy to the clusters of ENV in a sequence of valid updates.
 
-    ENV is a Pulumi stack, whose configuration names the policy and its environment. An interrupted update is finished
-    by the next one, which offers to clear the lock left behind. Requires `pulumi` on PATH.
+    ENV is a Pulumi stack, whose configuration names the policy and its environment. If an update was
+    interrupted, run the command again: it offers to clear the lock and completes the update. Requires `pulumi` on PATH.
 
     \b
     apportion up prod

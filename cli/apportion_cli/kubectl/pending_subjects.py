@@ -37,7 +37,7 @@ def pod_group_of(objects: Sequence[Object], name: str, namespace: str | None) ->
         near = get_close_matches(bare, sorted(known), n=1)
         place = "in any namespace" if namespace is None else f"in namespace {namespace}"
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise click.UsageError(f"there is no pod, workload or pod group {name} {place}{hint}")
+        raise click.UsageError(f"no pod, workload or pod group {name} {place}{hint}")
     if len(found) > 1:
         matches = ", ".join(sorted("/".join(filter(None, target)) for target in found))
         raise click.UsageError(f"{name} is ambiguous: {matches}; pass -n NAMESPACE or the name of a pod group")

@@ -41,7 +41,7 @@ def cluster_options(command: Decorated) -> Decorated:
 )
 @click.version_option(package_name="apportion", prog_name=PROGRAM, message="%(prog)s %(version)s")
 def kubectl_apportion() -> None:
-    """Show queues and explain pending work of a cluster that KAI Scheduler or `apportion scheduler` schedules."""
+    """Show the queues and explain the pending work of a cluster scheduled by KAI Scheduler or `apportion scheduler`."""
 
 
 @kubectl_apportion.command()
@@ -145,8 +145,8 @@ def queue(
 )
 @click.option("-e", "--env", metavar="NAME", help="Environment of the cluster.")
 @click.option("--cluster", metavar="NAME", help="Cluster in the policy, if the environment has more than one.")
-@click.option("--queue", "queue_id", metavar="ID", help="Queue of the workload (default: the one that it names).")
-@click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that names none, such as h100.")
+@click.option("--queue", "queue_id", metavar="ID", help="Queue of the workload (default: the one that it specifies).")
+@click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that does not specify one, such as h100.")
 @workload_shard_option
 @output_option("text", "json")
 @as_of_option
@@ -165,7 +165,7 @@ def fit(
     kubeconfig: str | None,
     context: str | None,
 ) -> int:
-    """Decide whether a workload would start now: where, when, and what would let it start.
+    """Check whether a workload would start now, where and when, and what would let it start.
 
     Exit 0 if it starts now, 11 if running work is evicted for it, 1 if it does not start now.
 
@@ -186,7 +186,7 @@ def fit(
 )
 @cluster_options
 def snapshot(*, out: str | None, anonymise: bool, kubeconfig: str | None, context: str | None) -> int:
-    """Write the objects that reviews, simulations and explanations read.
+    """Write a snapshot of the cluster for reviews, simulations and explanations.
 
     \b
     kubectl apportion snapshot --out prod.json

@@ -12,7 +12,9 @@ from apportion_runtime.core.shares import QueueShare
 
 _UNITS = {"cpu": (CPU, 1000, "cores"), "memory": (MEMORY, 1024**3, "GiB"), "gpu": (GPU, 1, "GPUs")}
 """The index of each resource in the core's amounts, its unit in these, and the unit's name."""
-_NAME, _NUMBER, _BAR = 22, 8, 20
+_NAME, _BAR = 22, 20
+_COLUMNS = {"USED": 7, "GUARANTEED": 10, "BORROWED": 8, "LIMIT": 7}
+"""The width of each column of amounts."""
 _LEGEND = "=  used within the guarantee   +  borrowed   .  guaranteed and free   |  limit"
 
 
@@ -63,18 +65,17 @@ def capacity(session: Session, resource: str) -> float:
 
 def bars(uses: Sequence[QueueUse], resource: str, total: float) -> str:
     """Return the table."""
-    columns = ("USED", "GUARANT.", "BORROWED", "LIMIT")
     scale = f"0{_amount(total):>{_BAR - 1}}"
     lines = [
         f"{_amount(total)} {_UNITS[resource][2]} in the cluster",
         "",
-        f"{'QUEUE':<{_NAME}}" + "".join(f" {column:>{_NUMBER}}" for column in columns) + f" {scale}",
+        f"{'QUEUE':<{_NAME}}" + "".join(f" {column:>{width}}" for column, width in _COLUMNS.items()) + f" {scale}",
     ]
     for use in uses:
         numbers = (use.used, use.guaranteed, use.borrowed, use.limit)
         lines.append(
             f"{_fitted('  ' * use.depth + use.name)}"
-            + "".join(f" {_amount(number):>{_NUMBER}}" for number in numbers)
+            + "".join(f" {_amount(number):>{width}}" for number, width in zip(numbers, _COLUMNS.values(), strict=True))
             + f" {_bar(use, total)}"
         )
     return "\n".join((*(line.rstrip() for line in lines), "", _LEGEND)) + "\n"

@@ -20,7 +20,7 @@ def leaf(program: Program, id_: str) -> Queue:
     """
     queues = {queue.id: queue for queue in program.queues}
     if id_ not in queues:
-        raise BindingError(f"there is no queue {id_}{instead(id_, queues)}")
+        raise BindingError(f"queue {id_} does not exist{instead(id_, queues)}")
     queue = queues[id_]
     if not queue.is_leaf:
         leaves = [q.id for q in program.queues if q.is_leaf and id_ in q.path]

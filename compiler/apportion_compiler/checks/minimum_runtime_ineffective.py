@@ -130,9 +130,7 @@ def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault
             return None
         stack.extend(graph.nodes[child] for child in silent)
     if node.is_leaf or all(kind.value(scope.values[child]) is None for child in node.children):
-        above = (
-            f"`{node.parent}` has no other child" if node.parent is not None else "there is no other top-level queue"
-        )
+        above = f"`{node.parent}` has no other child" if node.parent is not None else "it is the only top-level queue"
         why = f"has no effect: kai applies it only when a sibling reclaims, but {above}"
     else:
         why = "has no effect: every queue below it sets its own"

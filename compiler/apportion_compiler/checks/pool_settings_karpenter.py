@@ -81,7 +81,7 @@ def _maintenance(pool: NodePool, maintenance: Maintenance) -> Iterator[Ineffecti
         )
     if maintenance.window is not None and closed_time(maintenance.window) is None:
         yield IneffectiveSetting(
-            f"has a maintenance window by {maintenance.window.recurrence}, but Karpenter's disruption budgets support "
+            f"has a maintenance window with the recurrence {maintenance.window.recurrence}, but Karpenter's disruption budgets support "
             "only daily windows and windows on one day of the week",
             "use FREQ=DAILY, or FREQ=WEEKLY with its start day",
         )

@@ -93,7 +93,7 @@ def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, st
                     other,
                     pool,
                     f"has a different maintenance exclusion {exclusion.name} from `{other.id}`",
-                    "rename one of them",
+                    f"set the same exclusion on both, or rename {exclusion.name} in one of the pools",
                 )
 
 

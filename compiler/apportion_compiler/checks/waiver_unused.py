@@ -30,9 +30,9 @@ def waiver_unused(declarations: Declarations, as_of: date, evaluated: Sequence[D
 def _finding(waiver: Waiver, evaluated: Sequence[Diagnostic], meant: str | None) -> Diagnostic:
     message = f"the waiver of {waiver.code} for {waiver.address} suppresses nothing"
     elsewhere = sorted({d.address for d in evaluated if d.code == waiver.code and d.address != waiver.address})
-    hint = f"remove the waiver; {waiver.code} is reported for {elsewhere[0]}" if elsewhere else "remove it"
+    hint = f"remove the waiver; {waiver.code} is reported for {elsewhere[0]}" if elsewhere else "remove the waiver"
     if meant is not None:
-        hint = f"there is no object {waiver.address}: change it to {meant}, or remove the waiver"
+        hint = f"{waiver.address} does not exist: change it to {meant}, or remove the waiver"
     return Diagnostic(WAIVER_UNUSED, _address(waiver), message, waiver.source, hint=hint)
 
 

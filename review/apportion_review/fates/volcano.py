@@ -137,7 +137,7 @@ class _Side:
         if missing is not None:
             return Verdict(Fate.UNKNOWN, f"its PodGroup {missing} is not among the objects")
         if self._queue(owned) not in self._capacity.queues:
-            return Verdict(Fate.UNKNOWN, f"there is no queue {self._queue(owned)}")
+            return Verdict(Fate.UNKNOWN, f"queue {self._queue(owned)} does not exist")
         evicted = self._evictions.verdict(owned)
         if evicted is not None:
             return evicted

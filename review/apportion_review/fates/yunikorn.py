@@ -104,7 +104,7 @@ class _Side:
         path = self._path(owned)
         leaf = self._leaves.get(path)
         if leaf is None:
-            return Verdict(Fate.UNKNOWN, f"there is no queue {path}" if path else "its queue is unknown")
+            return Verdict(Fate.UNKNOWN, f"queue {path} does not exist" if path else "its queue is unknown")
         over = _first_over(self._used.get(path, {}), leaf.maximum)
         if self._partition.quota_preemption and over:
             return Verdict(Fate.ON_DEMAND, f"{leaf.id} is over its max of {over}, and quota preemption is enabled")
@@ -156,7 +156,7 @@ def configured_partition(objects: Sequence[Manifest]) -> Partition:
     maps = {name_of(made): text_of for made in objects if is_config_map(made) and (text_of := queues_text(made))}
     found = maps.get(CONFIG_MAP) or next(iter(maps.values()), None)
     if found is None:
-        raise ValueError(f"there is no ConfigMap {CONFIG_MAP} with queues")
+        raise ValueError(f"the objects contain no ConfigMap {CONFIG_MAP} with queues")
     for partition in partitions_of(decode(found.text)):
         if (partition.name or PARTITION) in (PARTITION, f"[mycluster]{PARTITION}"):
             return with_root(partition)

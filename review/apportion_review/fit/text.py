@@ -77,7 +77,7 @@ def _decision(fit: Fit) -> Iterator[str]:
     if decision.flavors:
         yield f"Quota: {agreeing(len(decision.flavors), 'flavor')} {', '.join(decision.flavors)}"
     if decision.victims:
-        yield "Evicted for it:"
+        yield "Evicted workloads:"
         yield from _victims(decision)
     if decision.reason:
         yield "Reason:"

@@ -124,7 +124,8 @@ def _rollout(review: Review) -> Fold | None:
     if not lines:
         return None
     n = sum(len(cluster.rollout.steps) for cluster in review.clusters if cluster.rollout is not None)
-    return f"Rollout: {counted(n, 'update')}, each valid by itself", shortened(lines, _BYTES, "lines")
+    valid = ", each valid on its own" if n > 1 else ""
+    return f"Rollout: {counted(n, 'update')}{valid}", shortened(lines, _BYTES, "lines")
 
 
 def _step(number: int, step: RolloutStep) -> str:

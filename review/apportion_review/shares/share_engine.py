@@ -11,7 +11,7 @@ from apportion_review.shares.division_records import Division, DivisionInputs
 
 CAN_USE = "a share is the most that a queue can use while every other queue uses all that it can reclaim."
 AGES = "Fair shares assume that every queue requests all resources, and that all queues are the same age."
-PODS = "Fair shares for the snapshot are those of its nodes, running and pending pods."
+PODS = "Fair shares for the snapshot are computed from its nodes and its running and pending pods."
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,8 +246,8 @@ def timing_fault(configuration: SchedulerConfiguration) -> str | None:
     if configuration.retry_period_s < configuration.renew_deadline_s < configuration.lease_duration_s:
         return None
     return (
-        f"retryPeriodSeconds ({configuration.retry_period_s:g}) must be below renewDeadlineSeconds "
-        f"({configuration.renew_deadline_s:g}), and that below leaseDurationSeconds ({configuration.lease_duration_s:g})"
+        f"retryPeriodSeconds ({configuration.retry_period_s:g}) must be less than renewDeadlineSeconds "
+        f"({configuration.renew_deadline_s:g}), which must be less than leaseDurationSeconds ({configuration.lease_duration_s:g})"
     )
 
 

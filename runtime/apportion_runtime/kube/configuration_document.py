@@ -58,7 +58,7 @@ class _Reader:
             path = f"{group}.{name}" if group else name
             line = key.start_mark.line + 1
             if path in self.lines:
-                self._fail(line, f"{path} is set twice: remove one of them, the first is in line {self.lines[path]}")
+                self._fail(line, f"{path} is set twice: remove it here or on line {self.lines[path]}")
             self.lines[path] = line
             if path in _HEADER:
                 self.header.add(path)

@@ -45,7 +45,7 @@ class ConfigurationFile:
             self._seen = text
             self.current = self._parsed(text)
         except ConfigurationError as wrong:
-            warn(f"{wrong}; the former configuration is kept")
+            warn(f"{wrong}; keeping the previous configuration")
             return self.current
         later = ", ".join(restart_fields(self._started, self.current))
         say(f"reloaded {self._path}{f'; {later} take effect after a restart' if later else ''}")

@@ -44,7 +44,9 @@ class LeaseTiming:
 
     def __post_init__(self) -> None:
         if not self.retry_s < self.renew_deadline_s < self.lease_s:
-            raise ValueError("the retry period must be below the renew deadline, and that below the lease duration")
+            raise ValueError(
+                "the retry period must be less than the renew deadline, which must be less than the lease duration"
+            )
 
 
 def elapsed_s() -> float:

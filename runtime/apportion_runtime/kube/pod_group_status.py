@@ -120,6 +120,6 @@ def _shared_devices(
     node = pod["spec"].get("nodeName") or ""
     memory = gpu_memory_of(node)
     if GPU_MEMORY_ANNOTATION not in annotations or not memory:
-        raise ValueError(f"the memory of a GPU of node {node} is not known")
+        raise ValueError(f"the GPU memory of node {node} is unknown")
     # A quantity holds billionths, rounded up.
     return {GPU_RESOURCE: Quantity(-(-int(annotations[GPU_MEMORY_ANNOTATION]) * 10**9 // memory))}

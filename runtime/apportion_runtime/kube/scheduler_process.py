@@ -248,7 +248,7 @@ class _Loop:
                 # The former leader may have written what the watches have not delivered yet.
                 self.cache.resync(_WRITTEN, _LISTED_S)
             except Unreachable as failed:
-                self.log.warning(f"cannot lead: {failed}")
+                self.log.warning(f"cannot become the leader: {failed}")
                 return
         self.counters.is_leader = is_leader
         self.counters.metrics.leader.set(is_leader)

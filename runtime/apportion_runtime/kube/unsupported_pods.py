@@ -41,7 +41,7 @@ def unsupported_pods(
     found = {_name(pod): why for pod in pending if (why := _unsupported(pod, volumes, sharing_fault)) is not None}
     if not found and not rejected:
         return found
-    groups = {group: f"{why}; its gang is tried again after a delay" for group, why in rejected.items()}
+    groups = {group: f"{why}; its gang is retried after a delay" for group, why in rejected.items()}
     for pod in pending:
         if (why := found.get(_name(pod))) is not None and (group := _group(pod)) is not None:
             groups.setdefault(group, f"pod {pod['metadata']['name']} of its gang cannot be bound: {why}")

@@ -124,7 +124,7 @@ def test_unschedulable_workload_is_warned_about(run: Run, policy: Path) -> None:
         (["vision", "-k", "Job", "--from", "mine.yaml"], "specify what to bind"),
         (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from binds an existing workload"),
         (["vision", "--from", "mine.yaml", "--", "python"], "--from binds an existing workload"),
-        (["visoin", "-k", "Job"], "there is no queue visoin; did you mean vision?"),
+        (["visoin", "-k", "Job"], "queue visoin does not exist; did you mean vision?"),
         (
             ["research", "-k", "Job"],
             "queue research has child queues and cannot run workloads; use one of its leaves: vision",
@@ -139,7 +139,7 @@ def test_unschedulable_workload_is_warned_about(run: Run, policy: Path) -> None:
         (["vision", "-k", "Job", "--gpus", "-1"], "-1 is negative"),
         (["vision", "-k", "Job", "--secret", "hub"], "`hub` is not NAME:KEY"),
         (["vision", "-k", "Job", "--workers", "0"], "0 is not in the range"),
-        (["vision", "-k", "Job", "-e", "prd"], "there is no environment prd; did you mean prod?"),
+        (["vision", "-k", "Job", "-e", "prd"], "environment prd does not exist; did you mean prod?"),
         (["vision", "-k", "Job", "-e", "prod", "--cluster", "cpu"], "environment prod has no cluster cpu"),
     ],
 )
@@ -155,7 +155,7 @@ def test_ambiguous_cluster_must_be_named(run: Run, tmp_path: Path) -> None:
     policy = _policy(tmp_path, two)
     unnamed = run("bind", "vision", "-k", "Job", "-p", policy)
     assert unnamed.code == 2
-    assert "name an environment: --env dev" in unnamed.err
+    assert "specify an environment: --env dev" in unnamed.err
     several = run("bind", "vision", "-k", "Job", "-p", policy, "-e", "prod")
     assert several.code == 2
     assert "choose one: --cluster b" in several.err

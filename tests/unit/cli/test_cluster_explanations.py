@@ -38,10 +38,10 @@ def test_snapshot_without_the_kind_is_refused_with_the_command_to_take_it(
     told = run("explain", subject, name, "--snapshot", snapshot(kind))
     assert (told.code, told.out) == (3, "")
     assert f"apportion: error: cluster.json: no {kind} of KAI Scheduler, so no {subject} can be explained" in told.err
-    assert f"hint: take it again with all kinds: {snapshot_command('kai')}" in told.err
+    assert f"hint: export it again with all kinds: {snapshot_command('kai')}" in told.err
 
 
 def test_job_is_suggested_by_the_name_of_its_owner(run: Run, snapshot: Callable[[str], str]) -> None:
     told = run("explain", "job", "train", "--snapshot", snapshot(""))
     assert told.code == 2
-    assert "there is no job train; did you mean a/pg-train?" in told.err
+    assert "job train does not exist; did you mean a/pg-train?" in told.err

@@ -155,8 +155,8 @@ def test_policy_with_errors_writes_nothing(run: Run, project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--env", "pord"], "there is no environment pord; did you mean prod?"),
-        (["--target", "kia"], "there is no target kia; did you mean kai?"),
+        (["--env", "pord"], "environment pord does not exist; did you mean prod?"),
+        (["--target", "kia"], "target kia does not exist; did you mean kai?"),
     ],
 )
 def test_misspelt_arguments_are_usage_errors(run: Run, project: Path, arguments: list[str], says: str) -> None:
@@ -183,10 +183,9 @@ def test_json_report_has_every_target(run: Run, project: Path) -> None:
 
 
 def test_summary_counts_features_by_cluster(run: Run, project: Path) -> None:
-    summary = run("compile").out.splitlines()[-1]
-    assert re.search(
-        r"; (\d+) of \d+ features exact on 2 clusters, \d+ of them only if the files named above are", summary
-    )
+    _, _, summary = run("compile").out.rpartition("\n\n")
+    assert re.search(r"; (\d+) of \d+ features exact on 2 clusters, \d+ of them only if:\n", summary)
+    assert "  rendered/prod/main/kai/values.yaml is merged into the values of KAI's Helm chart\n" in summary
     assert " features exact on 1 cluster, " in run("compile", "--env", "prod").out
 
 

@@ -158,7 +158,7 @@ def test_parent_queue_lists_its_children(explained: Run) -> None:
 @pytest.mark.parametrize(
     ("peer", "says"),
     [
-        ("speec", "there is no queue speec; did you mean speech?"),
+        ("speec", "queue speec does not exist; did you mean speech?"),
         ("serving", "serving is not a sibling of vision; its siblings are speech"),
     ],
 )
@@ -176,7 +176,7 @@ def test_peer_that_is_not_sibling_is_rejected(explained: Run, peer: str, says: s
         (
             ", pools: [gpus]",
             "",
-            "Fair shares are not computed: the policy declares no number of GPUs for the cluster's node pools.",
+            "Fair shares are not computed: the node pools of the cluster declare no number of GPUs.",
         ),
     ],
 )

@@ -167,7 +167,7 @@ def _with(asked: dict[str, Any], **labels: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("asked", "options", "code", "message"),
     [
-        (job("train", "vision", 1, 8), ("--queue", "vison"), 2, "there is no queue vison; did you mean vision?"),
+        (job("train", "vision", 1, 8), ("--queue", "vison"), 2, "queue vison does not exist; did you mean vision?"),
         (job("train", "vision", 1, 8), ("--queue", "research"), 2, "queue research has child queues"),
         (
             _with(job("train", "vision", 1, 8), **{"kai.scheduler/queue": "nlp"}),
@@ -182,7 +182,7 @@ def _with(asked: dict[str, Any], **labels: str) -> dict[str, Any]:
             "research has child queues",
         ),
         (job("train", "nlp", 1, 8), (), 2, "namespace nlp belongs to none: pass --queue"),
-        (job("train", "vision", 1, 8), ("--env", "dev"), 2, "there is no environment dev"),
+        (job("train", "vision", 1, 8), ("--env", "dev"), 2, "environment dev does not exist"),
         (job("train", "vision", 1, 8), ("--env", "prod", "--cluster", "cpu"), 2, "has no cluster cpu"),
         (job("train", "vision", 1, 8), ("--snapshot", "absent.json"), 3, "absent.json is not a readable file"),
         (job("train", "vision", 1, 8), ("--name", "other"), 2, "job.yaml has no workload other; it has Job train"),

@@ -82,10 +82,10 @@ def test_top_shows_guaranteed_used_borrowed_and_limit_in_eighty_columns(plugin: 
     assert told.out.splitlines() == [
         "8 GPUs in the cluster",
         "",
-        "QUEUE                      USED GUARANT. BORROWED    LIMIT 0                  8",
-        "all                           6        8        0        - ===============.....",
-        "  nlp                         6        4        2        6 ==========+++++|",
-        "  vision                      0        4        0        - ..........",
+        "QUEUE                     USED GUARANTEED BORROWED   LIMIT 0                  8",
+        "all                          6          8        0       - ===============.....",
+        "  nlp                        6          4        2       6 ==========+++++|",
+        "  vision                     0          4        0       - ..........",
         "",
         "=  used within the guarantee   +  borrowed   .  guaranteed and free   |  limit",
     ]
@@ -126,7 +126,7 @@ def test_pod_without_group_shows_message_of_its_scheduler(server: ApiServer, plu
 def test_unknown_name_suggests_nearest(plugin: Plugin) -> None:
     told = plugin("why", "lat", "-n", "team")
     assert told.code == 2
-    assert "there is no pod, workload or pod group lat in namespace team; did you mean late?" in told.err
+    assert "no pod, workload or pod group lat in namespace team; did you mean late?" in told.err
 
 
 def test_queue_explanation_has_fair_share(plugin: Plugin) -> None:

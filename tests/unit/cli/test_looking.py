@@ -67,8 +67,8 @@ def test_explain_after_an_override_shows_the_base_value() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["explain", "queue", "nlpp", "-p", str(_ACME)], "there is no queue nlpp; did you mean nlp?"),
-        (["graph", str(_ACME), "--env", "prd"], "there is no environment prd; did you mean prod?"),
+        (["explain", "queue", "nlpp", "-p", str(_ACME)], "queue nlpp does not exist; did you mean nlp?"),
+        (["graph", str(_ACME), "--env", "prd"], "environment prd does not exist; did you mean prod?"),
         (["graph", str(_ACME), "--resource", "tpu"], "no queue declares tpu"),
         (["graph", str(_ACME), "--cluster", "gpu-eu"], "--cluster requires --env"),
         (["explain", "a", "b", "c"], "specify a rule such as AP201"),

@@ -55,8 +55,8 @@ def test_alias_resolves_to_its_command(alias: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["valdate"], "there is no command `valdate`; did you mean `validate`?"),
-        (["frobnicate"], "there is no command `frobnicate`"),
+        (["valdate"], "unknown command `valdate`; did you mean `validate`?"),
+        (["frobnicate"], "unknown command `frobnicate`"),
         (["validate", "--nope"], "No such option"),
         (["validate", "--as-of", "soon"], "`soon` is not a date such as 2026-11-21"),
         (["validate", "--as-of", "2026-02-30"], "`2026-02-30` is not a date"),
@@ -67,7 +67,7 @@ def test_alias_resolves_to_its_command(alias: str) -> None:
         (["validate", "-o", "json="], "the file after `=` is missing"),
         (["validate", "--fail-on", "info"], "'info' is not one of 'error', 'warning', 'never'"),
         (["completion", "tcsh"], "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
-        (["explain", "AP999"], "there is no rule AP999"),
+        (["explain", "AP999"], "unknown rule AP999"),
     ],
 )
 def test_usage_errors(arguments: list[str], message: str, run: Run) -> None:

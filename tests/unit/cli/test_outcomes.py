@@ -88,9 +88,9 @@ def test_failed_assertions_name_the_workloads(outcome: Outcome, broken: Callable
 
 
 def test_unknown_queue_gets_a_suggestion(outcome: Outcome) -> None:
-    with pytest.raises(OutcomeError, match="there is no queue visoin; did you mean vision"):
+    with pytest.raises(OutcomeError, match="queue visoin does not exist; did you mean vision"):
         outcome.assert_waits("visoin", at_most="1m")
-    with pytest.raises(OutcomeError, match="there is no workload bigger"):
+    with pytest.raises(OutcomeError, match="workload bigger does not exist"):
         outcome.workload("bigger")
     with pytest.raises(ValueError, match="is not a duration such as 90s"):
         outcome.assert_waits("vision", at_most="soon")

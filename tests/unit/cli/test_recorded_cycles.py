@@ -83,7 +83,7 @@ def test_other_decisions_than_the_recorded_ones_are_reported(run: Run, log: Path
     log.write_text(log.read_text().replace('"binds": [{', '"binds": [{"was": 1, '))
     told = run("simulate", "--cycle", log, "--record", 1)
     assert told.code == 1
-    assert "decided otherwise in cycle 1 than this version" in told.err
+    assert "made different decisions in cycle 1" in told.err
     assert "Bound" in told.out
 
 

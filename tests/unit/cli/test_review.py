@@ -138,16 +138,16 @@ def test_snapshot_without_workloads_leaves_fates_unknown(run: Run, repository: P
 
 _KUBECTL = "with `kubectl get … -o json`"
 UNREADABLE: dict[str, tuple[Callable[[str], str], str]] = {
-    "cut": (lambda text: text[:200], ":1:200: the file ends before its JSON is complete; write it again " + _KUBECTL),
+    "cut": (lambda text: text[:200], ":1:200: the file ends before its JSON is complete; export it again " + _KUBECTL),
     "malformed": (
         lambda text: text.replace('"kind": "', '"kind" "', 1),
-        "invalid JSON: expecting ':' delimiter, found `\"`; correct the file, or write it again " + _KUBECTL,
+        "invalid JSON: expecting ':' delimiter, found `\"`; correct the file, or export it again " + _KUBECTL,
     ),
     "empty": (lambda _: "\n", " is empty; write it " + _KUBECTL),
     "message": (lambda _: "error: You must be logged in", " contains no Kubernetes objects; write it " + _KUBECTL),
     "numbered": (
         lambda text: text.replace('"kind": "ClusterQueue"', '"kind": 3', 1),
-        "].kind is not a string; write it again " + _KUBECTL,
+        "].kind is not a string; export it again " + _KUBECTL,
     ),
     "binary": (lambda _: "\udcff\udcfe", " is not UTF-8 text: invalid byte at offset 0; write it " + _KUBECTL),
 }
@@ -243,9 +243,9 @@ def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) ->
 @pytest.mark.parametrize(
     ("text", "instead"),
     [
-        ("nosuchfile", "write a file with one owner per line, or list the owners, such as @acme/platform"),
-        ("approvals/main.txt", "write a file with one owner per line, or list the owners, such as @acme/platform"),
-        ("approvers.txt", "write a file with one owner per line, or list the owners, such as @acme/platform"),
+        ("nosuchfile", "create a file with one owner per line, or list the owners, such as @acme/platform"),
+        ("approvals/main.txt", "create a file with one owner per line, or list the owners, such as @acme/platform"),
+        ("approvers.txt", "create a file with one owner per line, or list the owners, such as @acme/platform"),
         ("acme/vision", "did you mean @acme/vision?"),
         ("speech", "did you mean @acme/speech?"),
     ],
@@ -254,7 +254,7 @@ def test_approvals_that_are_neither_a_file_nor_owners(run: Run, repository: Path
     told = run("review", "main", "--require-approvals", text, *NOW)
     assert (told.code, told.out) == (2, "")
     message = (
-        f"--require-approvals {text}: there is no such file, and no owner of the policies has this name; {instead}"
+        f"--require-approvals {text}: the file does not exist, and no owner of the policies has this name; {instead}"
     )
     assert message in " ".join(told.err.split())
 
@@ -342,9 +342,12 @@ def test_wait_of_workload_that_has_not_started_is_lower_bound(run: Run, reposito
     [
         ((), "Missing argument 'BASE'"),
         (("main", "--snapshot", "missing.json"), "missing.json is not a readable file or directory"),
-        (("main", "--snapshot", "prod/two=../idle.json"), "there is no cluster `prod/two`; the policies have prod/one"),
+        (
+            ("main", "--snapshot", "prod/two=../idle.json"),
+            "cluster `prod/two` does not exist; the policies have prod/one",
+        ),
         (("main", "--max-lost-gpu-hours", "many"), "`many` is not a number of GPU-hours such as 40 or 2.5"),
-        (("main", "--replay", "x.json"), "--replay and --check-shares take BASE and HEAD from the report"),
+        (("main", "--replay", "x.json"), "--replay and --check-shares read BASE and HEAD from the report: omit both"),
         (("--replay", "x.json"), "x.json cannot be read: No such file or directory"),
         (("--replay", "policy.py"), "policy.py is not a JSON report of `apportion review`"),
     ],

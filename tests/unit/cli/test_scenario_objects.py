@@ -153,5 +153,5 @@ def test_cluster_without_nodes_is_warned_about(run: Run, tmp_path: Path) -> None
     file.write_text("until: 1m\nworkloads: [{name: j}]\n")
     result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
     assert result.err.splitlines() == [
-        "apportion: warning: there are no nodes, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
+        "apportion: warning: the cluster has no nodes, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
     ]

@@ -154,8 +154,8 @@ def test_evicted_job_names_the_preemptor(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("job", "pretrian"), "there is no job pretrian; did you mean pretrain?"),
-        (("queue", "visoin"), "there is no queue visoin; did you mean vision?"),
+        (("job", "pretrian"), "job pretrian does not exist; did you mean pretrain?"),
+        (("queue", "visoin"), "queue visoin does not exist; did you mean vision?"),
     ],
 )
 def test_unknown_names_suggest_the_nearest(run: Run, arguments: tuple[str, str], said: str) -> None:

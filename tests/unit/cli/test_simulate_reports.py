@@ -234,7 +234,8 @@ def test_shards_are_simulated_separately(run: Run, files: Path) -> None:
     assert unnamed.code == 3
     assert "the cluster has the shards h100, l4, and a simulation covers one" in unnamed.err
     assert (
-        "there is no shard b300" in run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "b300").err
+        "shard b300 does not exist"
+        in run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "b300").err
     )
     assert run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "l4").code == 0
 
@@ -243,8 +244,8 @@ def test_event_on_a_missing_object_is_warned_about(run: Run, files: Path) -> Non
     events = "events: [{at: 1m, node: nope, what: fails}, {at: 2m, deleted: {kind: Pod, namespace: x, name: y}}]\n"
     (files / "scenario.yaml").write_text(SCENARIO + events)
     found = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
-    assert "apportion: warning: event at 60 s: node nope fails, but there is no such node at that time\n" in found.err
+    assert "apportion: warning: event at 60 s: node nope fails, but the node does not exist at that time\n" in found.err
     assert (
-        "apportion: warning: event at 120 s: Pod x/y is deleted, but there is no such object at that time\n"
+        "apportion: warning: event at 120 s: Pod x/y is deleted, but the object does not exist at that time\n"
         in found.err
     )

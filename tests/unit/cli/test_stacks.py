@@ -70,7 +70,7 @@ def test_missing_pulumi_names_the_installation_page(
 def test_missing_project_names_the_init_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["preview", "dev", "--dir", str(tmp_path)]) == 3
     said = capsys.readouterr().err
-    assert "there is no Pulumi.yaml" in said
+    assert "no Pulumi.yaml in" in said
     assert "apportion init --pulumi" in said
 
 

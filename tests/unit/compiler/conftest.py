@@ -11,7 +11,7 @@ from apportion_compiler.diagnostics.report import Report, with_edits
 from apportion_policy.source import SourceLocation
 
 OVERSUBSCRIBED = Rule("AP201", "quota-oversubscribed", Severity.ERROR, "children are guaranteed more than their parent")
-WEIGHTLESS = Rule("AP207", "weight-without-surplus", Severity.WARNING, "a weight that divides nothing")
+WEIGHTLESS = Rule("AP207", "weight-without-surplus", Severity.WARNING, "a weight without effect")
 
 SOURCES = {
     "acme/policy.py": (
@@ -47,7 +47,7 @@ def report() -> Report:
         Diagnostic(
             WEIGHTLESS,
             "queue llm",
-            "the weight 2 of `llm` divides nothing",
+            "the weight 2 of `llm` has no effect",
             LLM,
             hint="leave it out",
             fix=ValueEdit(LLM, ("over_quota_weight",), None),

@@ -45,7 +45,7 @@ acme/policy.py:3: error[AP201] children are guaranteed 80 H100, but `research` h
   fix: acme/policy.py:3: replace `64` with `80` (validate --unsafe-fixes)
   docs: apportion explain AP201
 
-acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing
+acme/policy.py:4: warning[AP207] the weight 2 of `llm` has no effect
     4 | llm = Queue(
       |       ^^^^^^
   in queue llm on prod/gpu-1
@@ -66,7 +66,7 @@ acme/policy.py:3: waived[AP201] children are guaranteed 4Ti memory, but `researc
 def test_brief_prints_one_line_for_each_finding(report: Report, read: object) -> None:
     assert _text(report, read, brief=True).splitlines() == [
         "acme/policy.py:3: error[AP201] children are guaranteed 80 H100, but `research` has 64",
-        "acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing",
+        "acme/policy.py:4: warning[AP207] the weight 2 of `llm` has no effect",
     ]
 
 

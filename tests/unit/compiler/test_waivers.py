@@ -87,9 +87,7 @@ def test_unused_waiver_can_be_waived_itself() -> None:
 def test_waiver_of_an_unknown_object_is_reported(code: str) -> None:
     policy = Policy(organisation=ACME, queues=(Queue(id="vision"),), waivers=(waiver(code, "queue visoin"),))
     unused = [d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP114"]
-    assert [d.hint for d in unused] == [
-        "there is no object queue visoin: change it to queue vision, or remove the waiver"
-    ]
+    assert [d.hint for d in unused] == ["queue visoin does not exist: change it to queue vision, or remove the waiver"]
 
 
 def test_waiver_of_an_engine_refusal_is_used() -> None:

@@ -230,7 +230,7 @@ def test_policy_with_errors_registers_nothing(root: Path) -> None:
     ("config", "said"),
     [
         ({"policy": "nowhere"}, "nowhere"),
-        ({"environment": "mars"}, "there is no environment mars"),
+        ({"environment": "mars"}, "environment mars does not exist"),
         ({"protect": "all"}, "apportion:protect must be none or guaranteed, not all"),
         ({"asOf": "soon"}, "apportion:asOf must be a date"),
         ({"transformation": "nowhere:f"}, "apportion:transformation: No module named"),

@@ -80,7 +80,7 @@ KAI = {
 }
 LIMITED = {"namespaces: [search], guaranteed: {gpu: 8}": "namespaces: [search], guaranteed: {gpu: 8}, limit: {gpu: 8}"}
 LEAVES = "`vision` leaves `research`"
-LEAVES_WITH_SHARE = f"`research` loses 10 % or more of its fair share on prod/one; {LEAVES}"
+LEAVES_WITH_SHARE = f"`research` loses 10% or more of its fair share on prod/one; {LEAVES}"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ LEAVES_WITH_SHARE = f"`research` loses 10 % or more of its fair share on prod/on
             {
                 "@acme/research-leads": LEAVES_WITH_SHARE,
                 "@acme/product-leads": "`vision` moves to `product`, and the share of `search` shrinks",
-                "@acme/search": "`search` loses 10 % or more of its fair share on prod/one",
+                "@acme/search": "`search` loses 10% or more of its fair share on prod/one",
             },
             id="with shares, those of the new parent's queues shrink",
         ),

@@ -28,7 +28,7 @@ CASES = {
     "nothing asked": (
         [queue("q", quota=4), queue("r", quota=4)],
         {"r": 3},
-        ["  GPUs: none, because none is requested"],
+        ["  GPUs: none requested"],
     ),
     "surplus by weight": (
         [queue("q", quota=2, weight=1), queue("r", quota=2, weight=3)],

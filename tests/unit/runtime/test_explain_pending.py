@@ -71,7 +71,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     "guarantee": (
         lambda: run(hosts(3), [queue("q", quota=1)], [job("j", "q", 2, priority=100)]),
         [
-            ("non-preemptible jobs would exceed the quota of queue q, 1 GPU: 0 GPUs in use by such jobs, "
+            ("non-preemptible jobs would exceed the quota of 1 GPU of queue q: 0 GPUs in use by such jobs, "
             "2 GPUs more requested"),
         ],
     ),

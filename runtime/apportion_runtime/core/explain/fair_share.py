@@ -146,7 +146,7 @@ def _lines(division: Division, above: str) -> list[str]:
     r = RESOURCES.index(division.resource)
     name = ("CPU", "memory", "GPUs")[r]
     if division.request == 0:
-        return [f"{name}: none, because none is requested"]
+        return [f"{name}: none requested"]
     found = [f"{name}: fair share {quantity(division.fair, r)} of the {quantity(division.total, r)} of {above}"]
     bounds = f"quota {quantity(division.quota, r)}, limit {quantity(division.limit, r)}"
     found.append(f"  requests {quantity(division.request, r)}; {bounds}")

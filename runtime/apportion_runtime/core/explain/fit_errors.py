@@ -43,10 +43,10 @@ class JobFitError:
     @property
     def detailed_message(self) -> str:
         """The sentences in one line."""
-        content = ", ".join(self.detailed or self.messages)
+        message = ", ".join(self.detailed or self.messages)
         if self.sub_group not in ("", DEFAULT_SUB_GROUP):
-            content = f"subgroup {self.sub_group}: {content}"
-        return f"<{self.node_group}>: {content}" if self.node_group else content
+            message = f"subgroup {self.sub_group}: {message}"
+        return f"<{self.node_group}>: {message}" if self.node_group else message
 
 
 def simple(reason: str, message: str) -> JobFitError:
@@ -97,15 +97,15 @@ def lacking_in_domain(domain: str, asked: Vector, free: Vector, index: ResourceI
             detailed.append(_lacks(domain, name, str(int(wanted)), str(int(there))))
             short.append(f"node-group(s) didn't have enough of mig profile: {name}")
             continue
-        content = {CPU: "CPU cores", MEMORY: "memory", GPU: "GPUs"}.get(r, name)
+        resource = {CPU: "CPU cores", MEMORY: "memory", GPU: "GPUs"}.get(r, name)
         if r == GPU:
-            detailed.append(_lacks(domain, content, f"{wanted:.3g}", f"{there:.3g}"))
+            detailed.append(_lacks(domain, resource, f"{wanted:.3g}", f"{there:.3g}"))
         elif r in (CPU, MEMORY):
             unit = MILLICORES if r == CPU else GIGABYTE
-            detailed.append(_lacks(domain, content, decimals(wanted / unit), decimals(there / unit), noun="resources"))
+            detailed.append(_lacks(domain, resource, decimals(wanted / unit), decimals(there / unit), noun="resources"))
         else:
-            detailed.append(_lacks(domain, content, str(int(wanted)), str(int(there))))
-        short.append(f"node-group(s) didn't have enough resources: {content}")
+            detailed.append(_lacks(domain, resource, str(int(wanted)), str(int(there))))
+        short.append(f"node-group(s) didn't have enough resources: {resource}")
     return short, detailed
 
 

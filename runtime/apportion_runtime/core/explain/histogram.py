@@ -67,8 +67,8 @@ class NodeCount:
     def text(self) -> str:
         """The reason with its numbers."""
         verb, _, rest = _TEXTS.get(self.reason, f"lack {self.reason}").partition(" ")
-        reason_text = f"{self.n:,} {_OF_ONE.get(verb, verb) if self.n == 1 else verb} {rest}"
-        return f"{reason_text} ({self.small:,} even when empty)" if self.small else reason_text
+        clause = f"{self.n:,} {_OF_ONE.get(verb, verb) if self.n == 1 else verb} {rest}"
+        return f"{clause} ({self.small:,} even when empty)" if self.small else clause
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ def histogram(session: Session, task: Task, nodes: Indices) -> NodeHistogram:
     state = session.predicates.prepare(task) if len(left) else None
     reasons = [_now(session, task, int(i), lambda i: node_reasons.now(session, task, i, state)) for i in left]
     for reason in dict.fromkeys(reasons):
-        take(reason, np.array([reason_text == reason for reason_text in reasons], dtype=bool))
-        reasons = [reason_text for reason_text in reasons if reason_text != reason]
+        take(reason, np.array([each == reason for each in reasons], dtype=bool))
+        reasons = [each for each in reasons if each != reason]
     return NodeHistogram(len(nodes), tuple(sorted(counts, key=lambda count: -count.n)))
 
 
@@ -166,9 +166,9 @@ def _now(session: Session, task: Task, i: int, ask: Callable[[int], str | None])
         return QUEUE
     if session.predicates.is_on and session.predicates.lacks_pods(task, i):
         return "pods"
-    reason_text = ask(i)
-    if reason_text is not None:
-        return _NOW.get(reason_text, CLAIMS if "claim" in reason_text else KIND)
+    message = ask(i)
+    if message is not None:
+        return _NOW.get(message, CLAIMS if "claim" in message else KIND)
     if task.shares_gpu and choose_devices(session, task, i, pipeline_only=False) is None:
         return DEVICE
     return ROOM

@@ -80,7 +80,7 @@ class OverLimit:
         if self.reason == OVER_LIMIT:
             return f"queue {self.queue} would exceed its limit of {bound}: {used} in use, {asked} more requested"
         return (
-            f"non-preemptible jobs would exceed the quota of queue {self.queue}, {bound}: "
+            f"non-preemptible jobs would exceed the quota of {bound} of queue {self.queue}: "
             f"{used} in use by such jobs, {asked} more requested"
         )
 

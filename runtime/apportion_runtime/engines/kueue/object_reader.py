@@ -238,32 +238,37 @@ def unmodelled(objects: List) -> Iterator[Fault]:
     """Yield a fault for each setting of the objects that is not simulated."""
     for made in objects("ResourceFlavor"):
         if nested(made, "spec", "topologyName"):
-            yield _passed_over(made, "spec.topologyName is not simulated: pods are placed without topology awareness")
+            yield _not_simulated(made, "spec.topologyName is not simulated: pods are placed without topology awareness")
     for made in objects("AdmissionCheck"):
         controller = nested(made, "spec", "controllerName")
         if controller != PROVISIONING_CONTROLLER:
-            yield _passed_over(
+            yield _not_simulated(
                 made, f"its controller {controller} is not simulated: workloads that require this check stay pending"
             )
     for made in objects(CONFIGURATION):
         if nested(made, "waitForPodsReady", "blockAdmission"):
-            yield _passed_over(
+            yield _not_simulated(
                 made,
                 "waitForPodsReady.blockAdmission is not simulated: workloads are admitted without waiting for the pods of others",
             )
         if nested(made, "admissionFairSharing"):
-            yield _passed_over(made, "admissionFairSharing is not simulated: past usage has no effect")
+            yield _not_simulated(made, "admissionFairSharing is not simulated: past usage has no effect")
         if nested(made, "featureGates"):
             gates = ", ".join(sorted(nested(made, "featureGates")))
-            yield _passed_over(made, f"featureGates are not simulated: {gates}")
+            yield _not_simulated(made, f"featureGates are not simulated: {gates}")
     for made in objects("ClusterQueue"):
         if nested(made, "spec", "admissionScope"):
-            yield _passed_over(made, "admissionScope is not simulated: past usage has no effect")
+            yield _not_simulated(made, "admissionScope is not simulated: past usage has no effect")
         if nested(made, "spec", "concurrentAdmissionPolicy"):
-            yield _passed_over(
+            yield _not_simulated(
                 made, "concurrentAdmissionPolicy is not simulated: a workload is tried on one flavor at a time"
             )
 
 
-def _passed_over(made: Manifest, message: str) -> Fault:
-    return Fault(IGNORED_VALUE, f"{str(made['kind']).lower()} {name_of(made)}", message, "reckon with it")
+def _not_simulated(made: Manifest, message: str) -> Fault:
+    return Fault(
+        IGNORED_VALUE,
+        f"{str(made['kind']).lower()} {name_of(made)}",
+        message,
+        "take this into account when you read the results",
+    )

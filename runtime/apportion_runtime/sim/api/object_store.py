@@ -164,7 +164,7 @@ class ObjectStore:
         """Bind a pod to a node, and to the devices that it shares there. Raises `Conflict`, `Refused`."""
         before = self._there("Pod", namespace, pod)
         if self.get("Node", "", node) is None:
-            raise Refused(f"there is no node {node}")
+            raise Refused(f"node {node} does not exist")
         metadata = before["metadata"]
         if before["spec"].get("nodeName") or metadata.get("deletionTimestamp"):
             raise Refused(f"pod {namespace}/{pod} can no longer be bound")
@@ -187,7 +187,7 @@ class ObjectStore:
     def _there(self, kind: str, namespace: str, name: str) -> Manifest:
         found = self.get(kind, namespace, name)
         if found is None:
-            raise Conflict(f"there is no {kind} {'/'.join(filter(None, (namespace, name)))}")
+            raise Conflict(f"{kind} {'/'.join(filter(None, (namespace, name)))} does not exist")
         return found
 
     def _write(self, made: Manifest, what: Literal["added", "modified"]) -> Manifest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from apportion_api.counted_nouns import counted
 from apportion_runtime.admission.grouping.ray import CLUSTER_PATHS
 from apportion_runtime.admission.objects import GroupingError, Objects, name_of, namespace_of, nested, text
 from apportion_runtime.sim.api.cluster_state import ClusterState
@@ -23,7 +24,9 @@ def scale_objects(cluster_state: ClusterState, running: Running, replicas: int, 
     found = cluster_state.store.get(before["kind"], namespace_of(before), name_of(before))
     assert found is not None
     running.manifest = found
-    cluster_state.note("scaled", workload=running.number, why=f"{group or 'replicas'}: {replicas}")
+    cluster_state.note(
+        "scaled", workload=running.number, why=f"{group and f'{group} '}to {counted(replicas, 'replica')}"
+    )
 
 
 def _scaled(workload: Manifest, replicas: int, group: str, objects: Objects) -> Iterator[dict[str, Any]]:
@@ -55,4 +58,4 @@ def _with_workers(spec: Mapping[str, Any], replicas: int, group: str) -> dict[st
             # KubeRay rejects fewer replicas than the minimum; its autoscaler does not go below it.
             groups[number] = {**made, "replicas": max(replicas, made.get("minReplicas") or 0)}
             return {**spec, "workerGroupSpecs": groups}
-    raise GroupingError(f"there is no worker group {group}")
+    raise GroupingError(f"worker group {group} does not exist")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apportion_api.counted_nouns import counted
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.report.number_format import elapsed
 
@@ -19,7 +19,7 @@ _TOLD = {
 """The events in the story, with a rank: the highest ranks are omitted first if there are too many."""
 _WORDS = {
     "arrived": "arrives", "started": "starts", "waiting": "waits", "finished": "finished", "refused": "is rejected",
-    "scaled": "is scaled", "denied": "has pods rejected", "node-failed": "fails", "node-drained": "drains",
+    "scaled": "scales", "denied": "has pods rejected", "node-failed": "fails", "node-drained": "drains",
     "node-joined": "joins", "node-left": "leaves", "node-asked": "is requested", "deleted": "is deleted",
     "request-provisioned": "gets its nodes", "request-failed": "fails", "booking-expired": "loses its booking",
     "capacity-revoked": "loses its nodes", "retried": "is retried",
@@ -74,12 +74,16 @@ def _line(entry: _Entry) -> str:
         who = f"{who} ({fact.queue})"
     if fact.what == "evicted":
         for_whom = f" for {fact.by}" if fact.by else ""
-        return f"{who} loses {counted(entry.count, 'pod')}{for_whom}: {fact.why}"
+        return (
+            f"{counted(entry.count, 'pod')} of {who} {agreeing(entry.count, 'is', 'are')} evicted{for_whom}: {fact.why}"
+        )
     if fact.what.startswith("node-") and entry.count > 1:
         pool = fact.node.rpartition("-")[0]
         plural = {"joins": "join", "leaves": "leave", "fails": "fail", "drains": "drain"}
         word = _WORDS[fact.what]
         return f"{counted(entry.count, 'node')} of {pool} {plural.get(word, 'are requested')}"
+    if fact.what == "scaled":
+        return f"{who} {_WORDS[fact.what]} {fact.why}"
     if fact.what == "deleted":
         return f"{fact.why} is deleted"
     return f"{who} {_WORDS[fact.what]}" + (f": {fact.why}" if fact.why else "")

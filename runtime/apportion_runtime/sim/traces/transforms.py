@@ -116,7 +116,7 @@ def faster(trace: Trace, factor: float) -> Trace:
 def offered_load(trace: Trace) -> float:
     """Return the average GPU demand as a share of the nodes' GPUs, assuming that each job starts on arrival.
 
-    The average covers the time from the arrival of the first 1 % of jobs to the last arrival, since a recording may
+    The average covers the time from the arrival of the first 1% of jobs to the last arrival, since a recording may
     begin with a long idle period. A job without an end runs until the last arrival.
     """
     return _load(_demand(trace), 1.0)

@@ -68,7 +68,9 @@ class PodGroupReader:
             if group.name in made:
                 message = f"{made[group.name].namespace}/{group.name} has the same name, and the engine keeps only one of them"
                 place = group.place.at("metadata", "name")
-                self._faults.append(Fault(IGNORED_VALUE, group.address, message, "rename one of them", place))
+                self._faults.append(
+                    Fault(IGNORED_VALUE, group.address, message, f"rename one of the pod groups {group.name}", place)
+                )
                 continue
             made[group.name] = self._group(group)
         return tuple(made.values())

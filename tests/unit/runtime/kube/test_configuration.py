@@ -61,7 +61,7 @@ FAULTS = [
     ("apiVersion: apportion.dev/v1\n", "f:1: kind is missing: add `kind: SchedulerConfiguration`"),
     ("apiVersion: apportion.dev/v2\n", "f:1: apiVersion must be apportion.dev/v1"),
     (HEAD + "port: [1\n", "f:4: invalid YAML: expected ',' or ']', but got '<stream end>'"),
-    (HEAD + "port: 0\nport: 1\n", "f:4: port is set twice: remove one of them, the first is in line 3"),
+    (HEAD + "port: 0\nport: 1\n", "f:4: port is set twice: remove it here or on line 3"),
     (HEAD + "port: 65536\n", "f:3: port must be at most 65535, not 65536"),
     (HEAD + "port: '80'\n", "f:3: port must be an integer, not 80"),
     (HEAD + "port: true\n", "f:3: port must be an integer, not true"),
@@ -80,7 +80,7 @@ FAULTS = [
     (HEAD + "interval: 1\n", "f:3: interval is unknown: remove it, or use one of apiVersion, kind, schedulerName, "),
     (
         HEAD + "leaderElection:\n  renewDeadlineSeconds: 15\n",
-        "f:3: retryPeriodSeconds (2) must be below renewDeadlineSeconds (15), and that below leaseDurationSeconds (15)",
+        "f:3: retryPeriodSeconds (2) must be less than renewDeadlineSeconds (15), which must be less than leaseDurationSeconds (15)",
     ),
 ]
 NOT_IN_THE_SCHEMA = ("invalid YAML", "set twice", "renewDeadlineSeconds (15)", "!!int", ".nan", ".inf")
@@ -184,7 +184,7 @@ def test_invalid_change_is_reported_once_and_previous_configuration_kept(tmp_pat
     watched = _Watched(path)
     path.write_text(HEAD + "cyclePeriodSeconds: fast\n")
     assert [watched.reload().cycle_period_s for _ in range(3)] == [3, 3, 3]
-    said = f"{path}:3: cyclePeriodSeconds must be a number, not fast; the former configuration is kept"
+    said = f"{path}:3: cyclePeriodSeconds must be a number, not fast; keeping the previous configuration"
     assert watched.warnings == [said]
     path.write_text(HEAD + "cyclePeriodSeconds: 4\n")
     assert watched.reload().cycle_period_s == 4

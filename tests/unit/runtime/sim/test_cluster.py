@@ -197,7 +197,7 @@ def test_object_store_rejects_conflicts() -> None:
     first = store.create(pod)
     with pytest.raises(Conflict):
         store.create(pod)
-    with pytest.raises(Refused, match="there is no node"):
+    with pytest.raises(Refused, match="node nowhere does not exist"):
         store.bind("ns", "p", "nowhere", ())
     store.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {}})
     bound = store.bind("ns", "p", "n", ("g1", "g2"))

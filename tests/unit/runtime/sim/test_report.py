@@ -203,7 +203,7 @@ def test_story_is_bounded_and_keeps_important_events() -> None:
     lines = story(History(facts=facts), most=5)
     assert len(lines) == 5
     assert lines[-2:] == [
-        "00:01:00  w1 (q) loses 3 pods for w9: over its share",
+        "00:01:00  3 pods of w1 (q) are evicted for w9: over its share",
         "… and 47 more events; -o jsonl lists all events",
     ]
 

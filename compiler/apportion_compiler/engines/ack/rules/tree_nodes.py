@@ -74,7 +74,7 @@ def _names(index: int, node: QuotaNode, seen: _SeenNames) -> Iterator[Verdict]:
         return
     if node.name in seen.names:
         message = f"{seen.names[node.name]} is also named {node.name}; names must be unique in the tree"
-        yield Verdict(Effect.REJECTED, index, at, "Duplicate", message, "rename it")
+        yield Verdict(Effect.REJECTED, index, at, "Duplicate", message, "give the node a unique name")
     seen.names.setdefault(node.name, node.at)
     if "/" in node.name or "." in node.name:
         message = f"a dot or slash in {node.name} splits the path by which kube-queue identifies the quota"
@@ -161,7 +161,7 @@ def _bounds(
 def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
     for name in node.unknown:
         message = f"{name} is not a field of a node"
-        yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, "remove it")
+        yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, f"remove {name}")
     lending_limit = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
     if lending_limit:
         try:

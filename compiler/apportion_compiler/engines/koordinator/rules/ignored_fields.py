@@ -51,7 +51,7 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
         message = f"the name has {len(quota.name)} characters, which is too long for the label of a pod or child quota"
         yield quota.ignored("metadata.name", "TooLong", message, f"use at most {MAX_NAME} characters")
     for field in quota.unknown:
-        yield quota.ignored(f"spec.{field}", "Unknown", f"{field} is not a field of a quota", "remove it")
+        yield quota.ignored(f"spec.{field}", "Unknown", f"{field} is not a field of a quota", f"remove {field}")
 
 
 def _amounts(quota: Quota) -> Iterator[Verdict]:

@@ -157,7 +157,7 @@ def _concurrent_admission(about: FieldVerdicts, queue: ClusterQueue) -> Iterator
         elif last is not None and last not in allowed:
             yield about.rejected(
                 f"{path}.constraints.lastAcceptableFlavorName", "Invalid",
-                f"must be one of the flavors defined in the ClusterQueue: [{' '.join(allowed)}]", "use one of them",
+                f"must be one of the flavors defined in the ClusterQueue: [{' '.join(allowed)}]", f"use one of {', '.join(allowed)}",
             )  # fmt: skip
     if queue.strategy == STRICT:
         yield about.rejected(

@@ -92,5 +92,7 @@ def _taints(about: FieldVerdicts, flavor: ResourceFlavor) -> Iterator[Verdict]:
                 "use NoSchedule",
             )  # fmt: skip
         if (key, effect) in seen:
-            yield about.rejected(at, "Duplicate", "taints must be unique by key and effect pair", "remove it")
+            yield about.rejected(
+                at, "Duplicate", "taints must be unique by key and effect pair", "remove the duplicate taint"
+            )
         seen.add((key, effect))

@@ -73,7 +73,7 @@ def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
                         "NotSupported",
                         f"no resource group of ClusterQueue {name} covers {resource}, "
                         "so the workload is inadmissible",
-                        f"cover it in the ClusterQueue, or request only {listed(covered)}",
+                        f"add {resource} to a resource group of the ClusterQueue, or request only {listed(covered)}",
                     )  # fmt: skip
 
 

@@ -26,7 +26,10 @@ def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
             partial += 1
             if least > (1 if count is None else count):
                 yield about.rejected(
-                    at, "Invalid", "minCount should be positive and less or equal to count", "lower minCount"
+                    at,
+                    "Invalid",
+                    "minCount should be positive and less or equal to count",
+                    "set minCount to at least 1 and at most count",
                 )
     if partial > 1:
         yield about.rejected(
@@ -57,7 +60,7 @@ def _requests(about: FieldVerdicts, path: str, pod: Mapping[str, object]) -> Ite
             for resource, amount in mapping(container, "resources", "requests").items():
                 at = f"{path}.template.spec.{kind}[{number}].resources.requests[{resource}]"
                 if resource == "pods":
-                    yield about.rejected(at, "Invalid", "the key is reserved for internal kueue use", "remove it")
+                    yield about.rejected(at, "Invalid", "the key is reserved for internal kueue use", "remove the key")
                 asked = quantity(amount)
                 if asked is not None and asked < 0:
                     yield about.rejected(at, "Invalid", "must be greater than or equal to 0", "use 0 or more")

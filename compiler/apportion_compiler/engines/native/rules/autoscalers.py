@@ -41,9 +41,11 @@ def autoscaler(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
 def _replicas(manifest: Manifest, metrics: Sequence[object]) -> Iterator[Fault]:
     least, most = integer(manifest, "spec", "minReplicas"), integer(manifest, "spec", "maxReplicas")
     if not most:
-        yield rejected("spec.maxReplicas", "Required", "must be set and greater than 0", "set the maximum")
+        yield rejected("spec.maxReplicas", "Required", "must be set and greater than 0", "set maxReplicas")
     elif most < 0:
-        yield rejected("spec.maxReplicas", "Invalid", "must be greater than or equal to 1", "set the maximum")
+        yield rejected(
+            "spec.maxReplicas", "Invalid", "must be greater than or equal to 1", "set maxReplicas to 1 or more"
+        )
     if least is None:
         return
     if least < 1:
@@ -57,7 +59,12 @@ def _replicas(manifest: Manifest, metrics: Sequence[object]) -> Iterator[Fault]:
                 "set minReplicas: 1",
             )
     if most is not None and most < least:
-        yield rejected("spec.maxReplicas", "Invalid", "must be greater than or equal to `minReplicas`", "raise it")
+        yield rejected(
+            "spec.maxReplicas",
+            "Invalid",
+            "must be greater than or equal to `minReplicas`",
+            "raise maxReplicas, or lower minReplicas",
+        )
 
 
 def _metric(metric: object, path: str) -> Iterator[Fault]:
@@ -73,11 +80,16 @@ def _metric(metric: object, path: str) -> Iterator[Fault]:
         )
     elif expected not in present:
         yield rejected(
-            f"{path}.{expected}", "Required", "must populate information for the given metric source", "set its fields"
+            f"{path}.{expected}",
+            "Required",
+            "must populate information for the given metric source",
+            f"set the fields of {expected}",
         )
     for field in present:
         if len(present) > 1 and field != expected:
-            yield rejected(f"{path}.{field}", "Forbidden", "must populate the given metric source only", "remove it")
+            yield rejected(
+                f"{path}.{field}", "Forbidden", "must populate the given metric source only", f"remove {field}"
+            )
     if len(present) == 1:
         yield from _source(mapping(metric, present[0]), present[0], f"{path}.{present[0]}")
 
@@ -92,7 +104,10 @@ def _source(source: Mapping[str, object], field: str, path: str) -> Iterator[Fau
         yield rejected(f"{path}.metric.name", "Required", "must specify a metric name", "set the name of the metric")
     if field == "pods" and target.get("averageValue") is None:
         yield rejected(
-            f"{path}.target.averageValue", "Required", "must specify a positive target averageValue", "set it"
+            f"{path}.target.averageValue",
+            "Required",
+            "must specify a positive target averageValue",
+            "set averageValue to a positive quantity",
         )
     if field != "pods" and target.get("averageValue") is None and target.get("value") is None:
         yield rejected(

@@ -49,7 +49,7 @@ def _type(kind: str, path: str, seen: set[str]) -> Iterator[Fault]:
         yield rejected(
             f"{path}.type",
             "Invalid",
-            f"{kind or 'nothing'} is not a limit type",
+            f"{kind} is not a limit type" if kind else "must be set",
             f"use {_CONTAINER}, {_POD} or {_CLAIM}",
         )
     if kind in seen:
@@ -105,7 +105,7 @@ def _amounts(limit: object, kind: str, path: str) -> Iterator[Fault]:
             first, second = given[low].get(resource), given[high].get(resource)
             if first is not None and second is not None and first > second:
                 shown = words.format(low=mapping(limit, low)[resource], high=mapping(limit, high)[resource])
-                yield rejected(f"{path}.{where}[{resource}]", "Invalid", shown, "reorder the two values")
+                yield rejected(f"{path}.{where}[{resource}]", "Invalid", shown, f"lower {low}, or raise {high}")
         yield from _ratio(resource, given, path)
         default, request = given["default"].get(resource), given["defaultRequest"].get(resource)
         if not may_overcommit(resource) and default is not None and request is not None and default != request:

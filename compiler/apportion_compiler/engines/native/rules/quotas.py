@@ -122,6 +122,6 @@ def _expression(selected: QuotaScope, path: str) -> Iterator[Fault]:
         yield rejected(
             f"{path}.operator",
             "Invalid",
-            f"{operator or 'nothing'} is not a valid selector operator",
+            f"{operator} is not a valid selector operator" if operator else "must be set",
             "use In, NotIn, Exists or DoesNotExist",
         )

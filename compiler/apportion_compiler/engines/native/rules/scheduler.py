@@ -85,15 +85,20 @@ def _plugins(profile: object, path: str) -> Iterator[Fault]:
                 yield rejected(
                     at,
                     "Invalid",
-                    f"kube-scheduler does not start: it has no plugin {name or 'without a name'}",
+                    f"kube-scheduler does not start: {f'it has no plugin {name}' if name else 'a plugin has no name'}",
                     "remove it, and set nodeAffinity for GPU models in the workload or in NodeAffinity's addedAffinity"
                     if "gpu" in name.lower()
-                    else "remove it, or run a scheduler that includes it",
+                    else "remove the plugin, or run a scheduler that includes it"
+                    if name
+                    else "set the name of the plugin",
                 )
     sorts = items(profile, "plugins", "queueSort", "enabled")
     if len(sorts) > 1:
         yield rejected(
-            f"{path}.plugins.queueSort.enabled", "Invalid", "only one queue sort plugin can be enabled", "keep one"
+            f"{path}.plugins.queueSort.enabled",
+            "Invalid",
+            "only one queue sort plugin can be enabled",
+            "enable only one queue sort plugin",
         )
 
 
@@ -107,10 +112,10 @@ def _plugin_config(profile: object, path: str) -> Iterator[Fault]:
     for index, config in enumerate(items(profile, "pluginConfig")):
         name, at = text(config, "name") or "", f"{path}.pluginConfig[{index}]"
         if name in seen:
-            yield rejected(at, "Duplicate", f"{name} is already configured", "keep one")
+            yield rejected(at, "Duplicate", f"{name} is already configured", f"keep one configuration of {name}")
         seen.add(name)
         if name not in IN_TREE_PLUGINS and name not in enabled:
-            yield ignored(at, "Unused", f"there is no {name} plugin", "remove it")
+            yield ignored(at, "Unused", f"kube-scheduler has no plugin {name}", f"remove the configuration of {name}")
         check = _ARGS.get(name)
         if check is not None:
             yield from check(mapping(config, "args"), f"{at}.args")
@@ -137,14 +142,17 @@ def _fit(args: _Args, path: str) -> Iterator[Fault]:
     shape = items(strategy, "requestedToCapacityRatio", "shape")
     if kind == _STRATEGIES[2] and not shape:
         yield rejected(
-            f"{path}.requestedToCapacityRatio", "Required", f"must be specified when type is {kind}", "set its shape"
+            f"{path}.requestedToCapacityRatio",
+            "Required",
+            f"must be specified when type is {kind}",
+            "set requestedToCapacityRatio.shape",
         )
     elif kind != _STRATEGIES[2] and strategy.get("requestedToCapacityRatio") is not None:
         yield rejected(
             f"{path}.requestedToCapacityRatio",
             "Forbidden",
             f"must be nil when type is not {_STRATEGIES[2]}",
-            "remove it",
+            f"remove requestedToCapacityRatio, or set type: {_STRATEGIES[2]}",
         )
     yield from _shape(shape, f"{path}.requestedToCapacityRatio.shape")
 
@@ -155,7 +163,10 @@ def _shape(shape: Sequence[object], path: str) -> Iterator[Fault]:
         utilization, score = integer(point, "utilization") or 0, integer(point, "score") or 0
         if utilization <= before:
             yield rejected(
-                f"{path}[{index}].utilization", "Invalid", "values must be sorted in increasing order", "sort them"
+                f"{path}[{index}].utilization",
+                "Invalid",
+                "values must be sorted in increasing order",
+                "sort the points by utilization",
             )
         if not 0 <= utilization <= 100:
             yield rejected(f"{path}[{index}].utilization", "Invalid", "not in valid range [0, 100]", "use 0 to 100")
@@ -169,7 +180,7 @@ def _balance(args: _Args, path: str) -> Iterator[Fault]:
     for index, resource in enumerate(items(args, "resources")):
         name, at = text(resource, "name") or "", f"{path}.resources[{index}]"
         if name in seen:
-            yield rejected(f"{at}.name", "Duplicate", f"{name} is listed twice", "keep one")
+            yield rejected(f"{at}.name", "Duplicate", f"{name} is listed twice", f"list {name} once")
         seen.add(name)
         if integer(resource, "weight") not in (None, 0, 1):
             yield rejected(f"{at}.weight", "Invalid", "must be 1", "use 1")
@@ -191,13 +202,16 @@ def _spread(args: _Args, path: str) -> Iterator[Fault]:
             yield rejected(f"{at}.maxSkew", "Invalid", "not in valid range (0, inf)", "use at least 1")
         if not is_label_key(key):
             yield rejected(
-                f"{at}.topologyKey", "Invalid" if key else "Required", "is not a valid label key", "use a node label"
+                f"{at}.topologyKey",
+                "Invalid" if key else "Required",
+                "is not a valid label key",
+                "use the key of a node label",
             )
         if otherwise not in ("DoNotSchedule", "ScheduleAnyway"):
             yield rejected(
                 f"{at}.whenUnsatisfiable",
                 "NotSupported" if otherwise else "Required",
-                f"{otherwise or 'nothing'} is not supported",
+                f"{otherwise} is not supported" if otherwise else "must be set",
                 "use ScheduleAnyway",
             )
         if mapping(constraint).get("labelSelector") is not None:
@@ -205,10 +219,10 @@ def _spread(args: _Args, path: str) -> Iterator[Fault]:
                 f"{at}.labelSelector",
                 "Forbidden",
                 "constraint must not define a selector, as they deduced for each pod",
-                "remove it",
+                "remove labelSelector",
             )
         if (key, otherwise) in seen:
-            yield rejected(at, "Duplicate", f"{key} is already listed with {otherwise}", "keep one")
+            yield rejected(at, "Duplicate", f"{key} is already listed with {otherwise}", f"list {key} once")
         seen.add((key, otherwise))
 
 

@@ -78,12 +78,14 @@ def _parse(content: str) -> SchedulerConfiguration | None:
 def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> Iterator[Verdict]:
     for action in found.actions:
         if action not in _ACTIONS:
-            yield ignored(index, _AT, f"unknown action {action}", "remove it")
+            yield ignored(index, _AT, f"unknown action {action}", f"remove {action} from the actions")
     for tier in found.tiers:
         for plugin in tier.plugins:
             name = plugin.name
             if name not in _PLUGINS:
-                yield ignored(index, _AT, f"unknown plugin {name}, unless it is loaded from a file", "remove it")
+                yield ignored(
+                    index, _AT, f"unknown plugin {name}, unless it is loaded from a file", f"remove plugin {name}"
+                )
     capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
     if capacity is not None and proportion is not None:
         yield ignored(

@@ -43,7 +43,7 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
                 index,
                 f"{at}.selector",
                 "Either ExactMatch or RegexMatch or LabelMatch must be specified",
-                "set one of them",
+                "set exactMatch, regexMatch or labelMatch",
                 "Required",
             )
         elif len(given) > 1:

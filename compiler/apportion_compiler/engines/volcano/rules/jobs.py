@@ -107,9 +107,19 @@ def _partitions(index: int, at: str, name: str, job: Manifest, task: object) -> 
     n_partitions, size = integer(policy, "totalPartitions") or 0, integer(policy, "partitionSize") or 0
     least, available = integer(policy, "minPartitions") or 0, integer(task, "minAvailable")
     if n_partitions <= 0:
-        yield rejected(index, f"{at}.partitionPolicy", f"'TotalPartitions' must be greater than 0 {where}", "raise it")
+        yield rejected(
+            index,
+            f"{at}.partitionPolicy",
+            f"'TotalPartitions' must be greater than 0 {where}",
+            "set totalPartitions to 1 or more",
+        )
     elif size <= 0:
-        yield rejected(index, f"{at}.partitionPolicy", f"'PartitionSize' must be greater than 0 {where}", "raise it")
+        yield rejected(
+            index,
+            f"{at}.partitionPolicy",
+            f"'PartitionSize' must be greater than 0 {where}",
+            "set partitionSize to 1 or more",
+        )
     elif _replicas(task) != n_partitions * size:
         yield rejected(
             index,
@@ -132,7 +142,11 @@ def _duplicates(index: int, tasks: Sequence[object]) -> Iterator[Verdict]:
     for number, name in enumerate(names):
         if name in names[:number]:
             yield rejected(
-                index, f"spec.tasks[{number}].name", f"duplicated task name {name}", "rename it", "Duplicate"
+                index,
+                f"spec.tasks[{number}].name",
+                f"duplicated task name {name}",
+                "give each task a unique name",
+                "Duplicate",
             )
 
 
@@ -155,12 +169,23 @@ def _policies(index: int, at: str, policies: Sequence[object]) -> Iterator[Verdi
             if code == 0:
                 yield rejected(index, f"{where}.exitCode", "0 is not a valid error code", "use a different code")
             elif code in codes:
-                yield rejected(index, f"{where}.exitCode", f"duplicate exitCode {code}", "remove one", "Duplicate")
+                yield rejected(
+                    index,
+                    f"{where}.exitCode",
+                    f"duplicate exitCode {code}",
+                    "remove one of the two policies",
+                    "Duplicate",
+                )
             codes.add(code)
         else:
             yield from _events(index, where, named, policy, events)
     if "*" in events and len(events) > 1:
-        yield rejected(index, at, "if there's * here, no other policy should be here", "remove the others")
+        yield rejected(
+            index,
+            at,
+            "if there's * here, no other policy should be here",
+            "remove the other policies, or list their events instead of *",
+        )
 
 
 def _one(word: str | None) -> tuple[str, ...]:
@@ -175,7 +200,11 @@ def _events(
             yield rejected(index, f"{at}.event", f"invalid policy event: {event}", f"use {', '.join(_EVENTS)}")
         elif event in events:
             yield rejected(
-                index, f"{at}.event", f"duplicate event {event} across different policy", "remove one", "Duplicate"
+                index,
+                f"{at}.event",
+                f"duplicate event {event} across different policy",
+                f"keep {event} in a single policy",
+                "Duplicate",
             )
         events.add(event)
     action = text(policy, "action")

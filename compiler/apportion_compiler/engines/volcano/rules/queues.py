@@ -95,7 +95,9 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
         yield rejected(index, "spec.reclaimable", f"{spec['reclaimable']!r} is not true or false", "use true or false")
     for field in spec:
         if field not in _FIELDS:
-            yield ignored(index, f"spec.{field}", "is not a field of Queue, so the API server drops it", "remove it")
+            yield ignored(
+                index, f"spec.{field}", "is not a field of Queue, so the API server drops it", f"remove {field}"
+            )
 
 
 def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:

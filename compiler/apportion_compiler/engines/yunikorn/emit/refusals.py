@@ -30,7 +30,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             program.source,
             f"different placements of workloads without GPUs ({program.cpu_placement}) and with GPUs "
             f"({program.gpu_placement}): there is only one node sort policy",
-            "use the same placement for both",
+            "set `placement` of the cluster to one strategy for both: Placement(gpu=BINPACK, cpu=BINPACK)",
         )
     yield from _bounds_by_model(program)
     numbers = queue_numbers(program)

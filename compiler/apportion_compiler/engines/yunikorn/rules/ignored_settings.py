@@ -162,7 +162,7 @@ def _rule(rule: PlacementRule) -> Iterator[Ignored]:
     if name not in _RULES:
         fault, cure = f"unknown placement rule {rule.name}", f"use one of {', '.join(_RULES)}"
     elif name in ("fixed", "tag") and not rule.value:
-        fault, cure = f"a {name} rule requires a value", "set value"
+        fault, cure = f"a {name} rule requires a value", "set `value` of the rule"
     elif name == "fixed" and not all(QUEUE_NAME.fullmatch(part) for part in rule.value.split(".")):
         fault, cure = f"{rule.value} is not a queue path", "set value to a path such as root.default"
     elif name == "fixed" and rule.value.lower().startswith(ROOT) and rule.parent is not None:

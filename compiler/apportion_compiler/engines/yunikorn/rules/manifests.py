@@ -91,7 +91,7 @@ def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
             _field(found.field, refused.path),
             "Invalid",
             refused.message,
-            "fix it; until then, the previous configuration stays in effect",
+            "correct the configuration; until then, the previous one stays in effect",
         )
         return
     for setting in ignored(partitions):

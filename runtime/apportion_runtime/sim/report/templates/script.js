@@ -66,7 +66,7 @@
     document.querySelector("#list tbody").replaceChildren(...rows);
     const count = (number) => number.toLocaleString("en");
     document.getElementById("shown").textContent =
-      found.length > MOST ? `the first ${MOST} of ${count(found.length)}; search for others` : `${count(found.length)} of ${count(all.length)}`;
+      found.length > MOST ? `showing the first ${MOST} of ${count(found.length)}; use the search to find others` : `${count(found.length)} of ${count(all.length)}`;
     const searching = found.length !== all.length;
     document.getElementById("found").textContent = searching ? `${count(found.length)} of ${count(all.length)} workloads` : "";
     const numbers = new Set(found.map((row) => row.number));
