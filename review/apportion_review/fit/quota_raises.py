@@ -82,15 +82,7 @@ def _change(
     """Return the smallest raise of a plan with the outcome of the full raise."""
     edits = [raise_.to(0) for raise_ in plan]
     if len(observed.workloads()) <= _MAX_SEARCHED:
-        low, high = 0, max(raise_.n_steps for raise_ in plan)
-        while high - low > 1:
-            middle = (low + high) // 2
-            smaller = [raise_.to(middle) for raise_ in plan]
-            found = _decision(search, observed, workload, smaller)
-            if found is not None and found.outcome is decision.outcome:
-                low, edits, decision = middle, smaller, found
-            else:
-                high = middle
+        edits, decision = _smallest(search, observed, workload, plan, decision)
     first, *others = sorted(edits, key=lambda edit: (edit.queue != search.queue, edit.field))
     return Change(
         ChangeKind.QUOTA,
@@ -103,6 +95,40 @@ def _change(
         tuple(_clause(search, edit) for edit in others),
         len(decision.victims),
     )
+
+
+def _smallest(
+    search: QuotaSearch, observed: ObservedCluster, workload: Manifest, plan: Sequence[_Raise], decision: Decision
+) -> tuple[list[QuotaEdit], Decision]:
+    """Lower all raises of a plan together, then each of them alone, as far as the outcome is the same."""
+    below = [0] * len(plan)
+
+    def lower(indices: Sequence[int], most: int) -> None:
+        nonlocal below, decision
+        low, high = min(below[index] for index in indices), most
+        while high - low > 1:
+            middle = (low + high) // 2
+            tried = list(below)
+            for index in indices:
+                # Together, each raise is kept at one step at least.
+                tried[index] = middle if len(indices) == 1 else min(middle, plan[index].n_steps - 1)
+            edits = _edits(plan, tried)
+            found = _decision(search, observed, workload, edits) if edits else None
+            if found is not None and found.outcome is decision.outcome:
+                low, below, decision = middle, tried, found
+            else:
+                high = middle
+
+    lower(range(len(plan)), max(raise_.n_steps for raise_ in plan))
+    if len(plan) > 1:
+        for index, raise_ in enumerate(plan):
+            lower([index], raise_.n_steps + 1)
+    return _edits(plan, below), decision
+
+
+def _edits(plan: Sequence[_Raise], below: Sequence[int]) -> list[QuotaEdit]:
+    """Return the edits of a plan, each some steps below the sufficient amount; one without an increase is left out."""
+    return [raise_.to(steps) for raise_, steps in zip(plan, below, strict=True) if steps < raise_.n_steps]
 
 
 @dataclass(frozen=True, slots=True)
