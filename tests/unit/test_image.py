@@ -23,7 +23,7 @@ import pytest
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 
 from .dockerfile import Image, build
-from .runtime.kube.api_server import ApiServer, serving
+from .runtime.kube.api_server import ApiServer, listening
 from .runtime.kube.objects import TRAIN, TREE, node, pod
 
 pytestmark = pytest.mark.slow
@@ -134,8 +134,8 @@ def test_container_schedules_on_a_read_only_file_system_and_stops_gracefully(ima
     arguments = CONTAINER.get("args", image.command)
     program = shutil.which(image.entrypoint[0], path=environment["PATH"])
     assert program is not None
-    with serving(api) as connect, log.open("wb") as written:
-        server = {"server": connect("")._client.configuration.host}
+    with listening(api) as api_port, log.open("wb") as written:
+        server = {"server": f"http://127.0.0.1:{api_port}"}
         account = {
             "apiVersion": "v1",
             "kind": "Config",

@@ -249,18 +249,25 @@ class _Threads(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(server: ApiServer) -> Iterator[Callable[[str], Connection]]:
-    """Serve on loopback while the block runs, and yield a function that opens a connection with a name."""
+def listening(server: ApiServer) -> Iterator[int]:
+    """Serve on loopback while the block runs, and yield the port."""
     http = _Threads(("127.0.0.1", 0), _handler(server))
     thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield lambda client: connection_to(http.server_port, client)
+        yield http.server_port
     finally:
         server.close()
         http.shutdown()
         http.server_close()
         thread.join()
+
+
+@contextmanager
+def serving(server: ApiServer) -> Iterator[Callable[[str], Connection]]:
+    """Serve on loopback while the block runs, and yield a function that opens a connection with a name."""
+    with listening(server) as port:
+        yield lambda client: connection_to(port, client)
 
 
 @contextmanager
