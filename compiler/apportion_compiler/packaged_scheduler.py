@@ -35,7 +35,7 @@ class SchedulerDeployment:
         replicas: Number of replicas, one of which is the leader.
         namespace: Namespace of its objects.
         scheduler: The `schedulerName` of its pods.
-        shard: Its shard of the cluster, if there is more than one.
+        shards: The SchedulingShards to schedule, each by a Deployment of its own; empty if the cluster has one.
         reservation: KAI's image `resourcereservation`; without it, GPUs are not shared between pods.
     """
 
@@ -43,12 +43,16 @@ class SchedulerDeployment:
     replicas: int = 2
     namespace: str = "apportion-system"
     scheduler: str = "kai-scheduler"
-    shard: str | None = None
+    shards: tuple[str, ...] = ()
     reservation: str | None = None
 
 
 def scheduler_objects(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
-    """Return the objects in apply order."""
+    """Return the objects in apply order: the account, then the processes."""
+    return (*_account(packaged), *(made for shard in packaged.shards or (None,) for made in _process(packaged, shard)))
+
+
+def _account(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
     return (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": _metadata(packaged.namespace, None)},
         {**_of(packaged, "v1", "ServiceAccount"), "automountServiceAccountToken": False},
@@ -59,11 +63,24 @@ def scheduler_objects(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
         _role(packaged),
         _binding(packaged),
         *(_reservation_access(packaged) if packaged.reservation else ()),
-        _config_map(packaged),
-        _deployment(packaged),
-        _service(packaged),
-        _budget(packaged),
     )
+
+
+def _process(packaged: SchedulerDeployment, shard: str | None) -> tuple[Manifest, ...]:
+    return (
+        _config_map(packaged, shard),
+        _deployment(packaged, shard),
+        _service(packaged, shard),
+        _budget(packaged, shard),
+    )
+
+
+def _name(shard: str | None) -> str:
+    return f"{NAME}-{shard}" if shard else NAME
+
+
+def _selector(shard: str | None) -> dict[str, str]:
+    return {"app.kubernetes.io/name": NAME, **({"app.kubernetes.io/instance": shard} if shard else {})}
 
 
 def _metadata(name: str, namespace: str | None) -> dict[str, Any]:
@@ -71,8 +88,8 @@ def _metadata(name: str, namespace: str | None) -> dict[str, Any]:
     return {"name": name, **({"namespace": namespace} if namespace else {}), "labels": labels}
 
 
-def _of(packaged: SchedulerDeployment, api_version: str, kind: str) -> dict[str, Any]:
-    return {"apiVersion": api_version, "kind": kind, "metadata": _metadata(NAME, packaged.namespace)}
+def _of(packaged: SchedulerDeployment, api_version: str, kind: str, shard: str | None = None) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": _metadata(_name(shard), packaged.namespace)}
 
 
 def _policies(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
@@ -93,7 +110,8 @@ def _cluster_role(packaged: SchedulerDeployment) -> Manifest:
 
 
 def _role(packaged: SchedulerDeployment) -> Manifest:
-    return {**_of(packaged, "rbac.authorization.k8s.io/v1", "Role"), "rules": lease_rules(NAME)}
+    leases = [_name(shard) for shard in packaged.shards or (None,)]
+    return {**_of(packaged, "rbac.authorization.k8s.io/v1", "Role"), "rules": lease_rules(leases)}
 
 
 def _reservation_access(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
@@ -126,26 +144,26 @@ def _bound(packaged: SchedulerDeployment, kind: str, role: str = NAME) -> dict[s
     }
 
 
-def _config_map(packaged: SchedulerDeployment) -> Manifest:
-    return {**_of(packaged, "v1", "ConfigMap"), "data": {_FILE: _configuration(packaged)}}
+def _config_map(packaged: SchedulerDeployment, shard: str | None) -> Manifest:
+    return {**_of(packaged, "v1", "ConfigMap", shard), "data": {_FILE: _configuration(packaged, shard)}}
 
 
-def _configuration(packaged: SchedulerDeployment) -> str:
+def _configuration(packaged: SchedulerDeployment, shard: str | None) -> str:
     """Return the configuration document, which `apportion schema --for scheduler` describes."""
     document = {
         "apiVersion": "apportion.dev/v1",
         "kind": "SchedulerConfiguration",
         "schedulerName": packaged.scheduler,
-        **({"shard": packaged.shard} if packaged.shard else {}),
+        **({"shard": shard} if shard else {}),
         "port": _PORT,
-        "leaderElection": {"lease": f"{packaged.namespace}/{NAME}"},
+        "leaderElection": {"lease": f"{packaged.namespace}/{_name(shard)}"},
         **({"gpuReservation": {"image": packaged.reservation}} if packaged.reservation else {}),
     }
     return dump_all([document])
 
 
-def _deployment(packaged: SchedulerDeployment) -> Manifest:
-    selector = {"app.kubernetes.io/name": NAME}
+def _deployment(packaged: SchedulerDeployment, shard: str | None) -> Manifest:
+    selector = _selector(shard)
     probe = {"port": _PORT, "scheme": "HTTP"}
     container = {
         "name": "scheduler",
@@ -181,7 +199,7 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
         "containers": [container],
         "volumes": [
             {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
-            {"name": "configuration", "configMap": {"name": NAME}},
+            {"name": "configuration", "configMap": {"name": _name(shard)}},
         ],
         "topologySpreadConstraints": [
             {
@@ -193,9 +211,9 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
         ],
     }
     # Most settings take effect when the process starts, so a change replaces the pods.
-    digest = sha256(_configuration(packaged).encode()).hexdigest()
+    digest = sha256(_configuration(packaged, shard).encode()).hexdigest()
     return {
-        **_of(packaged, "apps/v1", "Deployment"),
+        **_of(packaged, "apps/v1", "Deployment", shard),
         "spec": {
             "replicas": packaged.replicas,
             "selector": {"matchLabels": selector},
@@ -204,13 +222,13 @@ def _deployment(packaged: SchedulerDeployment) -> Manifest:
     }
 
 
-def _service(packaged: SchedulerDeployment) -> Manifest:
+def _service(packaged: SchedulerDeployment, shard: str | None) -> Manifest:
     ports = [{"name": "http", "port": _PORT, "targetPort": "http", "protocol": "TCP"}]
-    selector = {"app.kubernetes.io/name": NAME}
-    return {**_of(packaged, "v1", "Service"), "spec": {"selector": selector, "ports": ports}}
+    selector = _selector(shard)
+    return {**_of(packaged, "v1", "Service", shard), "spec": {"selector": selector, "ports": ports}}
 
 
-def _budget(packaged: SchedulerDeployment) -> Manifest:
-    selector = {"matchLabels": {"app.kubernetes.io/name": NAME}}
+def _budget(packaged: SchedulerDeployment, shard: str | None) -> Manifest:
+    selector = {"matchLabels": _selector(shard)}
     spec = {"maxUnavailable": 1, "selector": selector}
-    return {**_of(packaged, "policy/v1", "PodDisruptionBudget"), "spec": spec}
+    return {**_of(packaged, "policy/v1", "PodDisruptionBudget", shard), "spec": spec}

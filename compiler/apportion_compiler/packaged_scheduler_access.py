@@ -85,11 +85,11 @@ def reservation_rules() -> list[Rule]:
     return [_rule("", ("pods",), ("create", "delete"))]
 
 
-def lease_rules(lease: str) -> list[Rule]:
-    """Return the rules of the Role in the namespace of the lease; RBAC cannot restrict `create` to a name."""
+def lease_rules(leases: Sequence[str]) -> list[Rule]:
+    """Return the rules of the Role in the namespace of the leases; RBAC cannot restrict `create` to a name."""
     return [
         _rule(_LEASES, ("leases",), ("create",)),
-        {**_rule(_LEASES, ("leases",), ("get", "update")), "resourceNames": [lease]},
+        {**_rule(_LEASES, ("leases",), ("get", "update")), "resourceNames": list(leases)},
     ]
 
 

@@ -97,7 +97,7 @@ def packaged_account(plane: ControlPlane, kubectl: Kubectl, packaged: SchedulerD
             assert answer.accepted, answer.said
             assert answer.said == ""
         name = "apportion-scheduler"
-        token = kubectl.must("create", "token", name, f"--namespace={PACKAGED.namespace}").out.strip()
+        token = kubectl.must("create", "token", name, f"--namespace={packaged.namespace}").out.strip()
         yield kubeconfig(plane, name, token)
     finally:
         kubectl.delete_objects(tuple(reversed(objects)))

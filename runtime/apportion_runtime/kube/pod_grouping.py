@@ -15,6 +15,20 @@ from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.pod_grouper import PodGrouper
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
+from apportion_runtime.snapshots.kubernetes.configuration import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingScope:
+    """The pods that a scheduler groups: those with its name, of its shard.
+
+    Attributes:
+        scheduler: The `schedulerName` of the pods.
+        engine: The configuration of the shard.
+    """
+
+    scheduler: str
+    engine: Engine
 
 
 @dataclass(slots=True)
@@ -24,13 +38,17 @@ class GroupedPods:
     Attributes:
         pods: The pods, by the identity of the object.
         groups: The namespaces and names of the pod groups of the last cycle.
+        scope: The scope of the last cycle.
     """
 
     pods: dict[int, Manifest] = field(default_factory=dict)
     groups: set[tuple[str, str]] = field(default_factory=set)
+    scope: GroupingScope | None = None
 
-    def due(self, objects: Sequence[Manifest], grouper: PodGrouper, scheduler: str) -> list[Manifest]:
+    def due(self, objects: Sequence[Manifest], grouper: PodGrouper, scope: GroupingScope) -> list[Manifest]:
         """Return the pods that may have to be grouped."""
+        if scope != self.scope:
+            self.scope, self.pods = scope, {}
         groups = {
             (one["metadata"].get("namespace", ""), one["metadata"]["name"])
             for one in objects
@@ -43,7 +61,7 @@ class GroupedPods:
         known = self.pods
         found: list[Manifest] = []
         for pod in [one for one in pods if id(one) not in known]:
-            if _is_over(pod) or pod["spec"].get("schedulerName") != scheduler or not grouper.is_due(pod):
+            if _is_over(pod) or pod["spec"].get("schedulerName") != scope.scheduler or not grouper.is_due(pod):
                 known[id(pod)] = pod
             else:
                 found.append(pod)
@@ -53,18 +71,18 @@ class GroupedPods:
 
 
 def group_pods(
-    cluster: Cluster, pool: WritePool, scheduler: str, grouped: GroupedPods, result: CycleResult
+    cluster: Cluster, pool: WritePool, scope: GroupingScope, grouped: GroupedPods, result: CycleResult
 ) -> Mapping[str, str]:
-    """Assign every pod of the scheduler to a pod group; return why a pod cannot be, by the pod's uid.
+    """Assign every pod in scope to a pod group; return why a pod cannot be, by the pod's uid.
 
     Raises:
         NotLeader: If this scheduler lost its lease.
     """
-    grouper = PodGrouper(cluster, scheduler)
+    grouper = PodGrouper(cluster, scope.scheduler)
     groups: dict[tuple[str, str], Grouping] = {}
     pods: list[tuple[Manifest, Grouping]] = []
     ungrouped: dict[str, str] = {}
-    for pod in grouped.due(cluster.objects(), grouper, scheduler):
+    for pod in grouped.due(cluster.objects(), grouper, scope):
         try:
             grouping = None if grouper.has_stored_group(pod) else grouper.grouping_of(pod)
         except GroupingError as wrong:
@@ -72,7 +90,10 @@ def group_pods(
         except Refused as refused:
             result.refused.append(f"{name_of(pod)}: {refused}")
         else:
-            if grouping is not None:
+            if grouping is not None and not scope.engine.is_of_pool(grouping.labels):
+                # The scheduler of its shard groups it.
+                grouped.pods[id(pod)] = pod
+            elif grouping is not None:
                 groups[grouping.namespace, grouping.name] = grouping
                 pods.append((pod, grouping))
     results([pool.submit(Priority.GROUP, partial(_put, grouper, one, result)) for one in groups.values()])

@@ -10,8 +10,10 @@ from functools import partial
 from apportion_api.kai.names import (
     DEFAULT_SCHEDULER,
     LAST_START_ANNOTATION,
+    POD_GROUP_ANNOTATION,
     STALE_SINCE_ANNOTATION,
 )
+from apportion_runtime.admission.objects import annotations_of, labels_of
 from apportion_runtime.core.cycle import run_actions
 from apportion_runtime.core.decision_times import next_decision_time
 from apportion_runtime.core.explain.pending import pending_jobs
@@ -23,17 +25,19 @@ from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_bindings import bind_decided, clean_reservations, evict_unreserved, group_of
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
-from apportion_runtime.kube.errors import MissingShard, NotLeader
+from apportion_runtime.kube.errors import NotLeader
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
-from apportion_runtime.kube.pod_grouping import GroupedPods, group_pods
+from apportion_runtime.kube.pod_grouping import GroupedPods, GroupingScope, group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
-from apportion_runtime.kube.resources import POD, POD_GROUP, SHARD, VOLUME, VOLUME_CLAIM
+from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
+from apportion_runtime.kube.shard_scope import shard_engine
 from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.unsupported_pods import PodName, unsupported_pods
 from apportion_runtime.kube.victim_evictions import evict_victims
 from apportion_runtime.kube.write_pool import WritePool
+from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.quantities import time_text
 
 _REPEATED_S = 1.0
@@ -108,16 +112,15 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
 
 
 def _run(scheduling: Scheduling, now: float) -> CycleResult:
-    shard = scheduling.shard
-    if shard is not None and scheduling.cluster.get(SHARD, "", shard) is None:
-        raise MissingShard(f"the SchedulingShard {shard} does not exist")
     result = CycleResult()
-    ungrouped = group_pods(scheduling.cluster, scheduling.pool, scheduling.scheduler, scheduling.grouped, result)
+    engine = shard_engine(scheduling.cluster.objects(), scheduling.shard)
+    scope = GroupingScope(scheduling.scheduler, engine)
+    ungrouped = group_pods(scheduling.cluster, scheduling.pool, scope, scheduling.grouped, result)
     objects = scheduling.cluster.objects()
     if scheduling.reservations is not None:
         objects = scheduling.reservations.with_held(objects)
     volumes = PodVolumes(objects)
-    supported = _supported(scheduling, objects, volumes, ungrouped, result)
+    supported = _supported(scheduling, objects, volumes, ungrouped, result, engine=engine)
     session, result.faults = scheduling.records.open(supported, volumes, now=now, shard=scheduling.shard)
     protected = scheduling.rejections.victims.active()
     session.protect(protected)
@@ -128,7 +131,7 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     _carry_out(scheduling, session, result)
     _note(scheduling, session, result)
     result.queues = queue_gpus(session)
-    _write_statuses(scheduling)
+    _write_statuses(scheduling, engine)
     scheduling.reasons.end_cycle()
     result.next_cycle_s = min(_delays(scheduling, session, result), default=math.inf)
     return result
@@ -182,8 +185,10 @@ def _supported(
     volumes: PodVolumes,
     ungrouped: Mapping[str, str],
     result: CycleResult,
+    *,
+    engine: Engine,
 ) -> Sequence[Manifest]:
-    """Return the objects of the cycle, without the pods that cannot be bound."""
+    """Return the objects of the cycle, without the pods that cannot be bound; those of this shard get the reason."""
     reservations, cluster = scheduling.reservations, scheduling.cluster
     sharing_fault = None if reservations is None else partial(reservations.check.fault, cluster)
     rejected = scheduling.rejections.gangs.active()
@@ -196,8 +201,10 @@ def _supported(
             metadata = one["metadata"]
             why = ungrouped.get(metadata.get("uid", "")) or unsupported.get((metadata["namespace"], metadata["name"]))
             if why is not None:
-                result.pending[EXCLUDED] += 1
-                _wait(scheduling, one, why, result)
+                group = cluster.get(POD_GROUP, metadata["namespace"], annotations_of(one).get(POD_GROUP_ANNOTATION, ""))
+                if engine.is_of_pool(labels_of(group or one)):
+                    result.pending[EXCLUDED] += 1
+                    _wait(scheduling, one, why, result)
                 continue
         found.append(one)
     return found
@@ -248,7 +255,9 @@ def _report(scheduling: Scheduling, about: Manifest, why: str, *, is_warning: bo
         scheduling.pool.note(("pending", uid), record)
 
 
-def _write_statuses(scheduling: Scheduling) -> None:
+def _write_statuses(scheduling: Scheduling, engine: Engine) -> None:
     for update in scheduling.statuses.of(scheduling.cluster.objects()):
         key = (update.kind, update.namespace, update.name)
-        scheduling.pool.note(("status", *key), partial(scheduling.cluster.merge_status, *key, update.status))
+        about = scheduling.cluster.get(*key)
+        if about is not None and engine.is_of_pool(labels_of(about)):
+            scheduling.pool.note(("status", *key), partial(scheduling.cluster.merge_status, *key, update.status))

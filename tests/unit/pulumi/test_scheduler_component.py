@@ -63,12 +63,34 @@ def test_rights_for_shared_gpus_are_granted_only_with_a_reservation_image() -> N
     assert added == {":configmaps": ["create", "patch"], "kai-resource-reservation:pods": ["create", "delete"]}
 
 
+def test_each_shard_has_a_deployment_and_a_lease_of_its_own(tmp_path: Path) -> None:
+    run = run_stack(
+        policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"one": {"image": IMAGE, "shards": ["a", "b"]}}}
+    )
+    prefix = "one/scheduler"
+    for shard in ("a", "b"):
+        name = f"apportion-scheduler-{shard}"
+        configuration = run.objects[f"{prefix}/ConfigMap/{name}"].inputs["data"]["scheduler.yaml"]
+        assert f"shard: {shard}\n" in configuration
+        assert f"lease: apportion-system/{name}\n" in configuration
+        spec = run.objects[f"{prefix}/Deployment/{name}"].inputs["spec"]
+        for kind in ("Service", "PodDisruptionBudget"):
+            selector = run.objects[f"{prefix}/{kind}/{name}"].inputs["spec"]["selector"]
+            assert selector.get("matchLabels", selector) == spec["template"]["metadata"]["labels"]
+    assert len([name for name in run.objects if name.startswith(f"{prefix}/Deployment/")]) == 2
+    (rule,) = (
+        rule for rule in run.objects[f"{prefix}/Role/apportion-scheduler"].inputs["rules"] if "resourceNames" in rule
+    )
+    assert rule["resourceNames"] == ["apportion-scheduler-a", "apportion-scheduler-b"]
+
+
 @pytest.mark.parametrize(
     ("schedulers", "said"),
     [
         ({"one": {}}, "must set the image"),
         ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is not one of"),
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas must be an integer"),
+        ({"one": {"image": IMAGE, "shards": "a100"}}, "shards must be a list of SchedulingShards"),
     ],
 )
 def test_invalid_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], said: str) -> None:
@@ -85,7 +107,7 @@ def test_unknown_cluster_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ["kueue", "volcano", "koordinator", "ack", "yunikorn", "native"])
 def test_cluster_of_another_engine_is_refused(tmp_path: Path, engine: str) -> None:
     told = (
-        f"apportion:schedulers lists one, whose engine is {engine}, but the packaged scheduler replaces kai only: "
+        f"apportion:schedulers lists one, whose engine is {engine}, but the packaged scheduler replaces kai and enforces only its objects: "
         "remove one from apportion:schedulers, or set its engine to kai"
     )
     with pytest.raises(pulumi.RunError, match=re.escape(told)):

@@ -161,14 +161,17 @@ def _packaged(cluster: str, how: object) -> SchedulerDeployment:
     key = f"{NAMESPACE}:schedulers of {cluster}"
     if not isinstance(how, Mapping) or not isinstance(how.get("image"), str):
         raise SettingsError(
-            f"{key} must set the image, and may set replicas, namespace, scheduler, shard and reservation"
+            f"{key} must set the image, and may set replicas, namespace, scheduler, shards and reservation"
         )
     known = {f.name for f in fields(SchedulerDeployment)}
     if unknown := sorted(set(how) - known):
         raise SettingsError(f"{key} has {unknown[0]}, which is not one of {', '.join(sorted(known))}")
     if not isinstance(how.get("replicas", 1), int):
         raise SettingsError(f"{key}: replicas must be an integer")
-    return SchedulerDeployment(**how)
+    shards = how.get("shards", [])
+    if not isinstance(shards, list) or not all(isinstance(shard, str) for shard in shards):
+        raise SettingsError(f"{key}: shards must be a list of SchedulingShards")
+    return SchedulerDeployment(**{**how, "shards": tuple(shards)})
 
 
 def _node_pools(config: Config) -> dict[str, Mapping[str, Any]]:

@@ -74,7 +74,7 @@ def _check_schedulers(policy: Policy, settings: StackSettings) -> None:
             replaced = " or ".join(sorted(name for name, traits in TRAITS.items() if traits.live_scheduler))
             raise Refused(
                 f"{NAMESPACE}:schedulers lists {cluster}, whose engine is {engine.value}, but the "
-                f"packaged scheduler replaces {replaced} only: remove {cluster} from {NAMESPACE}:schedulers, or set its "
+                f"packaged scheduler replaces {replaced} and enforces only its objects: remove {cluster} from {NAMESPACE}:schedulers, or set its "
                 f"engine to {replaced}"
             )
 

@@ -130,14 +130,14 @@ def test_documented_fields_are_those_of_the_document() -> None:
 
 @pytest.mark.parametrize(("shard", "reservation"), [(None, None), ("a100", "registry/reservation:v1")])
 def test_config_map_of_stack_has_valid_document(shard: str | None, reservation: str | None) -> None:
+    shards = (shard,) if shard else ()
     packaged = SchedulerDeployment(
-        "image", namespace="system", scheduler="kai-two", shard=shard, reservation=reservation
+        "image", namespace="system", scheduler="kai-two", shards=shards, reservation=reservation
     )
     objects: dict[str, Any] = {str(one["kind"]): one for one in scheduler_objects(packaged)}
     ((file, text),) = objects["ConfigMap"]["data"].items()
-    expected = SchedulerConfiguration(
-        scheduler_name="kai-two", shard=shard, lease="system/apportion-scheduler", reservation_image=reservation
-    )
+    lease = "system/apportion-scheduler-a100" if shard else "system/apportion-scheduler"
+    expected = SchedulerConfiguration(scheduler_name="kai-two", shard=shard, lease=lease, reservation_image=reservation)
     assert SchedulerConfiguration(**parse_configuration(text, "f")) == expected
     (container,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert container["args"] == ["scheduler", "--config", f"/etc/apportion/{file}"]
@@ -151,7 +151,7 @@ def test_changed_setting_restarts_pods_of_stack() -> None:
         return deployment["spec"]["template"]["metadata"]
 
     assert template(SchedulerDeployment("image")) == template(SchedulerDeployment("image", replicas=3))
-    assert template(SchedulerDeployment("image")) != template(SchedulerDeployment("image", shard="a100"))
+    assert template(SchedulerDeployment("image")) != template(SchedulerDeployment("image", shards=("a100",)))
 
 
 class _Watched:
