@@ -34,6 +34,10 @@ class PendingClasses:
         # Those added or changed since their reasons were last recorded.
         self.unreported: _Alike = {}
 
+    def holds(self, uid: str) -> bool:
+        """Return whether a job is classified, or its reasons have to be recorded."""
+        return uid in self.class_by_job or uid in self.unreported
+
     def refresh(self, session: Session) -> None:
         """Classify the jobs that changed since the last call."""
         active_jobs = session.active_jobs

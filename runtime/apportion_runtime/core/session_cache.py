@@ -132,6 +132,9 @@ class SessionCache:
         if session is not None and uid in session.jobs:
             job = session.jobs.pop(uid)
             session.queue_jobs[job.queue].remove(job)
+            if not session.pending_classes.holds(uid):
+                # Otherwise the names of removed jobs accumulate until a job is pending for which classes are used.
+                session.active_jobs.unclassified.pop(uid, None)
             self._by_queue[job.queue].drop(uid)
 
     def mark_unreported(self, groups: Iterable[str]) -> None:

@@ -9,13 +9,18 @@ from threading import Event
 
 import pytest
 
+from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.http_server import Counters
+from apportion_runtime.kube.scheduler import Scheduling, run_cycle
 from apportion_runtime.kube.scheduler_process import Options, run
+from apportion_runtime.kube.write_pool import WritePool
 
 from .api_server import ApiServer, running
-from .objects import TRAIN, node, pod, queue
+from .memory_cluster import Memory
+from .objects import NOW, TRAIN, node, pod, queue
 
 _WARM, _LAST = 20, 320
+_MANY_CYCLES = 10_000
 _MOST_BLOCKS_PER_CYCLE = 50
 """Blocks of the allocator: bounded caches of texts fill with some 20. A session of this cluster has some 3,000."""
 
@@ -67,3 +72,32 @@ def test_three_hundred_cycles_of_churn_allocate_no_memory_for_good() -> None:
         run(connection, options, None, counters, say=lambda _: None, ended=churn)
     assert (counters.metrics.registry.get_sample_value("apportion_scheduler_bind_latency_seconds_count") or 0) >= _LAST
     assert churn.blocks[_LAST] - churn.blocks[_WARM] < _MOST_BLOCKS_PER_CYCLE * (_LAST - _WARM)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_automatic_collection")
+def test_ten_thousand_cycles_of_churn_allocate_no_memory_for_good() -> None:
+    """Pods come, wait, run and go; what a scheduler keeps between cycles does not grow with their number."""
+    cluster = Memory(node("n1", 8), TRAIN, queue("team", None, 8))
+    pool, blocks, n_bound = WritePool(2, cluster.failures.append), [], 0
+    scheduling = Scheduling(cluster, pool)
+    with collected_between_cycles() as collect:
+        for number in range(_MANY_CYCLES + 1):
+            if number in (_MANY_CYCLES // 10, _MANY_CYCLES):
+                gc.collect()
+                blocks.append(sys.getallocatedblocks())
+            name = f"pod-{number}"
+            cluster.held["Pod", "team", name] = pod(name, "team", 1)
+            # A bounded cache holds the texts of times.
+            n_bound += len(run_cycle(scheduling, NOW + number // 1000).bound)
+            bound = [key for key, made in cluster.held.items() if key[0] == "Pod" and made["spec"].get("nodeName")]
+            if len(bound) == 8:
+                group = cluster.held.pop(bound[0])["metadata"]["annotations"]["pod-group-name"]
+                del cluster.held["PodGroup", "team", group]
+            # Of the test's cluster.
+            cluster.events.clear()
+            cluster.told.clear()
+            collect()
+    pool.stop()
+    assert (cluster.failures, n_bound) == ([], _MANY_CYCLES + 1)
+    assert blocks[1] - blocks[0] < _MANY_CYCLES / 10
