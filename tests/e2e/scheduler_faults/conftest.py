@@ -49,6 +49,7 @@ def bed(shared_bed: FaultBed) -> Iterator[FaultBed]:
     finally:
         shared_bed.proxy.fault = none
         shared_bed.proxy.flow.set()
+        shared_bed.proxy.stalled = ""
         remove_gangs(shared_bed.api)
 
 

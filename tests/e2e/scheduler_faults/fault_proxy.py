@@ -88,6 +88,7 @@ class FaultProxy:
     Attributes:
         fault: Decides about each request.
         flow: While it is cleared, watches deliver nothing.
+        stalled: The ending of the paths of these watches; all by default.
         port: The port of the proxy.
     """
 
@@ -95,6 +96,7 @@ class FaultProxy:
         self.fault: Fault = none
         self.flow = threading.Event()
         self.flow.set()
+        self.stalled = ""
         self.upstream = urllib3.HTTPSConnectionPool(
             "127.0.0.1",
             plane.port,
@@ -213,7 +215,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             )
             try:
                 if request.is_watch and answer.status == 200:
-                    self._stream(answer)
+                    self._stream(request, answer)
                     return
                 data = answer.read()
             finally:
@@ -225,7 +227,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             kept = {name: value for name, value in answer.headers.items() if name in ("Content-Type", "Retry-After")}
             self._send(answer.status, kept, data)
 
-        def _stream(self, answer: urllib3.BaseHTTPResponse) -> None:
+        def _stream(self, request: Request, answer: urllib3.BaseHTTPResponse) -> None:
             self.close_connection = True
             self.send_response(answer.status)
             self.send_header("Content-Type", "application/json")
@@ -235,7 +237,8 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             proxy.watching(watch)
             try:
                 for data in answer.stream(amt=None):
-                    proxy.flow.wait()
+                    if request.path.endswith(proxy.stalled):
+                        proxy.flow.wait()
                     watch.send(data)
                     if watch.is_over:
                         return

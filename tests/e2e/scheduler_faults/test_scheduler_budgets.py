@@ -54,7 +54,7 @@ def test_budgets_that_forbid_every_eviction(shared: FaultBed) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 2])
-def test_the_only_gang_without_a_budget_is_evicted(number: int, shared: FaultBed) -> None:
+def test_only_gang_without_a_budget_is_evicted(number: int, shared: FaultBed) -> None:
     filling = _filling(f"all-but-{number}")
     protected = tuple(gang for gang in filling if gang is not filling[number])
     shared.create(*filling)

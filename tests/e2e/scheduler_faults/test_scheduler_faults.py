@@ -107,7 +107,7 @@ REQUESTS: dict[str, tuple[Injection, float]] = {
 
 
 @pytest.mark.parametrize(("inject", "lasts_s"), REQUESTS.values(), ids=REQUESTS.keys())
-def test_the_scheduler_goes_back_to_work_after(inject: Injection, lasts_s: float, shared: FaultBed) -> None:
+def test_scheduler_goes_back_to_work_after(inject: Injection, lasts_s: float, shared: FaultBed) -> None:
     shared.create(*BEFORE)
     shared.wait_bound(*BEFORE)
     with inject(shared):

@@ -64,7 +64,7 @@ def _replicas(bed: FaultBed, *, second: str = "") -> Iterator[tuple[Scheduler, F
             yield leader, proxy, other
 
 
-def test_a_gang_whose_leader_is_killed_between_two_binds_is_bound_by_the_next_leader(bed: FaultBed) -> None:
+def test_gang_whose_leader_is_killed_between_two_binds_is_bound_by_the_next_leader(bed: FaultBed) -> None:
     # The held bind was never sent: its sender is dead.
     held = HeldBind(4, Reaction(503, "ServiceUnavailable"))
     with _replicas(bed) as (leader, proxy, other):
@@ -79,29 +79,32 @@ def test_a_gang_whose_leader_is_killed_between_two_binds_is_bound_by_the_next_le
         check_process(other)
 
 
-def test_a_leader_that_is_paused_between_two_binds_sends_none_when_another_leads(bed: FaultBed) -> None:
+@pytest.mark.parametrize("is_late", [False, True], ids=["arrives at once", "arrives when another leads"])
+def test_leader_that_is_paused_while_a_bind_is_on_its_way(is_late: bool, bed: FaultBed) -> None:
     held = HeldBind(4)
     with _replicas(bed) as (leader, proxy, other):
         proxy.fault = held
         bed.create(GANG)
         held.wait()
         leader.pause()
-        # The bind that was on its way arrives.
-        held.release()
+        if not is_late:
+            held.release()
         bed.create(*OTHERS)
         state = bed.wait_bound(GANG, *OTHERS, by=other)
+        held.release()
         sent = held.n_seen
         leader.resume()
         _until_said("lost leadership", leader)
         bed.create(AFTER)
         after = bed.wait_bound(GANG, *OTHERS, AFTER, by=other)
+        # It sends none when it resumes.
         assert held.n_seen == sent
         assert set(state.pods) <= set(after.pods)
         check_process(leader)
         check_process(other)
 
 
-def test_a_lease_that_is_deleted_while_gangs_are_bound(bed: FaultBed) -> None:
+def test_lease_that_is_deleted_while_gangs_are_bound(bed: FaultBed) -> None:
     def slow(request: Request) -> Reaction:
         return Reaction(delay_s=0.1) if request.is_bind else PASS
 
@@ -119,7 +122,7 @@ def test_a_lease_that_is_deleted_while_gangs_are_bound(bed: FaultBed) -> None:
         check_process(other)
 
 
-def test_a_lease_that_another_holder_takes_stops_the_leader_between_two_binds(bed: FaultBed) -> None:
+def test_lease_that_another_holder_takes_stops_the_leader_between_two_binds(bed: FaultBed) -> None:
     with _replicas(bed) as (leader, proxy, other):
         proxy.fault = lambda request: Reaction(delay_s=0.3) if request.is_bind else PASS
         bed.create(GANG, *OTHERS)

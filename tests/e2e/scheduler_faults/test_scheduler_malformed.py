@@ -120,7 +120,7 @@ def _pod(group: Object) -> Object:
 
 
 @pytest.mark.parametrize(("path", "made"), REJECTED, ids=[made["metadata"]["name"] for _, made in REJECTED])
-def test_the_definitions_reject(path: str, made: Object, bed: FaultBed) -> None:
+def test_definitions_reject(path: str, made: Object, bed: FaultBed) -> None:
     with pytest.raises(ApiError) as rejected:
         bed.api.request("POST", path, made)
     assert rejected.value.status in (400, 422)
@@ -134,7 +134,7 @@ def test_valid_gangs_are_scheduled_beside_malformed_objects(shared: FaultBed, ma
     shared.wait_bound(VALID, LATER)
 
 
-def test_a_scheduler_starts_beside_malformed_objects(bed: FaultBed, malformed: None) -> None:
+def test_scheduler_starts_beside_malformed_objects(bed: FaultBed, malformed: None) -> None:
     bed.create(VALID)
     bed.stop_shared()
     bed.scheduler.forget()

@@ -20,6 +20,7 @@ GANG = Gang("gang", 6, 4)
 OTHER = Gang("other", 4, 2)
 AFTER = Gang("after", 4, 8)
 _LIMIT_S = 30.0
+_LATE_S = 2.0
 
 
 def _wait(bed: FaultBed, reached: Callable[[ClusterState], bool]) -> ClusterState:
@@ -30,7 +31,7 @@ def _wait(bed: FaultBed, reached: Callable[[ClusterState], bool]) -> ClusterStat
     return state
 
 
-def test_a_node_that_is_deleted_while_pods_are_bound_to_it(shared: FaultBed) -> None:
+def test_node_that_is_deleted_while_pods_are_bound_to_it(shared: FaultBed) -> None:
     held = HeldBind(2)
     shared.proxy.fault = held
     shared.create(GANG)
@@ -68,6 +69,17 @@ def test_pods_that_are_deleted_before_the_watch_has_confirmed_their_binding(shar
     assert len(kept) == 3
 
 
+def test_pods_whose_pod_group_is_delivered_after_them(shared: FaultBed) -> None:
+    shared.proxy.stalled = "/podgroups"
+    shared.proxy.flow.clear()
+    shared.create(GANG)
+    # Pods without a stored group are grouped by their owner immediately.
+    time.sleep(_LATE_S)
+    shared.proxy.flow.set()
+    state = shared.wait_bound(GANG)
+    assert state.minimums.keys() == {GANG.name}
+
+
 def test_queues_that_are_edited_and_deleted_under_load(shared: FaultBed) -> None:
     api = shared.api
     tight = tuple(Gang(f"tight-{number}", 4, 4, "tight") for number in range(3))
@@ -89,7 +101,7 @@ def test_queues_that_are_edited_and_deleted_under_load(shared: FaultBed) -> None
         api.delete(f"{QUEUES}/extra")
 
 
-def test_a_gang_of_which_one_bind_is_rejected_is_taken_back_and_bound_later(shared: FaultBed) -> None:
+def test_gang_of_which_one_bind_is_rejected_is_taken_back_and_bound_later(shared: FaultBed) -> None:
     rejected: list[str] = []
 
     def reject_one(request: Request) -> Reaction:

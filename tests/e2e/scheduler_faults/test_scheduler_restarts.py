@@ -25,9 +25,7 @@ _PARTS: dict[str, Callable[[FaultBed], Restartable]] = {
 
 
 @pytest.mark.parametrize("part", _PARTS.values(), ids=_PARTS.keys())
-def test_the_scheduler_goes_back_to_work_after_a_restart_of(
-    part: Callable[[FaultBed], Restartable], bed: FaultBed
-) -> None:
+def test_scheduler_goes_back_to_work_after_a_restart_of(part: Callable[[FaultBed], Restartable], bed: FaultBed) -> None:
     bed.stop_shared()
     with bed.started_directly() as scheduler:
         bed.create(BEFORE)

@@ -11,7 +11,7 @@ from apportion_cli.termination_signals import set_on_termination
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_sets_the_event_also_while_the_main_thread_holds_its_lock(number: signal.Signals) -> None:
+def test_signal_sets_the_event_also_while_the_main_thread_holds_its_lock(number: signal.Signals) -> None:
     ended = Event()
     with set_on_termination(ended):
         with ended._cond:
@@ -20,7 +20,7 @@ def test_a_signal_sets_the_event_also_while_the_main_thread_holds_its_lock(numbe
         assert ended.wait(5)
 
 
-def test_the_former_handlers_are_restored() -> None:
+def test_former_handlers_are_restored() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     with set_on_termination(Event()):
         assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] != before
