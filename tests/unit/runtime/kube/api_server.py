@@ -201,6 +201,16 @@ def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
     return made
 
 
+def _page(document: Object, query: Mapping[str, list[str]]) -> Object:
+    """Return the requested page of a list; the token of the next page is where it begins."""
+    if "limit" not in query or "items" not in document:
+        return document
+    first = int(query.get("continue", ["0"])[0])
+    end = first + int(query["limit"][0])
+    more = {"continue": str(end)} if end < len(document["items"]) else {}
+    return {**document, "items": document["items"][first:end], "metadata": {**document["metadata"], **more}}
+
+
 def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -217,7 +227,7 @@ def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
             status, headers, document = server.handle(
                 Sent(self.command, url.path, body, self.headers.get("X-Client", ""), "dryRun" in query)
             )
-            data = json.dumps(document).encode()
+            data = json.dumps(_page(document, query)).encode()
             lines = [f"HTTP/1.1 {status} X", "Content-Type: application/json", f"Content-Length: {len(data)}"]
             lines += [f"{key}: {value}" for key, value in headers.items()]
             self.wfile.write("\r\n".join((*lines, "", "")).encode() + data)
