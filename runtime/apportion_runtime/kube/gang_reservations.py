@@ -27,6 +27,7 @@ from apportion_runtime.kube.gpu_groups import (
     is_own,
     labelled,
     labelled_groups,
+    may_have_groups,
     read_groups,
     with_readable_groups,
 )
@@ -44,6 +45,8 @@ from apportion_runtime.kube.resources import POD
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
 _NODE = "Node"
+_DISTRUST_S = 300.0
+"""The time after a failed reservation in which no pod is evicted for pods that share devices."""
 _LOST_S = 10.0
 """The time after which pods are evicted whose reservation pod is gone. KAI deletes them immediately."""
 
@@ -108,11 +111,14 @@ class GangReservations:
         self._groups = GpuGroups()
         self._new: dict[str, str] = {}
         self._lost_since_s: dict[str, float] = {}
+        self._has_worked = False
+        self._failed_s = 0.0
 
     def with_held(self, objects: Sequence[Manifest]) -> Sequence[Manifest]:
         """Return the objects of a cycle: the pods of held gangs as if they were bound."""
         self._groups = read_groups(objects, self.settings)
         self._new = {}
+        self._has_worked = self._has_worked or any(map(device_of, self._groups.reservations.values()))
         now_s = self._clock()
         self._lost_since_s = {group: self._lost_since_s.get(group, now_s) for group in sorted(self._groups.lost)}
         held = {uid: (gang, one) for gang in self._held for uid, one in gang.placements.items()}
@@ -121,8 +127,9 @@ class GangReservations:
         for one in objects:
             seen = one
             if one["kind"] == POD:
-                seen = with_readable_groups(one)
-                uid = one["metadata"].get("uid", "")
+                if may_have_groups(one):
+                    seen = with_readable_groups(one)
+                uid = one["metadata"].get("uid", "") if held else ""
                 if uid in held:
                     gang, placement = held[uid]
                     seen = _confirmed(one, placement) if gang.is_sent else _as_bound(one, placement)
@@ -215,8 +222,12 @@ class GangReservations:
         return [pod for pod in found.values() if pod["status"].get("phase") == "Running" and is_own(pod, scheduler)]
 
     def withheld_from(self, session: Session) -> frozenset[str]:
-        """Return the gangs, as `namespace/name`, for which no pod may be evicted: the last reservation failed."""
-        if self.failure is None:
+        """Return the gangs, as `namespace/name`, for which no pod may be evicted: the last reservation failed.
+
+        If none ever succeeded, this holds until one does. Otherwise, a single failure must not keep such gangs off a
+        full cluster, where no reservation can be tried without an eviction.
+        """
+        if self.failure is None or (self._has_worked and self._clock() - self._failed_s >= _DISTRUST_S):
             return frozenset()
         return frozenset(
             f"{job.group.namespace}/{job.name}"
@@ -304,8 +315,10 @@ class GangReservations:
                 waits = "" if reservation is None else waiting_reason(reservation)
                 why = f"{name} has not reported its device within {self.settings.timeout_s:g} s{waits}"
             if why is not None:
-                self.failure = f"no GPU can be reserved for pod {one.pod['metadata']['name']}: {why}"
-                return self.failure
+                why = f"no GPU can be reserved for pod {one.pod['metadata']['name']}: {why}"
+                if group not in self._groups.in_use:
+                    self.failure, self._failed_s = why, self._clock()
+                return why
         return None
 
     def _name(self, node: str, group: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from apportion_api.kai.names import APP_LABEL, GPU_GROUP_LABEL, GPU_GROUP_LABEL_PREFIX
+from apportion_api.kai.names import APP_LABEL, GPU_DEVICES_ANNOTATION, GPU_GROUP_LABEL, GPU_GROUP_LABEL_PREFIX
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
 from apportion_runtime.kube.gpu_sharing import group_labels
@@ -41,7 +41,7 @@ def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> G
     """Return the groups of a cluster's objects."""
     found = GpuGroups()
     for one in objects:
-        if one["kind"] != POD:
+        if one["kind"] != POD or not may_have_groups(one):
             continue
         metadata = one["metadata"]
         groups = labelled_groups(one)
@@ -65,6 +65,14 @@ def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> G
 def is_own(pod: Manifest, scheduler: str) -> bool:
     """Return whether a pod is of a scheduler and is not terminating."""
     return pod["spec"].get("schedulerName") == scheduler and "deletionTimestamp" not in pod["metadata"]
+
+
+def may_have_groups(pod: Manifest) -> bool:
+    """Return whether a pod may be labelled with groups; false for most pods, and cheap."""
+    metadata = pod["metadata"]
+    return GPU_GROUP_LABEL in (metadata.get("labels") or ()) or GPU_DEVICES_ANNOTATION in (
+        metadata.get("annotations") or ()
+    )
 
 
 def labelled_groups(pod: Manifest) -> Sequence[str]:

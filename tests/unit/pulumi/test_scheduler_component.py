@@ -12,11 +12,12 @@ import pytest
 
 pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
-from apportion_compiler.emit.pulumi.settings import SettingsError, read_settings  # noqa: E402
+from apportion_compiler.emit.pulumi.settings import SettingsError, StackSettings, read_settings  # noqa: E402
+from apportion_compiler.emit.pulumi.stack_targets import compile_stack, unserved_sharing  # noqa: E402
 from apportion_compiler.emit.pulumi.values import Values  # noqa: E402
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects  # noqa: E402
 
-from .stack_runs import policy_in, run_stack  # noqa: E402
+from .stack_runs import DAY, policy_in, run_stack  # noqa: E402
 
 pytestmark = pytest.mark.pulumi
 ROOT = Path(__file__).parents[3]
@@ -82,6 +83,18 @@ def test_each_shard_has_a_deployment_and_a_lease_of_its_own(tmp_path: Path) -> N
         rule for rule in run.objects[f"{prefix}/Role/apportion-scheduler"].inputs["rules"] if "resourceNames" in rule
     )
     assert rule["resourceNames"] == ["apportion-scheduler-a", "apportion-scheduler-b"]
+
+
+@pytest.mark.parametrize(("reservation", "expected"), [(None, 1), ("registry/reservation:v1", 0)])
+def test_stack_warns_if_its_policy_shares_gpus_and_its_scheduler_does_not(
+    reservation: str | None, expected: int
+) -> None:
+    policy = str(ROOT / "examples" / "seed-000-kai-ray" / "policy.py")
+    schedulers = {"ray": SchedulerDeployment(IMAGE, reservation=reservation)}
+    settings = StackSettings(policy=policy, environment="demo", schedulers=schedulers)
+    warnings = list(unserved_sharing(compile_stack(settings, DAY), settings))
+    assert len(warnings) == expected
+    assert all("the policy shares GPUs on ray, but its packaged scheduler excludes" in said for said in warnings)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from apportion_compiler.emit.pulumi.settings import (
     StackSettings,
     read_settings,
 )
-from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted
+from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted, unserved_sharing
 from apportion_compiler.emit.pulumi.tree import RegistrationOptions, register_target
 from apportion_compiler.emit.pulumi.unapplied_settings import unapplied
 from apportion_compiler.emit.pulumi.update_plan import NextUpdate, next_update, several_updates
@@ -135,6 +135,8 @@ def _apply(
         if cluster not in providers:
             raise Refused(f"{NAMESPACE}:schedulers lists {cluster}, but the stack has {', '.join(providers)}")
         made += register_scheduler(cluster, packaged, providers[cluster])
+    for warning in unserved_sharing(compilation, settings):
+        pulumi.warn(warning)
     made += register_node_pools(compilation, settings)
     pulumi.export("environment", settings.environment)
     pulumi.export("queues", queue_outputs(compilation))

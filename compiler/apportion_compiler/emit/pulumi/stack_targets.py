@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -76,6 +76,17 @@ def _check_schedulers(policy: Policy, settings: StackSettings) -> None:
                 f"{NAMESPACE}:schedulers lists {cluster}, whose engine is {engine.value}, but the "
                 f"packaged scheduler replaces {replaced} and enforces only its objects: remove {cluster} from {NAMESPACE}:schedulers, or set its "
                 f"engine to {replaced}"
+            )
+
+
+def unserved_sharing(compilation: Compilation, settings: StackSettings) -> Iterator[str]:
+    """Yield a warning for each cluster whose policy shares GPUs and whose packaged scheduler does not."""
+    sharing = {target.cluster for target, program in compilation.programs.items() if program.kai.gpu_sharing}
+    for cluster, packaged in settings.schedulers.items():
+        if packaged.reservation is None and cluster in sharing:
+            yield (
+                f"the policy shares GPUs on {cluster}, but its packaged scheduler excludes pods that share a GPU: "
+                f"set reservation in {NAMESPACE}:schedulers to KAI's image `resourcereservation`"
             )
 
 

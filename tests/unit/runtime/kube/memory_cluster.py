@@ -10,7 +10,7 @@ from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_result import CycleResult
-from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.errors import NotLeader, Refused
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import GroupedPods
@@ -39,6 +39,7 @@ class Memory:
         self.rejections = Rejections(Backoffs(10, 300, lambda: self.clock_s), Backoffs(10, 300, lambda: self.clock_s))
         self.reservations: GangReservations | None = None
         self.refuses_creation: Refused | None = None
+        self.is_leader = True
         self.grouped = GroupedPods()
         self.reasons, self.statuses, self.records = PendingReasons(), StatusUpdates(), ClusterRecords()
 
@@ -89,6 +90,8 @@ class Memory:
 
     def bind(self, pod: Manifest, node: str) -> None:
         name = pod["metadata"]["name"]
+        if not self.is_leader:
+            raise NotLeader("this scheduler does not hold the lease")
         if name in self.refuses:
             raise self.refuses[name]
         held = self.held["Pod", "team", name]

@@ -18,6 +18,7 @@ from apportion_runtime.snapshots.document import to_json
 
 from .memory_cluster import Memory
 from .objects import NOW, TRAIN, TREE, node, pod, pod_group
+from .sharing_pods import report_devices, sharing, sharing_cluster
 
 
 class _Recorded:
@@ -36,6 +37,7 @@ class _Recorded:
             reasons=held.reasons,
             statuses=held.statuses,
             records=held.records,
+            reservations=held.reservations,
             log=self.writer,
         )
         try:
@@ -100,6 +102,20 @@ def test_decisions_of_all_kinds_are_recorded_and_replayed(tmp_path: Path) -> Non
     assert [len(record["protected"]) for record in records] == [0, 0, 1, 2]
     assert [len(record["decisions"]["evictions"]) for record in records] == [0, 1, 1, 0]
     assert all(_is_replayed(log, number) for number in range(1, 5))
+
+
+def test_cycles_with_shared_gpus_are_replayed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    cluster = sharing_cluster(sharing("a"), sharing("b", **{"gpu-fraction-num-devices": "2"}))
+    scheduler = _Recorded(cluster, DecisionLogWriter(log))
+    scheduler.cycle()
+    # The second cycle regards the pods as bound, which wait for their devices.
+    cluster.create(sharing("c"))
+    scheduler.cycle()
+    report_devices(cluster)
+    scheduler.cycle()
+    assert {cluster.node_of(name) for name in "abc"} == {"n1"}
+    assert all(_is_replayed(log, number) for number in range(1, 4))
 
 
 def test_unchanged_object_is_recorded_once(tmp_path: Path) -> None:

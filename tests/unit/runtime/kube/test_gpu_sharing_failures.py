@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.errors import NotLeader, Refused
 from apportion_runtime.kube.gang_reservations import GangReservations
 
 from .memory_cluster import Memory, run_cycle
@@ -224,3 +224,19 @@ def test_eviction_of_unreserved_pod_that_a_budget_protects_is_tried_again_later(
     assert run_cycle(cluster, NOW + 13).evicted == []
     cluster.clock_s += 10
     assert run_cycle(cluster, NOW + 23).evicted == ["team/a"]
+
+
+def test_gang_is_forgotten_when_leadership_is_lost_and_decided_anew_later() -> None:
+    cluster = sharing_cluster(sharing("a"))
+    run_cycle(cluster, NOW)
+    (former,) = reservations(cluster)
+    cluster.create(pod("whole", "team", 1))
+    cluster.is_leader = False
+    with pytest.raises(NotLeader):
+        run_cycle(cluster, NOW + 1)
+    cluster.is_leader = True
+    report_devices(cluster)
+    assert run_cycle(cluster, NOW + 2).bound == ["team/whole"]
+    assert former["metadata"]["name"] not in {one["metadata"]["name"] for one in reservations(cluster)}
+    report_devices(cluster)
+    assert run_cycle(cluster, NOW + 3).bound == ["team/a"]
