@@ -240,3 +240,18 @@ def test_gang_is_forgotten_when_leadership_is_lost_and_decided_anew_later() -> N
     assert former["metadata"]["name"] not in {one["metadata"]["name"] for one in reservations(cluster)}
     report_devices(cluster)
     assert run_cycle(cluster, NOW + 3).bound == ["team/a"]
+
+
+def test_pods_are_evicted_again_some_time_after_one_failure_if_reservations_have_worked() -> None:
+    cluster = sharing_cluster(sharing("worked", "0.9"), gpus=2)
+    bind_all(cluster)
+    cluster.create(sharing("failed"))
+    run_cycle(cluster, NOW + 2)
+    cluster.clock_s += 40
+    cluster.create(pod("train", "team", 1))
+    run_cycle(cluster, NOW + 42)
+    assert run_cycle(cluster, NOW + 43).bound == ["team/train"]
+    cluster.create(sharing("urgent", priority="inference"))
+    assert run_cycle(cluster, NOW + 44).evicted == []
+    cluster.clock_s += 300
+    assert len(run_cycle(cluster, NOW + 344).evicted) == 1
