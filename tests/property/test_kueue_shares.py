@@ -64,7 +64,7 @@ def _admitted(inputs: DivisionInputs) -> dict[str, int]:
             queue = best(child) if tree.cohorts_in(node).count(child) else child
             if queue is None or not waiting[queue] or not tree.left(queue, GPU):
                 continue
-            with tree.with_use(queue, {GPU: 1}):
+            with tree.with_usage(queue, {GPU: 1}):
                 standing = (tree.borrows(child, GPU), rank(tree.share(child)), child.removeprefix("cohort "))
             found.append((standing, queue))
         return min(found)[1] if found else None
@@ -74,7 +74,7 @@ def _admitted(inputs: DivisionInputs) -> dict[str, int]:
             winner = best(root) if root in prefixed.values() else root
             if winner is None or not waiting[winner] or not tree.left(winner, GPU):
                 break
-            tree.use(winner, {GPU: 1})
+            tree.add_usage(winner, {GPU: 1})
             waiting[winner] -= 1
             given_to[winner] += 1
     return given_to

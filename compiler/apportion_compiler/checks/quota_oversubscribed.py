@@ -27,7 +27,7 @@ class _Excess:
 
     node: Node
     resource: str
-    promised: int
+    guaranteed: int
     has: int
     ratio: int
     """Allowed ratio of guarantees to the amount, in thousandths."""
@@ -35,14 +35,14 @@ class _Excess:
     @property
     def excess(self) -> int:
         """The amount by which the guarantees exceed the allowed sum."""
-        return self.promised - self.has * self.ratio // 1000
+        return self.guaranteed - self.has * self.ratio // 1000
 
     @property
     def needed(self) -> int:
         """The smallest guarantee of the parent that covers the children, in whole cores and devices."""
         unit = 1000 if self.resource in (CPU, GPU) or self.resource.startswith(GPU_MODEL_PREFIX) else 1
-        enough = -(-self.promised * 1000 // self.ratio)
-        return min(self.promised, -(-enough // unit) * unit)
+        enough = -(-self.guaranteed * 1000 // self.ratio)
+        return min(self.guaranteed, -(-enough // unit) * unit)
 
 
 def quota_oversubscribed(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -97,7 +97,7 @@ def _finding(graph: PolicyGraph, places: Sequence[tuple[Scope, _Excess]]) -> Dia
     return Diagnostic(
         QUOTA_OVERSUBSCRIBED,
         node.address,
-        f"children are guaranteed {amount_text(over.resource, over.promised)}, but `{node.id}` has {_backing(over)}",
+        f"children are guaranteed {amount_text(over.resource, over.guaranteed)}, but `{node.id}` has {_backing(over)}",
         scope.values[node.id].sources.get("guaranteed", node.queue.source),
         _claimants(graph, scope, over.resource, amounts),
         _hint(places, lowered),

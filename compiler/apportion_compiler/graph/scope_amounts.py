@@ -43,33 +43,33 @@ class ScopeAmounts:
         """Return a guarantee without the models that the scope does not have."""
         return amounts if self._models is None or not self._drop else _only(amounts, self._models)
 
-    def promised(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
+    def guaranteed(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
         """Return a guarantee without the models that the scope does not have, scaled and rounded down."""
-        known = self._alike.get((id(amounts), "promised"))
+        known = self._alike.get((id(amounts), "guaranteed"))
         if known is None:
             known = self._remember(
-                amounts, "promised", self._scale(self.present(amounts), round_up=False), manages=True
+                amounts, "guaranteed", self._scale(self.present(amounts), round_up=False), manages=True
             )
         return known[1]
 
     def with_models(
-        self, amounts: Mapping[str, Amount], promised: Mapping[str, Amount], models: Mapping[str, Amount]
+        self, amounts: Mapping[str, Amount], guaranteed: Mapping[str, Amount], models: Mapping[str, Amount]
     ) -> Mapping[str, Amount]:
         """Return the scaled guarantee of a queue that counts GPUs in total, and whose descendants count them by model.
 
         Args:
             amounts: The guarantee as written.
-            promised: The result of `promised` for it.
+            guaranteed: The result of `guaranteed` for it.
             models: The guarantees of its descendants by model, as written.
         """
         declared = amounts.get(GPU)
         if self._share == 1 or not models or declared is None or isinstance(declared, Unlimited):
-            return promised
+            return guaranteed
         named = total(models.values())
         if isinstance(named, Unlimited) or declared < named or any(r in models for r in amounts):
-            return promised
+            return guaranteed
         scaled = self._scale({**models, GPU: declared - named}, round_up=False)
-        return {**promised, **scaled, GPU: total(scaled.values())}
+        return {**guaranteed, **scaled, GPU: total(scaled.values())}
 
     def bound(self, amounts: Mapping[str, Amount], *, round_up: bool = True) -> Mapping[str, Amount]:
         """Return a limit, rounded up, or a lending limit, rounded down; a total requires limits on all models."""

@@ -80,7 +80,7 @@ def scope_values(
     for id_, node in nodes.items():
         draft = _draft(node.queue, by_environment.get(id_, ()), in_force(node.queue, as_of, environment), counter)
         written[id_] = here.present(draft.guaranteed)
-        draft.guaranteed = here.promised(draft.guaranteed)
+        draft.guaranteed = here.guaranteed(draft.guaranteed)
         draft.limit = here.bound(draft.limit)
         draft.lending = here.bound(draft.lending, round_up=False)
         drafts[id_] = draft

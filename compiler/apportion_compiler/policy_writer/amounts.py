@@ -16,7 +16,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY, Resources, gpu_resource
 _MODEL = f"{GPU}/"
 
 
-def promises(queues: Sequence[QueueRecord]) -> Mapping[str, Resources | None]:
+def guaranteed_amounts(queues: Sequence[QueueRecord]) -> Mapping[str, Resources | None]:
     """Return the `guaranteed` to write for each queue, by id; parents precede their children."""
     children: dict[str, list[str]] = {}
     for queue in queues:

@@ -8,7 +8,7 @@ from typing import Any
 
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.ir import program as ir
-from apportion_compiler.policy_writer.amounts import amount_notes, bounds, promises, resources_of
+from apportion_compiler.policy_writer.amounts import amount_notes, bounds, guaranteed_amounts, resources_of
 from apportion_compiler.policy_writer.pools import declared_models, pools_of
 from apportion_compiler.readers.record import ImportRecord, Note, PlanRecord, PriorityClassRecord, QueueRecord
 from apportion_policy.cluster import Cluster, Environment
@@ -72,7 +72,7 @@ def declare_record(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPo
 def _declared(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPolicy:
     notes = list(record.notes)
     pools = pools_of(record, notes)
-    guaranteed = promises(record.queues)
+    guaranteed = guaranteed_amounts(record.queues)
     models = () if pools else declared_models(record)
     owners: dict[str, str | None] = {}
     known = {pool.id for pool in pools}

@@ -48,7 +48,7 @@ def amounts_of(listed: Mapping[str, object], where: str) -> dict[str, int]:
     return found
 
 
-def promises(listed: Mapping[str, int], stand_ins: str | None) -> dict[str, Amount]:
+def guaranteed_amounts(listed: Mapping[str, int], stand_ins: str | None) -> dict[str, Amount]:
     """Return the guarantees of a minimum; `stand_ins` are the resources whose number represents UNLIMITED."""
     everything = frozenset((stand_ins or "").split(","))
     return {resource: UNLIMITED if resource in everything else amount for resource, amount in listed.items()}

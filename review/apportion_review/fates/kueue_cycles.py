@@ -106,7 +106,7 @@ class _Run:
                 self._gone[target.holder.key] = target.holder
                 self.found.setdefault(target.holder.key, Eviction(target.reason, workload.queue))
         queue = self.queues[workload.queue]
-        queue.give_back(entry.again(), entry.why)
+        queue.requeue(entry.again(), entry.why)
         return is_new or not queue.is_waiting(workload.key)
 
     def release(self, waits: Callable[[Holder], Pending], now: float) -> None:
@@ -116,5 +116,5 @@ class _Run:
             self.queues[holder.queue].push(waits(holder), now=now)
         if self._gone:
             for queue in self.queues.values():
-                queue.wake(now)
+                queue.queue_inadmissible(now)
         self._gone = {}

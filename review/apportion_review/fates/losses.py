@@ -51,10 +51,10 @@ class Losses:
         namespace = row.workload.namespace
         after = self._deletion(namespace) or row.head
         if after.fate is not Fate.EVICTED:
-            after = self.doubt(namespace) or after
+            after = self.uncertainty(namespace) or after
         return row if after is row.head else replace(row, head=after)
 
-    def doubt(self, namespace: str) -> Verdict | None:
+    def uncertainty(self, namespace: str) -> Verdict | None:
         """Return why the fate of work is unknown although no rule of the engine evicts it; None if it is known."""
         if namespace not in self.retained:
             return None

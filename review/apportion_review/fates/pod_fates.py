@@ -109,7 +109,7 @@ def pod_fates(model: EngineModel, base: Sequence[Manifest], head: Sequence[Manif
         if sides[1] is not None:
             after = lost.verdict(owned) or after
         if after.fate is not Fate.EVICTED:
-            after = lost.doubt(owned.owner.namespace) or after
+            after = lost.uncertainty(owned.owner.namespace) or after
         rows.append(WorkloadFate(_workload(owned, known, nodes), before, after))
     if n_system:
         verb = agreeing(n_system, "is", "are")

@@ -141,7 +141,7 @@ def koordinator_divisions(inputs: DivisionInputs) -> Iterator[Division]:
     records: dict[str, Record] = {}
     runtime_quotas(int(inputs.total), map(_quota, inputs.claims), records=records)
     for parent, record in records.items():
-        steps = [Step(name, "guaranteed", 0, given) for name, given in record.promised.items()]
+        steps = [Step(name, "guaranteed", 0, given) for name, given in record.guaranteed.items()]
         for number, made in enumerate(record.rounds, 1):
             steps += [Step(name, "surplus", number, given) for name, given in made.given.items()]
             steps += [Step(name, "returned", number, -back) for name, back in made.returned.items()]

@@ -52,9 +52,9 @@ def volcano_numbers(inputs: DivisionInputs) -> Mapping[str, Numbers]:
         limits = [] if cap is None else [cap]
         if above is not None:
             siblings = [each for each in children[claim.parent] if each.name != claim.name]
-            promised = sum(_count(each.numbers, "guarantee") for each in siblings)
+            guaranteed = sum(_count(each.numbers, "guarantee") for each in siblings)
             own = _count(claim.numbers, "guarantee")
-            limits.append(max(above - promised - own, 0) + own)
+            limits.append(max(above - guaranteed - own, 0) + own)
         real[claim.name] = min(limits) if limits else None
 
     def assured(numbers: Numbers, below: int | None) -> int:

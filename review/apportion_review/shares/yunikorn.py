@@ -84,13 +84,13 @@ def _claims(
     for queue in above.queues or ():
         name = f"{path}.{queue.name.lower()}"
         everything = 0 if queue.queues else total
-        promised = parse_amounts(queue.guaranteed, f"{queue.path}.resources.guaranteed").get(GPU_RESOURCE)
+        guaranteed = parse_amounts(queue.guaranteed, f"{queue.path}.resources.guaranteed").get(GPU_RESOURCE)
         yield ClaimInputs(
             name,
             (queue.properties or {}).get(ID_PROPERTY, queue.name),
             parent,
             {
-                "guaranteed": promised,
+                "guaranteed": guaranteed,
                 "max": parse_amounts(queue.max, f"{queue.path}.resources.max").get(GPU_RESOURCE),
                 "ownRequest": everything if requested is None else requested.get(name, 0),
             },
@@ -104,12 +104,12 @@ def yunikorn_divisions(inputs: DivisionInputs) -> Iterator[Division]:
     children = inputs.children()
     for claim in reversed(inputs.claims):
         below = [found[child.name] for child in children.get(claim.name, ())]
-        promised, most = (claim.numbers[key] for key in ("guaranteed", "max"))
+        guaranteed, most = (claim.numbers[key] for key in ("guaranteed", "max"))
         bound = None if most is None or most >= MAX_QUANTITY else int(most)
         asked = int(claim.numbers["ownRequest"] or 0) + sum(each.request for each in below)
         request = asked if bound is None else min(asked, bound)
         # A queue without a GPU guarantee is covered by that of its parent, and its children by their own.
-        assured = sum(each.assured for each in below) if promised is None else int(promised)
+        assured = sum(each.assured for each in below) if guaranteed is None else int(guaranteed)
         found[claim.name] = Reservation(request, min(assured, request), bound, 0)
     yield from reserved_divisions(inputs, found)
 

@@ -197,14 +197,14 @@ class Session:
         if self.keeps_shares:
             self.shares.charge(self.jobs[task.job], task, 1)
         self.numa.charge(task, 1)
-        self.claims.take(task)
+        self.claims.allocate(task)
 
     def on_deallocate(self, task: Task) -> None:
         """Take back what a pod's queue was charged."""
         if self.keeps_shares:
             self.shares.charge(self.jobs[task.job], task, -1)
         self.numa.charge(task, -1)
-        self.claims.give_back(task)
+        self.claims.deallocate(task)
 
     def evict(self, task: Task, why: object) -> None:
         """Evict a pod outside any statement."""

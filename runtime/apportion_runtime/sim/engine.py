@@ -91,7 +91,7 @@ class Engine(Protocol):
         """A workload has finished: its outcome is set, its pods are gone, its object is deleted next."""
         ...
 
-    def take_in(self, running: Running, made: Manifest) -> Pod:
+    def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a new pod to its group, add its record, and return it."""
         ...
 

@@ -47,7 +47,7 @@ def test_siblings_by_the_division_of_kai(case: dict[str, Any]) -> None:
     members = _members(case)
     assert all(member.lends for member in members)
     claims = [
-        Claim(m.name, m.promised, -1.0, m.weight, m.request, 100, float(age))
+        Claim(m.name, m.guaranteed, -1.0, m.weight, m.request, 100, float(age))
         for age, m in enumerate(sorted(members, key=lambda member: member.name))
     ]
     divide(case["total"], claims, k_value=1.0)

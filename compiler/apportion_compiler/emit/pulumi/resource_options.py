@@ -46,7 +46,7 @@ def fields_of_controllers(manifest: Manifest) -> list[str]:
     return ["status"] if "." in group_of(manifest) else []
 
 
-def promised(program: Program) -> frozenset[str]:
+def guaranteed_queues(program: Program) -> frozenset[str]:
     """Return the label values of queues with a guarantee."""
     return frozenset(label_value(queue.id) for queue in program.queues if any(queue.guaranteed.values()))
 

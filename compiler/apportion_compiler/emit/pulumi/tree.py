@@ -23,11 +23,11 @@ from apportion_compiler.emit.pulumi.resource_names import (
 )
 from apportion_compiler.emit.pulumi.resource_options import (
     fields_of_controllers,
+    guaranteed_queues,
     holds_guarantee,
     immutable_fields,
     is_importable,
     owned,
-    promised,
 )
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import label_value
@@ -64,7 +64,7 @@ def register_target(
     top = pulumi.ComponentResource(TARGET_TYPE, target_name(target))
     tree = _Tree(target, program, top)
     objects = {identity_of(manifest): manifest for manifest in update.objects}
-    promises = promised(program) if treatment.protects else frozenset[str]()
+    guaranteed = guaranteed_queues(program) if treatment.protects else frozenset[str]()
     made: dict[Identity, pulumi.Resource] = {}
     for key in _in_order(objects, update.waits):
         manifest = objects[key]
@@ -78,7 +78,7 @@ def register_target(
             parent=parent,
             provider=treatment.provider,
             depends_on=[made[other] for other in sorted(update.waits.get(key, ()))],
-            protect=holds_guarantee(manifest, promises) if treatment.protects else None,
+            protect=holds_guarantee(manifest, guaranteed) if treatment.protects else None,
             retain_on_delete=manifest["kind"] in treatment.retains or None,
             ignore_changes=fields_of_controllers(manifest),
             # Values that the API server defaulted count as changes of an adopted object, and must not replace it.

@@ -42,18 +42,18 @@ def _container_devices(workload: Workload, field: str, resources: object) -> Ite
             continue
         amounts = [section[name] for section in (requests, limits) if name in section]
         if not all(_is_whole(amount) for amount in amounts):
-            yield workload.unmade(
+            yield workload.pods_rejected(
                 f"{field}.limits[{name}]", "Invalid", f"{name}: must be an integer, not {amounts[0]}",
                 "request whole devices; the engine's documentation describes how to request a fraction of one",
             )  # fmt: skip
         elif name not in limits:
-            yield workload.unmade(
+            yield workload.pods_rejected(
                 f"{field}.limits[{name}]", "Required",
                 f"{name}: Limit must be set for non overcommitable resources, so the pods are rejected",
                 f"set the same amount under limits: {name}: {requests[name]}",
             )  # fmt: skip
         elif name in requests and _count(requests[name]) != _count(limits[name]):
-            yield workload.unmade(
+            yield workload.pods_rejected(
                 f"{field}.requests[{name}]", "Invalid", f"{requests[name]}: must be equal to {name} limit of "
                 f"{limits[name]}",
                 "set the same amount under requests and limits",

@@ -129,7 +129,7 @@ class Workload:
                     f"set schedulerName: {scheduler}",
                 )  # fmt: skip
 
-    def unmade(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+    def pods_rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
         """Return a verdict that its pods are rejected: at once if the API server validates templates, else later."""
         return self.verdict(Effect.REJECTED if self.is_checked else Effect.PENDING, field, kind, message, cure)
 

@@ -135,7 +135,7 @@ class Claims:
                 lacking.append(special)
         return not lacking or self._allocate(i, lacking) is not None
 
-    def take(self, task: Task) -> None:
+    def allocate(self, task: Task) -> None:
         """Allocate the devices of a pod's claims on its node."""
         if not self.is_on:
             return
@@ -161,7 +161,7 @@ class Claims:
             elif found is not None:
                 self._extended[task.uid] = found[0]
 
-    def give_back(self, task: Task) -> None:
+    def deallocate(self, task: Task) -> None:
         """Deallocate the devices of a pod's claims; a claim that others use keeps them."""
         if not self.is_on:
             return

@@ -84,14 +84,14 @@ class Ack(PlainEngine):
         if is_observed(running.manifest):
             self.queue.observe(running)
         else:
-            self.queue.take_in(running)
+            self.queue.add_job(running)
 
     def finished(self, running: Running) -> None:
         """Release the quota of a workload."""
         super().finished(running)
         self.queue.finished(running)
 
-    def take_in(self, running: Running, made: Manifest) -> Pod:
+    def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Read a new pod; a pod of a RayJob is marked as a gang member, as ACK's KubeRay does."""
         owner = made["metadata"]["ownerReferences"][0] if self.starts_together(running) else {}
         if owner.get("kind") == "RayCluster":
@@ -99,8 +99,8 @@ class Ack(PlainEngine):
             marks = {names.GANG_NAME_LABEL: str(owner["name"]), names.GANG_MIN_LABEL: str(n_members)}
             metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
             made = self.cluster_state.store.update({**made, "metadata": metadata})
-        self.scheduler.members.take_in(made, self._created(made))
-        record = super().take_in(running, made)
+        self.scheduler.members.add(made, self._created(made))
+        record = super().add_pod(running, made)
         if record.node is not None:
             self.scheduler.members.place(record.uid, self.pods.facts_of(record).request)
         return record

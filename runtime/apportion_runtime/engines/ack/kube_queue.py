@@ -69,7 +69,7 @@ class KubeQueue:
         """Set the workloads, which suspend and resume jobs."""
         self._workloads = workloads
 
-    def take_in(self, running: Running) -> None:
+    def add_job(self, running: Running) -> None:
         """Enqueue a new job if it is suspended and of a supported kind."""
         if not running.is_suspended:
             return
@@ -123,7 +123,7 @@ class KubeQueue:
         preemptible = jobs.is_preemptible(running.manifest)
         unit = Unit(running.number, "", namespace_of(running.manifest), path, demand, 0, preemptible, 0.0)
         self._observed[running.number] = unit
-        self.accounts.take(path, demand, preemptible=preemptible)
+        self.accounts.reserve(path, demand, preemptible=preemptible)
 
     def _never(self, running: Running, why: str) -> None:
         cluster_state = self._cluster_state
@@ -171,7 +171,7 @@ class KubeQueue:
     def _release(self, queue: JobQueue, unit: Unit) -> None:
         cluster_state = self._cluster_state
         self._drop(queue, unit.job)
-        self.accounts.take(unit.quota, unit.demand, preemptible=unit.preemptible)
+        self.accounts.reserve(unit.quota, unit.demand, preemptible=unit.preemptible)
         self._let_go[unit.job] = (unit, queue, cluster_state.now)
         self._set_phase(unit, "Dequeued", "Dequeued because schedule successfully")
         cluster_state.history.workloads[unit.job].end_waiting()
@@ -222,7 +222,7 @@ class KubeQueue:
     def _give_back(self, unit: Unit) -> None:
         for queue in self._busy.values():
             queue.catch_up(self._cluster_state.now, self.accounts.would_fail_again)
-        self.accounts.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
+        self.accounts.unreserve(unit.quota, unit.demand, preemptible=unit.preemptible)
         for queue in self._busy.values():
             if queue.given_back(self.accounts.would_fail_again):
                 self._note_change(queue)

@@ -50,7 +50,7 @@ class Members:
     def __getitem__(self, uid: str) -> Member:
         return self._known[uid]
 
-    def take_in(self, made: Manifest, now: float) -> None:
+    def add(self, made: Manifest, now: float) -> None:
         """A pod was created."""
         metadata = made["metadata"]
         labels = labels_of(made)
@@ -77,7 +77,7 @@ class Members:
             return False
         request = self._placed.get(member.gang, {}).pop(uid, None)
         if request is not None:
-            self.give_back(member.quota, request)
+            self.release(member.quota, request)
             if member.quota is not None:
                 del self._of_quota[member.quota][uid]
                 self.touched[member.quota] = None
@@ -102,7 +102,7 @@ class Members:
         if quota is not None:
             add(self._tree, self.used, quota, request)
 
-    def give_back(self, quota: str | None, request: Amounts) -> None:
+    def release(self, quota: str | None, request: Amounts) -> None:
         """Release a pod's request."""
         if quota is not None:
             add(self._tree, self.used, quota, request, sign=-1)

@@ -46,11 +46,11 @@ class QuotaAccounts:
     n_given: dict[str, int] = field(default_factory=dict)
     """The number of releases of each quota; until it grows, the quota refuses again what it has refused."""
 
-    def take(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
+    def reserve(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
         """A job was dequeued."""
         self._change(quota, demand, 1, preemptible=preemptible)
 
-    def give_back(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
+    def unreserve(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
         """A job has finished, or was requeued."""
         self._change(quota, {name: -amount for name, amount in demand.items()}, -1, preemptible=preemptible)
         for each in self.tree.upward(quota):

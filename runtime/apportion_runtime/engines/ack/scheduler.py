@@ -252,7 +252,7 @@ class AckScheduler(KubeScheduler):
     def _forget(self, places: Places) -> None:
         for pod, node in places:
             node.remove(pod)
-            self.members.give_back(self.members[pod.uid].quota, pod.request)
+            self.members.release(self.members[pod.uid].quota, pod.request)
             if pod.uid in self._set_aside:
                 self._nominated[pod.uid] = self._set_aside.pop(pod.uid)
 
@@ -317,7 +317,7 @@ class AckScheduler(KubeScheduler):
             return None if failed else places
         finally:
             for facts in nominated:
-                self.members.give_back(self.members[facts.uid].quota, facts.request)
+                self.members.release(self.members[facts.uid].quota, facts.request)
             for facts, node in left:
                 node.add(facts)
                 self.members.use(self.members[facts.uid].quota, facts.request)

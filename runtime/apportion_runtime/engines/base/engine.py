@@ -37,9 +37,9 @@ class Pods:
         self._unplaced: dict[str, None] = {}
         self.gangs = gangs or Gangs(cluster_state)
 
-    def take_in(self, running: Running, made: Manifest) -> Pod:
+    def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Read a new pod, and assign it to its gang."""
-        record = self.gangs.take_in(running, made)
+        record = self.gangs.add_pod(running, made)
         spec = made["spec"]
         key = (running.number, record.sub_group)
         known = self._shapes.get(key)
@@ -162,11 +162,11 @@ class PlainEngine:
         self.pods.finished(running)
         self.admission.finished(running)
 
-    def take_in(self, running: Running, made: Manifest) -> Pod:
+    def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Read a new pod, and assign it to its gang."""
         if is_observed(running.manifest):
             self.admission.observe(made)
-        return self.pods.take_in(running, made)
+        return self.pods.add_pod(running, made)
 
     def starts_together(self, running: Running) -> bool:
         """Return False: kube-scheduler places pods one by one, so a partial gang may occupy nodes."""

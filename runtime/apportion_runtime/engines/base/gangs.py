@@ -52,7 +52,7 @@ class Gangs:
         manifest = running.manifest
         return f"{namespace_of(manifest)}/{manifest.get('kind')}/{name_of(manifest)}"
 
-    def take_in(self, running: Running, made: Manifest) -> Pod:
+    def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a pod to its group, add its record, and return it."""
         cluster_state = self._cluster_state
         group, part = self._group(running, made)

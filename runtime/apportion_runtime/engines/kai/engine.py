@@ -82,10 +82,10 @@ class Kai:
     def finished(self, running: Running) -> None:
         """Nothing to do: KAI schedules pods."""
 
-    def take_in(self, running: Running, made: Manifest) -> Pod:
+    def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Create the pod's group if necessary, and read the pod."""
         if is_observed(running.manifest):
-            self._grouper.take_in(running, made)
+            self._grouper.add_pod(running, made)
             return self._cluster_state.records.put_pod(made)
         spec = made["spec"]
         if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != DEFAULT_SCHEDULER:

@@ -37,7 +37,7 @@ class Member:
     lends: bool = True
 
     @property
-    def promised(self) -> int:
+    def guaranteed(self) -> int:
         """Its runtime before the surplus is divided."""
         return max(self.min, self.guarantee)
 
@@ -59,14 +59,14 @@ class Record:
     Attributes:
         total: The divided amount.
         members: The siblings.
-        promised: The amount of each before the rounds.
+        guaranteed: The amount of each before the rounds.
         rounds: Rounds in order.
         runtime: The resulting runtime quotas.
     """
 
     total: int
     members: Sequence[Member]
-    promised: dict[str, int] = field(default_factory=dict[str, int])
+    guaranteed: dict[str, int] = field(default_factory=dict[str, int])
     rounds: list[Round] = field(default_factory=list[Round])
     runtime: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -85,13 +85,13 @@ def redistribute(total: int, members: Sequence[Member], record: Record | None = 
     runtime: dict[str, int] = {}
     unsatisfied: list[Member] = []
     for member in members:
-        if member.request > member.promised:
+        if member.request > member.guaranteed:
             unsatisfied.append(member)
-            runtime[member.name] = member.promised
+            runtime[member.name] = member.guaranteed
         else:
-            runtime[member.name] = member.request if member.lends else member.promised
+            runtime[member.name] = member.request if member.lends else member.guaranteed
     if record is not None:
-        record.promised = dict(runtime)
+        record.guaranteed = dict(runtime)
     left = total - sum(runtime.values())
     while left > 0 and any(member.weight > 0 for member in unsatisfied):
         weights = {member.name: member.weight for member in unsatisfied}
@@ -192,8 +192,8 @@ def _descend(
 
 
 def _scaled(total: int, siblings: Sequence[Member]) -> list[Member]:
-    promised = sum(member.min for member in siblings)
-    if promised <= total:
+    guaranteed = sum(member.min for member in siblings)
+    if guaranteed <= total:
         return list(siblings)
     # The engine multiplies before it divides, in 64-bit floats, and truncates.
-    return [replace(m, min=int(float(total) * float(m.min) / float(promised)) if total > 0 else 0) for m in siblings]
+    return [replace(m, min=int(float(total) * float(m.min) / float(guaranteed)) if total > 0 else 0) for m in siblings]

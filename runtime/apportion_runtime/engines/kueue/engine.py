@@ -128,9 +128,9 @@ class Kueue(PlainEngine):
         self.cluster_state.note("queued", workload=running.number, why=f"Created Workload: {unit.key}")
         self.wait(unit)
 
-    def take_in(self, running: Running, made: Manifest) -> Pod:
+    def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Parse a new pod; a gated pod is a separate workload, or waits for the other pods of its group."""
-        record = super().take_in(running, made)
+        record = super().add_pod(running, made)
         self.pod_workloads.add(running, made)
         return record
 
@@ -158,10 +158,10 @@ class Kueue(PlainEngine):
             return
         self.pending.push(unit.pending(), unit.not_before)
 
-    def wake(self, queue: str) -> None:
+    def queue_inadmissible(self, queue: str) -> None:
         """Reconsider the workloads of a queue's whole cohort: quota may be free."""
         self.has_changed = True
-        self.pending.wake(queue)
+        self.pending.queue_inadmissible(queue)
 
     def _queue_changed(self, change: Change) -> None:
         """A LocalQueue was created: its workloads can be queued."""
@@ -207,7 +207,7 @@ class Kueue(PlainEngine):
         goes_on = False
         for entry in entries:
             goes_on = self._apply(entry) or goes_on
-        self.pending.wake_freed()
+        self.pending.queue_inadmissible_of_freed()
         return goes_on
 
     def _refusal(self, workload: Pending, queue: Queue) -> str:
@@ -230,7 +230,7 @@ class Kueue(PlainEngine):
                 is_new = self.leaving.preempt(self.units[target.holder.key], unit, target.reason) or is_new
         unit.message = entry.message
         self.note_waiting(unit.number, entry.message)
-        queue.give_back(entry.again(), entry.why)
+        queue.requeue(entry.again(), entry.why)
         was_inadmissible = not queue.is_waiting(unit.key)
         return is_new or was_inadmissible
 
@@ -282,7 +282,7 @@ class Kueue(PlainEngine):
         if self.cluster_state.store.get(WORKLOAD, unit.namespace, unit.name) is not None:
             self.cluster_state.store.delete(WORKLOAD, unit.namespace, unit.name)
         if unit.holder is not None:
-            self.wake(unit.queue)
+            self.queue_inadmissible(unit.queue)
 
     def left(self, pod: PodState) -> None:
         """Release the quota of a completed pod, or of an evicted job with its last pod."""

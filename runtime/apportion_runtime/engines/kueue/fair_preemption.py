@@ -37,11 +37,11 @@ def fair_targets(
     candidates.sort(key=candidate_order(situation.now, asking.queue.name))
     ledger, name = situation.ledger, asking.queue.name
     # The compared shares include the preemptor.
-    ledger.use(name, asking.usage)
+    ledger.add_usage(name, asking.usage)
     fits, targets, rejected = _first_round(situation, asking, candidates, strategies[0])
     if not fits and len(strategies) > 1:
         fits = _second_round(situation, asking, rejected, targets)
-    ledger.give_back(name, asking.usage)
+    ledger.remove_usage(name, asking.usage)
     if fits:
         return put_back(ledger, asking, targets, borrowing=True)
     restore(ledger, targets)
@@ -109,9 +109,9 @@ def _second_round(
 
 
 def _fits(ledger: UsageTree, asking: PreemptionRequest) -> bool:
-    ledger.give_back(asking.queue.name, asking.usage)
+    ledger.remove_usage(asking.queue.name, asking.usage)
     fits = has_room(ledger, asking, borrowing=True)
-    ledger.use(asking.queue.name, asking.usage)
+    ledger.add_usage(asking.queue.name, asking.usage)
     return fits
 
 
@@ -146,7 +146,7 @@ class _TargetSearch:
 
     def remove(self, holder: Holder, reason: str) -> Target:
         """Subtract the usage of a workload."""
-        self._ledger.give_back(holder.queue, holder.usage)
+        self._ledger.remove_usage(holder.queue, holder.usage)
         return Target(holder, reason)
 
     def take(self, queue: str) -> Holder:

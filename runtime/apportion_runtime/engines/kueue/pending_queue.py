@@ -30,7 +30,7 @@ _NO_FIT_REASONS = (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
 
 @dataclass(slots=True)
 class PendingQueue:
-    """A ClusterQueue. `wake` requeues inadmissible workloads, except those in backoff.
+    """A ClusterQueue. `queue_inadmissible` requeues inadmissible workloads, except those in backoff.
 
     Attributes:
         strategy: With StrictFIFO, the head is never inadmissible.
@@ -88,7 +88,7 @@ class PendingQueue:
                 return self._active.pop(workload.key)
         return None
 
-    def give_back(self, workload: Pending, why: RequeueReason) -> None:
+    def requeue(self, workload: Pending, why: RequeueReason) -> None:
         """Requeue a workload that was not admitted."""
         if why is RequeueReason.PENDING_PREEMPTION and self.strategy == BEST_EFFORT:
             self._sticky = workload.key
@@ -103,7 +103,7 @@ class PendingQueue:
             for key in [key for key, other in self._active.items() if other.shape == workload.shape]:
                 self._inadmissible[key] = self._active.pop(key)
 
-    def wake(self, now: float) -> bool:
+    def queue_inadmissible(self, now: float) -> bool:
         """Requeue the inadmissible workloads, and return whether there are any."""
         self._no_fit_shapes.clear()
         ready = [key for key in self._inadmissible if self._not_before.get(key, now) <= now]

@@ -46,7 +46,7 @@ class PendingQueues:
 
     def handlers(self) -> Handlers:
         """Return the handlers of its events."""
-        return {BackoffEnds: lambda _: self._wake(self._queues.values())}
+        return {BackoffEnds: lambda _: self._queue_inadmissible(self._queues.values())}
 
     def push(self, workload: Pending, not_before: float) -> None:
         """Add a workload to its queue; it is not considered before a point in time."""
@@ -67,19 +67,19 @@ class PendingQueues:
         heads = [self._queues[name].pop() for name in sorted(self._queues) if self._queues[name].is_active]
         return [head for head in heads if head is not None]
 
-    def wake(self, queue: str) -> None:
+    def queue_inadmissible(self, queue: str) -> None:
         """Requeue the inadmissible workloads of a queue's whole cohort: quota was freed."""
         self._freed.append(queue)
-        self._wake(self._of_cohort(queue))
+        self._queue_inadmissible(self._of_cohort(queue))
 
-    def wake_freed(self) -> None:
-        """Wake the cohorts whose quota was freed since the heads were removed, for heads that become inadmissible after that."""
+    def queue_inadmissible_of_freed(self) -> None:
+        """Requeue the inadmissible workloads of the cohorts whose quota was freed since the heads were removed, for heads that become inadmissible after that."""
         for queue in tuple(dict.fromkeys(self._freed)):
-            self.wake(queue)
+            self.queue_inadmissible(queue)
 
-    def _wake(self, queues: Iterable[PendingQueue]) -> None:
+    def _queue_inadmissible(self, queues: Iterable[PendingQueue]) -> None:
         for queue in queues:
-            queue.wake(self._cluster_state.now)
+            queue.queue_inadmissible(self._cluster_state.now)
         self._cluster_state.request_cycle()
 
     def _of_cohort(self, queue: str) -> Iterator[PendingQueue]:

@@ -107,7 +107,7 @@ class PodWorkloads:
             if made is None or running is None or state.leaving:
                 continue
             released = consuming(ungated(made, templates[unit.pods[state.uid]]), cluster_state.store)
-            state.record = engine.pods.take_in(running, cluster_state.store.update(released))
+            state.record = engine.pods.add_pod(running, cluster_state.store.update(released))
             if state.waits:
                 cluster_state.n_pending += 1
         cluster_state.request_cycle()
@@ -153,4 +153,4 @@ class PodWorkloads:
                     usage[flavor, resource] = usage.get((flavor, resource), 0) + total
         unit.holder = replace(unit.holder, usage=usage)
         self._engine.holders.put(unit.holder)
-        self._engine.wake(unit.queue)
+        self._engine.queue_inadmissible(unit.queue)

@@ -188,7 +188,7 @@ def _taken(
     for candidate in ordered:
         if not _is_open(ledger, asking, candidate, borrowing=borrowing):
             continue
-        ledger.give_back(candidate.holder.queue, candidate.holder.usage)
+        ledger.remove_usage(candidate.holder.queue, candidate.holder.usage)
         targets.append(Target(candidate.holder, _REASONS.get(candidate.variant, candidate.variant.value)))
         if has_room(ledger, asking, borrowing=borrowing):
             return put_back(ledger, asking, targets, borrowing=borrowing)
@@ -224,13 +224,13 @@ def put_back(ledger: UsageTree, asking: PreemptionRequest, targets: list[Target]
     """Keep unnecessary targets, the last one first, and restore the usage of all."""
     for number in range(len(targets) - 2, -1, -1):
         holder = targets[number].holder
-        ledger.use(holder.queue, holder.usage)
+        ledger.add_usage(holder.queue, holder.usage)
         if has_room(ledger, asking, borrowing=borrowing):
             # The last one takes its place, as in the engine, where this order decides which is considered next.
             targets[number] = targets[-1]
             targets.pop()
         else:
-            ledger.give_back(holder.queue, holder.usage)
+            ledger.remove_usage(holder.queue, holder.usage)
     restore(ledger, targets)
     return targets
 
@@ -238,4 +238,4 @@ def put_back(ledger: UsageTree, asking: PreemptionRequest, targets: list[Target]
 def restore(ledger: UsageTree, targets: Iterable[Target]) -> None:
     """Restore the usage of targets."""
     for target in targets:
-        ledger.use(target.holder.queue, target.holder.usage)
+        ledger.add_usage(target.holder.queue, target.holder.usage)

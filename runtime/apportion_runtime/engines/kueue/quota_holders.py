@@ -25,13 +25,13 @@ class QuotaHolders:
         """Add a workload that holds quota, or change its amount."""
         self.remove(holder.queue, holder.key)
         self._held[holder.queue][holder.key] = holder
-        self.ledger.use(holder.queue, holder.usage)
+        self.ledger.add_usage(holder.queue, holder.usage)
 
     def remove(self, queue: str, key: str) -> None:
         """Remove a workload."""
         held = self._held.get(queue, {}).pop(key, None)
         if held is not None:
-            self.ledger.give_back(queue, held.usage)
+            self.ledger.remove_usage(queue, held.usage)
 
     def situation(self, now: float) -> PreemptionSnapshot:
         """Return the state for a cycle."""

@@ -132,7 +132,7 @@ class QuotaRelease:
         set_status(
             cluster_state.store, unit, cluster_state.clock.text, (("QuotaReserved", False, "Pending", unit.message),)
         )
-        engine.wake(unit.queue)
+        engine.queue_inadmissible(unit.queue)
         if unit.key in self._deactivated:
             unit.phase = Phase.INACTIVE
             engine.note_waiting(unit.number, f"The workload is deactivated: {self._deactivated.pop(unit.key)}")

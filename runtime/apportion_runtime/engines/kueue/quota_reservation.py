@@ -124,7 +124,7 @@ def reclaim_completed(engine: Kueue, unit: WorkloadState) -> None:
     usage = {(flavors[name], name): total for name, total in full.of(count).requests.items() if name in flavors}
     unit.holder = replace(unit.holder, usage=usage)
     engine.holders.put(unit.holder)
-    engine.wake(unit.queue)
+    engine.queue_inadmissible(unit.queue)
 
 
 def _pairs(unit: WorkloadState) -> Iterator[tuple[PodSet, PodSet]]:

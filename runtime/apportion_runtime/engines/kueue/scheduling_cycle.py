@@ -88,11 +88,11 @@ def run_cycle(
     taken: list[tuple[str, Amounts]] = []
     for entry in _ordered(rules, situation, entries):
         amounts = _process(situation, entry, preempted)
-        situation.ledger.use(entry.workload.queue, amounts)
+        situation.ledger.add_usage(entry.workload.queue, amounts)
         taken.append((entry.workload.queue, amounts))
         done.append(entry)
     for name, amounts in reversed(taken):
-        situation.ledger.give_back(name, amounts)
+        situation.ledger.remove_usage(name, amounts)
     return [*done, *refused]
 
 
@@ -255,7 +255,7 @@ _SharesOfRoot = Mapping[str, Mapping[str, _SharePosition]]
 def _shares(ledger: UsageTree, entry: Entry) -> Iterator[tuple[str, _SharePosition]]:
     """Yield each ancestor cohort of a workload, with the share of its child on the path to the workload."""
     name, usage = entry.workload.queue, entry.assignment.usage
-    with ledger.with_use(name, usage):
+    with ledger.with_usage(name, usage):
         below = name
         for cohort in ledger.ancestors(name):
             borrows = any(amount > 0 and ledger.borrows(below, fr) for fr, amount in usage.items())

@@ -25,7 +25,7 @@ class UsageTree(CohortTree):
         self._most: dict[tuple[str, FlavorResource], int] = {}
         self._shares: dict[str, DominantShare] = {}
         for holder in holders:
-            self.use(holder.queue, holder.usage)
+            self.add_usage(holder.queue, holder.usage)
 
     def parent(self, name: str) -> str | None:
         """Return the cohort to which a node belongs."""
@@ -77,32 +77,32 @@ class UsageTree(CohortTree):
         """Return the unused part of a node's guaranteed quota."""
         return max(0, self._kept(self._nodes[name], fr) - self.usage[name].get(fr, 0))
 
-    def use(self, queue: str, amounts: Amounts) -> None:
+    def add_usage(self, queue: str, amounts: Amounts) -> None:
         """Add usage."""
         for fr, amount in amounts.items():
             self._add(queue, fr, amount)
 
-    def give_back(self, queue: str, amounts: Amounts) -> None:
+    def remove_usage(self, queue: str, amounts: Amounts) -> None:
         """Remove usage."""
         for fr, amount in amounts.items():
             self._remove(queue, fr, amount)
 
     @contextmanager
-    def with_use(self, queue: str, amounts: Amounts) -> Iterator[None]:
+    def with_usage(self, queue: str, amounts: Amounts) -> Iterator[None]:
         """Add usage within a context."""
-        self.use(queue, amounts)
+        self.add_usage(queue, amounts)
         yield
-        self.give_back(queue, amounts)
+        self.remove_usage(queue, amounts)
 
     @contextmanager
     def without(self, holders: Iterable[Holder]) -> Iterator[None]:
         """Remove the usage of some workloads within a context."""
         gone = tuple(holders)
         for holder in gone:
-            self.give_back(holder.queue, holder.usage)
+            self.remove_usage(holder.queue, holder.usage)
         yield
         for holder in gone:
-            self.use(holder.queue, holder.usage)
+            self.add_usage(holder.queue, holder.usage)
 
     def _add(self, name: str, fr: FlavorResource, amount: int) -> None:
         self._shares.pop(name, None)

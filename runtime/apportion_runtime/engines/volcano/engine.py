@@ -78,9 +78,9 @@ class Volcano(PlainEngine):
             return None
         return group_of(self.cluster_state, running, made).least
 
-    def take_in(self, running: Running, made: Manifest) -> Pod:
+    def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Assign a pod to its pod group, which is created if necessary."""
-        record = super().take_in(running, made)
+        record = super().add_pod(running, made)
         if record.scheduler != SCHEDULER:
             return record
         group = group_of(self.cluster_state, running, made)

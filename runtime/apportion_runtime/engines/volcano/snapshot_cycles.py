@@ -93,7 +93,7 @@ class _Cluster:
         pods = by_kind.get(("", "Pod"), ())
         for made in pods:
             with reading(f"Pod {namespace_of(made)}/{name_of(made)}"):
-                self._take_in(made)
+                self._add_pod(made)
         self._running = {uid for uid, task in self._tasks.items() if task.status is Status.RUNNING}
         self._last = max((_time(made) for made in pods), default=0.0)
 
@@ -113,7 +113,7 @@ class _Cluster:
             phase={"": Phase.PENDING, "Completed": Phase.RUNNING}.get(phase) or Phase(phase),
         )
 
-    def _take_in(self, made: Manifest) -> None:
+    def _add_pod(self, made: Manifest) -> None:
         is_own = nested(made, "spec", "schedulerName") == SCHEDULER
         node = nested(made, "spec", "nodeName") or ""
         phase = nested(made, "status", "phase")

@@ -44,7 +44,7 @@ class PodGrouper:
             {**made, "metadata": {**made["metadata"], "annotations": annotations, "labels": labels}}
         )
 
-    def take_in(self, running: Running, made: Manifest) -> None:
+    def add_pod(self, running: Running, made: Manifest) -> None:
         """Assign a pod of a snapshot to the group that it names, as recorded in the snapshot."""
         name = annotations_of(made).get(POD_GROUP_ANNOTATION, "")
         group = self._cluster_state.store.get("PodGroup", namespace_of(made), name)

@@ -136,7 +136,7 @@ class Workloads:
         facts = cluster_state.history.workloads[running.number]
         made = create_pod(cluster_state, self._engine.admit, running, slot)
         uid, name = made["metadata"]["uid"], made["metadata"]["name"]
-        record = self._engine.take_in(running, made)
+        record = self._engine.add_pod(running, made)
         state = PodState(uid, facts.namespace, name, running.number, slot.key, record)
         cluster_state.pods[uid] = state
         running.pods[slot.key] = uid

@@ -35,7 +35,7 @@ def resume(cluster_state: ClusterState, workloads: Workloads, engine: Engine, ob
     engine.made(running)
     if observed.pods:
         # The slots of missing pods come last.
-        _take_in(cluster_state, engine, running, dict(zip(running.slots, observed.pods, strict=False)))
+        _add_pods(cluster_state, engine, running, dict(zip(running.slots, observed.pods, strict=False)))
     if observed.missing:
         # Pending pods of the snapshot were tried before the pods that are created now.
         running.n_denied = 1
@@ -45,12 +45,12 @@ def resume(cluster_state: ClusterState, workloads: Workloads, engine: Engine, ob
     return number
 
 
-def _take_in(cluster_state: ClusterState, engine: Engine, running: Running, pods: Mapping[str, Manifest]) -> None:
+def _add_pods(cluster_state: ClusterState, engine: Engine, running: Running, pods: Mapping[str, Manifest]) -> None:
     facts = cluster_state.history.workloads[running.number]
     for slot, made in pods.items():
         uid = uid_or_name(made)
         pod = cluster_state.store.create({**made, "metadata": {**made["metadata"], "uid": uid}})
-        record = engine.take_in(running, pod)
+        record = engine.add_pod(running, pod)
         state = PodState(uid, namespace_of(pod), name_of(pod), running.number, slot, record)
         cluster_state.pods[uid] = state
         running.pods[slot] = uid

@@ -79,18 +79,18 @@ class Fields:
             raise self.fault(key, f"`{found}` is not a non-negative number")
         return float(found)
 
-    def whole(self, key: str, default: int = 0) -> int:
-        """Return a whole number that is not negative."""
+    def integer(self, key: str, default: int = 0) -> int:
+        """Return an integer that is not negative."""
         found = self.number(key, float(default))
         if found != int(found):
             raise self.fault(key, f"`{found:g}` is not an integer")
         return int(found)
 
-    def maybe_whole(self, key: str) -> int | None:
+    def optional_integer(self, key: str) -> int | None:
         """Return an integer; None if missing."""
-        return None if self.raw(key) is None else self.whole(key)
+        return None if self.raw(key) is None else self.integer(key)
 
-    def truth(self, key: str) -> bool:
+    def boolean(self, key: str) -> bool:
         """Return a Boolean; false if missing."""
         found = self.raw(key)
         if found is None:

@@ -27,9 +27,9 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
         if base is None:
             known = ", ".join(sorted(policy_nodes)) or "none"
             raise fields.fault("policy_pool", f"the cluster has no node pool {of_policy}; its node pools are {known}")
-    count = fields.whole("count", 1)
-    least = count if (declared := fields.maybe_whole("min")) is None else declared
-    most = count if (declared := fields.maybe_whole("max")) is None else declared
+    count = fields.integer("count", 1)
+    least = count if (declared := fields.optional_integer("min")) is None else declared
+    most = count if (declared := fields.optional_integer("max")) is None else declared
     if not least <= count <= most:
         raise fields.fault("count", f"{count} is not in the range from min {least} to max {most}")
     made = Pool(
@@ -52,7 +52,7 @@ def _queued(fields: Fields) -> QueuedPool:
     known = QueuedPool()
     offers: list[Offer] = []
     for each in fields.each("capacity"):
-        offers.append(Offer(each.text("zone", "zone"), each.whole("nodes"), each.seconds("at")))
+        offers.append(Offer(each.text("zone", "zone"), each.integer("nodes"), each.seconds("at")))
         each.done()
     made = QueuedPool(
         offers=tuple(offers),
@@ -60,8 +60,8 @@ def _queued(fields: Fields) -> QueuedPool:
         boot_s=fields.seconds("boot", known.boot_s),
         accept_s=fields.seconds("accept", known.accept_s),
         gpu_quotas=tuple(_gpu_quotas(fields)),
-        open_requests=fields.whole("open_requests", known.open_requests),
-        nodes_per_request=fields.whole("nodes_per_request", known.nodes_per_request),
+        open_requests=fields.integer("open_requests", known.open_requests),
+        nodes_per_request=fields.integer("nodes_per_request", known.nodes_per_request),
         booking_s=fields.seconds("booking", known.booking_s),
         longest_s=fields.seconds("longest_run", known.longest_s),
         shortest_s=fields.seconds("shortest_run", known.shortest_s),
@@ -74,26 +74,26 @@ def _queued(fields: Fields) -> QueuedPool:
 def _gpu_quotas(fields: Fields) -> Iterator[GpuQuota]:
     """Yield a quota that is a number, or a list of numbers with their start times."""
     if not isinstance(fields.raw("gpu_quota"), list):
-        quota = fields.maybe_whole("gpu_quota")
+        quota = fields.optional_integer("gpu_quota")
         if quota is not None:
             yield GpuQuota(quota)
         return
     for each in fields.each("gpu_quota"):
-        yield GpuQuota(each.whole("gpus"), each.seconds("at"))
+        yield GpuQuota(each.integer("gpus"), each.seconds("at"))
         each.done()
 
 
 def _shape(fields: Fields, base: NodeShape) -> NodeShape:
     """Return the shape of nodes: written values take precedence over `base`, and `base` over the defaults."""
     held = base.allocatable
-    gpus = fields.whole("gpus", base.gpus)
+    gpus = fields.integer("gpus", base.gpus)
     allocatable = {
         "cpu": fields.quantity("cpu", held.get("cpu", "64")),
         "memory": fields.quantity("memory", held.get("memory", "512Gi")),
-        "pods": str(fields.whole("pods", int(held.get("pods", "110")))),
+        "pods": str(fields.integer("pods", int(held.get("pods", "110")))),
     }
     labels = dict(base.labels)
-    memory = fields.whole("gpu_memory", int(labels.get(_GPU_MEMORY_LABEL, _DEFAULT_GPU_MEMORY)))
+    memory = fields.integer("gpu_memory", int(labels.get(_GPU_MEMORY_LABEL, _DEFAULT_GPU_MEMORY)))
     if gpus:
         allocatable[GPU_RESOURCE] = str(gpus)
         labels |= {_GPU_COUNT_LABEL: str(gpus), _GPU_MEMORY_LABEL: str(memory)}

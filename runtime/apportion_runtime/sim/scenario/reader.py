@@ -122,7 +122,7 @@ def _timing(fields: Fields | None) -> Timing:
 
 def _works(fields: Fields, read: Reader, workload_labels: WorkloadLabels) -> Iterator[Work]:
     manifests = _manifests(fields, read, workload_labels)
-    count, every = fields.whole("count", 1), fields.seconds("every")
+    count, every = fields.integer("count", 1), fields.seconds("every")
     like = Work(
         manifest={},
         place=fields.path,
@@ -131,7 +131,7 @@ def _works(fields: Fields, read: Reader, workload_labels: WorkloadLabels) -> Ite
         lifetime_s=fields.maybe_seconds("lifetime"),
         startup_s=fields.seconds("startup"),
         checkpoint_s=fields.maybe_seconds("checkpoint"),
-        fails=fields.truth("fails"),
+        fails=fields.boolean("fails"),
         scalings=tuple(_scaling(each) for each in fields.each("load")),
         cancelled_s=fields.maybe_seconds("cancel_after"),
         demand=tuple(sorted((_demand(each) for each in fields.each("demand")), key=lambda step: step.at_s)),
@@ -180,7 +180,7 @@ def _demand(fields: Fields) -> Demand:
 
 
 def _scaling(fields: Fields) -> Scaling:
-    made = Scaling(fields.seconds("at"), fields.whole("replicas"), fields.text("group"))
+    made = Scaling(fields.seconds("at"), fields.integer("replicas"), fields.text("group"))
     fields.done()
     return made
 
@@ -215,10 +215,10 @@ def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
         queue=fields.text("queue"),
         priority=fields.text("priority"),
         size=_size(fields),
-        pods=fields.whole("pods", 1),
-        least=fields.maybe_whole("min"),
+        pods=fields.integer("pods", 1),
+        least=fields.optional_integer("min"),
         head=None if head is None else _size(head),
-        at_once=fields.maybe_whole("parallelism"),
+        at_once=fields.optional_integer("parallelism"),
         schedule=fields.text("schedule"),
         labels=fields.texts("labels"),
         annotations=fields.texts("annotations"),
@@ -244,7 +244,7 @@ def _size(fields: Fields) -> Size:
     gpus = fields.number("gpus")
     if gpus > 1 and gpus != int(gpus):
         raise fields.fault("gpus", f"`{gpus:g}` is neither a whole number of devices nor a fraction of one device")
-    return Size(fields.quantity("cpu", "1"), fields.quantity("memory", "4Gi"), gpus, fields.whole("gpu_memory"))
+    return Size(fields.quantity("cpu", "1"), fields.quantity("memory", "4Gi"), gpus, fields.integer("gpu_memory"))
 
 
 def _objects(fields: Fields, read: Reader, key: str = "objects") -> Iterator[Manifest]:
@@ -301,7 +301,7 @@ def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
     if not named[2]:
         raise job.fault("name", "must be set to the name of the job")
     job.done()
-    priority, jumps = fields.raw("priority"), fields.truth("jump")
+    priority, jumps = fields.raw("priority"), fields.boolean("jump")
     if (priority is not None) == jumps:
         raise fields.fault("job", "set either `priority` or `jump`")
     if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):

@@ -112,11 +112,11 @@ def _check_new(name: str, known: Container[str]) -> None:
 
 
 def _node(row: Row) -> TraceNode:
-    gpus, model = row.whole("gpu"), row.text("model")
+    gpus, model = row.integer("gpu"), row.text("model")
     if (gpus > 0) != bool(model):
         described = f"model `{model}`" if model else "no model"
         raise BadRow(f"a node with {gpus} GPUs has {described}", "set the model on nodes with GPUs, and on no others")
-    return TraceNode(kubernetes_name(row.text("sn")), row.whole("cpu_milli"), row.whole("memory_mib"), gpus, model)
+    return TraceNode(kubernetes_name(row.text("sn")), row.integer("cpu_milli"), row.integer("memory_mib"), gpus, model)
 
 
 def _job(row: Row, rules: OpenbRules) -> TraceJob:
@@ -133,8 +133,8 @@ def _job(row: Row, rules: OpenbRules) -> TraceJob:
         line=row.line,
         queue=queues[zlib.crc32(name.encode()) % len(queues)],
         priority=priority,
-        cpu_milli=row.whole("cpu_milli"),
-        memory_mib=row.whole("memory_mib"),
+        cpu_milli=row.integer("cpu_milli"),
+        memory_mib=row.integer("memory_mib"),
         gpus=gpus,
         gpu_milli=gpu_milli,
         gpu_models=tuple(sorted({model for model in row.text("gpu_spec").split("|") if model})) if gpus else (),
@@ -146,10 +146,10 @@ def _job(row: Row, rules: OpenbRules) -> TraceJob:
 
 def _gpus(row: Row) -> tuple[int, int]:
     """Return the number of devices, and the requested thousandths of each."""
-    gpus = row.whole("num_gpu")
+    gpus = row.integer("num_gpu")
     if gpus == 0:
         return 0, _DEVICE
-    each = row.whole("gpu_milli")
+    each = row.integer("gpu_milli")
     if not 0 < each <= _DEVICE:
         raise BadRow(f"gpu_milli {each} is not a fraction of a device", "use 1 to 1000, in thousandths of each device")
     return gpus, each

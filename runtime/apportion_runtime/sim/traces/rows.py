@@ -41,7 +41,7 @@ class Row:
         found = self.columns.get(column)
         return "" if found is None else self.fields[found].strip()
 
-    def whole(self, column: str) -> int:
+    def integer(self, column: str) -> int:
         """Return a whole number of 0 or more. Raises `BadRow`."""
         text = self.text(column)
         try:

@@ -129,7 +129,7 @@ def test_job_is_dequeued_within_its_quota(
 ) -> None:
     book = QuotaAccounts(tree())
     for at, amount, is_preemptible in held:
-        book.take(at, {"cpu": amount * 1000}, preemptible=is_preemptible)
+        book.reserve(at, {"cpu": amount * 1000}, preemptible=is_preemptible)
     said = book.refusal(quota, {"cpu": cpu * 1000}, preemptible=preemptible)
     assert (said is None) == (refused is None)
     assert (refused or "") in ("" if said is None else said.why)
@@ -137,7 +137,7 @@ def test_job_is_dequeued_within_its_quota(
 
 def test_full_parent_refuses_only_borrowing() -> None:
     book = QuotaAccounts(tree(algorithm_max=24))
-    book.take(TEXT, {"cpu": 14_000}, preemptible=True)
+    book.reserve(TEXT, {"cpu": 14_000}, preemptible=True)
     said = book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True)
     assert said is not None
     assert said.at == "root/algorithm"
@@ -160,7 +160,7 @@ def test_memory_limit_of_2_gib_is_ignored() -> None:
 def test_unlent_quota_is_reserved(lent: str | None, n_cpu: int) -> None:
     made = tree(lent=lent, algorithm_max=24)
     book = QuotaAccounts(made)
-    book.take(INTERNS, {"cpu": (n_cpu - 13) * 1000}, preemptible=True)
+    book.reserve(INTERNS, {"cpu": (n_cpu - 13) * 1000}, preemptible=True)
     assert book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True) is None
     assert book.refusal(VIDEO, {"cpu": 14_000}, preemptible=True) is not None
     # The quota itself may use what it keeps.
@@ -169,8 +169,8 @@ def test_unlent_quota_is_reserved(lent: str | None, n_cpu: int) -> None:
 
 def test_released_quota_is_free_at_every_level() -> None:
     book = QuotaAccounts(tree())
-    book.take(VIDEO, {"cpu": 5}, preemptible=False)
-    book.give_back(VIDEO, {"cpu": 5}, preemptible=False)
+    book.reserve(VIDEO, {"cpu": 5}, preemptible=False)
+    book.unreserve(VIDEO, {"cpu": 5}, preemptible=False)
     assert book.used == {path: {"cpu": 0} for path in (VIDEO, "root/algorithm", "root")}
     assert book.fixed == book.used
     assert set(book.n_jobs.values()) == {0}
@@ -253,9 +253,9 @@ def test_skipped_attempts_are_counted(now: float) -> None:
 def test_refusal_is_cached_until_quota_is_released() -> None:
     book = QuotaAccounts(tree())
     for path in (TEXT, INTERNS):
-        book.take(path, {"cpu": 1000}, preemptible=True)
+        book.reserve(path, {"cpu": 1000}, preemptible=True)
     before = {path: book.n_given.get(path, 0) for path in ("root/algorithm", TEXT, INTERNS)}
-    book.give_back(INTERNS, {"cpu": 1000}, preemptible=True)
+    book.unreserve(INTERNS, {"cpu": 1000}, preemptible=True)
     assert {path: book.would_fail_again(path, count) for path, count in before.items()} == {
         "root/algorithm": False, TEXT: True, INTERNS: False,
     }  # fmt: skip

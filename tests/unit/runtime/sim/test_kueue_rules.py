@@ -79,13 +79,13 @@ def test_inadmissible_workloads_wait_for_a_change() -> None:
     waiting.push(_pending("small", ordered_at=1.0, shape="small"), now=1.0)
     head = waiting.pop()
     assert head is not None
-    waiting.give_back(head, RequeueReason.NO_FIT)
+    waiting.requeue(head, RequeueReason.NO_FIT)
     following = waiting.pop()
     assert following is not None
     assert following.key == "small"
     waiting.push(_pending("three", shape="large"), now=2.0)
     assert not waiting.is_active
-    assert waiting.wake(3.0)
+    assert waiting.queue_inadmissible(3.0)
     assert {head.key for head in iter(waiting.pop, None)} == {"one", "two", "three"}
 
 
@@ -95,7 +95,7 @@ def test_strict_fifo_waits_for_its_head() -> None:
     waiting.push(_pending("next", ordered_at=1.0, shape="s"), now=1.0)
     head = waiting.pop()
     assert head is not None
-    waiting.give_back(head, RequeueReason.NO_FIT)
+    waiting.requeue(head, RequeueReason.NO_FIT)
     again = waiting.pop()
     assert again is not None
     assert again.key == "head"
@@ -104,8 +104,8 @@ def test_strict_fifo_waits_for_its_head() -> None:
 def test_backoff_is_not_interrupted() -> None:
     waiting = PendingQueue()
     waiting.push(_pending("w"), now=0.0, not_before=60.0)
-    assert not waiting.wake(59.0)
-    assert waiting.wake(60.0)
+    assert not waiting.queue_inadmissible(59.0)
+    assert waiting.queue_inadmissible(60.0)
 
 
 def test_preemptor_keeps_the_head_of_its_queue() -> None:
@@ -113,7 +113,7 @@ def test_preemptor_keeps_the_head_of_its_queue() -> None:
     waiting.push(_pending("preemptor"), now=0.0)
     head = waiting.pop()
     assert head is not None
-    waiting.give_back(head, RequeueReason.PENDING_PREEMPTION)
+    waiting.requeue(head, RequeueReason.PENDING_PREEMPTION)
     waiting.push(_pending("important", priority=9), now=1.0)
     following = waiting.pop()
     assert following is not None

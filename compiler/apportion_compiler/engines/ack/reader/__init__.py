@@ -29,7 +29,7 @@ from apportion_compiler.readers.admission import admission_facts
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of
-from apportion_compiler.readers.quota_numbers import amounts_of, bounds, jobs_at_once, promises, size_pools
+from apportion_compiler.readers.quota_numbers import amounts_of, bounds, guaranteed_amounts, jobs_at_once, size_pools
 from apportion_compiler.readers.record import (
     ClusterRecord,
     ImportRecord,
@@ -117,7 +117,7 @@ class _ReadQueues:
             parent=parent,
             owner=attributes.get(OWNER_ATTRIBUTE) or owner_of(carrier) or (None if over is None else over.owner),
             namespaces=namespaces,
-            guaranteed=promises(least, attributes.get(STAND_IN_ATTRIBUTE)),
+            guaranteed=guaranteed_amounts(least, attributes.get(STAND_IN_ATTRIBUTE)),
             limit=_limit(most, parents, attributes if parent is None else {}, is_root=not above),
             lending_limit=_lending(attributes, least, where),
             priority=None if queue is None else read_object(Queue, queue).priority,
@@ -144,7 +144,7 @@ def _limit(
     most: Mapping[str, int], parents: Mapping[str, int], attributes: Mapping[str, str], *, is_root: bool
 ) -> Mapping[str, Amount]:
     """Return a node's limit; for the root, its guarantee, even if it is a substitute."""
-    return promises(most, attributes.get(STAND_IN_ATTRIBUTE)) if is_root else bounds(most, parents)
+    return guaranteed_amounts(most, attributes.get(STAND_IN_ATTRIBUTE)) if is_root else bounds(most, parents)
 
 
 def _tree(manifests: Sequence[Manifest], notes: list[Note]) -> Manifest | None:

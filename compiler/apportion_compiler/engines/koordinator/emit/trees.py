@@ -126,13 +126,13 @@ def _nowhere(queue: Queue, resource: str) -> Amount:
 
 
 def _promised_of(model: str) -> AmountOf:
-    def promised(queue: Queue, resource: str) -> Amount:
+    def guaranteed(queue: Queue, resource: str) -> Amount:
         whole = guaranteed_amount(queue, GPU)
         # An UNLIMITED guarantee applies to every model; any other guarantee without a model applies to none.
         anywhere = whole if isinstance(whole, Unlimited) and not _counts_by_model(queue.guaranteed) else 0
         return whole_gpus(queue.guaranteed.get(gpu_resource(model), anywhere))
 
-    return promised
+    return guaranteed
 
 
 def _bound_of(model: str) -> AmountOf:

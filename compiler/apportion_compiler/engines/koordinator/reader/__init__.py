@@ -33,7 +33,7 @@ from apportion_compiler.readers.admission import admission_facts
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import own_labels, owner_of, queue_id
-from apportion_compiler.readers.quota_numbers import amounts_of, bounds, promises, size_pools
+from apportion_compiler.readers.quota_numbers import amounts_of, bounds, guaranteed_amounts, size_pools
 from apportion_compiler.readers.record import (
     ImportRecord,
     Manifest,
@@ -187,7 +187,7 @@ def _queue(
 
 def _amounts(tree: _Tree, name: str) -> tuple[dict[str, Amount], dict[str, Amount]]:
     above = tree.parent(name)
-    guarantees = promises(tree.least(name), tree.quotas[name].quota.annotations.get(STAND_IN_ANNOTATION))
+    guarantees = guaranteed_amounts(tree.least(name), tree.quotas[name].quota.annotations.get(STAND_IN_ANNOTATION))
     return guarantees, bounds(tree.most(name), {} if above is None else tree.most(above))
 
 

@@ -37,7 +37,7 @@ def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
             field = template_field(pods, "metadata", f"labels[{names.QUEUE_LABEL}]")
             if quota in inner:
                 message = f"quota {quota} is a parent, but pods cannot bind to a parent quota"
-                yield workload.unmade(field, "Invalid", message, f"use one of {listed(quotas.keys() - inner)}")
+                yield workload.pods_rejected(field, "Invalid", message, f"use one of {listed(quotas.keys() - inner)}")
             elif quota is not None and quotas and quota not in quotas:
                 yield workload.ignored(
                     field, "NotFound", f"quota {quota} does not exist, so the pods count against {names.DEFAULT_QUOTA}",

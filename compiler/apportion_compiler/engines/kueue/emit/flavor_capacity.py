@@ -43,7 +43,7 @@ def assign(amount: int, flavors: Sequence[Flavor], remaining: RemainingCapacity)
     The whole amount goes to the first flavor with room, existing machines before provisioned ones. If no flavor has
     room for all of it, each gets what fits, and the first one the remainder.
     """
-    ordered = sorted(flavors, key=lambda flavor: flavor.reluctance)
+    ordered = sorted(flavors, key=lambda flavor: flavor.preference_rank)
     parts: dict[str, int] = {}
     whole = next((flavor for flavor in ordered if _fits(amount, remaining[flavor.name])), None)
     if whole is not None:

@@ -58,7 +58,7 @@ class Flavor:
         return not self.pools or any(pool.n_gpus for pool in self.pools)
 
     @property
-    def reluctance(self) -> tuple[bool, bool]:
+    def preference_rank(self) -> tuple[bool, bool]:
         """The rank by which other flavors are preferred: provisioned machines, and those that can be reclaimed."""
         return self.plan is not None, any(pool.spot for pool in self.pools)
 
@@ -182,7 +182,7 @@ def _is_hosts(topology: Topology) -> bool:
 
 
 def _by_choice(flavors: Iterable[Flavor]) -> tuple[Flavor, ...]:
-    return tuple(sorted(flavors, key=lambda flavor: flavor.reluctance))
+    return tuple(sorted(flavors, key=lambda flavor: flavor.preference_rank))
 
 
 def _unseen(model: str, taken: set[str]) -> Flavor:

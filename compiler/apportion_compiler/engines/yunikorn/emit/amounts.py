@@ -56,7 +56,7 @@ def bounded(amounts: Mapping[str, Amount]) -> dict[str, int]:
     return {r: n for r, n in numbers.items() if n < UNBOUNDED}
 
 
-def promise_texts(numbers: Numbers) -> dict[str, str]:
+def guarantee_texts(numbers: Numbers) -> dict[str, str]:
     """Return `resources.guaranteed`, empty without a guarantee.
 
     A missing resource is ignored; with a guarantee of zero, any usage exceeds the guarantee. A queue can reclaim while

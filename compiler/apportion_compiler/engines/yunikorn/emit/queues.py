@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from apportion_api.yunikorn.names import PARTITION, ROOT_QUEUE
 from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.backends.partitions import partitions_of, queue_names
-from apportion_compiler.engines.yunikorn.emit.amounts import bound_texts, promise_texts
-from apportion_compiler.engines.yunikorn.emit.tree import PersonLimit, QueueNumbers, queue_numbers
+from apportion_compiler.engines.yunikorn.emit.amounts import bound_texts, guarantee_texts
+from apportion_compiler.engines.yunikorn.emit.tree import LimitEntry, QueueNumbers, queue_numbers
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.placement import BINPACK, SPREAD
 
@@ -75,7 +75,7 @@ def _queue(queue: Queue, name: str, numbers: QueueNumbers, program: Program) -> 
         "name": name,
         "parent": not queue.is_leaf,
     }
-    resources = {"guaranteed": promise_texts(numbers.guaranteed), "max": bound_texts(numbers.maximum)}
+    resources = {"guaranteed": guarantee_texts(numbers.guaranteed), "max": bound_texts(numbers.maximum)}
     if any(resources.values()):
         written["resources"] = {key: texts for key, texts in resources.items() if texts}
     written["properties"] = {**_settings(queue, numbers, program), **_notes(queue, name)}
@@ -107,7 +107,7 @@ def _notes(queue: Queue, name: str) -> Mapping[str, str]:
     return {**notes, **{f"{LABEL_PROPERTY}{key}": value for key, value in sorted(queue.labels.items())}}
 
 
-def _limit(limit: PersonLimit) -> Mapping[str, object]:
+def _limit(limit: LimitEntry) -> Mapping[str, object]:
     written: dict[str, object] = {"limit": f"user {limit.user}", "users": [limit.user]}
     if limit.maximum:
         written["maxresources"] = bound_texts(limit.maximum)

@@ -19,7 +19,7 @@ MAX_APPLICATIONS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class PersonLimit:
+class LimitEntry:
     """A limit for one user, or for all users without their own. `max_applications` 0 is unlimited."""
 
     user: str
@@ -37,7 +37,7 @@ class QueueNumbers:
     guaranteed: Mapping[str, int]
     maximum: Mapping[str, int]
     above: Mapping[str, int]
-    limits: tuple[PersonLimit, ...]
+    limits: tuple[LimitEntry, ...]
     priority_offset: int
 
 
@@ -45,7 +45,7 @@ def queue_numbers(program: Program) -> Mapping[str, QueueNumbers]:
     """Return the numbers of every queue, by id."""
     offsets = _priority_offsets(program.queues)
     made: dict[str, QueueNumbers] = {}
-    persons: dict[str | None, Mapping[str, PersonLimit]] = {None: {}}
+    users: dict[str | None, Mapping[str, LimitEntry]] = {None: {}}
     for queue in program.queues:
         inherited = made[queue.parent].above if queue.parent is not None else {}
         own = bounded(queue.limit)
@@ -56,19 +56,19 @@ def queue_numbers(program: Program) -> Mapping[str, QueueNumbers]:
         guaranteed = {
             r: min(amount, above.get(r, amount)) if amount == UNBOUNDED else amount for r, amount in guarantees.items()
         }
-        limits = _limits(queue, maximum, persons[queue.parent])
-        persons[queue.id] = _with_those_above({limit.user: limit for limit in limits}, persons[queue.parent])
+        limits = _limits(queue, maximum, users[queue.parent])
+        users[queue.id] = _with_those_above({limit.user: limit for limit in limits}, users[queue.parent])
         made[queue.id] = QueueNumbers(guaranteed, maximum, above, limits, offsets[queue.id])
     return made
 
 
-def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, PersonLimit]) -> tuple[PersonLimit, ...]:
-    declared: dict[str, PersonLimit] = {}
+def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, LimitEntry]) -> tuple[LimitEntry, ...]:
+    declared: dict[str, LimitEntry] = {}
     for user in queue.users:
         own = _limit(user)
         declared[user.user] = _smaller(own, declared[user.user]) if user.user in declared else own
 
-    def merge(user: str, own: PersonLimit) -> PersonLimit:
+    def merge(user: str, own: LimitEntry) -> LimitEntry:
         over = above.get(user, above.get(ALL_USERS))
         within = _smaller(replace(own, user=user), _of_queue(maximum))
         return within if over is None else _smaller(within, over)
@@ -82,7 +82,7 @@ def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, Person
             if held != replace(merged[ALL_USERS], user=name):
                 merged[name] = held
     all_users = merged.get(ALL_USERS, above.get(ALL_USERS))
-    written: list[PersonLimit] = []
+    written: list[LimitEntry] = []
     for limit in merged.values():
         if limit.maximum or limit.max_applications:
             written.append(limit)
@@ -92,36 +92,36 @@ def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, Person
     return tuple(sorted(written, key=lambda limit: (limit.user == ALL_USERS, limit.user)))
 
 
-def _limit(user: UserLimit) -> PersonLimit:
+def _limit(user: UserLimit) -> LimitEntry:
     maximum = bounded(user.limit)
     if user.max_jobs == 0:
         # Zero applications would mean unlimited; zero pods has the intended effect.
-        return PersonLimit(user.user, {**maximum, "pods": 0}, 0)
-    return PersonLimit(user.user, maximum, min(user.max_jobs or 0, MAX_APPLICATIONS))
+        return LimitEntry(user.user, {**maximum, "pods": 0}, 0)
+    return LimitEntry(user.user, maximum, min(user.max_jobs or 0, MAX_APPLICATIONS))
 
 
-def _with_those_above(here: Mapping[str, PersonLimit], above: Mapping[str, PersonLimit]) -> Mapping[str, PersonLimit]:
+def _with_those_above(here: Mapping[str, LimitEntry], above: Mapping[str, LimitEntry]) -> Mapping[str, LimitEntry]:
     """Return the limit of each user in a queue: that of all users applies to users without their own."""
-    found: dict[str, PersonLimit] = {}
+    found: dict[str, LimitEntry] = {}
     for user in {**above, **here}:
         own, over = (limits.get(user, limits.get(ALL_USERS)) for limits in (here, above))
         if own is not None and over is not None:
             clamped = _smaller(own, over)
             found[user] = replace(clamped, maximum={**over.maximum, **clamped.maximum})
         else:
-            found[user] = own or over or PersonLimit(user, {}, 0)
+            found[user] = own or over or LimitEntry(user, {}, 0)
     return found
 
 
-def _of_queue(maximum: Mapping[str, int]) -> PersonLimit:
-    return PersonLimit("", maximum, 0)
+def _of_queue(maximum: Mapping[str, int]) -> LimitEntry:
+    return LimitEntry("", maximum, 0)
 
 
-def _smaller(limit: PersonLimit, other: PersonLimit) -> PersonLimit:
+def _smaller(limit: LimitEntry, other: LimitEntry) -> LimitEntry:
     """Return the smaller limit for each resource, and for the number of applications."""
     maximum = {r: min(amount, other.maximum.get(r, amount)) for r, amount in limit.maximum.items()}
     counts = [n for n in (limit.max_applications, other.max_applications) if n]
-    return PersonLimit(limit.user, maximum, min(counts, default=0))
+    return LimitEntry(limit.user, maximum, min(counts, default=0))
 
 
 _DEFAULT_PRIORITY = 100
