@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,18 @@ def given_approvals(text: str, owners: Collection[str]) -> tuple[str, ...]:
     if not any(name.casefold() in known for name in names) and _is_no_list(names):
         raise click.UsageError(_refusal(text, owners))
     return names
+
+
+def approvals_digest(text: str, owners: Sequence[str]) -> dict[str, str]:
+    """Return the digest of the owners in a file, by name; nothing for a list, which is part of the command.
+
+    Args:
+        text: The value of the option.
+        owners: The owners that it gives.
+    """
+    if not text.strip() or not Path(text).exists():
+        return {}
+    return {"approvals": f"sha256:{hashlib.sha256(chr(10).join(owners).encode()).hexdigest()}"}
 
 
 def _of_file(path: Path) -> tuple[str, ...]:

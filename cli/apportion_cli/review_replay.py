@@ -6,17 +6,24 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.errors import PreconditionError
 
+if TYPE_CHECKING:
+    from apportion_review.review import Review
+
 _RECORDED = "apportion.replayed-digests"
 _JSON = "`-o json=FILE`"
 _PROGRAM = ["apportion", "review"]
+_VERSION = "apportion"
 _NOT_RECORDED = frozenset(("check_shares", "outputs", "replay"))
 _CHECKED = "apportion.checked-report"
+_REPLAYED = "apportion.replayed-report"
 
 
 def time_text(at: float) -> str:
@@ -73,6 +80,66 @@ def replay_arguments(file: str) -> tuple[Sequence[str], Mapping[str, object]]:
         raise PreconditionError(f"{file} is not a JSON report of `apportion review`; create one with {_JSON}")
     click.get_current_context().meta[_RECORDED] = digests
     return words[2:], document
+
+
+def reject_outputs(file: str, context: click.Context) -> None:
+    """Reject a recorded command with options that no report records: it could write any file.
+
+    Args:
+        file: The report.
+        context: The parsed command.
+
+    Raises:
+        PreconditionError: If the command has such an option.
+    """
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in _NOT_RECORDED and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = max(parameter.opts, key=len)
+            raise PreconditionError(
+                f"{file} is not a report of `apportion review`: its command has the option {option}"
+            )
+
+
+def set_replayed_report(file: str, document: Mapping[str, object]) -> None:
+    """Let the following review compare its report with a recorded one."""
+    click.get_current_context().meta[_REPLAYED] = file, document
+
+
+def check_report(review: Review) -> None:
+    """Reject a replayed report that differs from the review of its inputs. Raises `PreconditionError`."""
+    from apportion_review.report.document import review_json
+
+    recorded: tuple[str, Mapping[str, object]] | None = click.get_current_context().meta.get(_REPLAYED)
+    if recorded is None:
+        return
+    file, document = recorded
+    reproduced = json.loads(review_json(review))
+    versions = document.get(_VERSION), reproduced.get(_VERSION)
+    where = _first_difference({**document, _VERSION: ""}, {**reproduced, _VERSION: ""})
+    if where is None:
+        return
+    if versions[0] != versions[1]:
+        raise PreconditionError(
+            f"{file} was written by apportion {versions[0]}, and {versions[1]} reports a different `{where}`",
+            hint=f"replay it with apportion {versions[0]}",
+        )
+    raise PreconditionError(
+        f"{file} was altered: `{where}` differs from the report of its inputs",
+        hint="write the report again, with the command that it records",
+    )
+
+
+def _first_difference(one: object, other: object, at: str = "") -> str | None:
+    """Return the path of the first difference between two JSON values; None if they are equal."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        pairs = [(f"{at}.{key}" if at else str(key), one.get(key), other.get(key)) for key in {**one, **other}]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = [(f"{at}[{number}]", *pair) for number, pair in enumerate(zip(one, other, strict=True))]
+    else:
+        return None if one == other and type(one) is type(other) else at
+    differences = (_first_difference(before, after, path) for path, before, after in pairs)
+    return next((found for found in differences if found is not None), None)
 
 
 def _words(command: object) -> list[str]:

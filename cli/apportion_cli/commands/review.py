@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ import click
 from apportion_cli.cluster_inputs import parsed_moment
 from apportion_cli.console import Console, current
 from apportion_cli.exit_codes import ExitCode
-from apportion_cli.given_approvals import given_approvals, owners_of
+from apportion_cli.given_approvals import approvals_digest, given_approvals, owners_of
 from apportion_cli.options import (
     Output,
     as_of_option,
@@ -26,10 +26,13 @@ from apportion_cli.options import (
 from apportion_cli.review_inputs import parse_gpu_hours, read_snapshots
 from apportion_cli.review_replay import (
     check_replayed,
+    check_report,
     checked_report,
     command_line,
+    reject_outputs,
     replay_arguments,
     set_checked_report,
+    set_replayed_report,
     time_text,
 )
 from apportion_cli.settings import variable
@@ -203,15 +206,17 @@ def review(
         return show_share_check(console, report, former, changed, held)
     load = scenario if trace is None else replace(trace, beside=scenario)
     loads, load_digests = _loads(former, changed, load, load_clusters)
+    approved: tuple[str, ...] = ()
+    if require_approvals is not None:
+        approved = given_approvals(require_approvals, owners_of(former.facts, changed.facts))
+        digests = {**digests, **approvals_digest(require_approvals, approved)}
     made = policy_review(
         former,
         changed,
         ReviewInputs(
             held,
             loads,
-            given_approvals=()
-            if require_approvals is None
-            else given_approvals(require_approvals, owners_of(former.facts, changed.facts)),
+            given_approvals=approved,
             share_loss=share_loss,
             thresholds=Thresholds(
                 max_evictions,
@@ -227,6 +232,7 @@ def review(
     check_replayed(made.digests)
     if redact:
         made = redacted(made)
+    check_report(made)
     for output in outputs or (Output("text"),):
         _deliver(console, output, made)
     if any(gate.has_failed for gate in made.gates):
@@ -271,7 +277,9 @@ def _command(at: float, dates: tuple[date, date]) -> str:
 
 
 def _replayed(file: str, outputs: tuple[Output, ...]) -> int:
-    arguments, _ = replay_arguments(file)
+    arguments, document = replay_arguments(file)
+    _reject_outputs(file, arguments)
+    set_replayed_report(file, document)
     named = [f"-o{each.format}" if each.file is None else f"-o{each.format}={each.file}" for each in outputs]
     parent = click.get_current_context().parent
     with review.make_context("review", [*arguments, *named], parent=parent) as context:
@@ -280,10 +288,16 @@ def _replayed(file: str, outputs: tuple[Output, ...]) -> int:
 
 def _checked(file: str) -> int:
     arguments, document = replay_arguments(file)
+    _reject_outputs(file, arguments)
     set_checked_report(document)
     parent = click.get_current_context().parent
     with review.make_context("review", [*arguments], parent=parent) as context:
         return int(review.invoke(context))
+
+
+def _reject_outputs(file: str, arguments: Sequence[str]) -> None:
+    with review.make_context("review", [*arguments], parent=click.get_current_context().parent) as context:
+        reject_outputs(file, context)
 
 
 def _version() -> str:
