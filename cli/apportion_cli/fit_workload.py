@@ -131,7 +131,7 @@ def _named_queue(
     found = ids.get(names[0]) or ids.get(names[0].rpartition(".")[2])
     if found is None:
         raise click.UsageError(
-            f"{manifest['kind']} {name_of(manifest)} names queue {names[0]}, but the policy has no such queue for it; "
+            f"{manifest['kind']} {name_of(manifest)} references queue {names[0]}, which the policy does not have; "
             f"{alternatives(sorted(ids))}"
         )
     return found
@@ -181,9 +181,11 @@ def _queue_of_namespace(manifest: Mapping[str, object], program: Program) -> str
     label = f"{manifest['kind']} {name_of(manifest)}"
     listed = alternatives([queue.id for queue in leaves])
     if namespace is None:
-        raise BindingError(f"{label} names neither a queue nor a namespace: pass --queue; {listed}")
+        raise BindingError(f"{label} specifies neither a queue nor a namespace: pass --queue; {listed}")
     if owning:
         raise BindingError(
             f"namespace {namespace} belongs to {len(owning)} queues: pass --queue; {alternatives(owning)}"
         )
-    raise BindingError(f"{label} names no queue, and namespace {namespace} belongs to none: pass --queue; {listed}")
+    raise BindingError(
+        f"{label} does not specify a queue, and namespace {namespace} does not belong to one: pass --queue; {listed}"
+    )

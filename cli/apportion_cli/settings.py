@@ -24,7 +24,7 @@ KEYS: Mapping[str, str] = {
     "policy": "the policy's file or directory",
     "env": "environments for `validate` and `compile`",
     "output": "output formats of `validate`",
-    "fail-on": "lowest severity that makes the exit code 1",
+    "fail-on": "lowest severity that causes exit code 1",
     "time-limit": "time limit for evaluating a policy, in seconds",
     "memory-limit": "memory limit for evaluating a policy",
     "reserved-namespaces": "namespaces that queues must not use, in addition to the built-in ones",

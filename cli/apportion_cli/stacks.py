@@ -276,7 +276,7 @@ def _said() -> Iterator[None]:
         yield
     except ConcurrentUpdateError:
         raise LockedError(
-            "another update of this stack is running, or an interrupted one left its lock",
+            "another update of this stack is running, or an interrupted update did not release its lock",
             hint="wait for it; if no update is running, pass --unlock",
         ) from None
     except InvalidVersionError as old:

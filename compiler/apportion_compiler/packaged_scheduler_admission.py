@@ -96,23 +96,23 @@ def _validations(*, shares_gpus: bool) -> list[dict[str, str]]:
         {"expression": "object.spec == oldObject.spec", "message": "the scheduler must not change the spec of a pod"},
         {
             "expression": _is_unchanged(".metadata", (*_OF_THE_SERVER, "annotations", "labels")),
-            "message": "of the metadata of a pod, the scheduler changes only labels and annotations",
+            "message": "the scheduler may change only the labels and annotations in the metadata of a pod",
         },
         {
             "expression": _is_unchanged(".metadata.?labels.orValue({})", labels, prefixes),
-            "message": f"of the labels of a pod, the scheduler changes only {named_labels}",
+            "message": f"the scheduler may change only these labels of a pod: {named_labels}",
         },
         {
             "expression": _is_unchanged(".metadata.?annotations.orValue({})", annotations),
-            "message": f"of the annotations of a pod, the scheduler changes only {', '.join(annotations)}",
+            "message": f"the scheduler may change only these annotations of a pod: {', '.join(annotations)}",
         },
         {
             "expression": _is_unchanged(".?status.orValue({})", ("conditions",)),
-            "message": "of the status of a pod, the scheduler changes only conditions",
+            "message": "the scheduler may change only the conditions in the status of a pod",
         },
         {
             "expression": f"{conditions.format('object')} == {conditions.format('oldObject')}",
-            "message": f"of the conditions of a pod, the scheduler changes only {', '.join(POD_CONDITIONS)}",
+            "message": f"the scheduler may change only these conditions of a pod: {', '.join(POD_CONDITIONS)}",
         },
     ]
 

@@ -91,7 +91,7 @@ def _python_files(directory: Path, folder: str) -> Iterator[Path]:
             if name.endswith(_SUFFIX):
                 if not is_utf8(str(file)):
                     shown = plain_text(Path(folder, os.path.relpath(file, directory)).as_posix())
-                    raise CollectError(f"collect: the name of {shown} is not UTF-8 text: rename it")
+                    raise CollectError(f"collect: the name of {shown} is not valid UTF-8: rename the file")
                 if not file.is_file():
                     raise CollectError(
                         f"collect: {folder}/{file.relative_to(directory).as_posix()} is not a regular file"

@@ -197,7 +197,7 @@ def test_interrupted_update_is_repaired(
     objects = wanted("first")
     assert _held(on, objects) < objects, "nothing was interrupted"
     locked = on.run("up", "--yes")
-    assert (locked.code, "killed and left its lock" in locked.said) == (3, True), locked.said
+    assert (locked.code, "did not release its lock" in locked.said) == (3, True), locked.said
     kept = on.answer("up", with_="n")
     assert kept.code != 0
     assert "Clear the lock?" in kept.said or "Apply these changes?" in kept.said

@@ -121,11 +121,11 @@ def test_every_permission_is_used_and_none_is_missing(
 _Patch = tuple[str, Mapping[str, Object]]
 REFUSED: tuple[tuple[_Patch, str], ...] = (
     (("", {"spec": {"containers": [{"name": "main", "image": "other"}]}}), "must not change the spec"),
-    (("", {"metadata": {"labels": {"kai.scheduler/queue": "sched-vision"}}}), "of the labels of a pod"),
-    (("", {"metadata": {"labels": {"kai.scheduler/queue": None}}}), "of the labels of a pod"),
-    (("", {"metadata": {"annotations": {"other": "1"}}}), "of the annotations of a pod"),
+    (("", {"metadata": {"labels": {"kai.scheduler/queue": "sched-vision"}}}), "labels of a pod"),
+    (("", {"metadata": {"labels": {"kai.scheduler/queue": None}}}), "labels of a pod"),
+    (("", {"metadata": {"annotations": {"other": "1"}}}), "annotations of a pod"),
     (("", {"metadata": {"finalizers": ["example.com/kept"]}}), "changes only labels and annotations"),
-    (("/status", {"metadata": {"labels": {"other": "1"}}}), "of the labels of a pod"),
+    (("/status", {"metadata": {"labels": {"other": "1"}}}), "labels of a pod"),
     (("/status", {"status": {"phase": "Succeeded"}}), "changes only conditions"),
     (("/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}), "changes only PodScheduled"),
 )

@@ -39,7 +39,7 @@ def kai_case(
 ) -> int:
     """Schedule the clusters of FILE as KAI Scheduler does, and print every pod after each round.
 
-    FILE holds one case in the format of tests/conformance/kai, a dumped file of them, or one on each line; - is
+    FILE contains one case in the format of tests/conformance/kai, a dumped file of them, or one on each line; - is
     standard input. The output has one line of JSON for each case.
     """
     import json

@@ -93,7 +93,7 @@ def preview(
 ) -> None:
     """Preview the changes that `up` would make to the clusters of ENV, by queue, and the number of updates.
 
-    ENV is a Pulumi stack, whose configuration names the policy and its environment. Requires `pulumi` on PATH.
+    ENV is a Pulumi stack, whose configuration specifies the policy and its environment. Requires `pulumi` on PATH.
 
     \b
     apportion preview prod

@@ -61,7 +61,7 @@ _MONITORING = {
     "cycle_period_s",
     show_default="1.0",
     type=click.FloatRange(min=0.05),
-    help="Maximum seconds for which a change waits for the next cycle.",
+    help="Maximum delay between a change and the next cycle, in seconds.",
 )
 @click.option("--port", show_default="8080", type=click.IntRange(0, 65535), help="Port of /healthz and /metrics.")
 @click.option(

@@ -45,7 +45,7 @@ def up(
 ) -> None:
     """Apply the policy to the clusters of ENV in a sequence of valid updates.
 
-    ENV is a Pulumi stack, whose configuration names the policy and its environment. If an update was
+    ENV is a Pulumi stack, whose configuration specifies the policy and its environment. If an update was
     interrupted, run the command again: it offers to clear the lock and completes the update. Requires `pulumi` on PATH.
 
     \b

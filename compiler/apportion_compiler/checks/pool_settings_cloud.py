@@ -136,6 +136,6 @@ def _fixed_size(pool: NodePool, settings: Gke) -> Iterator[IneffectiveSetting]:
         )
     elif pool.max_nodes % len(pool.zones):
         yield IneffectiveSetting(
-            f"has {counted(pool.max_nodes, 'node')} in {counted(len(pool.zones), 'zone')}, but GKE creates that many in each zone",
+            f"has {counted(pool.max_nodes, 'node')} in {counted(len(pool.zones), 'zone')}, but GKE counts nodes per zone and creates that many in each",
             f"use {pool.max_nodes - pool.max_nodes % len(pool.zones)} nodes, or list fewer zones",
         )

@@ -37,7 +37,7 @@ def priority_reserved_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
             yield _finding(
                 cls,
                 f"`{cls.name}` is declared as installed by the engine, but no engine installs a class of that name",
-                "remove `installed_by_engine`, to emit the class",
+                "remove `installed_by_engine` to emit the class",
                 ValueEdit(cls.source, ("installed_by_engine",), None),
             )
 
@@ -51,7 +51,7 @@ def _way_out(graph: PolicyGraph, cls: PriorityClass, used: AbstractSet[str]) -> 
         return "declare your own class: pods with this class evict any other pod on a node", None
     meant = cls.name.removeprefix(_PREFIX)
     if not meant or meant in graph.declarations.priority_classes:
-        return f"rename it so that its name does not begin with {_PREFIX}", None
+        return f"choose a name that does not begin with {_PREFIX}", None
     # Queues that reference the class would have to change too.
     return f"rename it to `{meant}`", ValueEdit(cls.source, ("name",), meant) if cls.name not in used else None
 

@@ -38,7 +38,7 @@ def check_kai(division: Division, settings: Mapping[str, Number]) -> None:
     """Check a division. Raises `RefusedStepError`."""
     queues = [_queue(claim) for claim in division.claims]
     if [queue.name for queue in queues] != sorted(queue.name for queue in queues):
-        raise RefusedStepError("the queues are not in the order of their names")
+        raise RefusedStepError("the queues are not sorted by name")
     walk = StepWalk(division)
     total = float(division.total)
     left = total

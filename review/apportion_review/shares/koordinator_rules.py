@@ -87,5 +87,5 @@ def _parts(left: int, quotas: Sequence[_Quota]) -> list[tuple[str, int]]:
 
 def _whole(field: str, value: Number) -> int:
     if not isinstance(value, int):
-        raise RefusedStepError(f"{field} is {value}, which is not whole")
+        raise RefusedStepError(f"{field} is {value}, which is not a whole number")
     return value

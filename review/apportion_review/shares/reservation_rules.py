@@ -21,7 +21,7 @@ _YUNIKORN_NO_BOUND = 2**63 - 1
 def check_reservation(division: Division, settings: Mapping[str, Number]) -> None:
     """Check the usable amounts of the queues of a level. Raises `RefusedStepError`."""
     if not isinstance(division.total, int):
-        raise RefusedStepError(f"total is {division.total}, which is not whole")
+        raise RefusedStepError(f"total is {division.total}, which is not a whole number")
     walk = StepWalk(division)
     given = {claim.name: _count(claim.numbers, "assured") for claim in division.claims}
     for name, assured in given.items():
@@ -129,5 +129,5 @@ def _count(numbers: Numbers, field: str) -> int:
     if value is None:
         return 0
     if not isinstance(value, int):
-        raise RefusedStepError(f"{field} is {value}, which is not whole")
+        raise RefusedStepError(f"{field} is {value}, which is not a whole number")
     return int(value)

@@ -123,7 +123,7 @@ FIELDS: tuple[Field, ...] = (
         "cyclePeriodSeconds",
         "cycle_period_s",
         "number",
-        "maximum time for which a change waits for the next cycle",
+        "maximum delay between a change and the next cycle",
         0.05,
         _LONGEST_S,
         is_reloaded=True,

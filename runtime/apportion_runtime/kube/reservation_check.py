@@ -45,7 +45,7 @@ class ReservationCheck:
         try:
             cluster.create(reservation_pod(self._settings, _ANY, _ANY), dry_run=True)
         except Unreachable as unreachable:
-            return f"the API server did not answer whether it accepts reservation pods: {unreachable}"
+            return f"cannot check whether the API server accepts reservation pods: {unreachable}"
         except Refused as refused:
             # A webhook with side effects prevents every dry run, and an existing pod has passed.
             if refused.status != HTTPStatus.BAD_REQUEST and refused.rejection is not Rejection.CONFLICT:

@@ -124,9 +124,9 @@ def test_policy_file_with_undecodable_name_is_refused(policy: Path, run: Run) ->
     policy.write_text(POLICY.format(more="collect('teams', Queue)"))
     Path("teams").mkdir()
     Path("teams/b\udcff.py").write_text("from apportion_policy import Queue\nB = Queue(id='b')\n")
-    assert "teams/b\\udcff.py is not UTF-8 text" in run("validate").text
+    assert "teams/b\\udcff.py is not valid UTF-8" in run("validate").text
     Path("q\udcff.yaml").write_text("organisation: {name: a}\n")
-    assert "is not UTF-8 text" in run("validate", "q\udcff.yaml").text
+    assert "is not valid UTF-8" in run("validate", "q\udcff.yaml").text
     Path("q.yaml").write_text("organisation: {name: a}\ninclude: q?.yaml\n")
     assert "is not a regular file with a UTF-8 name" in run("validate", "q.yaml").text
 

@@ -143,13 +143,13 @@ UNREADABLE: dict[str, tuple[Callable[[str], str], str]] = {
         lambda text: text.replace('"kind": "', '"kind" "', 1),
         "invalid JSON: expecting ':' delimiter, found `\"`; correct the file, or export it again " + _KUBECTL,
     ),
-    "empty": (lambda _: "\n", " is empty; write it " + _KUBECTL),
-    "message": (lambda _: "error: You must be logged in", " contains no Kubernetes objects; write it " + _KUBECTL),
+    "empty": (lambda _: "\n", " is empty; export it " + _KUBECTL),
+    "message": (lambda _: "error: You must be logged in", " contains no Kubernetes objects; export it " + _KUBECTL),
     "numbered": (
         lambda text: text.replace('"kind": "ClusterQueue"', '"kind": 3', 1),
         "].kind is not a string; export it again " + _KUBECTL,
     ),
-    "binary": (lambda _: "\udcff\udcfe", " is not UTF-8 text: invalid byte at offset 0; write it " + _KUBECTL),
+    "binary": (lambda _: "\udcff\udcfe", " is not UTF-8 text: invalid byte at offset 0; export it " + _KUBECTL),
 }
 
 

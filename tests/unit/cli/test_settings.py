@@ -180,7 +180,7 @@ def test_output_setting_is_applied(repository: None, run: Run, monkeypatch: pyte
     ("text", "code", "message"),
     [
         ("fail_on = 'never'", 2, "unknown setting `fail_on`; choose one of policy, env"),
-        ("fail-on = true", 2, "`fail-on` (lowest severity that makes the exit code 1) must be a string or a number"),
+        ("fail-on = true", 2, "`fail-on` (lowest severity that causes exit code 1) must be a string or a number"),
         ("output = 'json=/tmp/report'", 2, "`output` must be a format; set the output file on the command line"),
         ("policy = '../elsewhere'", 2, "`policy` points outside the directory of this file"),
         ("policy = '/etc'", 2, "`policy` points outside the directory of this file"),

@@ -56,7 +56,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.RECLAIM_MIN_RUNTIME: Native("Queue spec.reclaimMinRuntime"),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "if the cluster has several models, a SchedulingShard and a Queue for each model",
-        "fair share is divided within each model's shard, so a surplus of one model does not compensate for another; "
+        "fair share is divided within each model's shard, so a surplus of one model does not cover a shortage of another; "
         "a shard counts only GPUs, so cpu and memory amounts apply only to nodes without a counted model; a limit "
         "without a model applies to each model separately; a workload cannot span models",
     ),

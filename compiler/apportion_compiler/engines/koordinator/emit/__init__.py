@@ -60,7 +60,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "if the cluster has several models, an ElasticQuotaProfile and a tree of quotas for each model",
-        "surplus is divided within each model's tree, so a surplus of one model does not compensate for another; a "
+        "surplus is divided within each model's tree, so a surplus of one model does not cover a shortage of another; a "
         "model's tree counts only GPUs, so amounts of cpu, memory and other resources apply only to nodes without a "
         "counted model; a limit without a model applies to each model separately; a pod must select the quota of the "
         "model that it requests",

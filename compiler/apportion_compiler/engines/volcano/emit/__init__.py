@@ -70,7 +70,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GPU_MODEL_QUOTA: Lowered(
         "if the cluster has several models, a tree of queues for each model, restricted to the nodes of its pools by "
         "Queue spec.affinity.nodeGroupAffinity",
-        "a surplus of one model does not compensate for another; a model's queues count only GPUs, so cpu and memory "
+        "a surplus of one model does not cover a shortage of another; a model's queues count only GPUs, so cpu and memory "
         "amounts apply only to nodes without a counted model; a limit without a model applies to each model "
         "separately; a workload cannot span models",
     ),
