@@ -101,8 +101,8 @@ def _wait_until_it_runs(kubectl: Kubectl, work: Object) -> None:
 
 
 def clear(kubectl: Kubectl) -> None:
-    """Delete every Job, and wait until the Workloads have released their quota."""
-    kubectl.must("delete", "jobs", "--all", "--all-namespaces")
+    """Delete every Job and its Pods, and wait until the Workloads have released their quota."""
+    kubectl.must("delete", "jobs", "--all", "--all-namespaces", "--cascade=foreground")
     kubectl.must("wait", "--for=delete", "workloads", "--all", "--all-namespaces", "--timeout=60s")
 
 

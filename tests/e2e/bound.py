@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
 
+from .command_line import apportion
 from .kubectl import Object
-from .rendered import REPOSITORY
 
 
 def bind(policy: Path, environment: str, queue: str, *options: str) -> str:
     """Return the output of the command."""
-    command = [Path(sys.executable).with_name("apportion"), "bind", queue, "--policy", policy, "--env", environment]
-    done = subprocess.run([*command, *options], cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return apportion("bind", queue, "--policy", policy, "--env", environment, *options)
 
 
 def bound_job(policy: Path, environment: str, queue: str, *options: str) -> Object:

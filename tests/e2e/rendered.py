@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from typing import Any
 
 import yaml
 
+from .command_line import REPOSITORY, apportion
 from .kubectl import FIELD_MANAGER, Kubectl, Object
 
-REPOSITORY = Path(__file__).parents[2]
 POLICIES = Path(__file__).parent / "policies"
 _AS_OF = "2026-01-01"
 _IN_FORCE_S = 30
@@ -59,10 +58,8 @@ def compile_policy(policy: Path, out: Path, *environments: str) -> Clusters:
     An engine's tree and the plain Kubernetes one are for the same cluster and are applied together. Trees that hold
     no objects are left out: those of clouds' node pools are arguments and scripts.
     """
-    command = [Path(sys.executable).with_name("apportion"), "compile", policy, "--out", out, "--as-of", _AS_OF]
-    command += [argument for name in environments for argument in ("--env", name)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    named = (argument for name in environments for argument in ("--env", name))
+    apportion("compile", policy, "--out", out, "--as-of", _AS_OF, *named)
     trees: dict[tuple[str, str], list[Tree]] = {}
     for inventory in sorted(out.glob("*/*/*/inventory.json")):
         environment, cluster, _ = inventory.relative_to(out).parts[:3]
@@ -78,8 +75,14 @@ def policies() -> tuple[Path, ...]:
     return tuple(path.parent for place in places for path in sorted(place.glob("*/policy.py")))
 
 
+@functools.cache
+def runs_kueue(folder: Path) -> bool:
+    """Return whether a cluster of a policy runs Kueue."""
+    return any("Engine.KUEUE" in file.read_text() for file in folder.rglob("*.py"))
+
+
 def delete(kubectl: Kubectl, *trees: Tree) -> None:
-    """Delete every object of the trees in reverse order, and wait until the last one is deleted."""
+    """Delete every object of the trees in reverse order, and whatever their namespaces hold, and wait for the last."""
     files = [file for tree in trees for file in tree.files]
     kubectl.must(
         "delete",
@@ -88,6 +91,12 @@ def delete(kubectl: Kubectl, *trees: Tree) -> None:
         "--timeout=100s",
         *(a for file in reversed(files) for a in ("-f", file)),
     )
+
+
+def delete_unused(kubectl: Kubectl, *trees: Tree) -> None:
+    """Delete every object of the trees in reverse order, and wait for the last; their namespaces hold nothing else."""
+    objects = [one for tree in trees for one in tree.objects()]
+    kubectl.delete_with_empty_namespaces(tuple(reversed(objects)))
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ webhooks judge it, unknown fields are refused, and every field that was sent com
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -26,32 +27,40 @@ _QUEUE = "vision"
 _DEFAULT_TOLERATION_S = 300
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture(scope="module")
-def member(
-    engine: str, cluster_for: Callable[[Sequence[Tree]], Kubectl], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Kubectl]:
-    """A member of the team, on a cluster of the engine."""
-    trees = compile_policy(POLICY, tmp_path_factory.mktemp("rendered"), f"on-{engine}")[f"on-{engine}", "one"]
-    cluster = cluster_for(trees)
-    with installed(cluster, trees, refused=(pod(_QUEUE, scheduler=None, node="node-1"),)):
-        yield cluster.as_user("vera", f"@lab/{_QUEUE}")
+def member_of(
+    cluster_for: Callable[[Sequence[Tree]], Kubectl], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Kubectl]]:
+    """A member of the team, on a cluster of an engine, which is installed until the next one is asked for.
+
+    As a parametrized fixture it would be installed anew for almost every kind: pytest orders by the kinds, too.
+    """
+    with contextlib.ExitStack() as installation:
+        installed_on: dict[str, Kubectl] = {}
+
+        def member(engine: str) -> Kubectl:
+            if engine not in installed_on:
+                installation.close()
+                installed_on.clear()
+                folder = tmp_path_factory.mktemp("rendered")
+                trees = compile_policy(POLICY, folder, f"on-{engine}")[f"on-{engine}", "one"]
+                cluster = cluster_for(trees)
+                refused = (pod(_QUEUE, scheduler=None, node="node-1"),)
+                installation.enter_context(installed(cluster, trees, refused=refused))
+                installed_on[engine] = cluster.as_user("vera", f"@lab/{_QUEUE}")
+            return installed_on[engine]
+
+        yield member
 
 
 @pytest.mark.parametrize(
     ("engine", "kind"),
     [(engine, kind) for engine in ENGINES for kind in KINDS if KINDS[kind].engine in (None, engine)],
-    indirect=["engine"],
-    scope="module",
 )
-def test_bound_workloads_are_accepted(engine: str, member: Kubectl, kind: str) -> None:
+def test_bound_workloads_are_accepted(engine: str, kind: str, member_of: Callable[[str], Kubectl]) -> None:
     """The API server returns no error or warning, and stores all fields."""
     text = bind(POLICY, f"on-{engine}", _QUEUE, "--kind", kind, "--workers", "2")
-    answer = member.apply_text(text, dry_run=True)
+    answer = member_of(engine).apply_text(text, dry_run=True)
     assert answer.accepted, answer.said
     assert answer.said == ""
     answered = answer.json()

@@ -19,7 +19,7 @@ from apportion_compiler.engines.volcano.updates import MODEL
 from apportion_compiler.rollout.waves import waves
 
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, Identity, Tree, compile_policy, delete, identity, managed, prune_list
+from .rendered import POLICIES, Identity, Tree, compile_policy, delete_unused, identity, managed, prune_list
 
 pytestmark = pytest.mark.e2e
 
@@ -73,7 +73,7 @@ def test_every_update_is_accepted(
             if engine == "kueue":
                 cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
     finally:
-        delete(cluster, *before)
+        delete_unused(cluster, *before)
 
 
 def test_engine_accepts_every_update(engine: str, history: Sequence[Trees]) -> None:
@@ -122,7 +122,7 @@ def refusals(engine: str, one: Object, stored: Sequence[Object]) -> list[str]:
 
 def _write(cluster: Kubectl, writes: Writes, state: str) -> None:
     if writes.action == "delete":
-        cluster.delete_objects(writes.objects)
+        cluster.delete_with_empty_namespaces(writes.objects)
     elif writes.objects:
         answer = cluster.apply_objects(writes.objects)
         assert answer.accepted, f"{state}: {answer.said}"

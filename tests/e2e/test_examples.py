@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from .kubectl import Kubectl, Object
-from .rendered import Clusters, Tree, compile_policy, delete, identity, missing, policies
+from .rendered import Clusters, Tree, compile_policy, delete_unused, identity, missing, policies
 
 pytestmark = pytest.mark.e2e
 
@@ -39,7 +39,7 @@ def test_every_object_is_stored(clusters: Clusters, cluster_for: Callable[[Seque
                 if tree.target == "kueue":
                     kubectl.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
         finally:
-            delete(kubectl, *trees)
+            delete_unused(kubectl, *trees)
         for tree in trees:
             left = kubectl("get", "--ignore-not-found", "-o", "name", *(a for file in tree.files for a in ("-f", file)))
             assert left.out == "", f"{where}/{tree.target} leaves objects behind"

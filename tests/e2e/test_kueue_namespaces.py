@@ -16,7 +16,7 @@ import pytest
 from .admission import answer_request, clear, condition, is_admitted, provisioning_requests, workloads_of
 from .bound import bound_job
 from .kubectl import Kubectl, Object
-from .rendered import Tree, compile_policy, delete, policies
+from .rendered import Tree, compile_policy, delete_unused, policies, runs_kueue
 
 pytestmark = pytest.mark.e2e
 
@@ -24,13 +24,8 @@ _ADMITTED_S = 60
 _QUEUE_ID = "apportion.dev/queue-id"
 _ROOM = {"cpu": "1k", "memory": "100Ti", "nvidia.com/gpu": "100", "pods": "1k"}
 
-
-def _runs_kueue(folder: Path) -> bool:
-    return any("Engine.KUEUE" in file.read_text() for file in folder.rglob("*.py"))
-
-
 _FOLDERS = [
-    pytest.param(folder, id=f"{folder.parent.name}-{folder.name}") for folder in policies() if _runs_kueue(folder)
+    pytest.param(folder, id=f"{folder.parent.name}-{folder.name}") for folder in policies() if runs_kueue(folder)
 ]
 
 
@@ -59,7 +54,7 @@ def test_every_namespace_is_admitted(
             _wait_until_admitted(kubectl, jobs, f"{environment}/{name}")
         finally:
             clear(kubectl)
-            delete(kubectl, *trees)
+            delete_unused(kubectl, *trees)
             if nodes:
                 kubectl.must("delete", "nodes", *(node["metadata"]["name"] for node in nodes))
 
