@@ -7,25 +7,59 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.remote import Producer
 
 from .control_plane import ControlPlane, control_plane
+from .distribution import GroupScheduling, sort_by_group
 from .kubectl import Kubectl
 from .kueue_manager import install, manager
 from .processes import NotReady
 from .rendered import Tree
 
-_CRDS = Path(__file__).parents[1] / "crds"
+_FOLDER = Path(__file__).parent
+_CRDS = _FOLDER.parent / "crds"
 _NEVER_INSTALLED = ("*.strict.yaml", "yunikorn/*")
 _BINARIES = "APPORTION_E2E_BIN"
 _KUEUE = "APPORTION_E2E_KUEUE"
 _ESTABLISHED_S = 60
 _ENGINE_NAMESPACES = ("kai-scheduler", "koordinator-system", "kube-queue", "volcano-system", "yunikorn")
 """Namespaces created by an engine's installation, in which a tree may write configuration."""
+_LOGS = pytest.StashKey[list[Path]]()
+"""The folders with the logs of this process's control planes."""
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
+    _end_in_order()
+    return GroupScheduling(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if all(item.path.is_relative_to(_FOLDER) for item in items):
+        sort_by_group(items)
+
+
+def _end_in_order() -> None:
+    """Let pytest stop the processes that it started on SIGTERM, as on a keyboard interrupt."""
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say in the report of a failed test where the logs are."""
+    report = yield
+    if report.failed:
+        logs = "\n".join(f"{folder}/*.log" for folder in item.config.stash.get(_LOGS, []))
+        report.sections.append(("logs of the control planes", logs))
+    return report
 
 
 def upstream_definitions() -> tuple[Path, ...]:
@@ -36,30 +70,27 @@ def upstream_definitions() -> tuple[Path, ...]:
 
 
 def binaries(variable: str) -> Path:
-    """Return the folder of programs that run.sh built."""
+    """Return the folder of programs that run.sh built; raise NotReady if it did not run."""
     folder = os.environ.get(variable)
     if folder is None:
-        pytest.exit(f"{variable} is not set: run `make e2e`, which builds what it names", returncode=1)
+        raise NotReady(f"{variable} is not set: run `make e2e`, which builds what it names")
     return Path(folder)
 
 
 @contextlib.contextmanager
 def bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[ControlPlane]:
-    """Yield a control plane without CRDs; if a test failed, keep its logs and print their path."""
-    # On SIGTERM, pytest stops the processes that it started, as on a keyboard interrupt.
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, signal.default_int_handler)
+    """Yield a control plane without CRDs, whose logs stay."""
+    _end_in_order()
+    request.config.stash.setdefault(_LOGS, []).append(folder)
     try:
         with control_plane(binaries(_BINARIES), folder) as plane:
             yield plane
     except NotReady as problem:
-        pytest.exit(f"{problem}\nlogs: {folder}/*.log", returncode=1)
+        # The report has the location of the logs.
+        request.session.shouldstop = "the control plane did not start"
+        raise pytest.fail.Exception(str(problem), pytrace=False) from None
     finally:
         shutil.rmtree(folder / "etcd", ignore_errors=True)
-        if request.session.testsfailed:
-            capture = request.config.pluginmanager.getplugin("capturemanager")
-            with capture.global_and_fixture_disabled():
-                request.config.get_terminal_writer().line(f"\nlogs of the control plane: {folder}/*.log")
 
 
 def install_definitions(kubectl: Kubectl, files: Sequence[Path]) -> None:

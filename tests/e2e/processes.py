@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import socket
 import subprocess
 import time
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _STOP_S = 5
+_setpriv = shutil.which("setpriv")
+_ENDS_WITH_PARENT = (_setpriv, "--pdeathsig", "KILL") if _setpriv else ()
+"""Linux ends the process with the one that started it, whatever ends that."""
 
 
 class NotReady(Exception):
@@ -81,7 +85,7 @@ def _started(command: Sequence[str | Path], log: Path, folder: Path | None) -> R
     with log.open("ab") as stream:
         # A session of its own: an interrupt from the terminal reaches pytest, which then stops the processes in order.
         process = subprocess.Popen(
-            command,
+            [*_ENDS_WITH_PARENT, *command],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=stream,

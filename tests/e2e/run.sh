@@ -50,4 +50,5 @@ export APPORTION_E2E_KUEUE=$bin
 say "starting the control planes and running the tests"
 # ARGS is read as a shell reads it, quotes included, as in the other targets of the Makefile.
 eval "set -- ${ARGS:-}"
-exec .venv/bin/pytest -m e2e tests/e2e --durations=5 "$@"
+# Two workers, because the tests wait for controllers as long as they compute; tests/e2e/distribution.py groups them.
+exec .venv/bin/pytest -m e2e tests/e2e -n 2 --durations=5 "$@"
