@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 import urllib3
@@ -14,6 +16,7 @@ Object = dict[str, Any]
 POD_GROUPS = "/apis/scheduling.run.ai/v2alpha2"
 QUEUES = "/apis/scheduling.run.ai/v2/queues"
 NODES = "/api/v1/nodes"
+_INITIALIZED_S = 10
 _TYPES = {"PATCH": "application/merge-patch+json"}
 
 
@@ -42,7 +45,13 @@ class ApiClient:
             "Accept": "application/json",
         }
         data = None if body is None else json.dumps(body)
-        answer = self._pool.request(method, path, body=data, headers=headers)
+        deadline = time.monotonic() + _INITIALIZED_S
+        while True:
+            answer = self._pool.request(method, path, body=data, headers=headers)
+            # After its restart, the API server rejects reads of custom resources until their storage is initialized.
+            if method != "GET" or answer.status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > deadline:
+                break
+            time.sleep(0.2)
         made: Object = answer.json()
         if answer.status >= 400:
             raise ApiError(answer.status, str(made.get("message")))
