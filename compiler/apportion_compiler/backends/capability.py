@@ -70,6 +70,14 @@ class Unsupported:
     hint: str
 
 
+NO_QUEUED_PROVISIONING = Unsupported(
+    "AP505",
+    "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
+    "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their nodes at once",
+)
+"""Of an engine that does not read ProvisioningRequests."""
+
+
 Capability = Native | Lowered | Unsupported
 
 

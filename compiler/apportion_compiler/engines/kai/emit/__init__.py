@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from apportion_api.kai.names import INSTALLED_CLASSES, TOPOLOGY_API
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
+    NO_QUEUED_PROVISIONING,
     Backend,
     Capability,
     Condition,
@@ -97,12 +98,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "if the pools of a shard disagree, the cluster's placement applies to all of them",
     ),
     Feature.TOPOLOGY: Native("Topology spec.levels"),
-    Feature.QUEUED_PROVISIONING: Unsupported(
-        "AP505",
-        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
-        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
-        "nodes at once",
-    ),
+    Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
 }
 
 

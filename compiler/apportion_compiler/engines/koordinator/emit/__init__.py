@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from apportion_api.koordinator.names import INSTALLED_CLASSES
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
+    NO_QUEUED_PROVISIONING,
     Backend,
     Capability,
     Condition,
@@ -100,12 +101,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "the cluster's placement applies to every pool",
     ),
     Feature.TOPOLOGY: Native("ClusterNetworkTopology spec.networkTopologySpec"),
-    Feature.QUEUED_PROVISIONING: Unsupported(
-        "AP505",
-        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
-        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
-        "nodes at once",
-    ),
+    Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
 }
 
 

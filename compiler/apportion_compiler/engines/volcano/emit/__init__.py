@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
+    NO_QUEUED_PROVISIONING,
     Backend,
     Capability,
     Condition,
@@ -116,12 +117,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "the network-topology-aware plugin",
         "",
     ),
-    Feature.QUEUED_PROVISIONING: Unsupported(
-        "AP505",
-        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
-        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
-        "nodes at once",
-    ),
+    Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
 }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from apportion_api.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.backends.capability import (
+    NO_QUEUED_PROVISIONING,
     Backend,
     Capability,
     Condition,
@@ -113,12 +114,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "nodes cannot be grouped by network level; pod affinity places pods close to each other",
         "remove the topology on this cluster, or give its workloads a required pod affinity",
     ),
-    Feature.QUEUED_PROVISIONING: Unsupported(
-        "AP505",
-        "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
-        "remove `provisioning` on this cluster, or use a cluster with kueue for workloads that need all of their "
-        "nodes at once",
-    ),
+    Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
 }
 
 
