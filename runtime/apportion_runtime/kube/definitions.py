@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from apportion_api.ack.names import QUEUE_GROUP as KUBE_QUEUE
 from apportion_api.kai.names import POD_GROUP_API, QUEUE_API
+from apportion_api.koordinator.names import PROFILE_GROUP as KOORDINATOR
+from apportion_api.kueue.names import GROUP as KUEUE
+from apportion_api.volcano.names import GROUP as VOLCANO
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.resources import WATCHED
@@ -14,6 +18,15 @@ INSTALLATION = (
     " | kubectl apply --server-side -f -"
 )
 """The command that installs KAI's definitions; KAI's chart has them in its directory `crds`."""
+
+
+_OTHERS = {
+    KUEUE: "Kueue",
+    VOLCANO: "Volcano",
+    KOORDINATOR: "Koordinator",
+    KUBE_QUEUE: "ACK's kube-queue",
+}
+"""The engine of each API group."""
 
 
 class MissingDefinitions(Exception):
@@ -42,4 +55,17 @@ def check_definitions(connection: Connection) -> None:
         except Unreachable:
             return
     if missing:
-        raise MissingDefinitions(f"the API server does not define {' and '.join(missing)}, which KAI's CRDs define")
+        why = f"the API server does not define {' and '.join(missing)}, which KAI's CRDs define"
+        raise MissingDefinitions(f"{why}{_of_others(connection)}")
+
+
+def _of_others(connection: Connection) -> str:
+    """Return which other engines' objects the API server defines, as a clause after a semicolon; empty if none."""
+    try:
+        served = {one["name"] for one in connection.request("GET", "/apis").get("groups", ())}
+    except (Refused, Unreachable):
+        return ""
+    engines = [name for group, name in _OTHERS.items() if group in served]
+    if not engines:
+        return ""
+    return f"; it defines objects of {' and '.join(engines)}, which this scheduler does not enforce"

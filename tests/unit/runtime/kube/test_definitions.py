@@ -33,6 +33,15 @@ def test_missing_definitions_are_named(groups: tuple[str, ...], named: str) -> N
     assert str(told.value) == f"the API server does not define {named}, which KAI's CRDs define"
 
 
+def test_definitions_of_another_engine_are_named() -> None:
+    server = ApiServer()
+    server.answer = lambda sent: Rejection(404, "404 page not found") if "scheduling.run.ai" in sent.path else None
+    server.held["/apis"] = {"groups": [{"name": "apps"}, {"name": "kueue.x-k8s.io"}]}
+    with running(server) as connection, pytest.raises(MissingDefinitions) as told:
+        run(connection, Options("kai-scheduler"), None, Counters(), say=lambda _: None, ended=Event())
+    assert str(told.value).endswith("; it defines objects of Kueue, which this scheduler does not enforce")
+
+
 def test_optional_definitions_that_are_missing_are_not_requested_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apportion_runtime.kube.object_cache._AGAIN_S", 0.01)
     server = ApiServer()
