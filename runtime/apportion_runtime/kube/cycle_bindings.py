@@ -1,4 +1,4 @@
-"""The bindings of a cycle and what follows from them: events, gangs that are taken back, unused reservation pods."""
+"""The bindings of a cycle and what follows from them: events, and gangs that are taken back."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ from apportion_runtime.core.status import BINDING
 from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
-from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
 from apportion_runtime.kube.gang_reservations import GangReservations
-from apportion_runtime.kube.gpu_sharing import unshare_patch
 from apportion_runtime.kube.log import Decision
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.unsupported_pods import PodName
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
-
-_UNRESERVED = "reservation-lost"
-"""The action of evictions because a reservation pod is gone."""
 
 
 def bind_decided(
@@ -67,43 +63,6 @@ def bind_decided(
         _conclude(cluster, pool, gang, rejected, result)
 
 
-def clean_reservations(
-    cluster: Cluster, pool: WritePool, reservations: GangReservations, scheduler: str, result: CycleResult
-) -> None:
-    """Delete the reservation pods that no pod needs, and remove pending pods from groups of devices.
-
-    Args:
-        cluster: The cluster.
-        pool: The threads that write.
-        reservations: The gangs that wait for shared devices.
-        scheduler: The `schedulerName` of the pods.
-        result: Receives the writes that were rejected.
-
-    Raises:
-        NotLeader: If this scheduler lost its lease.
-    """
-    unused = [partial(_delete, cluster, pod, result) for pod in reservations.take_unused()]
-    stale = [partial(_unshare, cluster, pod, result) for pod in reservations.take_stale(scheduler)]
-    results([pool.submit(Priority.GROUP, write) for write in (*unused, *stale)])
-
-
-def evict_unreserved(
-    cluster: Cluster, pool: WritePool, reservations: GangReservations, scheduler: str, result: CycleResult
-) -> None:
-    """Evict the running pods whose reservation pod is gone; arguments as for `clean_reservations`."""
-    pods = reservations.take_unreserved(scheduler)
-    results([pool.submit(Priority.EVICT, partial(_evict, cluster, pod, result, _UNRESERVED)) for pod in pods])
-    evicted = [pod for pod in pods if name_of(pod) in result.evicted]
-    for pod in evicted:
-        why = "the reservation pod of its shared GPU is gone, so the GPU may be allocated to another pod"
-        pool.note(("evicted", pod["metadata"]["uid"]), partial(cluster.explain_eviction, pod, why))
-        pool.note(
-            ("event", pod["metadata"]["uid"]), partial(cluster.record, pod, "ReservationLost", why, is_warning=True)
-        )
-        line = f"evicted {name_of(pod)}: {why}"
-        result.decisions.append(Decision(line, decision="evict", action=_UNRESERVED, rule=why, pods=[name_of(pod)]))
-
-
 def group_of(job: Job) -> PodName:
     """Return the namespace and the name of a job's pod group."""
     namespace, _, name = job.name.rpartition("/")
@@ -136,7 +95,7 @@ def _conclude(
     taken = [cluster.get(POD, task.pod.namespace, task.pod.name) for task in gang.taken_back]
     # A pod that waits for a shared device counts as bound in the cycle, but is not.
     back = [one for one in taken if one is not None and one["spec"].get("nodeName")]
-    results([pool.submit(Priority.BIND, partial(_evict, cluster, one, result, "rollback")) for one in back])
+    results([pool.submit(Priority.BIND, partial(evict_pod, cluster, one, result, "rollback")) for one in back])
     line = f"{name}: {why}; {len(back)} bound pods of its gang evicted, next attempt in {delay_s:g} s"
     result.decisions.append(Decision(line, decision="rollback", podGroup=name, queue=gang.job.queue, pods=len(back)))
     for one in back:
@@ -152,28 +111,11 @@ def _report_bound(cluster: Cluster, pool: WritePool, placement: Placement) -> No
     pool.note(("bound", pod["metadata"]["uid"]), partial(cluster.record, pod, "Scheduled", text))
 
 
-def _evict(cluster: Cluster, pod: Manifest, result: CycleResult, action: str) -> None:
+def evict_pod(cluster: Cluster, pod: Manifest, result: CycleResult, action: str) -> None:
+    """Evict a pod, and count it under an action, or record why the API server rejected it."""
     try:
         cluster.evict(pod)
         result.evicted.append(name_of(pod))
         result.actions.append(action)
     except (Refused, Unreachable) as failed:
         result.refused.append(f"{name_of(pod)}: {failed}")
-
-
-def _delete(cluster: Cluster, reservation: Manifest, result: CycleResult) -> None:
-    try:
-        cluster.delete(reservation)
-    except (Refused, Unreachable) as failed:
-        result.refused.append(f"{name_of(reservation)}: {failed}")
-
-
-def _unshare(cluster: Cluster, pod: Manifest, result: CycleResult) -> None:
-    metadata = pod["metadata"]
-    try:
-        cluster.merge(POD, metadata["namespace"], metadata["name"], unshare_patch(pod))
-    except Unreachable as failed:
-        result.refused.append(f"{name_of(pod)}: {failed}")
-    except Refused as refused:
-        if refused.rejection not in (Rejection.GONE, Rejection.CONFLICT):
-            result.refused.append(f"{name_of(pod)}: {refused}")

@@ -24,7 +24,6 @@ from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, take_back
 from apportion_runtime.kube.gpu_groups import (
     GpuGroups,
-    is_own,
     labelled,
     labelled_groups,
     may_have_groups,
@@ -194,24 +193,29 @@ class GangReservations:
         self._held = [gang for gang in self._held if gang.placements and (gang.is_sent or gang.job not in rejected)]
         return settled
 
-    def take_unused(self) -> list[Manifest]:
-        """Return the reservation pods of devices that no pod uses or waits for; the caller deletes them."""
+    def take_unused(self, session: Session) -> list[Manifest]:
+        """Return the reservation pods of devices that no pod uses or waits for; the caller deletes them.
+
+        Those on other nodes than the cycle's belong to the scheduler of another shard.
+        """
         used = self._groups.in_use.keys() | self._used_groups()
         reservations = self._groups.reservations
-        unused = [group for group in reservations if group not in used]
+        unused = [group for group, pod in reservations.items() if group not in used and _is_on_own_node(pod, session)]
         taken = [reservations.pop(group) for group in unused]
         return [pod for pod in taken if "deletionTimestamp" not in pod["metadata"]]
 
-    def take_stale(self, scheduler: str) -> list[Manifest]:
-        """Return the pending pods of a scheduler that are labelled with groups, but neither bound nor held; once."""
+    def take_stale(self, is_own: Callable[[Manifest], bool]) -> list[Manifest]:
+        """Return the pending pods of the scheduler that are labelled with groups, but neither bound nor held; once."""
         stale = [
-            pod for pod in self._groups.unbound if is_own(pod, scheduler) and not self.holds(pod["metadata"]["uid"])
+            pod
+            for pod in self._groups.unbound
+            if "deletionTimestamp" not in pod["metadata"] and not self.holds(pod["metadata"]["uid"]) and is_own(pod)
         ]
         self._groups.unbound.clear()
         return stale
 
-    def take_unreserved(self, scheduler: str) -> list[Manifest]:
-        """Return the running pods of a scheduler whose device has not been reserved for some time; not again at once.
+    def take_unreserved(self, is_own: Callable[[Manifest], bool]) -> list[Manifest]:
+        """Return the running pods of the scheduler whose device has not been reserved for some time; not again at once.
 
         The device plugin may give their device to another pod.
         """
@@ -219,7 +223,11 @@ class GangReservations:
         due = [group for group, since_s in self._lost_since_s.items() if now_s - since_s >= _LOST_S]
         self._lost_since_s.update(dict.fromkeys(due, now_s))
         found = {pod["metadata"]["uid"]: pod for group in due for pod in self._groups.in_use[group]}
-        return [pod for pod in found.values() if pod["status"].get("phase") == "Running" and is_own(pod, scheduler)]
+        return [
+            pod
+            for pod in found.values()
+            if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"] and is_own(pod)
+        ]
 
     def withheld_from(self, session: Session) -> frozenset[str]:
         """Return the gangs, as `namespace/name`, for which no pod may be evicted: the last reservation failed.
@@ -323,6 +331,10 @@ class GangReservations:
 
     def _name(self, node: str, group: str) -> str:
         return f"reservation pod {self.settings.namespace}/{reservation_name(node, group)} on node {node}"
+
+
+def _is_on_own_node(reservation: Manifest, session: Session) -> bool:
+    return reservation["spec"].get("nodeName") in session.nodes.index
 
 
 def _with_devices(placements: Iterable[Placement], devices: Mapping[str, str]) -> Iterator[Placement]:

@@ -62,11 +62,6 @@ def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> G
     return found
 
 
-def is_own(pod: Manifest, scheduler: str) -> bool:
-    """Return whether a pod is of a scheduler and is not terminating."""
-    return pod["spec"].get("schedulerName") == scheduler and "deletionTimestamp" not in pod["metadata"]
-
-
 def may_have_groups(pod: Manifest) -> bool:
     """Return whether a pod may be labelled with groups; false for most pods, and cheap."""
     metadata = pod["metadata"]

@@ -22,7 +22,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
-from apportion_runtime.kube.cycle_bindings import bind_decided, clean_reservations, evict_unreserved, group_of
+from apportion_runtime.kube.cycle_bindings import bind_decided, group_of
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.errors import NotLeader
@@ -31,6 +31,7 @@ from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
 from apportion_runtime.kube.pod_grouping import GroupedPods, GroupingScope, group_pods
 from apportion_runtime.kube.pod_volumes import PodVolumes
+from apportion_runtime.kube.reservation_cleanup import SharingScope, clean_reservations, evict_unreserved
 from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
 from apportion_runtime.kube.shard_scope import shard_engine
 from apportion_runtime.kube.status_updates import StatusUpdates
@@ -128,7 +129,7 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     if scheduling.log is not None:
         read = _read(supported, volumes)
         scheduling.log.record(read, now=now, shard=scheduling.shard, protected=protected, session=session)
-    _carry_out(scheduling, session, result)
+    _carry_out(scheduling, session, result, engine=engine)
     _note(scheduling, session, result)
     result.queues = queue_gpus(session)
     _write_statuses(scheduling, engine)
@@ -137,7 +138,7 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     return result
 
 
-def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult) -> None:
+def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *, engine: Engine) -> None:
     """Bind and evict what the cycle has decided."""
     cluster, pool, reservations = scheduling.cluster, scheduling.pool, scheduling.reservations
     gangs, victims = scheduling.rejections.gangs, scheduling.rejections.victims
@@ -145,16 +146,21 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult) ->
         bind_decided(cluster, pool, session, result, rejected=gangs, reservations=None)
         evict_victims(cluster, pool, session, victims, result)
         return
+
+    def is_own(pod: Manifest) -> bool:
+        return pod["spec"].get("schedulerName") == scheduling.scheduler and _is_of_shard(cluster, engine, pod)
+
+    scope = SharingScope(reservations, session, is_own)
     # The decisions regard these devices as free, but the kubelet only once their reservation pods are gone.
-    clean_reservations(cluster, pool, reservations, scheduling.scheduler, result)
+    clean_reservations(cluster, pool, scope, result)
     bind_decided(cluster, pool, session, result, rejected=gangs, reservations=reservations)
     withheld = reservations.withheld_from(session)
     for name in evict_victims(cluster, pool, session, victims, result, withheld=withheld):
         namespace, _, group = name.rpartition("/")
         why = f"no pod is evicted for it until a GPU reservation succeeds; the last one failed: {reservations.failure}"
         gangs.reject((namespace, group), why)
-    evict_unreserved(cluster, pool, reservations, scheduling.scheduler, result)
-    clean_reservations(cluster, pool, reservations, scheduling.scheduler, result)
+    evict_unreserved(cluster, pool, scope, result)
+    clean_reservations(cluster, pool, scope, result)
 
 
 def _read(objects: Iterable[Manifest], volumes: PodVolumes) -> Iterator[Manifest]:
@@ -201,13 +207,18 @@ def _supported(
             metadata = one["metadata"]
             why = ungrouped.get(metadata.get("uid", "")) or unsupported.get((metadata["namespace"], metadata["name"]))
             if why is not None:
-                group = cluster.get(POD_GROUP, metadata["namespace"], annotations_of(one).get(POD_GROUP_ANNOTATION, ""))
-                if engine.is_of_pool(labels_of(group or one)):
+                if _is_of_shard(cluster, engine, one):
                     result.pending[EXCLUDED] += 1
                     _wait(scheduling, one, why, result)
                 continue
         found.append(one)
     return found
+
+
+def _is_of_shard(cluster: Cluster, engine: Engine, pod: Manifest) -> bool:
+    name = annotations_of(pod).get(POD_GROUP_ANNOTATION, "")
+    group = cluster.get(POD_GROUP, pod["metadata"]["namespace"], name)
+    return engine.is_of_pool(labels_of(group or pod))
 
 
 def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None:

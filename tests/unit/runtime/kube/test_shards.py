@@ -13,6 +13,7 @@ from apportion_runtime.kube.status_updates import StatusUpdates
 
 from .memory_cluster import Memory, run_cycle
 from .objects import NOW, TRAIN, node, pod, queue
+from .sharing_pods import GROUP, group_labels, report_devices, reservations, sharing, sharing_cluster
 
 KEY = "kai.scheduler/node-pool"
 
@@ -86,3 +87,23 @@ def test_reason_of_an_unsupported_pod_is_reported_by_its_own_shard() -> None:
     assert "claimed" not in cluster.told
     _cycle(cluster, NOW + 1, "a")
     assert "resource claim `gpu`" in cluster.told["claimed"]
+
+
+def test_schedulers_of_two_shards_leave_each_others_shared_gpus_alone() -> None:
+    cluster = _cluster(sharing("half", queue="nlp"), _in("a", sharing("half-a", queue="nlp-a")))
+    states = {shard: sharing_cluster().reservations for shard in ("a", "rest")}
+
+    def cycle(at_s: int, shard: str) -> list[str]:
+        cluster.reservations = states[shard]
+        return _cycle(cluster, NOW + at_s, shard).bound
+
+    for at_s, shard in enumerate(("a", "rest", "a", "rest")):
+        cycle(at_s, shard)
+        assert len(reservations(cluster)) == (1 if at_s == 0 else 2)
+    report_devices(cluster)
+    # A pod that its own scheduler has labelled and is about to bind.
+    labels = {"metadata": {"labels": {GROUP: reservations(cluster)[0]["metadata"]["labels"][GROUP]}}}
+    cluster.merge("Pod", "team", "half-a", labels)
+    assert cycle(4, "rest") == ["team/half"]
+    assert group_labels(cluster, "half-a") == labels["metadata"]["labels"]
+    assert cycle(5, "a") == ["team/half-a"]
