@@ -290,7 +290,7 @@ _OPTIONS = (
         "--trace-inflate",
         type=_LOAD,
         metavar="SHARE",
-        help="Submit jobs one at a time, repeating the trace and without completing any, until they request this fraction of the GPUs.",
+        help="Submit jobs one at a time, repeating the trace, until they request this fraction of the GPUs; jobs never complete.",
     ),
     click.option(
         "--trace-seed",

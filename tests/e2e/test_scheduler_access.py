@@ -148,7 +148,7 @@ def _refusal(connection: Connection, patch: _Patch) -> str:
     return ""
 
 
-def test_the_account_changes_only_what_the_scheduler_writes_of_a_pod(cluster: Kubectl, access: Path) -> None:
+def test_account_can_change_only_permitted_fields_of_pods(cluster: Kubectl, access: Path) -> None:
     own = connect(str(access))
     made = pod("held", "sched-nlp", 1)
     made["metadata"]["annotations"] = {"kept": "1"}

@@ -68,7 +68,7 @@ _MONITORING = {
     "--lease",
     metavar="NAMESPACE/NAME",
     envvar=variable("lease"),
-    help="Lease for leader election; omit it to run a single instance.",
+    help="Lease for leader election; if omitted, leader election is disabled.",
 )
 @click.option(
     "--dry-run",

@@ -117,7 +117,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "shard", "shard", "string", "the SchedulingShard to schedule, if the cluster has more than one", pattern=_NAME
     ),
-    Field("kubeconfig", "kubeconfig", "string", "kubeconfig file; without it, as for kubectl or the service account"),
+    Field("kubeconfig", "kubeconfig", "string", "kubeconfig file; if unset, KUBECONFIG or the pod's service account"),
     Field("context", "context", "string", "context in the kubeconfig"),
     Field(
         "cyclePeriodSeconds",
@@ -146,7 +146,7 @@ FIELDS: tuple[Field, ...] = (
         "leaderElection.lease",
         "lease",
         "string",
-        "the lease to hold, as NAMESPACE/NAME; without it, a single instance runs",
+        "lease for leader election, as NAMESPACE/NAME; if unset, leader election is disabled",
         pattern=f"{_NAME}/{_NAME}",
     ),
     Field(

@@ -76,7 +76,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "AP510",
         "a fraction of a GPU is a separate resource, koordinator.sh/gpu-core, which a quota does not count with "
         "nvidia.com/gpu, so a queue that may request both has twice its quota",
-        "remove `gpu_sharing`, and share GPUs by time slicing or MIG of the node pool",
+        "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
         "AP503", "quotas have no per-user limits", "remove `users`, or declare a queue for each user"

@@ -86,7 +86,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "quotas count whole devices, and no field of a workload requests a fraction of a device",
-        "remove `gpu_sharing`, and share GPUs by time slicing or MIG of the node pool",
+        "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
         "AP503", "queues have no per-user limits", "remove `users`, or declare a queue for each user"

@@ -70,7 +70,7 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
         yield (about.ignored if hosts else about.rejected)(
             "spec.levels", "Invalid",
             "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change, "
-            "and not before 0.19",
+            "and only since Kueue 0.19",
             "create a Topology with a different name",
         )  # fmt: skip
 

@@ -92,7 +92,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "kube-scheduler allocates whole devices",
-        "remove `gpu_sharing`, and share GPUs by time slicing or MIG of the node pool",
+        "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
         "AP503", "a ResourceQuota has no per-user limits", "remove `users` on this cluster"
