@@ -37,10 +37,10 @@ _SUBDOMAIN = re.compile(rf"(?=.{{1,253}}$){_DOMAIN}")
 Schema = Mapping[str, Any]
 
 
-def errors(manifest: Mapping[str, Any]) -> list[str]:
+def errors(manifest: Mapping[str, Any], crds: Path = CRDS) -> list[str]:
     """Return the errors of a strict API server for an object, with field paths."""
     api_version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
-    validator = _validator(api_version, kind)
+    validator = _validator(crds, api_version, kind)
     if validator is None:
         return [f"no schema for {api_version} {kind}: add its definition to tests/crds"]
     found = [f"{'.'.join(map(str, error.absolute_path))}: {error.message}" for error in validator.iter_errors(manifest)]
@@ -48,8 +48,8 @@ def errors(manifest: Mapping[str, Any]) -> list[str]:
 
 
 @cache
-def _validator(api_version: str, kind: str) -> Draft7Validator | None:
-    custom = _custom_schema(api_version, kind)
+def _validator(crds: Path, api_version: str, kind: str) -> Draft7Validator | None:
+    custom = _custom_schema(crds, api_version, kind)
     if custom is not None:
         return Draft7Validator(custom)
     kubernetes = _kubernetes_schema(api_version, kind)
@@ -57,9 +57,9 @@ def _validator(api_version: str, kind: str) -> Draft7Validator | None:
 
 
 @cache
-def _custom_schema(api_version: str, kind: str) -> Schema | None:
+def _custom_schema(crds: Path, api_version: str, kind: str) -> Schema | None:
     group, _, version = api_version.rpartition("/")
-    for path in _definition_files().get((group, kind), ()):
+    for path in _definition_files(crds).get((group, kind), ()):
         spec = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)["spec"]
         for served in spec["versions"]:
             if served["name"] == version:
@@ -74,10 +74,10 @@ def _custom_schema(api_version: str, kind: str) -> Schema | None:
 
 
 @cache
-def _definition_files() -> Mapping[tuple[str, str], list[Path]]:
+def _definition_files(crds: Path) -> Mapping[tuple[str, str], list[Path]]:
     """Return the files of each group and kind, those named `strict` first; only what is asked for is parsed."""
     found: dict[tuple[str, str], list[Path]] = {}
-    for path in sorted(CRDS.glob("*/*.yaml"), key=lambda path: (".strict." not in path.name, path)):
+    for path in sorted(crds.glob("*/*.yaml"), key=lambda path: (".strict." not in path.name, path)):
         defined = definition_of(path.read_text(encoding="utf-8"))
         if defined is not None:
             found.setdefault(defined, []).append(path)

@@ -14,14 +14,17 @@ from textwrap import dedent
 import pytest
 import yaml
 
+from ..conformance.schemas import errors
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = dict(
     section.split("\n", 1)
     for section in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Worked example: ")[1:]
 )
 FENCE = re.compile(r"^ *```\w+\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"`([\w./-]+\.(?:py|md))`")
+FILE = re.compile(r"`([\w./-]+\.(?:py|md|yaml))`")
 PAGE = "docs/backends/plenum.md"
+CRD = "tests/crds/plenum/plenum.example.com_pools.yaml"
 PACKAGES = ("api", "policy", "compiler", "runtime", "review", "cli")
 
 pytestmark = pytest.mark.slow
@@ -76,7 +79,7 @@ def _add_engine(copy: Path) -> None:
     assert line.count("\n") == 1
     _insert(copy / "policy/apportion_policy/engine.py", r"^    NATIVE = .*$", f"    {line.strip()}")
     folders = ("api/apportion_api/plenum/", "compiler/apportion_compiler/engines/plenum/")
-    assert {name for name in blocks if not name.startswith(folders)} == {"example/policy.py", PAGE}
+    assert {name for name in blocks if not name.startswith(folders)} == {"example/policy.py", PAGE, CRD}
     _write(copy, blocks)
 
 
@@ -103,6 +106,26 @@ def test_added_engine_compiles(copy: Path) -> None:
     }
     assert read == {"apportion-team": ["grants"], "apportion-reader": ["pools"]}
     assert "plenum" in _apportion(copy, "import", "--help").stdout
+
+
+def test_added_definition_validates_the_objects(copy: Path) -> None:
+    _add_engine(copy)
+    _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
+    (pool,) = (
+        one
+        for file in (copy / "rendered/prod/main/plenum").rglob("*.yaml")
+        for one in yaml.safe_load_all(file.read_text())
+        if one["kind"] == "Pool"
+    )
+    assert errors(pool, copy / "tests/crds") == []
+    wrong = {**pool, "spec": {**pool["spec"], "limits": {}}}
+    assert errors(wrong, copy / "tests/crds") == [
+        "spec: Additional properties are not allowed ('limits' was unexpected)"
+    ]
+    grant = {"apiVersion": "plenum.example.com/v1", "kind": "Grant", "metadata": {"name": "pool"}}
+    assert errors(grant, copy / "tests/crds") == [
+        "no schema for plenum.example.com/v1 Grant: add its definition to tests/crds"
+    ]
 
 
 def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
