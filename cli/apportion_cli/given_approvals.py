@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from apportion_review.facts import Facts
 
 _OPTION = "--require-approvals"
+_COMMENT = re.compile(r"(?:^|\s)#")
+"""The beginning of a comment; an owner such as `slack:#vision` contains the character."""
 _PATH = re.compile(r"[/\\]|\.[A-Za-z]{1,5}$")
 
 
@@ -66,10 +68,10 @@ def _of_file(path: Path) -> tuple[str, ...]:
     if path.is_dir():
         raise PreconditionError(f"{_OPTION} {path}: it is a directory; pass a file with one owner per line")
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as refused:
         raise PreconditionError(f"{path} cannot be read: {refused}") from None
-    names = (line.partition("#")[0].strip() for line in lines)
+    names = (_COMMENT.split(line, maxsplit=1)[0].strip() for line in lines)
     return tuple(name for name in names if name)
 
 
