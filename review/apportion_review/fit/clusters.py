@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from apportion_compiler.engine_rules.pod_admission import admit
 from apportion_compiler.ir.program import Program
@@ -39,7 +40,7 @@ Compile = Callable[[Policy], CompiledCluster | None]
 """Compiles the cluster under a policy; None if the policy has errors."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ObservedCluster:
     """The cluster to which a workload is submitted.
 
@@ -63,6 +64,10 @@ class ObservedCluster:
 
     def workloads(self) -> list[ObservedWorkload]:
         """Return the workloads of the snapshot."""
+        return self._workloads
+
+    @cached_property
+    def _workloads(self) -> list[ObservedWorkload]:
         if self.snapshot is None:
             return []
         return [

@@ -15,6 +15,8 @@ _IN_CODE = {ord("`"): "'", ord("|"): "¦", ord("<"): "‹", ord(">"): "›"}
 _REFERENCE_TO_SOMETHING = re.compile(r"(&#(?:33|35|64);)(?=\w)")
 _HARMLESS_COLON = re.compile(r"&#58;(?=\s|$)")
 _MENTION = re.compile(r"@[A-Za-z0-9][A-Za-z0-9-]{0,38}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,99})?")
+_EVERYBODY = frozenset(("@all", "@everyone", "@here", "@channel"))
+"""Mentions that notify every member of a project (GitLab's `@all`) or of a channel to which comments are forwarded."""
 _MAX_NAME = 120
 _MAX_SENTENCE = 300
 
@@ -40,8 +42,8 @@ def _plain(text: str) -> str:
 
 
 def mention(owner: str) -> str:
-    """Return an owner as a mention, or as a code span if it is not a handle of a code host."""
-    return owner if _MENTION.fullmatch(owner) else code(owner)
+    """Return an owner as a mention, or as a code span if it is not a handle of a code host, or one of everybody."""
+    return owner if _MENTION.fullmatch(owner) and owner.casefold() not in _EVERYBODY else code(owner)
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
