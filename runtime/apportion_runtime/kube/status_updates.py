@@ -40,8 +40,9 @@ class StatusUpdates:
         self._queue_of: dict[Key, str] = {}
         self._members: dict[str, dict[Key, Sums]] = {}
         self._own: dict[str, Sums] = {}
+        self._changed: dict[Key, None] = {}
         self._open_groups: dict[Key, None] = {}
-        """The pod groups whose status may need an update."""
+        """The pod groups whose status needs an update."""
         self._are_queues_open = False
 
     def of(self, objects: Sequence[Manifest]) -> Iterator[StatusUpdate]:
@@ -53,7 +54,8 @@ class StatusUpdates:
             objects: Pods, PodGroups, Queues, PriorityClasses and nodes. An object that changed is another mapping.
         """
         self._follow(objects)
-        stale = {queue for key in self._open_groups for queue in self._calculated(key)}
+        changed, self._changed = self._changed, {}
+        stale = {queue for key in changed for queue in self._calculated(key)}
         for queue in stale:
             self._own[queue] = queue_sums(tuple(self._members[queue].values()))
         if self._are_queues_open or stale:
@@ -62,7 +64,7 @@ class StatusUpdates:
             self._are_queues_open = bool(updates)
             yield from updates
         groups = self._held[POD_GROUP]
-        patches = {key: self._patch_of(key) for key in self._open_groups if key in groups}
+        patches = {key: self._patch_of(key) for key in {**self._open_groups, **changed} if key in groups}
         self._open_groups = {key: None for key, patch in patches.items() if patch}
         for key in self._open_groups:
             yield StatusUpdate(POD_GROUP, *key, {"resourcesStatus": patches[key]})
@@ -79,28 +81,28 @@ class StatusUpdates:
                 self._put_pod(one)
             elif kind in self._held:
                 self._held[kind][_key(one)] = one
-                self._open(kind, _key(one))
+                self._note_change(kind, _key(one))
         for one in gone:
             kind = one["kind"]
             if kind == POD:
                 self._drop_pod(one)
             elif kind in self._held and self._held[kind].get(_key(one)) is one:
                 del self._held[kind][_key(one)]
-                self._open(kind, _key(one))
+                self._note_change(kind, _key(one))
 
-    def _open(self, kind: str, key: Key) -> None:
+    def _note_change(self, kind: str, key: Key) -> None:
         if kind == QUEUE:
             self._are_queues_open = True
         elif kind == POD_GROUP:
-            self._open_groups[key] = None
+            self._changed[key] = None
         elif kind == _CLASS:
-            self._open_groups.update(dict.fromkeys(self._held[POD_GROUP]))
+            self._changed.update(dict.fromkeys(self._held[POD_GROUP]))
 
     def _put_pod(self, pod: Manifest) -> None:
         if (key := _group_of(pod)) is not None:
             amounts = _readable_amounts(pod, self._gpu_memory)
             self._pods.setdefault(key, {})[pod["metadata"]["uid"]] = (pod, amounts)
-            self._open_groups[key] = None
+            self._changed[key] = None
 
     def _drop_pod(self, pod: Manifest) -> None:
         key, uid = _group_of(pod), pod["metadata"]["uid"]
@@ -110,7 +112,7 @@ class StatusUpdates:
         del members[uid]
         if not members:
             del self._pods[key]
-        self._open_groups[key] = None
+        self._changed[key] = None
 
     def _calculated(self, key: Key) -> set[str]:
         """Calculate the status of a pod group again, and return the queues whose sums it changes."""
