@@ -17,6 +17,7 @@ from apportion_runtime.core.snapshot import Node, Pod
 from apportion_runtime.kube.assumptions import Key
 from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.gpu_groups import with_readable_groups
 from apportion_runtime.kube.pod_volumes import PodVolumes
 from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
 from apportion_runtime.snapshots.document_loader import LocatedObject
@@ -49,6 +50,11 @@ class _Readers:
     nodes: dict[str, Node]
     group_names: set[str]
     cache: SessionCache
+
+
+def pod_as_read(pod: Manifest, volumes: PodVolumes) -> Manifest:
+    """Return a pod as a cycle reads it: it requires the nodes of its volumes, and its labels have all its GPU groups."""
+    return volumes.with_affinity(with_readable_groups(pod))
 
 
 class ClusterRecords:
@@ -206,7 +212,7 @@ class ClusterRecords:
 
     def _put_pods(self, readers: _Readers, pods: Mapping[Key, Manifest], volumes: PodVolumes) -> None:
         read: dict[Key, Pod] = {}
-        for one in self._read(volumes.with_affinity(pod) for pod in pods.values())[POD]:
+        for one in self._read(pod_as_read(pod, volumes) for pod in pods.values())[POD]:
             for pod in readers.pods.read((one,)):
                 read[one.namespace, one.name] = pod
         for key in pods:

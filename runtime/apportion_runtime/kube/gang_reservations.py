@@ -26,9 +26,7 @@ from apportion_runtime.kube.gpu_groups import (
     GpuGroups,
     labelled,
     labelled_groups,
-    may_have_groups,
     read_groups,
-    with_readable_groups,
 )
 from apportion_runtime.kube.gpu_reservation import (
     ReservationSettings,
@@ -126,8 +124,6 @@ class GangReservations:
         for one in objects:
             seen = one
             if one["kind"] == POD:
-                if may_have_groups(one):
-                    seen = with_readable_groups(one)
                 uid = one["metadata"].get("uid", "") if held else ""
                 if uid in held:
                     gang, placement = held[uid]

@@ -14,6 +14,10 @@ from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.gpu_reservation import ReservationSettings, reservation_pod
 
 _REPEATED_S = 60.0
+_SOON_S = 5.0
+"""The time after which a check without an answer is repeated."""
+_SOON_S = 5.0
+"""The time after which a check without an answer is repeated."""
 _ANY = "check"
 
 
@@ -45,16 +49,28 @@ class ReservationCheck:
         try:
             cluster.create(reservation_pod(self._settings, _ANY, _ANY), dry_run=True)
         except Unreachable as unreachable:
-            return f"cannot check whether the API server accepts reservation pods: {unreachable}"
+            return self._failed(unreachable, _SOON_S)
         except Refused as refused:
+            if refused.rejection is Rejection.TEMPORARY:
+                return self._failed(refused, _SOON_S)
             # A webhook with side effects prevents every dry run, and an existing pod has passed.
             if refused.status != HTTPStatus.BAD_REQUEST and refused.rejection is not Rejection.CONFLICT:
-                self._until_s = self._clock() + _REPEATED_S
-                self._why = f"the API server does not accept reservation pods in namespace {self._settings.namespace}: {refused}"
-                return self._why
+                return self._rejected(refused)
         self._is_passed, self._until_s = True, None
         return None
 
     def remaining_s(self) -> float | None:
         """Return the time until a failed check is repeated; None if it has passed or was never made."""
         return None if self._until_s is None else self._until_s - self._clock()
+
+    def _failed(self, failed: Exception, repeated_s: float) -> str:
+        self._until_s = self._clock() + repeated_s
+        self._why = f"cannot check whether the API server accepts reservation pods: {failed}"
+        return self._why
+
+    def _rejected(self, refused: Refused) -> str:
+        self._until_s = self._clock() + _REPEATED_S
+        self._why = (
+            f"the API server does not accept reservation pods in namespace {self._settings.namespace}: {refused}"
+        )
+        return self._why

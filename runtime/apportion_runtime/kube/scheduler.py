@@ -21,7 +21,7 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import Cluster, Manifest
-from apportion_runtime.kube.cluster_records import ClusterRecords
+from apportion_runtime.kube.cluster_records import ClusterRecords, pod_as_read
 from apportion_runtime.kube.cycle_bindings import bind_decided, group_of
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
@@ -167,7 +167,7 @@ def _read(objects: Iterable[Manifest], volumes: PodVolumes) -> Iterator[Manifest
     """Yield objects as the cycle reads them: volumes restrict the nodes of their pods, and are not read themselves."""
     for one in objects:
         if one["kind"] not in (VOLUME, VOLUME_CLAIM):
-            yield volumes.with_affinity(one) if one["kind"] == POD else one
+            yield pod_as_read(one, volumes) if one["kind"] == POD else one
 
 
 def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> Iterator[float]:

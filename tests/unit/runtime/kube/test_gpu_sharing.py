@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from .memory_cluster import run_cycle
 from .objects import NOW, pod, pod_group
 from .sharing_pods import (
@@ -182,9 +184,12 @@ def test_pod_that_kais_webhook_has_not_prepared_is_excluded() -> None:
     assert reservations(cluster) == []
 
 
-def test_groups_of_several_devices_are_read_as_kais_binder_labels_them() -> None:
+@pytest.mark.parametrize("reserves", [True, False], ids=["with reservations", "without"])
+def test_groups_of_several_devices_are_read_as_kais_binder_labels_them(*, reserves: bool) -> None:
     running = sharing("a", **{"gpu-fraction-num-devices": "2"})
     running["metadata"]["labels"] |= {f"{GROUP}/one": "one", f"{GROUP}/two": "two"}
     running["spec"]["nodeName"], running["status"] = "n1", {"phase": "Running"}
     cluster = sharing_cluster(running, pod("whole", "team", 1), gpus=2)
+    if not reserves:
+        cluster.reservations = None
     assert run_cycle(cluster, NOW).bound == []

@@ -255,3 +255,15 @@ def test_pods_are_evicted_again_some_time_after_one_failure_if_reservations_have
     assert run_cycle(cluster, NOW + 44).evicted == []
     cluster.clock_s += 300
     assert len(run_cycle(cluster, NOW + 344).evicted) == 1
+
+
+def test_check_of_an_overloaded_api_server_is_repeated_soon() -> None:
+    cluster = sharing_cluster(*(sharing(name) for name in "abc"))
+    cluster.refuses_creation = Refused(503, "overloaded")
+    run_cycle(cluster, NOW)
+    assert "cannot check whether the API server accepts reservation pods: overloaded" in cluster.told["a"]
+    cluster.refuses_creation = None
+    assert run_cycle(cluster, NOW + 1).next_cycle_s <= 5
+    cluster.clock_s += 5
+    bind_all(cluster)
+    assert cluster.node_of("a") == "n1"
