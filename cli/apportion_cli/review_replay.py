@@ -126,7 +126,7 @@ def check_report(review: Review) -> None:
         )
     raise PreconditionError(
         f"{file} was altered: `{where}` differs from the report of its inputs",
-        hint="write the report again, with the command that it records",
+        hint="regenerate the report with the command that it records",
     )
 
 

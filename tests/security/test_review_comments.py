@@ -163,7 +163,7 @@ def test_pull_request_number_is_verified(head: Mapping[str, Any], forge: Forge, 
     forge.pulls["5"] = {"head": head}
     code, text = github(forge, tmp_path)
     assert (code, forge.writes) == (1, [])
-    assert "the artifact names pull request 5, which is not the one that was reviewed" in text
+    assert "the artifact is for pull request 5, which is not the one that was reviewed" in text
 
 
 def test_deleted_fork_is_refused(forge: Forge, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ _WIDTH = 100
 @click.option(
     "--fail-on",
     type=click.Choice(["destructive", "loss", "unknown"]),
-    help="Exit 11 if running work or an object is lost, if a queue also loses quota, or if anything is also unknown.",
+    help="Exit 11 if running work or objects are lost (destructive), also if a queue loses quota (loss), or also if an effect is unknown (unknown).",
 )
 @click.option(
     "--require-approvals",

@@ -39,7 +39,7 @@ def main() -> None:
     pull = call("GET", f"/pulls/{number}")
     head = pull["head"]
     if not is_same_branch(head, run):
-        stop(f"the artifact names pull request {number}, which is not the one that was reviewed")
+        stop(f"the artifact is for pull request {number}, which is not the one that was reviewed")
     if head["sha"] != run["head_sha"]:
         print(f"apportion: pull request {number} has a newer commit, which is reviewed separately; nothing was posted")
         return

@@ -58,9 +58,7 @@ class Losses:
         """Return why the fate of work is unknown although no rule of the engine evicts it; None if it is known."""
         if namespace not in self.retained:
             return None
-        rule = (
-            f"namespace {namespace} leaves the policy: it stays, with its pods, unless the stack sets deleteNamespaces"
-        )
+        rule = f"namespace {namespace} is no longer in the policy: it is kept with its pods, unless the stack sets deleteNamespaces"
         return Verdict(Fate.UNKNOWN, rule)
 
     def applied(self, objects: Sequence[Manifest]) -> Sequence[Manifest]:

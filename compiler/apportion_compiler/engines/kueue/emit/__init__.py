@@ -51,7 +51,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LENDING_LIMIT: Native("ClusterQueue and Cohort spec.resourceGroups[].flavors[].resources[].lendingLimit"),
     Feature.OVER_QUOTA_WEIGHT: Native("ClusterQueue and Cohort spec.fairSharing.weight"),
     Feature.WEIGHT_PER_RESOURCE: Lowered(
-        "spec.fairSharing.weight, one weight for all resources: that for GPUs, or that for CPU if the policy does not "
+        "spec.fairSharing.weight, one weight for all resources: the weight for GPUs, or for CPU if the policy does not "
         "count GPUs",
         "surplus of the other resources is divided by the same weight",
     ),

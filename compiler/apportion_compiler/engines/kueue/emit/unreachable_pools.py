@@ -56,6 +56,4 @@ def _refusal(queue: Queue, flavor: Flavor, layout: Layout, division: Division) -
 def _hint(queue: Queue, resource: str, layout: Layout) -> str:
     if resource == GPU or layout.joined:
         return f"divide the limit explicitly: resourceGroups in `kueue.spec` of `{queue.id}`"
-    return (
-        f"limit `{queue.id}` by GPUs of any model, which are counted on all machines together: limit=Resources(gpu=…)"
-    )
+    return f"limit `{queue.id}` by GPUs of any model, which are counted across all machines: limit=Resources(gpu=…)"
