@@ -103,7 +103,7 @@ class ObjectCache:
         """Return whether the API server has an object, which its watch may not have delivered.
 
         Raises:
-            Refused: If it rejects the read temporarily.
+            Refused: If it rejects the read.
             Unreachable: If it does not respond.
         """
         # A list, for which no further permission is needed.
@@ -111,9 +111,9 @@ class ObjectCache:
         try:
             found = self._connection.request("GET", path)
         except Refused as refused:
-            if refused.rejection is Rejection.TEMPORARY:
+            if refused.status != HTTPStatus.BAD_REQUEST:
                 raise
-            # The text is not a name.
+            # The text cannot be a name.
             return False
         return any(one["metadata"]["name"] == name for one in found["items"])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,8 +26,8 @@ DURING = (Gang("during-0", 8, 2), Gang("during-1", 6, 2), Gang("during-2", 5, 4)
 TIGHT = tuple(Gang(f"tight-{number}", 4, 4, "tight") for number in range(3))
 """The limit of their queue allows one."""
 AFTER = Gang("after", 4, 8)
-_LASTS_S = 3.0
-_SLOW_S = 12.0
+_LASTS_S = 2.0
+_SLOW_S = 11.0
 """Longer than the renew deadline."""
 
 Injection = Callable[[FaultBed], AbstractContextManager[None]]
@@ -76,7 +77,41 @@ def _ended_watches(end: Callable[[FaultProxy], int], of_watch: Reaction, of_read
     return inject
 
 
+def _any(seed: int) -> Injection:
+    """Any fault on every third request, whatever it is; watches end, and are opened again."""
+    generator, lock = random.Random(seed), threading.Lock()
+
+    @contextlib.contextmanager
+    def inject(bed: FaultBed) -> Iterator[None]:
+        def fault(_: Request) -> Reaction:
+            with lock:
+                return generator.choice(_REACTIONS) if generator.random() < 1 / 3 else PASS
+
+        bed.proxy.fault = fault
+        try:
+            for _ in range(3):
+                bed.proxy.drop_watches()
+                time.sleep(0.3)
+                bed.proxy.expire_watches()
+                time.sleep(0.3)
+            yield
+        finally:
+            bed.proxy.fault = none
+
+    return inject
+
+
 _PAGE = Reaction(200, "OK", page=b"<html>no upstream</html>\n")
+_REACTIONS = (
+    Reaction(409, "Conflict"),
+    Reaction(410, "Expired"),
+    Reaction(429, "TooManyRequests", {"Retry-After": "1"}),
+    Reaction(500, "InternalError"),
+    Reaction(504, "Timeout"),
+    Reaction(is_lost=True),
+    Reaction(delay_s=0.5),
+    _PAGE,
+)
 
 REQUESTS: dict[str, tuple[Injection, float]] = {
     "conflict on every third write": (_every_third_write(Reaction(409, "Conflict")), _LASTS_S),
@@ -103,6 +138,7 @@ REQUESTS: dict[str, tuple[Injection, float]] = {
         ),
         _LASTS_S,
     ),
+    "any fault on every third request": (_any(1), 2 * _LASTS_S),
 }
 
 

@@ -1,7 +1,8 @@
-"""The live scheduler when the API server or etcd is killed in the middle of binds, and started again."""
+"""The live scheduler when the API server or etcd is killed or hangs in the middle of binds."""
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 
@@ -17,24 +18,40 @@ BEFORE = Gang("before", 8, 2)
 DURING = (Gang("during-0", 8, 4), Gang("during-1", 6, 2), Gang("during-2", 5, 4))
 AFTER = Gang("after", 4, 8)
 _DOWN_S = 2.0
+_HANGS_S = 6.0
+"""Longer than the timeout of a renewal."""
 
-_PARTS: dict[str, Callable[[FaultBed], Restartable]] = {
-    "API server": lambda bed: bed.plane.server,
-    "etcd": lambda bed: bed.plane.etcd,
+
+def _restart(part: Restartable) -> None:
+    part.kill()
+    time.sleep(_DOWN_S)
+    part.start()
+
+
+def _hang(part: Restartable) -> None:
+    process = part.running.process
+    process.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(_HANGS_S)
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+FAULTS: dict[str, Callable[[FaultBed], None]] = {
+    "API server restarted": lambda bed: _restart(bed.plane.server),
+    "etcd restarted": lambda bed: _restart(bed.plane.etcd),
+    "API server hangs": lambda bed: _hang(bed.plane.server),
 }
 
 
-@pytest.mark.parametrize("part", _PARTS.values(), ids=_PARTS.keys())
-def test_scheduler_goes_back_to_work_after_a_restart_of(part: Callable[[FaultBed], Restartable], bed: FaultBed) -> None:
+@pytest.mark.parametrize("inject", FAULTS.values(), ids=FAULTS.keys())
+def test_scheduler_goes_back_to_work_after(inject: Callable[[FaultBed], None], bed: FaultBed) -> None:
     bed.stop_shared()
     with bed.started_directly() as scheduler:
         bed.create(BEFORE)
         bed.wait_bound(BEFORE, by=scheduler)
         bed.create(*DURING)
-        restarted = part(bed)
-        restarted.kill()
-        time.sleep(_DOWN_S)
-        restarted.start()
+        inject(bed)
         bed.plane.wait_until_ready()
         bed.wait_bound(BEFORE, *DURING, by=scheduler)
         bed.create(AFTER)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD_GROUP
 
-from .api_server import ApiServer, Rejection, Sent, running
+from .api_server import ApiServer, Rejection, running
 from .memory_cluster import Memory, run_cycle
 from .objects import NOW, TRAIN, node, pod, pod_group, queue
 
@@ -51,11 +54,10 @@ def test_what_is_stored_is_read_from_the_api_server() -> None:
         assert not cache.is_stored(POD_GROUP, "team", "gang")
         server.add(pod_group("gang", "team", 2))
         assert cache.is_stored(POD_GROUP, "team", "gang")
-        server.answer = _invalid
+        server.answer = lambda _: Rejection(400, "invalid field selector")
         assert not cache.is_stored(POD_GROUP, "team", "not/a name")
+        server.answer = lambda _: Rejection(410, "expired")
+        with pytest.raises(Refused, match="expired"):
+            cache.is_stored(POD_GROUP, "team", "gang")
     (read,) = {sent.path for sent in server.sent}
     assert read == "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups"
-
-
-def _invalid(_: Sent) -> Rejection:
-    return Rejection(400, "invalid field selector")
