@@ -60,8 +60,10 @@ class ReservationCheck:
         return None
 
     def remaining_s(self) -> float | None:
-        """Return the time until a failed check is repeated; None if it has passed or was never made."""
-        return None if self._until_s is None else self._until_s - self._clock()
+        """Return the time until a failed check may be repeated; None if it may be at once, or need not be."""
+        if self._until_s is None or self._clock() >= self._until_s:
+            return None
+        return self._until_s - self._clock()
 
     def _failed(self, failed: Exception, repeated_s: float) -> str:
         self._until_s = self._clock() + repeated_s

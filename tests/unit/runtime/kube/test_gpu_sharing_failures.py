@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -267,3 +268,12 @@ def test_check_of_an_overloaded_api_server_is_repeated_soon() -> None:
     cluster.clock_s += 5
     bind_all(cluster)
     assert cluster.node_of("a") == "n1"
+
+
+def test_failed_check_starts_no_cycles_once_no_pod_shares_gpus() -> None:
+    cluster = sharing_cluster(sharing("a"))
+    cluster.refuses_creation = Refused(404, 'namespaces "kai-resource-reservation" not found')
+    assert run_cycle(cluster, NOW).next_cycle_s <= 60
+    del cluster.held["Pod", "team", "a"]
+    cluster.clock_s += 61
+    assert run_cycle(cluster, NOW + 61).next_cycle_s == math.inf
