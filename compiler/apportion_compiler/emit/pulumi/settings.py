@@ -171,7 +171,8 @@ def _packaged(cluster: str, how: object) -> SchedulerDeployment:
     shards = how.get("shards", [])
     if not isinstance(shards, list) or not all(isinstance(shard, str) for shard in shards):
         raise SettingsError(f"{key}: shards must be a list of SchedulingShards")
-    return SchedulerDeployment(**{**how, "shards": tuple(shards)})
+    values: dict[str, Any] = {**how, "shards": tuple(shards)}
+    return SchedulerDeployment(**values)
 
 
 def _node_pools(config: Config) -> dict[str, Mapping[str, Any]]:
