@@ -159,13 +159,15 @@ class PodReader:
         name = pod.annotations.get(POD_GROUP_ANNOTATION)
         if not name:
             return None
-        if name not in self._groups:
+        if name in self._groups:
+            return name
+        # The pod groups of other shards are not read.
+        if self._engine.is_of_pool(pod.labels):
             message = f"its pod group `{name}` does not exist; the pod is not scheduled"
             hint = "include the pod groups: kubectl get podgroups.scheduling.run.ai -A -o json"
             place = pod.place.at("metadata", "annotations", POD_GROUP_ANNOTATION)
             self._faults.append(Fault(UNKNOWN_GROUP, pod.address, message, hint, place))
-            return None
-        return name
+        return None
 
     def _status(self, pod: Object, phase: str, *, is_bound: bool) -> int:
         is_deleted = pod.metadata.get("deletionTimestamp") is not None

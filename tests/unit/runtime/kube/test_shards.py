@@ -107,3 +107,10 @@ def test_schedulers_of_two_shards_leave_each_others_shared_gpus_alone() -> None:
     assert cycle(4, "rest") == ["team/half"]
     assert group_labels(cluster, "half-a") == labels["metadata"]["labels"]
     assert cycle(5, "a") == ["team/half-a"]
+
+
+def test_pod_groups_of_another_shard_are_not_reported_as_missing() -> None:
+    cluster = _cluster()
+    _cycle(cluster, NOW, "rest")
+    _cycle(cluster, NOW, "a")
+    assert [_cycle(cluster, NOW + 1, shard).faults for shard in ("rest", "a")] == [(), ()]
