@@ -97,7 +97,7 @@ def why(
     kubeconfig: str | None,
     context: str | None,
 ) -> int:
-    """Explain why a pod, a workload or a gang is pending, by a scheduling cycle on the cluster as it is.
+    """Explain why a pod, workload or gang is pending, by running a scheduling cycle on the current state of the cluster.
 
     \b
     kubectl apportion why train-7b-worker-0

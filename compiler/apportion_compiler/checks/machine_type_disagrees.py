@@ -76,14 +76,14 @@ def _sizes(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     if cpu is not None and not isinstance(cpu, Unlimited) and cpu > machine.cores * 1000:
         yield (
             f"{decimal_text(cpu)} cores per machine, but {pool.machine_type} has {machine.cores}",
-            f"use less than {machine.cores}: the kubelet reserves a part",
+            f"use less than {machine.cores}: the kubelet reserves part of the machine",
             None,
         )
     memory = None if pool.memory is None else parse_memory(pool.memory)
     if memory is not None and not isinstance(memory, Unlimited) and memory > machine.memory_gb * _GIB:
         yield (
             f"{readable_memory(memory)[0]} of memory per machine, but {pool.machine_type} has {machine.memory_gb}Gi",
-            f"use less than {machine.memory_gb}Gi: the kubelet reserves a part",
+            f"use less than {machine.memory_gb}Gi: the kubelet reserves part of the machine",
             None,
         )
 

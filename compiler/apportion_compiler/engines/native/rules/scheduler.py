@@ -86,7 +86,7 @@ def _plugins(profile: object, path: str) -> Iterator[Fault]:
                     at,
                     "Invalid",
                     f"kube-scheduler does not start: {f'it has no plugin {name}' if name else 'a plugin has no name'}",
-                    "remove it, and set nodeAffinity for GPU models in the workload or in NodeAffinity's addedAffinity"
+                    "remove the plugin, and set nodeAffinity for GPU models in the workload or in NodeAffinity's addedAffinity"
                     if "gpu" in name.lower()
                     else "remove the plugin, or run a scheduler that includes it"
                     if name

@@ -174,8 +174,8 @@ def _sums(evaluated: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
                 f"spec.{field}[{short}]",
                 f"{who} validation failed: sum of children's {word} ({_list(needed)}) exceeds parent's {word} limit "
                 f"({_list(bound)})",
-                f"set at least {_text(short, needed[short])} of {short} in {word}"
-                + ("" if short in bound else ", including 0 if the children set it"),
+                f"set {word} of {short} to at least {_text(short, needed[short])}"
+                + ("" if short in bound else ", also if it is 0"),
             )
 
 

@@ -79,7 +79,7 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
                 index,
                 f"spec.{field}",
                 f"{value!r} is not an integer from {least} to {most}",
-                "use a valid value, or remove it",
+                f"use an integer from {least} to {most}, or remove {field}",
             )
     for field, words in (("dequeueStrategy", ("fifo", "traverse")),):
         value = spec.get(field)
