@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.e2e
 
 VALID = Gang("valid", 4, 4)
 LATER = Gang("later", 4, 4)
+_NOTED_S = 10
 
 
 def _queue(name: str, **spec: Any) -> Object:
@@ -132,6 +134,20 @@ def test_valid_gangs_are_scheduled_beside_malformed_objects(shared: FaultBed, ma
     # The records of the cluster are kept from cycle to cycle: a later change is read beside the same objects.
     shared.create(LATER)
     shared.wait_bound(VALID, LATER)
+    # Notes are written after the binds.
+    deadline = time.monotonic() + _NOTED_S
+    while unexplained := _pending_without_reason(shared):
+        assert time.monotonic() < deadline, f"{unexplained}\n{shared.scheduler.said()}"
+        time.sleep(0.3)
+
+
+def _pending_without_reason(bed: FaultBed) -> list[str]:
+    found = []
+    for pod in bed.api.items(PODS):
+        conditions = {one["type"]: one for one in pod["status"].get("conditions") or ()}
+        if "nodeName" not in pod["spec"] and not conditions.get("PodScheduled", {}).get("message"):
+            found.append(pod["metadata"]["name"])
+    return found
 
 
 def test_scheduler_starts_beside_malformed_objects(bed: FaultBed, malformed: None) -> None:
