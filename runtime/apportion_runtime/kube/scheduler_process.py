@@ -34,8 +34,8 @@ from apportion_runtime.kube.write_pool import WritePool
 _LISTED_S = 60.0
 _POLL_S = 0.05
 _SHORTEST_REST_S = 0.05
-_SHARE_OF_CYCLES = 0.25
-"""The part of the time that cycles may take before changes wait for each other, up to the period."""
+_SHARE_OF_CYCLES = 0.5
+"""The part of a core that cycles may take before changes wait for each other, up to the period."""
 _WRITTEN = (POD, POD_GROUP)
 """The kinds of objects that a scheduler writes."""
 
@@ -174,9 +174,10 @@ class _Loop:
             self.next_cycle_s = now_s + self.options.idle_s
             self.earliest_s = now_s + self.options.period_s
             self.cache.changed.clear()
+            cpu_s = time.thread_time()
             try:
                 self._cycle()
-                rest_s = max((time.monotonic() - now_s) / _SHARE_OF_CYCLES, _SHORTEST_REST_S)
+                rest_s = max((time.thread_time() - cpu_s) / _SHARE_OF_CYCLES, _SHORTEST_REST_S)
                 self.earliest_s = now_s + min(rest_s, self.options.period_s)
             except NotLeader:
                 # The next leader decides again.
