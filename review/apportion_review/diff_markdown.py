@@ -8,6 +8,9 @@ from apportion_review.diff_report import DiffReport
 from apportion_review.diff_text import diff_text
 
 _WIDTH = 96
+_MAX_BYTES = 65_000
+"""Code hosts reject comments from 65,536 characters; the rest is for the heading, the fence and the last sentence."""
+_NEWLINE = "\n"
 
 
 def diff_markdown(report: DiffReport) -> str:
@@ -15,11 +18,24 @@ def diff_markdown(report: DiffReport) -> str:
     changed = len({(s.kind, s.name) for s in report.statements if not s.is_derived})
     title = f"{counted(changed, 'object')} changed" if report.differs else "no difference"
     heading = f"### Policy: {title}\n"
-    return (
-        heading
-        if not report.differs and not report.notes
-        else f"{heading}\n{fenced(diff_text(report, _plain, _WIDTH))}"
-    )
+    if not report.differs and not report.notes:
+        return heading
+    lines = diff_text(report, _plain, _WIDTH).splitlines()
+    kept = _fitting(lines)
+    if len(kept) == len(lines):
+        return f"{heading}\n{fenced(diff_text(report, _plain, _WIDTH))}"
+    more = counted(len(lines) - len(kept), "more line is", "more lines are")
+    return f"{heading}\n{fenced(_NEWLINE.join(kept))}\n{more} in the text and JSON reports.\n"
+
+
+def _fitting(lines: list[str]) -> list[str]:
+    """Return the first lines that fit into a comment."""
+    left = _MAX_BYTES
+    for number, line in enumerate(lines):
+        left -= len(line.encode()) + 1
+        if left < 0:
+            return lines[:number]
+    return lines
 
 
 def _plain(role: str, text: str) -> str:

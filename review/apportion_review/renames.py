@@ -7,7 +7,7 @@ Ambiguous matches remain a removal and an addition.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -76,7 +76,12 @@ def _equal_in_all(kind: str, base: Facts, head: Facts) -> list[Rename]:
     if not removed or not added:
         return []
     before, after = _fields_of(kind, removed, base), _fields_of(kind, added, head)
-    return _pairs(kind, removed, added, lambda old, new: before[old] == after[new])
+    return _pairs(kind, removed, added, (_as_marks(before), _as_marks(after)))
+
+
+def _as_marks(fields: Mapping[str, dict[tuple[str, ...], Value]]) -> dict[str, list[Hashable]]:
+    """Return all fields of each object as a single mark."""
+    return {name: [frozenset(held.items())] for name, held in fields.items()}
 
 
 def _fields_of(kind: str, names: Iterable[str], facts: Facts) -> Mapping[str, dict[tuple[str, ...], Value]]:
@@ -98,7 +103,7 @@ def _queues(base: Facts, head: Facts) -> list[Rename]:
     if not removed or not added:
         return []
     spaces, spaces_head = _namespaces(base), _namespaces(head)
-    found = _pairs(QUEUE, removed, added, lambda old, new: bool(spaces[old] & spaces_head[new]))
+    found = _pairs(QUEUE, removed, added, (spaces, spaces_head))
     while True:
         now = renamed(base, found)
         removed, added = _only_in(now, head, QUEUE), _only_in(head, now, QUEUE)
@@ -107,6 +112,7 @@ def _queues(base: Facts, head: Facts) -> list[Rename]:
             QUEUE,
             removed,
             added,
+            (below, below_head),
             partial(_have_most_in_common, below, below_head),
         )
         if not more:
@@ -115,8 +121,8 @@ def _queues(base: Facts, head: Facts) -> list[Rename]:
     now = renamed(base, found)
     removed, added = _only_in(now, head, QUEUE), _only_in(head, now, QUEUE)
     before, after = _fields_of(QUEUE, removed, now), _fields_of(QUEUE, added, head)
-    declares = {name: any(field[0] == DECLARED for field in fields if field) for name, fields in before.items()}
-    return found + _pairs(QUEUE, removed, added, lambda old, new: declares[old] and before[old] == after[new])
+    declaring = [name for name in removed if any(field[0] == DECLARED for field in before[name] if field)]
+    return found + _pairs(QUEUE, declaring, added, (_as_marks(before), _as_marks(after)))
 
 
 def _have_most_in_common(
@@ -126,10 +132,32 @@ def _have_most_in_common(
 
 
 def _pairs(
-    kind: str, removed: Iterable[str], added: Iterable[str], is_same: Callable[[str, str], bool]
+    kind: str,
+    removed: Iterable[str],
+    added: Iterable[str],
+    marks: tuple[Mapping[str, Collection[Hashable]], Mapping[str, Collection[Hashable]]],
+    is_same: Callable[[str, str], bool] = lambda old, new: True,
 ) -> list[Rename]:
-    """Return the unambiguous pairs, in which each side matches only the other."""
-    matches = {old: [new for new in added if is_same(old, new)] for old in removed}
+    """Return the unambiguous pairs, in which each side matches only the other.
+
+    Args:
+        kind: Of the objects.
+        removed: Names of the base.
+        added: Names of the head.
+        marks: What identifies an object of the base, and of the head. Only objects with a common mark match.
+        is_same: Whether two objects with a common mark match.
+    """
+    before, after = marks
+    marked: dict[Hashable, list[str]] = defaultdict(list)
+    for new in added:
+        for mark in after[new]:
+            marked[mark].append(new)
+    matches = {
+        old: [
+            new for new in dict.fromkeys(n for mark in before[old] for n in marked.get(mark, ())) if is_same(old, new)
+        ]
+        for old in removed
+    }
     claims: dict[str, int] = defaultdict(int)
     for found in matches.values():
         for new in found:

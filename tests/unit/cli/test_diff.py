@@ -267,3 +267,21 @@ def test_cluster_option_requires_objects(run: Run, tmp_path: Path, arguments: tu
     refused = run("diff", folder, folder, *arguments)
     assert refused.code == 2
     assert told in refused.err
+
+
+def test_markdown_of_many_renames_is_shorter_than_a_comment(run: Run, tmp_path: Path) -> None:
+    text = (
+        "from apportion_policy import Organisation, Policy, Queue\n"
+        'POLICY = Policy(organisation=Organisation(name="acme"), queues=tuple('
+        'Queue(id=f"{PREFIX}-{n}", namespaces=(f"namespace-{n}",)) for n in range(1500)))\n'
+    )
+    for name in ("base", "head"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "policy.py").write_text(f'PREFIX = "{name}"\n{text}')
+    told = run("diff", str(tmp_path / "base"), str(tmp_path / "head"), "-o", "markdown", "--as-of", "2026-11-21")
+    assert told.code == 10, told.err
+    assert told.out.startswith("### Policy: 1,500 objects changed\n")
+    assert "renamed from `base-0`" in told.out
+    assert len(told.out.encode()) < 65_536
+    assert told.out.count("```") == 2
+    assert told.out.endswith(" more lines are in the text and JSON reports.\n")
