@@ -161,7 +161,7 @@ class _Side:
         lowest = min([self._priority(owned), *(integer(pod, "spec", "priority") or 0 for pod in owned.pods)])
         if is_by_priority and not self._priorities.outranks(lowest):
             return None
-        return Verdict(Fate.ON_DEMAND, "a job of a higher priority in its queue may preempt it", self._queue(owned))
+        return Verdict(Fate.ON_DEMAND, "a job with a higher priority in its queue may preempt it", self._queue(owned))
 
     def _reclaimed(self, owned: OwnedPods) -> Verdict | None:
         queue = self._capacity.queues[self._queue(owned)]
