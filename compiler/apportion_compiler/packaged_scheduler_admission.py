@@ -48,7 +48,7 @@ def config_map_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest,
     """Return the policy for ConfigMaps and its binding; arguments as for `pod_policy`."""
     validation = {
         "expression": f"object.metadata.name.matches('{_CONFIG_MAP}')",
-        "message": f"the scheduler writes only ConfigMaps of pods that share GPUs, with names like {_CONFIG_MAP}",
+        "message": f"the scheduler may write only ConfigMaps of pods that share GPUs, with names like {_CONFIG_MAP}",
     }
     return _policy(metadata, account, _rule(("configmaps",), ("CREATE", "UPDATE")), [validation])
 

@@ -124,10 +124,13 @@ REFUSED: tuple[tuple[_Patch, str], ...] = (
     (("", {"metadata": {"labels": {"kai.scheduler/queue": "sched-vision"}}}), "labels of a pod"),
     (("", {"metadata": {"labels": {"kai.scheduler/queue": None}}}), "labels of a pod"),
     (("", {"metadata": {"annotations": {"other": "1"}}}), "annotations of a pod"),
-    (("", {"metadata": {"finalizers": ["example.com/kept"]}}), "changes only labels and annotations"),
+    (("", {"metadata": {"finalizers": ["example.com/kept"]}}), "may change only the labels and annotations"),
     (("/status", {"metadata": {"labels": {"other": "1"}}}), "labels of a pod"),
-    (("/status", {"status": {"phase": "Succeeded"}}), "changes only conditions"),
-    (("/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}), "changes only PodScheduled"),
+    (("/status", {"status": {"phase": "Succeeded"}}), "may change only the conditions"),
+    (
+        ("/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+        "may change only these conditions of a pod: PodScheduled",
+    ),
 )
 PERMITTED: tuple[_Patch, ...] = (
     ("", {"metadata": {"labels": {"kai.scheduler/subgroup-name": "workers"}}}),
