@@ -21,18 +21,18 @@ def differences(clusters: Iterable[RecordedCluster]) -> Iterator[tuple[int, str]
                     yield one.seed, f"cluster {one.seed}, cycle {cycle}: {unlike}"
 
 
-def test_the_same_pods_run_in_a_sample_of_clusters() -> None:
+def test_same_pods_run_in_sample_of_clusters() -> None:
     assert list(differences(list(recorded_clusters())[::25])) == []
 
 
 @pytest.mark.slow
-def test_the_same_pods_run_in_all_clusters() -> None:
+def test_same_pods_run_in_all_clusters() -> None:
     found = list(differences(recorded_clusters()))
     assert [told for seed, told in found if seed not in EXPLAINED] == []
     assert {seed for seed, _ in found} == EXPLAINED.keys()
 
 
-def test_the_record_has_two_hundred_clusters_in_which_work_starts_and_is_evicted() -> None:
+def test_record_has_two_hundred_clusters_with_binds_and_evictions() -> None:
     clusters = list(recorded_clusters())
     assert len({one.seed for one in clusters}) == 200
     happens: Counter[str] = Counter()
