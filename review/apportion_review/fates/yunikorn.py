@@ -7,7 +7,7 @@ Source: apache/yunikorn-core pkg/scheduler/objects (preemption.go, queue.go) at 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apportion_api.yunikorn.configuration import Partition, Queue, partitions_of
 from apportion_api.yunikorn.names import (
@@ -39,7 +39,9 @@ _DISABLED = "disabled"
 
 def yunikorn_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
     """Return the fates of the running pods of a cluster, by owner."""
-    return pod_fates(_MODEL, base, head)
+    # Running applications stay in the queue to which they were submitted: a removed one drains.
+    submitted = namespace_annotations(base)
+    return pod_fates(replace(_MODEL, read=lambda objects: _Side(objects, submitted)), base, head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +65,14 @@ class _Side:
 
     why_incomplete = ""
 
-    def __init__(self, objects: Sequence[Manifest]) -> None:
+    def __init__(self, objects: Sequence[Manifest], namespaces: Mapping[str, Mapping[str, str]] | None = None) -> None:
         try:
             self._partition = configured_partition(objects)
             root = root_of(self._partition)
             self._leaves = dict(_leaves(root, root.name.lower(), {}, is_disabled=False))
         except ConfigRefusedError as refused:
             raise ValueError(f"ConfigMap {CONFIG_MAP}: {refused.path}: {refused}") from None
-        self._namespaces = namespace_annotations(objects)
+        self._namespaces = namespace_annotations(objects) if namespaces is None else namespaces
         self._used: dict[str, dict[str, int]] = {}
         for owned in filter(self.is_managed, owned_pods(objects)):
             path = self._path(owned)
