@@ -1,0 +1,89 @@
+"""Random clusters on a real API server: the live scheduler runs the same pods on the same nodes as KAI Scheduler did.
+
+The clusters and their record are those of tests/conformance/kai-rest, where all of them run without a control plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import pytest
+from tests.conformance.kai_rest import RecordedCluster, recorded_clusters
+
+from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
+from apportion_runtime.kube.cluster_records import ClusterRecords
+from apportion_runtime.kube.connection import connect
+from apportion_runtime.kube.live_cluster import LiveCluster
+from apportion_runtime.kube.object_cache import ObjectCache
+from apportion_runtime.kube.scheduler import Scheduling, run_cycle
+from apportion_runtime.kube.status_updates import StatusUpdates
+from apportion_runtime.kube.write_pool import WritePool
+
+from .kubectl import Kubectl
+from .recorded_clusters import COLLECTIONS, NAMESPACE, RecordedShards, recorded_placements, shard_of
+
+pytestmark = pytest.mark.e2e
+
+SEEDS = frozenset((4, 20, 22, 24, 26, 44, 46, 56, 60, 82, 108, 120, 126, 303, 306, 312, 314, 331, 357, 385))
+"""Clusters in which pods are evicted, and whose outcome does not depend on the uids of pods.
+
+Of pods created in the same second, the scheduler evicts the one with the greatest uid, as KAI does; the API server draws
+them at random.
+"""
+_LISTED_S = 30
+
+
+def _cycles_until_rest(one: RecordedCluster) -> int:
+    """Return the number of cycles up to the last that changes what runs, and two more."""
+    changes = [cycle for cycle, (before, after) in enumerate(pairwise(one.running), 1) if before != after]
+    return min(max(changes, default=0) + 3, len(one.running))
+
+
+@pytest.fixture
+def shards(kubectl: Kubectl) -> Iterator[tuple[RecordedShards, Sequence[RecordedCluster]]]:
+    clusters = [one for one in recorded_clusters() if one.seed in SEEDS]
+    assert len(clusters) == len(SEEDS)
+    kubectl.must("create", "namespace", NAMESPACE)
+    try:
+        kubectl.must("wait", "--for=create", "serviceaccount/default", f"--namespace={NAMESPACE}", "--timeout=30s")
+        yield RecordedShards(connect(str(kubectl.kubeconfig)), clusters), clusters
+    finally:
+        for path in COLLECTIONS:
+            kubectl.must("delete", "--raw", path)
+        kubectl.must("delete", "priorityclasses", *clusters[0].cluster["classes"])
+        kubectl.must("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+def test_the_same_pods_run_as_under_kai(
+    kubectl: Kubectl, shards: tuple[RecordedShards, Sequence[RecordedCluster]]
+) -> None:
+    on, clusters = shards
+    (interval_s,) = {one.interval_s for one in clusters}
+    on.create()
+    on.pass_time(0)
+    failures: list[str] = []
+    connection = connect(str(kubectl.kubeconfig))
+    cache = ObjectCache(connection, on_fault=failures.append)
+    cache.start(_LISTED_S)
+    live = LiveCluster(cache, ApiWriter(connection, SingleScheduler()))
+    kept = {shard_of(one): (ClusterRecords(), StatusUpdates()) for one in clusters}
+    try:
+        for cycle in range(max(map(_cycles_until_rest, clusters))):
+            leaving = on.terminating()
+            pool = WritePool(8, failures.append)
+            try:
+                for shard, (records, statuses) in kept.items():
+                    scheduling = Scheduling(live, pool, shard=shard, records=records, statuses=statuses)
+                    result = run_cycle(scheduling, on.now)
+                    assert (result.refused, result.faults) == ([], ())
+            finally:
+                pool.stop()
+            on.carry_out(leaving)
+            on.pass_time(interval_s)
+            on.wait_for_watches(cache)
+            assert failures == []
+            wanted = {shard_of(one): recorded_placements(one, cycle) for one in clusters}
+            assert on.placements() == wanted, f"after cycle {cycle}"
+    finally:
+        cache.stop()
