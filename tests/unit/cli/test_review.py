@@ -216,7 +216,7 @@ def test_work_in_a_namespace_that_leaves_the_policy_has_an_unknown_fate(run: Run
     told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
     assert told.out.startswith("2 running workloads have unknown fates on prod/one;")
-    assert "namespace vision leaves the policy" in " ".join(told.out.split())
+    assert "namespace vision is no longer in the policy" in " ".join(told.out.split())
 
 
 def test_snapshot_that_cannot_be_evaluated_leaves_fates_unknown(run: Run, repository: Path) -> None:
