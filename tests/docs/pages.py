@@ -14,6 +14,14 @@ case "$1" in
   *) echo "kubectl: not expected here: $*" >&2; exit 2 ;;
 esac
 """
+HANDOVER = """
+case "$1 $2" in
+  "patch config.kai.scheduler") case "$6" in *'"enabled": false'*) ;; *) exit 2 ;; esac ;;
+  "get bindrequests") echo "No resources found" ;;
+  "apply "*) cat >/dev/null ;;
+  *) echo "kubectl: not expected here: $*" >&2; exit 2 ;;
+esac
+"""
 # The targets of the Makefile are tiers of CI; here they have to exist.
 MAKE = 'exec "$REAL_MAKE" --directory="$REPOSITORY" --just-print "$@" >/dev/null\n'
 SUCCEED = "exit 0\n"
@@ -97,7 +105,7 @@ PAGES: Mapping[str, Page] = {
     "docs/kubectl-plugin.md": Page(programs={"pip": SUCCEED, "kubectl": SUCCEED}, consoles=False),
     "docs/live-scheduler.md": Page(
         setup='python "$TOOLS/decision_log.py" decisions.log\n',
-        programs={"helm": "echo '# CRDs'\n", "pip": SUCCEED, "kubectl": KUBECTL},
+        programs={"helm": "echo '# CRDs'\n", "pip": SUCCEED, "kubectl": HANDOVER},
         exits={"apportion scheduler --kubeconfig": 3},
     ),
     "docs/manifests.md": Page(

@@ -60,7 +60,7 @@ def test_proposed_changes_let_the_workload_start(
     running=_REQUESTS,
     asked=_JOBS,
     nodes=st.integers(1, 4),
-    guaranteed=st.sampled_from((2, 4, 8, 16)),
+    guaranteed_per_node=st.sampled_from((1, 2, 3, 4)),
     more=st.sampled_from((0, 2, 8)),
 )
 def test_proposed_changes_of_random_quotas_are_the_smallest(
@@ -68,9 +68,10 @@ def test_proposed_changes_of_random_quotas_are_the_smallest(
     running: list[tuple[str, int, int]],
     asked: tuple[str, int, int],
     nodes: int,
-    guaranteed: int,
+    guaranteed_per_node: int,
     more: int,
 ) -> None:
+    guaranteed = guaranteed_per_node * nodes
     policy = policy_for(engine, nodes=nodes, guaranteed=guaranteed, limit=guaranteed + more)
     _check_claims(engine, policy, running, asked, nodes=nodes)
 
