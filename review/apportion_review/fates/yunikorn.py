@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from apportion_api.yunikorn.configuration import Partition, Queue, partitions_of
 from apportion_api.yunikorn.names import (
@@ -41,7 +42,7 @@ def yunikorn_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: f
     """Return the fates of the running pods of a cluster, by owner."""
     # Running applications stay in the queue to which they were submitted: a removed one drains.
     submitted = namespace_annotations(base)
-    return pod_fates(replace(_MODEL, read=lambda objects: _Side(objects, submitted)), base, head)
+    return pod_fates(replace(_MODEL, read=partial(_Side, namespaces=submitted)), base, head)
 
 
 @dataclass(frozen=True, slots=True)
