@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from apportion_api.kai.names import APP_LABEL, GPU_DEVICES_ANNOTATION, GPU_GROUP_LABEL, GPU_GROUP_LABEL_PREFIX
+from apportion_api.kai.names import APP_LABEL, GPU_DEVICES_ANNOTATION, GPU_GROUP_LABEL
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
-from apportion_runtime.kube.gpu_sharing import group_labels
+from apportion_runtime.kube.gpu_sharing import is_group_label
 from apportion_runtime.kube.resources import POD
+from apportion_runtime.snapshots.kubernetes.gpus import gpu_group_labels, gpu_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,14 @@ def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> G
     """Return the groups of a cluster's objects."""
     found = GpuGroups()
     for one in objects:
-        if one["kind"] != POD or not may_have_groups(one):
+        if one["kind"] != POD:
             continue
         metadata = one["metadata"]
+        # KAI's binder gives only pods with fractions of several devices groups without this label.
+        if GPU_GROUP_LABEL not in (metadata.get("labels") or ()) and GPU_DEVICES_ANNOTATION not in (
+            metadata.get("annotations") or ()
+        ):
+            continue
         groups = labelled_groups(one)
         if not groups:
             continue
@@ -62,23 +68,10 @@ def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> G
     return found
 
 
-def may_have_groups(pod: Manifest) -> bool:
-    """Return whether a pod may be labelled with groups; false for most pods, and cheap."""
-    metadata = pod["metadata"]
-    return GPU_GROUP_LABEL in (metadata.get("labels") or ()) or GPU_DEVICES_ANNOTATION in (
-        metadata.get("annotations") or ()
-    )
-
-
 def labelled_groups(pod: Manifest) -> Sequence[str]:
     """Return the groups in the labels of a pod."""
     labels = pod["metadata"].get("labels") or {}
-    if GPU_GROUP_LABEL in labels:
-        first = labels[GPU_GROUP_LABEL]
-        return first, *sorted(
-            group for key, group in labels.items() if key.startswith(GPU_GROUP_LABEL_PREFIX) and group != first
-        )
-    return sorted(group for key, group in labels.items() if key.startswith(GPU_GROUP_LABEL_PREFIX))
+    return gpu_groups(labels) or sorted(labels[key] for key in labels if is_group_label(key))
 
 
 def with_readable_groups(pod: Manifest) -> Manifest:
@@ -87,17 +80,13 @@ def with_readable_groups(pod: Manifest) -> Manifest:
     KAI's binder labels a pod with fractions of several devices so that only its BindRequest has the groups.
     """
     labels = pod["metadata"].get("labels") or {}
-    if GPU_GROUP_LABEL in labels or not any(key.startswith(GPU_GROUP_LABEL_PREFIX) for key in labels):
+    if GPU_GROUP_LABEL in labels or not any(map(is_group_label, labels)):
         return pod
     return labelled(pod, labelled_groups(pod))
 
 
 def labelled(pod: Manifest, groups: Sequence[str]) -> Manifest:
-    """Return a pod that is labelled with these groups only."""
+    """Return a pod that is labelled with these groups only; at least one."""
     labels = pod["metadata"].get("labels") or {}
-    others = {
-        key: value
-        for key, value in labels.items()
-        if key != GPU_GROUP_LABEL and not key.startswith(GPU_GROUP_LABEL_PREFIX)
-    }
-    return {**pod, "metadata": {**pod["metadata"], "labels": {**others, **(group_labels(groups) if groups else {})}}}
+    others = {key: value for key, value in labels.items() if not is_group_label(key)}
+    return {**pod, "metadata": {**pod["metadata"], "labels": {**others, **gpu_group_labels(groups)}}}

@@ -25,6 +25,7 @@ from apportion_api.kai.names import (
 from apportion_runtime.admission.objects import annotations_of
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.resources import POD
+from apportion_runtime.snapshots.kubernetes.gpus import gpu_group_labels
 
 _DEVICES, _FORMER_DEVICES = "NVIDIA_VISIBLE_DEVICES", "RUNAI-VISIBLE-DEVICES"
 _PORTION, _FORMER_PORTION = "GPU_PORTION", "RUNAI_NUM_OF_GPUS"
@@ -95,14 +96,14 @@ def config_maps(pod: Manifest, visible: str, portion: float) -> tuple[Manifest, 
     return _config_map(pod, name, capabilities), _config_map(pod, f"{name}-evar", direct)
 
 
-def group_labels(groups: Sequence[str]) -> dict[str, str]:
-    """Return the labels of a pod in groups."""
-    return {GPU_GROUP_LABEL: groups[0], **{f"{GPU_GROUP_LABEL_PREFIX}{group}": group for group in groups[1:]}}
+def is_group_label(key: str) -> bool:
+    """Return whether a label puts its pod into a group."""
+    return key == GPU_GROUP_LABEL or key.startswith(GPU_GROUP_LABEL_PREFIX)
 
 
 def share_patch(pod: Manifest, groups: Sequence[str]) -> dict[str, Any]:
     """Return the patch that puts a pod into groups, and removes it from all others."""
-    labels = {**unshare_patch(pod)["metadata"]["labels"], **group_labels(groups)}
+    labels = {**unshare_patch(pod)["metadata"]["labels"], **gpu_group_labels(groups)}
     metadata = {"uid": pod["metadata"]["uid"], "labels": labels}
     return {"metadata": {**metadata, "annotations": {RECEIVED_TYPE_ANNOTATION: RECEIVED_FRACTION}}}
 
@@ -110,7 +111,7 @@ def share_patch(pod: Manifest, groups: Sequence[str]) -> dict[str, Any]:
 def unshare_patch(pod: Manifest) -> dict[str, Any]:
     """Return the patch that removes a pod from all groups."""
     labels = pod["metadata"].get("labels") or {}
-    removed = {key: None for key in labels if key == GPU_GROUP_LABEL or key.startswith(GPU_GROUP_LABEL_PREFIX)}
+    removed = {key: None for key in labels if is_group_label(key)}
     return {"metadata": {"uid": pod["metadata"]["uid"], "labels": removed}}
 
 

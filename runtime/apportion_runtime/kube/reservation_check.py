@@ -16,8 +16,6 @@ from apportion_runtime.kube.gpu_reservation import ReservationSettings, reservat
 _REPEATED_S = 60.0
 _SOON_S = 5.0
 """The time after which a check without an answer is repeated."""
-_SOON_S = 5.0
-"""The time after which a check without an answer is repeated."""
 _ANY = "check"
 
 

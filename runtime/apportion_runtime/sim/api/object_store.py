@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from apportion_api.kai.names import GPU_GROUP_LABEL
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.generated_names import generated_name
+from apportion_runtime.snapshots.kubernetes.gpus import gpu_group_labels
 
 Manifest = Mapping[str, Any]
 Key = tuple[str, str]
@@ -169,9 +169,7 @@ class ObjectStore:
         if before["spec"].get("nodeName") or metadata.get("deletionTimestamp"):
             raise Refused(f"pod {namespace}/{pod} can no longer be bound")
         if gpu_groups:
-            first, *others = gpu_groups
-            labels = {GPU_GROUP_LABEL: first, **{f"{GPU_GROUP_LABEL}/{group}": group for group in others}}
-            metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}
+            metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), **gpu_group_labels(gpu_groups)}}
         return self._write({**before, "metadata": metadata, "spec": {**before["spec"], "nodeName": node}}, "modified")
 
     def evict(self, namespace: str, pod: str) -> Manifest:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from apportion_api.kai.names import (
@@ -105,3 +105,8 @@ def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
     if first is None:
         return ()
     return (first, *(labels[key] for key in sorted(labels) if key.startswith(GPU_GROUP_LABEL_PREFIX)))
+
+
+def gpu_group_labels(groups: Sequence[str]) -> dict[str, str]:
+    """Return the labels from which `gpu_groups` reads groups; at least one."""
+    return {GPU_GROUP_LABEL: groups[0], **{f"{GPU_GROUP_LABEL_PREFIX}{group}": group for group in groups[1:]}}
