@@ -111,25 +111,31 @@ class GangReservations:
         self._has_worked = False
         self._failed_s = 0.0
 
-    def with_held(self, objects: Sequence[Manifest]) -> Sequence[Manifest]:
-        """Return the objects of a cycle: the pods of held gangs as if they were bound."""
+    def with_held(self, objects: Sequence[Manifest], app: str) -> Sequence[Manifest]:
+        """Return the objects of a cycle: the pods of held gangs as if they were bound.
+
+        Args:
+            objects: The objects of the cluster.
+            app: The label `app` of reservation pods, as configured for the shard.
+        """
+        self.settings = replace(self.settings, app=app)
         self._groups = read_groups(objects, self.settings)
         self._new = {}
         self._has_worked = self._has_worked or any(map(device_of, self._groups.reservations.values()))
         now_s = self._clock()
         self._lost_since_s = {group: self._lost_since_s.get(group, now_s) for group in sorted(self._groups.lost)}
+        if not self._held:
+            return objects
         held = {uid: (gang, one) for gang in self._held for uid, one in gang.placements.items()}
         made: list[Manifest] = []
         unconfirmed: set[str] = set()
         for one in objects:
             seen = one
-            if one["kind"] == POD:
-                uid = one["metadata"].get("uid", "") if held else ""
-                if uid in held:
-                    gang, placement = held[uid]
-                    seen = _confirmed(one, placement) if gang.is_sent else _as_bound(one, placement)
-                    if gang.is_sent and seen is not one:
-                        unconfirmed.add(uid)
+            if one["kind"] == POD and (uid := one["metadata"].get("uid", "")) in held:
+                gang, placement = held[uid]
+                seen = _confirmed(one, placement) if gang.is_sent else _as_bound(one, placement)
+                if gang.is_sent and seen is not one:
+                    unconfirmed.add(uid)
             made.append(seen)
         # A bind whose labels the watch has delivered needs no help any more, and one that failed is decided anew.
         for gang in self._held:

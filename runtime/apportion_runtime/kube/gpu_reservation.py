@@ -34,7 +34,7 @@ class ReservationSettings:
         runtime_class: Their runtime class, if they need one.
         timeout_s: The time within which a pod must report its device.
         uses_cdi: Whether the device plugin takes CDI names of devices.
-        app: The value of their label `app`.
+        app: The value of their label `app`, by which a cycle recognizes them; a shard may set another.
     """
 
     image: str

@@ -119,7 +119,7 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scope, scheduling.grouped, result)
     objects = scheduling.cluster.objects()
     if scheduling.reservations is not None:
-        objects = scheduling.reservations.with_held(objects)
+        objects = scheduling.reservations.with_held(objects, engine.reservation_app)
     volumes = PodVolumes(objects)
     supported = _supported(scheduling, objects, volumes, ungrouped, result, engine=engine)
     session, result.faults = scheduling.records.open(supported, volumes, now=now, shard=scheduling.shard)
@@ -233,9 +233,12 @@ def _note(scheduling: Scheduling, session: Session, result: CycleResult) -> None
             _report(scheduling, group, why, is_warning=False)
         for task in session.jobs[pending.job].tasks.values():
             pod = scheduling.cluster.get(POD, task.pod.namespace, task.pod.name)
-            is_held = scheduling.reservations is not None and scheduling.reservations.holds(task.uid)
-            if why and pod is not None and not pod["spec"].get("nodeName") and not is_held:
+            if why and pod is not None and not pod["spec"].get("nodeName") and not _is_held(scheduling, task.uid):
                 _wait(scheduling, pod, why, result)
+
+
+def _is_held(scheduling: Scheduling, pod: str) -> bool:
+    return scheduling.reservations is not None and scheduling.reservations.holds(pod)
 
 
 def _keep_times(scheduling: Scheduling, job: Job) -> None:

@@ -127,6 +127,22 @@ def test_reservation_counts_once_beside_the_pods_that_share_its_device() -> None
     assert run_cycle(cluster, NOW + 3).bound == []
 
 
+def test_reservation_pods_have_the_label_that_the_shard_configures() -> None:
+    arguments = {"args": {"resource-reservation-app-label": "held"}}
+    shard = {
+        "apiVersion": "kai.scheduler/v1",
+        "kind": "SchedulingShard",
+        "metadata": {"name": "default"},
+        "spec": arguments,
+    }
+    cluster = sharing_cluster(shard, sharing("a"), gpus=2)
+    bind_all(cluster)
+    assert [one["metadata"]["labels"]["app"] for one in reservations(cluster)] == ["held"]
+    # A reservation that is not recognized would count beside the pod that shares its device.
+    cluster.create(pod("whole", "team", 1))
+    assert run_cycle(cluster, NOW + 2).bound == ["team/whole"]
+
+
 def test_other_pods_are_bound_while_a_reservation_is_awaited() -> None:
     cluster = sharing_cluster(sharing("a"), pod("whole", "team", 1))
     assert run_cycle(cluster, NOW).bound == ["team/whole"]
