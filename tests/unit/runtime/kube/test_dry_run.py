@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from threading import Event, Thread
 
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
 from apportion_runtime.kube.http_server import Counters
-from apportion_runtime.kube.scheduler_process import Options, run
+from apportion_runtime.kube.scheduler_process import Options
 
 from .api_server import ApiServer, running
 from .cycle_counts import n_cycles
 from .objects import TRAIN, TREE, node, pod
+from .scheduler_thread import scheduling, until
 from .sharing_pods import sharing
 
 OPTIONS = Options(
@@ -20,24 +19,11 @@ OPTIONS = Options(
 )
 
 
-def _until(reached: Callable[[], bool], log: list[str]) -> None:
-    deadline = time.monotonic() + 20
-    while not reached():
-        assert time.monotonic() < deadline, log
-        time.sleep(0.01)
-
-
 def _run(server: ApiServer, use: Callable[[Counters, list[str]], None]) -> list[str]:
     """Run a dry run until the function returns, and return the log."""
-    counters, ended, log = Counters(), Event(), list[str]()
-    with running(server) as connection:
-        thread = Thread(target=lambda: run(connection, OPTIONS, None, counters, say=log.append, ended=ended))
-        thread.start()
-        try:
-            use(counters, log)
-        finally:
-            ended.set()
-            thread.join()
+    counters, log = Counters(), list[str]()
+    with running(server) as connection, scheduling(connection, OPTIONS, log.append, counters=counters):
+        use(counters, log)
     return log
 
 
@@ -49,12 +35,12 @@ def test_dry_run_reports_binds_and_evictions_and_sends_no_writes() -> None:
     server.add(node("n1", 4), TRAIN, *TREE, *groups, *placed, pod("mine", "vision", 2), pod("cpu", "vision", 0))
 
     def use(counters: Counters, log: list[str]) -> None:
-        _until(lambda: any("dry run: evicted 1 pod for team/pg-mine-uid-mine " in line for line in log), log)
-        _until(lambda: any("dry run: bound 1 of team/pg-cpu-uid-cpu to n1" in line for line in log), log)
+        until(lambda: any("dry run: evicted 1 pod for team/pg-mine-uid-mine " in line for line in log), log)
+        until(lambda: any("dry run: bound 1 of team/pg-cpu-uid-cpu to n1" in line for line in log), log)
         # A further cycle decides the same, which is not reported again.
         before = n_cycles(counters)
         server.add({**pod("other", "nlp", 0), "spec": {"schedulerName": "default-scheduler", "containers": []}})
-        _until(lambda: n_cycles(counters) > before and _is_reported(counters), log)
+        until(lambda: n_cycles(counters) > before and _is_reported(counters), log)
 
     log = _run(server, use)
     assert [sent for sent in server.sent if sent.method != "GET"] == []
@@ -67,10 +53,10 @@ def test_dry_run_reports_pods_that_share_gpus_without_reserving_any() -> None:
     server.add(node("n1", 1), TRAIN, *TREE, *(sharing(name, queue="nlp") for name in ("a", "b", "c")))
 
     def use(counters: Counters, log: list[str]) -> None:
-        _until(lambda: sum("dry run: bound 1 of team/pg-" in line for line in log) == 2, log)
+        until(lambda: sum("dry run: bound 1 of team/pg-" in line for line in log) == 2, log)
         before = n_cycles(counters)
         server.add({**pod("other", "nlp", 0), "spec": {"schedulerName": "default-scheduler", "containers": []}})
-        _until(lambda: n_cycles(counters) > before, log)
+        until(lambda: n_cycles(counters) > before, log)
 
     log = _run(server, use)
     assert [sent for sent in server.sent if sent.method != "GET"] == []

@@ -5,20 +5,19 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import Event, Thread
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from threading import Event
 from typing import Any
 
 import pytest
 
-from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
-from apportion_runtime.kube.http_server import Counters
-from apportion_runtime.kube.scheduler_process import Options, run
+from apportion_runtime.kube.scheduler_process import Options
 
 from .api_server import ApiServer, Rejection, Sent, running
 from .objects import TRAIN, node, pod, pod_group, queue
+from .scheduler_thread import in_thread, scheduling, until
 from .sharing_pods import DEVICE, GROUP, RESERVED, sharing
 
 OPTIONS = Options("kai-scheduler", period_s=0.02, reservation=ReservationSettings("registry.example/reservation:v1"))
@@ -28,18 +27,6 @@ GANG = {"pod-group-name": "gang"}
 LIMIT_S = 60.0
 
 
-@contextmanager
-def _scheduler(connection: Connection, log: list[str]) -> Iterator[None]:
-    ended = Event()
-    thread = Thread(target=lambda: run(connection, OPTIONS, None, Counters(), say=log.append, ended=ended))
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
 def _pods(server: ApiServer, namespace: str) -> dict[str, dict[str, Any]]:
     with server.changed:
         held = dict(server.held)
@@ -47,12 +34,10 @@ def _pods(server: ApiServer, namespace: str) -> dict[str, dict[str, Any]]:
     return {path.removeprefix(prefix): made for path, made in held.items() if path.startswith(prefix)}
 
 
-@contextmanager
-def _agent(server: ApiServer, generator: random.Random) -> Iterator[None]:
+def _agent(server: ApiServer, generator: random.Random) -> AbstractContextManager[None]:
     """Report the devices of reservation pods, each after a while."""
-    ended = Event()
 
-    def report() -> None:
+    def report(ended: Event) -> None:
         while not ended.wait(0.01):
             for name, made in _pods(server, RESERVED).items():
                 if DEVICE not in made["metadata"]["annotations"] and generator.random() < 0.2:
@@ -62,20 +47,7 @@ def _agent(server: ApiServer, generator: random.Random) -> Iterator[None]:
                             metadata = {**made["metadata"], "annotations": {DEVICE: f"GPU-of-{name}"}}
                             server.put(path, {**made, "metadata": metadata}, "MODIFIED")
 
-    thread = Thread(target=report)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _until(reached: Callable[[], bool], log: list[str]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not reached():
-        assert time.monotonic() < deadline, "\n".join(log[-20:])
-        time.sleep(0.02)
+    return in_thread(report)
 
 
 def _bound(server: ApiServer) -> set[str]:
@@ -126,21 +98,21 @@ def test_devices_are_given_once_despite_rejected_writes_and_restart(seed: int) -
 
     server.answer = reject
     with running(server) as connection, _agent(server, generator):
-        with _scheduler(connection, log):
-            _until(lambda: len(_pods(server, RESERVED)) > 0, log)
+        with scheduling(connection, OPTIONS, log.append):
+            until(lambda: len(_pods(server, RESERVED)) > 0, log, LIMIT_S)
             server.add(*single, pod("whole", "team", 1))
             time.sleep(generator.random() * 2)
-        with _scheduler(connection, log):
+        with scheduling(connection, OPTIONS, log.append):
             time.sleep(generator.random() * 2)
             server.answer = lambda sent: None
             wanted = {one["metadata"]["name"] for one in (*gang, *single)} | {"whole"}
-            _until(lambda: _bound(server) == wanted, log)
-            _until(lambda: len(_pods(server, RESERVED)) == len(_groups(server)), log)
+            until(lambda: _bound(server) == wanted, log, LIMIT_S)
+            until(lambda: len(_pods(server, RESERVED)) == len(_groups(server)), log, LIMIT_S)
             _check_devices(server)
             assert early == []
             for name in _pods(server, "team"):
                 server.remove(f"/api/v1/namespaces/team/pods/{name}")
-            _until(lambda: not _pods(server, RESERVED), log)
+            until(lambda: not _pods(server, RESERVED), log, LIMIT_S)
 
 
 def _unreserved(server: ApiServer, name: str) -> Iterator[str]:

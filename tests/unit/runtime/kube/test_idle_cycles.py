@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
 
 from apportion_runtime.kube.http_server import Counters
-from apportion_runtime.kube.scheduler_process import Options, run
+from apportion_runtime.kube.scheduler_process import Options
 
 from .api_server import ApiServer, running
 from .cycle_counts import n_cycles
 from .memory_cluster import Memory, run_cycle
 from .objects import NOW, TRAIN, node, pod, pod_group, queue
+from .scheduler_thread import scheduling, until
 
 TEAM = queue("team", None, 8)
 
 
 @contextmanager
 def _scheduler(server: ApiServer, *, period_s: float = 0.01) -> Iterator[Counters]:
-    counters, ended = Counters(), Event()
-    options = Options("kai-scheduler", period_s=period_s)
-    with running(server) as connection:
-        thread = Thread(
-            target=lambda: run(connection, options, None, counters, say=lambda _: None, ended=ended), daemon=True
-        )
-        thread.start()
-        try:
-            yield counters
-        finally:
-            ended.set()
-            thread.join()
+    counters, options = Counters(), Options("kai-scheduler", period_s=period_s)
+    with running(server) as connection, scheduling(connection, options, lambda _: None, counters=counters):
+        yield counters
 
 
 def _settled(counters: Counters) -> int:
@@ -44,19 +35,12 @@ def _settled(counters: Counters) -> int:
     return before
 
 
-def _until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None:
     server = ApiServer()
     # The second pod stays pending, and receives a condition.
     server.add(node("n1", 1), TRAIN, TEAM, pod("a", "team", 1), pod("b", "team", 1))
     with _scheduler(server) as counters:
-        _until(lambda: "conditions" in server.pod("b")["status"] or "conditions" in server.pod("a")["status"])
+        until(lambda: "conditions" in server.pod("b")["status"] or "conditions" in server.pod("a")["status"])
         before = _settled(counters)
         for second in range(20):
             machine = copy.deepcopy(server.held["/api/v1/nodes/n1"])
@@ -64,17 +48,17 @@ def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None
             server.put("/api/v1/nodes/n1", machine, "MODIFIED")
         assert _settled(counters) == before
         server.add(node("n2", 1))
-        _until(lambda: all("nodeName" in server.pod(name)["spec"] for name in "ab"))
+        until(lambda: all("nodeName" in server.pod(name)["spec"] for name in "ab"))
 
 
 def test_change_after_a_quiet_time_does_not_wait_for_the_period() -> None:
     server = ApiServer()
     server.add(node("n1", 8), TRAIN, TEAM, pod("a", "team", 1))
     with _scheduler(server, period_s=60) as counters:
-        _until(lambda: "nodeName" in server.pod("a")["spec"])
+        until(lambda: "nodeName" in server.pod("a")["spec"])
         _settled(counters)
         server.add(pod("b", "team", 1))
-        _until(lambda: "nodeName" in server.pod("b")["spec"])
+        until(lambda: "nodeName" in server.pod("b")["spec"])
 
 
 def test_changes_that_follow_each_other_share_cycles() -> None:
@@ -85,7 +69,7 @@ def test_changes_that_follow_each_other_share_cycles() -> None:
         for number in range(40):
             server.add(pod(f"pod-{number}", "team", 0))
             time.sleep(0.005)
-        _until(lambda: all("nodeName" in server.pod(f"pod-{number}")["spec"] for number in range(40)))
+        until(lambda: all("nodeName" in server.pod(f"pod-{number}")["spec"] for number in range(40)))
         # The shortest time between the starts of two cycles is 0.05 s.
         assert n_cycles(counters) - before <= (time.monotonic() - began) / 0.05 + 1
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from threading import Event, Thread
+from contextlib import AbstractContextManager, ExitStack
+from threading import Event
 
 from apportion_runtime.kube.connection import N_WRITERS, Connection
-from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.leader_election import LeaderElection, LeaseTiming
-from apportion_runtime.kube.scheduler_process import Options, run
+from apportion_runtime.kube.scheduler_process import Options
 
 from .api_server import ApiServer, Rejection, Sent, serving
 from .objects import TRAIN, node, pod, pod_group, queue
+from .scheduler_thread import scheduling, until
 
 TIMING = LeaseTiming(lease_s=1.0, renew_deadline_s=0.6, retry_s=0.1)
 SIZE = 2 * N_WRITERS
@@ -22,29 +21,12 @@ GANG = [pod(f"gang-{n}", "team", 1, **{"pod-group-name": "gang"}) for n in range
 CLUSTER = (node("n1", SIZE), TRAIN, queue("team", None, SIZE), pod_group("gang", "team", SIZE))
 
 
-@contextmanager
-def _scheduler(connection: Connection, name: str, log: list[str], timing: LeaseTiming = TIMING) -> Iterator[None]:
-    ended = Event()
+def _scheduler(
+    connection: Connection, name: str, log: list[str], timing: LeaseTiming = TIMING
+) -> AbstractContextManager[None]:
     election = LeaderElection(connection, "system", "scheduler", name, timing=timing)
     options = Options("kai-scheduler", period_s=0.02)
-
-    def schedule() -> None:
-        run(connection, options, election, Counters(), say=lambda text: log.append(f"{name} {text}"), ended=ended)
-
-    thread = Thread(target=schedule)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _until(reached: Callable[[], bool], log: list[str]) -> None:
-    deadline = time.monotonic() + 20
-    while not reached():
-        assert time.monotonic() < deadline, log
-        time.sleep(0.01)
+    return scheduling(connection, options, lambda text: log.append(f"{name} {text}"), election=election)
 
 
 def _bound(server: ApiServer) -> int:
@@ -70,11 +52,11 @@ def test_next_leader_binds_rest_of_gang_after_leader_pauses() -> None:
     server.answer = pause_the_first
     with serving(server) as connect, ExitStack() as stack:
         stack.enter_context(_scheduler(connect("one"), "one", log))
-        _until(lambda: "one became the leader" in log, log)
+        until(lambda: "one became the leader" in log, log)
         stack.enter_context(_scheduler(connect("two"), "two", log))
         server.add(*GANG)
-        _until(lambda: _bound(server) == SIZE, log)
-        _until(lambda: "one lost leadership" in log, log)
+        until(lambda: _bound(server) == SIZE, log)
+        until(lambda: "one lost leadership" in log, log)
         binds = [sent for sent in server.sent if sent.path.endswith("/binding")]
     senders = Counter(sent.client for sent in binds)
     assert 1 <= senders["one"] <= N_WRITERS, log
@@ -91,11 +73,11 @@ def test_stopped_scheduler_releases_lease_immediately() -> None:
     server.add(*CLUSTER)
     with serving(server) as connect, ExitStack() as stack:
         with _scheduler(connect("one"), "one", log, long):
-            _until(lambda: "one became the leader" in log, log)
+            until(lambda: "one became the leader" in log, log)
             stack.enter_context(_scheduler(connect("two"), "two", log, long))
-            _until(lambda: "two initial list of the cluster complete" in log, log)
+            until(lambda: "two initial list of the cluster complete" in log, log)
         stopped_s = time.monotonic()
-        _until(lambda: "two became the leader" in log, log)
+        until(lambda: "two became the leader" in log, log)
         assert time.monotonic() - stopped_s < long.lease_s
         server.add(*GANG)
-        _until(lambda: _bound(server) == SIZE, log)
+        until(lambda: _bound(server) == SIZE, log)
