@@ -251,6 +251,9 @@ class _Loop:
             except Unreachable as failed:
                 self.log.warning(f"cannot become the leader: {failed}")
                 return
+            if self.scheduling.reservations is not None:
+                # It has deleted their reservation pods, or bound them.
+                self.scheduling.reservations.reset()
         self.counters.is_leader = is_leader
         self.counters.metrics.leader.set(is_leader)
         if not is_leader:

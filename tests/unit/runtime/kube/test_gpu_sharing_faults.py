@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
+from apportion_runtime.kube.leader_election import LeaderElection, LeaseTiming
 from apportion_runtime.kube.scheduler_process import Options
 
 from .api_server import ApiServer, Rejection, Sent, running
@@ -25,6 +26,7 @@ NODES = ("n1", "n2")
 N_GPUS = 4
 GANG = {"pod-group-name": "gang"}
 LIMIT_S = 60.0
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/system/leases/scheduler"
 
 
 def _pods(server: ApiServer, namespace: str) -> dict[str, dict[str, Any]]:
@@ -113,6 +115,24 @@ def test_devices_are_given_once_despite_rejected_writes_and_restart(seed: int) -
             for name in _pods(server, "team"):
                 server.remove(f"/api/v1/namespaces/team/pods/{name}")
             until(lambda: not _pods(server, RESERVED), log, LIMIT_S)
+
+
+def test_gang_that_waits_while_another_scheduler_leads_is_decided_anew() -> None:
+    server, log = ApiServer(), list[str]()
+    server.add(node("n1", N_GPUS), TRAIN, queue("team", None, -1), sharing("half"))
+    with running(server) as connection:
+        election = LeaderElection(connection, "system", "scheduler", "one", timing=LeaseTiming(1.0, 0.6, 0.05))
+        with scheduling(connection, OPTIONS, log.append, election=election):
+            until(lambda: len(_pods(server, RESERVED)) == 1, log)
+            (former,) = _pods(server, RESERVED)
+            held = server.held[LEASE]
+            server.put(LEASE, {**held, "spec": {**held["spec"], "holderIdentity": "two"}}, "MODIFIED")
+            until(lambda: "lost leadership" in log, log)
+            # The other scheduler deletes reservation pods of gangs that it does not hold; its lease expires.
+            server.remove(f"/api/v1/namespaces/{RESERVED}/pods/{former}")
+            with _agent(server, random.Random(0)):
+                until(lambda: _bound(server) == {"half"}, log)
+    assert [line for line in log if "no GPU can be reserved" in line] == []
 
 
 def _unreserved(server: ApiServer, name: str) -> Iterator[str]:
