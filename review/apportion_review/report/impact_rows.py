@@ -139,19 +139,21 @@ def _repeats(total: ShareChange, models: Sequence[ShareChange]) -> bool:
     )
 
 
-def _parts(held: QueueAmounts | None) -> tuple[int | Unlimited, ...]:
-    """Return the amounts of a row; those that are not declared are zero."""
+def _parts(held: QueueAmounts | None) -> tuple[int | Unlimited | None, ...]:
+    """Return the amounts of a row; an undeclared guarantee is zero, whereas an undeclared limit is none."""
     if held is None:
-        return (0,) * (2 + len(Demand))
-    return (held.guaranteed or 0, held.limit or 0, *(held.shares.get(demand, 0) for demand in Demand))
+        return (0, None, *(0 for _ in Demand))
+    return (held.guaranteed or 0, held.limit, *(held.shares.get(demand, 0) for demand in Demand))
 
 
-def _sum(amounts: Iterable[int | Unlimited]) -> int | Unlimited:
-    found = 0
+def _sum(amounts: Iterable[int | Unlimited | None]) -> int | Unlimited | None:
+    """Return the sum of the declared amounts; None without any."""
+    found: int | None = None
     for amount_ in amounts:
         if isinstance(amount_, Unlimited):
             return amount_
-        found += amount_
+        if amount_ is not None:
+            found = amount_ + (found or 0)
     return found
 
 

@@ -73,6 +73,14 @@ def test_new_queue_has_no_former_amounts_and_no_total_beside_its_model(tmp_path:
     assert {(row.resource, row.guaranteed.partition(" →")[0]) for row in rows} == {("gpu/h100", "—")}
 
 
+def test_limit_of_zero_is_shown_if_there_was_none(tmp_path: Path) -> None:
+    base = (Path(__file__).parent / "policy.yaml").read_text()
+    head = base.replace("- id: product\n", "- id: product\n  limit: {gpu: 0}\n")
+    review = policy_review(side(tmp_path, base, "base"), side(tmp_path, head, "head"), ReviewInputs())
+    rows = [row for row in quota_rows(review.clusters) if row.queue == "search"]
+    assert {(row.resource, row.limit) for row in rows} == {("gpu", "unset → **0**")}
+
+
 def test_headroom_counts_the_guarantees_of_the_top_queues(tmp_path: Path) -> None:
     (cluster,) = reviewed(tmp_path, {"guaranteed: {gpu: 16}": "guaranteed: {gpu: 12}"}).clusters
     (row,) = cluster.headroom
