@@ -192,3 +192,12 @@ def shard_option(command: Callable[..., object]) -> Callable[..., object]:
     return click.option(
         "--shard", metavar="NAME", help="SchedulingShard to use; required if the cluster has more than one."
     )(command)
+
+
+def workload_shard_option(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `--shard`, which is derived from the workload by default."""
+    return click.option(
+        "--shard",
+        metavar="NAME",
+        help="SchedulingShard of the workload (default: derived from its node pool or GPU model).",
+    )(command)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
-
-import click
+from collections.abc import Mapping, Sequence
 
 from apportion_api.kai.names import NODE_POOL_LABEL
 from apportion_api.kai.objects import SchedulingShard
@@ -15,24 +12,13 @@ from apportion_compiler.alternatives import alternatives
 from apportion_compiler.plain_objects import labels_of, name_of
 from apportion_compiler.workload_shapes import pod_sets
 
-_Decorated = TypeVar("_Decorated", bound=Callable[..., object])
-
-
-def workload_shard_option(command: _Decorated) -> _Decorated:
-    """Add `--shard`, which is derived from the workload by default."""
-    return click.option(
-        "--shard",
-        metavar="NAME",
-        help="SchedulingShard of the workload (default: derived from its node pool or GPU model).",
-    )(command)
-
 
 def shard_of(workload: Mapping[str, object], objects: Sequence[Mapping[str, object]], given: str | None) -> str | None:
     """Return the name of the shard that schedules a workload; None on a cluster without shards.
 
     Args:
         workload: The workload with the labels of its queue.
-        objects: The compiled objects of the cluster.
+        objects: Objects with the cluster's shards; of two shards with one partition, the later counts.
         given: The shard on the command line.
 
     Raises:

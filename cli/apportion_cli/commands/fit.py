@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.cluster_inputs import parsed_moment
+from apportion_cli.cluster_inputs import parsed_moment, workload_shard_option
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, json_option, limits, output_option, reading_options
 from apportion_cli.scopes import cluster_scope, place_options
 from apportion_cli.snapshot_commands import with_snapshot_command
-from apportion_cli.workload_shard import workload_shard_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -131,7 +130,7 @@ def answer_fit(
     from apportion_cli.workload_shard import shard_of
     from apportion_compiler.compile import check_policy
     from apportion_compiler.diagnostics.diagnostic import has_errors
-    from apportion_review.fit.clusters import ObservedCluster
+    from apportion_review.fit.clusters import ObservedCluster, of_shard
     from apportion_review.fit.document import fit_json
     from apportion_review.fit.fit import Question
     from apportion_review.fit.text import fit_text
@@ -162,7 +161,7 @@ def answer_fit(
         )
     shard = shard_of(workload.manifest, (*existing, *compiled.objects), request.shard)
     compiler = replace(compiler, shard=shard)
-    compiled = compiler.compile(inputs.policy) or compiled
+    compiled = replace(compiled, objects=of_shard(compiled.objects, shard))
     observed = ObservedCluster(
         compiled,
         model_of(compiled.program.engine),

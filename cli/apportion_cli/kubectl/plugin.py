@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import click
 
-from apportion_cli.cluster_inputs import shard_option
+from apportion_cli.cluster_inputs import shard_option, workload_shard_option
 from apportion_cli.console import current
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.kubectl.live_snapshot import Object, live_inputs, live_objects, snapshot_text
@@ -18,7 +18,6 @@ from apportion_cli.main import run
 from apportion_cli.options import Output, as_of_option, limits, output_option
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
-from apportion_cli.workload_shard import workload_shard_option
 
 PROGRAM = "kubectl apportion"
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
