@@ -6,11 +6,11 @@ from apportion_api.counted_nouns import counted
 from apportion_policy.evaluation.sanitized_text import fenced
 from apportion_review.diff_report import DiffReport
 from apportion_review.diff_text import diff_text
+from apportion_review.report.markdown import fitting
 
 _WIDTH = 96
 _MAX_BYTES = 65_000
 """Code hosts reject comments from 65,536 characters; the rest is for the heading, the fence and the last sentence."""
-_NEWLINE = "\n"
 
 
 def diff_markdown(report: DiffReport) -> str:
@@ -21,21 +21,12 @@ def diff_markdown(report: DiffReport) -> str:
     if not report.differs and not report.notes:
         return heading
     lines = diff_text(report, _plain, _WIDTH).splitlines()
-    kept = _fitting(lines)
+    kept = fitting(lines, _MAX_BYTES)
+    block = fenced("\n".join(kept))
     if len(kept) == len(lines):
-        return f"{heading}\n{fenced(diff_text(report, _plain, _WIDTH))}"
+        return f"{heading}\n{block}"
     more = counted(len(lines) - len(kept), "more line is", "more lines are")
-    return f"{heading}\n{fenced(_NEWLINE.join(kept))}\n{more} in the text and JSON reports.\n"
-
-
-def _fitting(lines: list[str]) -> list[str]:
-    """Return the first lines that fit into a comment."""
-    left = _MAX_BYTES
-    for number, line in enumerate(lines):
-        left -= len(line.encode()) + 1
-        if left < 0:
-            return lines[:number]
-    return lines
+    return f"{heading}\n{block}\n{more} in the text and JSON reports.\n"
 
 
 def _plain(role: str, text: str) -> str:

@@ -68,11 +68,17 @@ def shortened(lines: Sequence[str], budget: int, what: str) -> list[str]:
         budget: Bytes in UTF-8, including line ends.
         what: Noun for the omitted lines.
     """
-    kept: list[str] = []
+    kept = fitting(lines, budget)
+    if len(kept) == len(lines):
+        return kept
+    return [*kept, "", f"{len(lines) - len(kept):,} more {what} are in the JSON and HTML reports."]
+
+
+def fitting(lines: Sequence[str], budget: int) -> list[str]:
+    """Return the first lines that fit into a budget of bytes in UTF-8, including line ends."""
     left = budget
-    for line in lines:
+    for number, line in enumerate(lines):
         left -= len(line.encode()) + 1
         if left < 0:
-            return [*kept, "", f"{len(lines) - len(kept):,} more {what} are in the JSON and HTML reports."]
-        kept.append(line)
-    return kept
+            return list(lines[:number])
+    return list(lines)
