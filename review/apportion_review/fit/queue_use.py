@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apportion_compiler.backends.metadata import GROUP
-from apportion_compiler.backends.partitions import leaf_queue_name, partitions_of, queue_names, workload_queue_names
-from apportion_compiler.bindings import ENGINES
+from apportion_compiler.backends.partitions import partitions_of, queue_names, workload_queue_names
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import Manifest, labels_of, name_of
@@ -22,7 +21,6 @@ _QUEUE_LABEL = f"{GROUP}/queue"
 
 def queue_ids(program: Program, objects: Iterable[Manifest]) -> dict[str, str]:
     """Return the policy's id for each queue name on its engine, or for each namespace if quotas are per namespace."""
-    engine = ENGINES[program.engine]
     found = {queue.id: queue.id for queue in program.queues}
     for made in objects:
         if made.get("kind") in _QUEUES and queue_id(made) in found:
@@ -33,13 +31,7 @@ def queue_ids(program: Program, objects: Iterable[Manifest]) -> dict[str, str]:
     for names in queue_names(program, partitions_of(program)):
         for id_, own in names.items():
             found.setdefault(own, id_)
-    if engine.workload_queue is not leaf_queue_name:
-        for queue in program.queues:
-            name = engine.workload_queue(program, queue) if queue.is_leaf else None
-            if name:
-                found.setdefault(name, queue.id)
-        return found
-    # All at once: `leaf_queue_name` computes the names of all queues for each.
+    # YuniKorn's workloads use the path of a queue.
     for id_, used in workload_queue_names(program).items():
         found.setdefault(used[0], id_)
     return found
