@@ -7,7 +7,7 @@ Source: apache/yunikorn-core pkg/scheduler/objects (preemption.go, queue.go) at 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from apportion_api.yunikorn.configuration import Partition, Queue, partitions_of
@@ -42,7 +42,8 @@ def yunikorn_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: f
     """Return the fates of the running pods of a cluster, by owner."""
     # Running applications stay in the queue to which they were submitted: a removed one drains.
     submitted = namespace_annotations(base)
-    return pod_fates(replace(_MODEL, read=partial(_Side, namespaces=submitted)), base, head)
+    model = EngineModel("yunikorn", SOURCE, partial(_Side, namespaces=submitted), _NOTES)
+    return pod_fates(model, base, head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,14 @@ class _Side:
 
     why_incomplete = ""
 
-    def __init__(self, objects: Sequence[Manifest], namespaces: Mapping[str, Mapping[str, str]] | None = None) -> None:
+    def __init__(self, objects: Sequence[Manifest], *, namespaces: Mapping[str, Mapping[str, str]]) -> None:
         try:
             self._partition = configured_partition(objects)
             root = root_of(self._partition)
             self._leaves = dict(_leaves(root, root.name.lower(), {}, is_disabled=False))
         except ConfigRefusedError as refused:
             raise ValueError(f"ConfigMap {CONFIG_MAP}: {refused.path}: {refused}") from None
-        self._namespaces = namespace_annotations(objects) if namespaces is None else namespaces
+        self._namespaces = namespaces
         self._used: dict[str, dict[str, int]] = {}
         for owned in filter(self.is_managed, owned_pods(objects)):
             path = self._path(owned)
@@ -186,12 +187,7 @@ def _first_over(used: Mapping[str, int], maximum: Mapping[str, int]) -> str:
     return next((f"{limit} {name}" for name, limit in sorted(maximum.items()) if used.get(name, 0) > limit), "")
 
 
-_MODEL = EngineModel(
-    "yunikorn",
-    SOURCE,
-    _Side,
-    (
-        "YuniKorn is not simulated on the snapshot: workloads that pending work would preempt count as reclaimable on demand.",
-        "Fences and priority offsets, which restrict the search for victims, are ignored.",
-    ),
+_NOTES = (
+    "YuniKorn is not simulated on the snapshot: workloads that pending work would preempt count as reclaimable on demand.",
+    "Fences and priority offsets, which restrict the search for victims, are ignored.",
 )
