@@ -107,7 +107,7 @@ def _tree(program: Program, partition: Partition, names: QueueNames, taken: set[
         )
         return Tree(None, ROOT_QUOTA, queues, names, numbers)
     sizes = cluster_sizes(program, (GPU,), partition.pools)
-    numbers = quota_tree(queues, sizes, _promised_of(model), _bound_of(model))
+    numbers = quota_tree(queues, sizes, _guaranteed_of(model), _bound_of(model))
     return Tree(model, _root_name(model, taken), queues, names, numbers)
 
 
@@ -125,7 +125,7 @@ def _nowhere(queue: Queue, resource: str) -> Amount:
     return 0 if resource == GPU else limit_amount(queue, resource)
 
 
-def _promised_of(model: str) -> AmountOf:
+def _guaranteed_of(model: str) -> AmountOf:
     def guaranteed(queue: Queue, resource: str) -> Amount:
         whole = guaranteed_amount(queue, GPU)
         # An UNLIMITED guarantee applies to every model; any other guarantee without a model applies to none.

@@ -38,12 +38,6 @@ from apportion_compiler.readers.record import ImportRecord, Manifest, Note, Pool
 from apportion_policy.quantity import Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
-_FIELDS = frozenset(
-    {
-        "affinity", "capability", "dequeueStrategy", "deserved", "guarantee", "parent", "priority", "reclaimable",
-        "weight",
-    }
-)  # fmt: skip
 _GROUPS = ("nodeGroupAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _UNIT = 1000
 
