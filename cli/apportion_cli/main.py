@@ -70,7 +70,9 @@ def run(group: click.Group, program: str, arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         Console().err(f"{program}: interrupted")
         return ExitCode.INTERRUPTED
-    except Exception as fault:  # noqa: BLE001 - the boundary: a fault of ours becomes a short report.
+    # This is the outermost function of every command: an unexpected exception of any type is reported as an internal error,
+    # with a file for the bug report, instead of a traceback.
+    except Exception as fault:  # noqa: BLE001
         from apportion_cli.crash_report import report_crash
 
         debug = "--debug" in given or (ctx is not None and current(ctx).debug)

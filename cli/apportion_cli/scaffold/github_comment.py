@@ -62,8 +62,13 @@ def review_of(run: dict[str, Any]) -> tuple[str, str]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             number, text = (member(archive, name, limit) for name, limit in (("number", 16), ("comment.md", LIMIT)))
-    # What zipfile raises for damaged, truncated, encrypted or unknown archives, and `member` for an unexpected one.
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as refused:
+    except (
+        zipfile.BadZipFile,  # Not an archive, or damaged.
+        zlib.error,  # Damaged data of a file.
+        EOFError,  # Truncated data of a file.
+        RuntimeError,  # Encrypted, or compressed by an unsupported method (NotImplementedError).
+        ValueError,  # An offset outside of the archive, or text that is not UTF-8 (UnicodeDecodeError).
+    ) as refused:
         stop(f"the artifact cannot be read: {refused}")
     if not re.fullmatch(r"[1-9][0-9]{0,9}\n?", number):
         stop("the artifact does not contain a pull request number")
