@@ -129,7 +129,8 @@ def _spawn(tree: PolicyTree, limits: Limits) -> ChildProcess:
         try:
             process_id = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
         except NotImplementedError:
-            # Raised if the C library has no POSIX_SPAWN_SETSID; a process group can also be stopped as a whole.
+            # Python raises it only for `setsid`, if the C library has no POSIX_SPAWN_SETSID, which POSIX added in 2024. A
+            # process group can be stopped as a whole as well as a session.
             process_id = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setpgroup=0)
     except BaseException:
         for descriptor in opened:

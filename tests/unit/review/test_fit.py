@@ -189,12 +189,10 @@ def test_quota_edits_are_at_their_declaration() -> None:
         policy, [QuotaEdit("vision", "limit", "gpu", 40_000), QuotaEdit("research", "guaranteed", "cpu", 2000)]
     )
     (research,) = made.queues
+    speech, vision = research.children
     assert research.guaranteed is not None
-    assert (research.guaranteed.cpu, research.children[1].limit.gpu, research.children[0]) == (  # type: ignore[union-attr]
-        "2",
-        "40",
-        policy.queues[0].children[0],
-    )
+    assert vision.limit is not None
+    assert (research.guaranteed.cpu, vision.limit.gpu, speech) == ("2", "40", policy.queues[0].children[0])
 
 
 RAY = {

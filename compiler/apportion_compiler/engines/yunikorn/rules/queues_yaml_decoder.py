@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import yaml
 from yaml.composer import ComposerError
@@ -31,12 +31,15 @@ from apportion_compiler.engines.yunikorn.rules.scalars import (
 )
 from apportion_policy.documents import MAX_DEPTH, line_nested_too_deeply
 
-# libyaml, from which YuniKorn's parser was ported, has the same error messages. Its availability is only known at run
-# time, so type checkers cannot know the base class.
-_Base: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+if TYPE_CHECKING:
+    from yaml import BaseLoader as _Base
+else:
+    # libyaml, from which YuniKorn's parser was ported, has the same error messages. Its availability is only known at run
+    # time.
+    _Base = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
-class _Loader(_Base):  # type: ignore[misc]  # the base class is Any, see above.
+class _Loader(_Base):
     """Leaves a plain scalar without a tag, so that explicit tags can be distinguished."""
 
     def resolve(self, kind: type[yaml.Node], value: object, implicit: object) -> str:
@@ -68,7 +71,7 @@ def _composed(text: str) -> yaml.Node | None:
     try:
         loader = _Loader(text.encode("utf-8", "surrogatepass"))
         try:
-            return cast("yaml.Node | None", loader.get_node()) if loader.check_node() else None
+            return loader.get_node() if loader.check_node() else None
         finally:
             loader.dispose()
     except ComposerError as fault:
