@@ -31,9 +31,13 @@ class LiveCluster(CachedCluster):
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         resource = WATCHED[manifest["kind"]]
-        path = resource.path(manifest["metadata"].get("namespace", ""))
-        made = self._writer.write("POST", f"{path}?dryRun=All" if dry_run else path, manifest)
-        if not dry_run:
+        metadata = manifest["metadata"]
+        namespace = metadata.get("namespace", "")
+        path = resource.path(namespace)
+        if dry_run:
+            return self._writer.write("POST", f"{path}?dryRun=All", manifest)
+        with self._cache.writing(resource.kind, namespace, metadata["name"]):
+            made = self._writer.write("POST", path, manifest)
             self._cache.put_created(resource.kind, made)
         return made
 
@@ -65,8 +69,9 @@ class LiveCluster(CachedCluster):
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         before = self._cache.get(kind, namespace, name)
         path = WATCHED[kind].path(namespace, name)
-        made = self._writer.write("PATCH", path, patch, content_type=_MERGE)
-        self._cache.put_patched(kind, before, made)
+        with self._cache.writing(kind, namespace, name):
+            made = self._writer.write("PATCH", path, patch, content_type=_MERGE)
+            self._cache.put_patched(kind, before, made)
         return made
 
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
@@ -81,6 +86,11 @@ class LiveCluster(CachedCluster):
             self._cache.put_patched(kind, before, made)
 
     def bind(self, pod: Manifest, node: str) -> None:
+        metadata = pod["metadata"]
+        with self._cache.writing(POD, metadata["namespace"], metadata["name"]):
+            self._bind(pod, node)
+
+    def _bind(self, pod: Manifest, node: str) -> None:
         metadata = pod["metadata"]
         binding = {
             "apiVersion": "v1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -16,6 +17,7 @@ from apportion_runtime.kube.change_filter import is_relevant
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.own_writes import OwnWrites
 from apportion_runtime.kube.owner_reads import OwnerReader
 from apportion_runtime.kube.resources import POD, WATCHED, Resource
 
@@ -42,6 +44,7 @@ class ObjectCache:
         self._owners = OwnerReader(connection)
         self._held: dict[str, dict[Key, Manifest]] = {kind: {} for kind in WATCHED}
         self._assumptions = Assumptions()
+        self._own_writes = OwnWrites()
         # A watch that was replaced has an older generation, and its events are ignored.
         self._generations: dict[str, int] = dict.fromkeys(WATCHED, 0)
         self._listed: dict[str, threading.Event] = {kind: threading.Event() for kind in WATCHED}
@@ -122,27 +125,49 @@ class ObjectCache:
             pods = [pod for (place, _), pod in self._held[POD].items() if place == namespace]
         return [pod for pod in pods if labels.items() <= (pod["metadata"].get("labels") or {}).items()]
 
+    @contextmanager
+    def writing(self, kind: str, namespace: str, name: str) -> Iterator[None]:
+        """Send a write of an object and record its result in the block: its event does not start a cycle."""
+        key = (kind, (namespace, name))
+        with self._lock:
+            self._own_writes.begin(key)
+        try:
+            yield
+        finally:
+            with self._lock:
+                is_changed = self._own_writes.end(key)
+            if is_changed:
+                self.changed.set()
+
     def put_created(self, kind: str, made: Manifest) -> None:
         """Add an object that was created, unless the watch has delivered it."""
         made = cached_fields(kind, made)
         with self._lock:
+            self._own_writes.stored((kind, _key(made)), made)
             self._held[kind].setdefault(_key(made), made)
 
     def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
         """Replace an object by the result of a patch, unless the watch has delivered a later change."""
         key, made = _key(made), cached_fields(kind, made)
         with self._lock:
+            self._own_writes.stored((kind, key), made)
             if before is not None and self._held[kind].get(key) is before:
                 self._held[kind][key] = self._assumptions.applied(key, made) if kind == POD else made
 
     def assume_bound(self, pod: Manifest, node: str, *, is_certain: bool = True) -> None:
         """Assume a pod to be bound until the watch confirms it; if uncertain, `verify` checks it immediately."""
-        self._assume(
-            pod,
-            lambda held: {**held, "spec": {**held["spec"], "nodeName": node}},
-            lambda held: bool(held["spec"].get("nodeName")),
-            _ASSUMED_S if is_certain else 0.0,
-        )
+
+        def change(held: Manifest) -> Manifest:
+            return {**held, "spec": {**held["spec"], "nodeName": node}}
+
+        def is_own(before: Manifest | None, after: Manifest) -> bool:
+            return before is not None and not is_relevant(POD, change(before), after)
+
+        self._assume(pod, change, lambda held: bool(held["spec"].get("nodeName")), _ASSUMED_S if is_certain else 0.0)
+        if is_certain:
+            # The response to a bind has no version.
+            with self._lock:
+                self._own_writes.decide((POD, _key(pod)), is_own)
 
     def assume_deleted(self, pod: Manifest) -> None:
         """Assume a pod to be terminating until the watch confirms it."""
@@ -253,6 +278,7 @@ class ObjectCache:
                 if resource.kind == POD:
                     found = {key: self._assumptions.applied(key, pod) for key, pod in found.items()}
                 self._held[resource.kind] = found
+                self._own_writes.forget_kind(resource.kind)
                 self._listed[resource.kind].set()
         self.changed.set()
         return str(answer["metadata"]["resourceVersion"])
@@ -271,23 +297,27 @@ class ObjectCache:
             with self._lock:
                 if self._generations[resource.kind] != generation:
                     break
-                is_relevant = self._receive(resource.kind, event["type"], cached_fields(resource.kind, one))
-            if is_relevant:
+                is_due = self._receive(resource.kind, event["type"], cached_fields(resource.kind, one))
+            if is_due:
                 self.changed.set()
             yield version
             if self._ended.is_set():
                 break
 
     def _receive(self, kind: str, event: str, one: Manifest) -> bool:
-        """Store what a watch delivers, and return whether it may change decisions."""
+        """Store what a watch delivers, and return whether it is another's change that may change decisions."""
         key, held = _key(one), self._held[kind]
         if event == "DELETED":
+            self._own_writes.forget((kind, key))
             if kind == POD:
                 self._assumptions.end(key)
             return held.pop(key, None) is not None
         before = held.get(key)
         held[key] = self._assumptions.applied(key, one) if kind == POD else one
-        return is_relevant(kind, before, held[key])
+        is_own = self._own_writes.is_own((kind, key), one)
+        if is_own or not is_relevant(kind, before, held[key]):
+            return False
+        return not self._own_writes.defers((kind, key), before, held[key])
 
 
 def _key(manifest: Manifest) -> Key:

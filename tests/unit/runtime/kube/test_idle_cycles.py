@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+
+import pytest
 
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.scheduler_process import Options
 
-from .api_server import ApiServer, running
+from .api_server import ApiServer, Object, Sent, running
 from .cycle_counts import n_cycles
 from .memory_cluster import Memory, run_cycle
 from .objects import NOW, TRAIN, node, pod, pod_group, queue
@@ -35,6 +38,10 @@ def _settled(counters: Counters) -> int:
     return before
 
 
+def _is_bound(server: ApiServer, name: str) -> bool:
+    return "nodeName" in server.pod(name)["spec"]
+
+
 def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None:
     server = ApiServer()
     # The second pod stays pending, and receives a condition.
@@ -49,6 +56,36 @@ def test_neither_heartbeats_nor_the_schedulers_own_notes_start_a_cycle() -> None
         assert _settled(counters) == before
         server.add(node("n2", 1))
         until(lambda: all("nodeName" in server.pod(name)["spec"] for name in "ab"))
+
+
+class LateResponses(ApiServer):
+    """An API server whose watches deliver a write before its response."""
+
+    def handle(self, sent: Sent) -> tuple[int, Mapping[str, str], Object]:
+        answer = super().handle(sent)
+        if sent.method != "GET":
+            time.sleep(0.03)
+        return answer
+
+
+class LateEvents(ApiServer):
+    """An API server whose watches deliver a write after its response."""
+
+    def events(self, plural: str, after: int) -> Iterator[tuple[int, str, Object]]:
+        for event in super().events(plural, after):
+            time.sleep(0.03)
+            yield event
+
+
+@pytest.mark.parametrize("server", [LateResponses(), LateEvents()], ids=["late responses", "late events"])
+def test_lone_pod_is_grouped_and_bound_in_one_cycle_and_starts_no_other(server: ApiServer) -> None:
+    server.add(node("n1", 8), TRAIN, TEAM)
+    with _scheduler(server) as counters:
+        before = _settled(counters)
+        for number, name in enumerate("ab", 1):
+            server.add(pod(name, "team", 1))
+            until(partial(_is_bound, server, name))
+            assert _settled(counters) == before + number
 
 
 def test_change_after_a_quiet_time_does_not_wait_for_the_period() -> None:

@@ -171,6 +171,96 @@ def _deliver(cache: ObjectCache, server: Server, pod: dict[str, Any]) -> None:
     _until(lambda: _held(cache)["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"])
 
 
+def _version(server: Server, version: str, **metadata: Any) -> dict[str, Any]:
+    return {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": version, **metadata}}
+
+
+def _starts_cycle(cache: ObjectCache, server: Server) -> bool:
+    """Return whether a cycle starts, once the watch has handled all events."""
+    held = _held(cache)
+    _deliver(cache, server, {**held, "metadata": {**held["metadata"], "resourceVersion": "9"}})
+    return cache.changed.is_set()
+
+
+def _label(cluster: LiveCluster) -> None:
+    cluster.merge(POD, "vision", "work", {"metadata": {"labels": {"own": "1"}}})
+
+
+def test_own_patch_starts_no_cycle_if_its_event_precedes_its_response(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    server.pod = _version(server, "2", labels={"own": "1"})
+    server.during = lambda _: _deliver(cache, server, server.pod)
+    cache.changed.clear()
+    _label(cluster)
+    assert not _starts_cycle(cache, server)
+
+
+def test_change_by_another_client_during_an_own_patch_starts_a_cycle(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    changed, server.pod = _version(server, "2", labels={"other": "1"}), _version(server, "3", labels={"own": "1"})
+
+    def deliver(method: str) -> None:
+        _deliver(cache, server, changed)
+        _deliver(cache, server, server.pod)
+
+    server.during = deliver
+    cache.changed.clear()
+    _label(cluster)
+    assert _starts_cycle(cache, server)
+
+
+def test_own_bind_starts_no_cycle_if_its_event_precedes_its_response(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    server.during = lambda _: _deliver(cache, server, {**_version(server, "2"), "spec": {"nodeName": "node-1"}})
+    cache.changed.clear()
+    cluster.bind(_held(cache), "node-1")
+    assert not _starts_cycle(cache, server)
+
+
+@pytest.mark.parametrize("made", [{"nodeName": "node-2"}, {"nodeName": "node-1", "priority": 1}])
+def test_event_other_than_the_expected_one_of_a_bind_starts_a_cycle(
+    made: dict[str, Any], cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    server.during = lambda _: _deliver(cache, server, {**_version(server, "2"), "spec": made})
+    cache.changed.clear()
+    cluster.bind(_held(cache), "node-1")
+    assert _starts_cycle(cache, server)
+
+
+def test_event_during_a_rejected_write_starts_a_cycle(cache: ObjectCache, cluster: LiveCluster, server: Server) -> None:
+    def reject(method: str) -> None:
+        if method == "POST":
+            _deliver(cache, server, {**_version(server, "2"), "spec": {"nodeName": "node-1"}})
+            raise Refused(403, "forbidden")
+
+    server.during = reject
+    cache.changed.clear()
+    with pytest.raises(Refused):
+        cluster.bind(_held(cache), "node-1")
+    assert _starts_cycle(cache, server)
+
+
+def test_parallel_own_patches_of_an_object_start_no_cycle(
+    cache: ObjectCache, cluster: LiveCluster, server: Server
+) -> None:
+    first, second = _version(server, "2", labels={"own": "1"}), _version(server, "3", labels={"own": "1", "two": "2"})
+
+    def patch_again(method: str) -> None:
+        server.during = lambda _: None
+        server.pod = first
+        _label(cluster)
+        server.pod = second
+
+    server.during = patch_again
+    cache.changed.clear()
+    _label(cluster)
+    _deliver(cache, server, second)
+    assert not _starts_cycle(cache, server)
+
+
 class DroppedWatch(Server):
     """An API server whose first watch of pods fails after an event; it records the requests for pods."""
 

@@ -1,0 +1,87 @@
+"""Which events of a watch are the scheduler's own writes, also those that it delivers before the response.
+
+While the response of a write is outstanding, the events of its object are undecided. With the response, those with the
+resource version of its result are known as own, and any other one starts a cycle, as it would have without the write.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from apportion_runtime.kube.assumptions import Key
+from apportion_runtime.kube.cluster import Manifest
+
+ObjectKey = tuple[str, Key]
+"""Kind, and namespace and name."""
+IsOwn = Callable[[Manifest | None, Manifest], bool]
+"""Whether an event is an own write, by the object before and after it."""
+
+
+class OwnWrites:
+    """The writes without a response, and the versions that own writes produced and no watch has delivered."""
+
+    def __init__(self) -> None:
+        self._open: Counter[ObjectKey] = Counter()
+        self._undecided: dict[ObjectKey, list[tuple[Manifest | None, Manifest]]] = {}
+        self._versions: dict[ObjectKey, set[str]] = {}
+
+    def begin(self, key: ObjectKey) -> None:
+        """A write is about to be sent."""
+        self._open[key] += 1
+
+    def end(self, key: ObjectKey) -> bool:
+        """A write has ended; return whether its object has an event that was no own write."""
+        self._open[key] -= 1
+        if self._open[key]:
+            return False
+        del self._open[key]
+        return bool(self._undecided.pop(key, None))
+
+    def stored(self, key: ObjectKey, made: Manifest) -> None:
+        """A write has the result that the API server returned."""
+        version = _version(made)
+        if (
+            version is not None
+            and key in self._open
+            and not self.decide(key, lambda _, after: _version(after) == version)
+        ):
+            self._versions.setdefault(key, set()).add(version)
+
+    def decide(self, key: ObjectKey, is_own: IsOwn) -> bool:
+        """Drop the undecided events that are own writes, and return whether there are any."""
+        undecided = self._undecided.get(key, [])
+        left = [event for event in undecided if not is_own(*event)]
+        if len(left) == len(undecided):
+            return False
+        self._undecided[key] = left
+        return True
+
+    def is_own(self, key: ObjectKey, after: Manifest) -> bool:
+        """Return whether an event has the result of an own write, and forget this result."""
+        version, versions = _version(after), self._versions.get(key)
+        if versions is None or version not in versions:
+            return False
+        versions.discard(version)
+        if not versions:
+            del self._versions[key]
+        return True
+
+    def defers(self, key: ObjectKey, before: Manifest | None, after: Manifest) -> bool:
+        """Return whether an event cannot be decided before the response of a write."""
+        if key in self._open:
+            self._undecided.setdefault(key, []).append((before, after))
+        return key in self._open
+
+    def forget(self, key: ObjectKey) -> None:
+        """The object does not exist any more: no event of it follows."""
+        self._versions.pop(key, None)
+
+    def forget_kind(self, kind: str) -> None:
+        """The objects of a kind were listed: earlier events are not delivered."""
+        self._versions = {key: versions for key, versions in self._versions.items() if key[0] != kind}
+
+
+def _version(manifest: Manifest) -> str | None:
+    version: str | None = manifest["metadata"].get("resourceVersion")
+    return version
