@@ -110,9 +110,11 @@ def _why_pending(session: Session, job: Job, running: _Running) -> PendingJob:
 
 
 def _waits(job: Job) -> bool:
-    return any(job.counts.get(status) for status in (PENDING, GATED, PIPELINED)) or any(
-        uid not in job.tasks for uid in job.task_errors
-    )
+    counts = job.counts
+    # Asked of every job in each cycle.
+    if counts.get(PENDING) or counts.get(GATED) or counts.get(PIPELINED):
+        return True
+    return bool(job.task_errors) and any(uid not in job.tasks for uid in job.task_errors)
 
 
 def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingReason]:
