@@ -67,7 +67,8 @@ def evict_unreserved(cluster: Cluster, pool: WritePool, scope: SharingScope, res
             ("event", pod["metadata"]["uid"]), partial(cluster.record, pod, "ReservationLost", why, is_warning=True)
         )
         line = f"evicted {name_of(pod)}: {why}"
-        result.decisions.append(Decision(line, decision="evict", action=_UNRESERVED, rule=why, pods=[name_of(pod)]))
+        fields = {"action": _UNRESERVED, "beneficiary": None, "rule": why}
+        result.decisions.append(Decision(line, decision="evict", **fields, pods=[name_of(pod)]))
 
 
 def _delete(cluster: Cluster, reservation: Manifest, result: CycleResult) -> None:
