@@ -12,6 +12,7 @@ from .objects import INFERENCE, NOW, TRAIN, node, pod
 from .objects import queue as queue_object
 
 GROUP = "runai-gpu-group"
+GANG = {"pod-group-name": "gang"}
 TEAM = queue_object("team", None, 8)
 DEVICE = "run.ai/reserve_for_gpu_index"
 RESERVED = "kai-resource-reservation"

@@ -10,6 +10,7 @@ from .memory_cluster import run_cycle
 from .objects import NOW, pod, pod_group
 from .sharing_pods import (
     DEVICE,
+    GANG,
     GROUP,
     RESERVED,
     bind_all,
@@ -20,8 +21,6 @@ from .sharing_pods import (
     sharing,
     sharing_cluster,
 )
-
-GANG = {"pod-group-name": "gang"}
 
 
 def test_reservation_pod_is_created_as_by_kais_binder() -> None:

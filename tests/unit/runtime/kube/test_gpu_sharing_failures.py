@@ -13,6 +13,7 @@ from apportion_runtime.kube.gang_reservations import GangReservations
 from .memory_cluster import Memory, run_cycle
 from .objects import NOW, pod, pod_group
 from .sharing_pods import (
+    GANG,
     GROUP,
     RESERVED,
     bind_all,
@@ -23,8 +24,6 @@ from .sharing_pods import (
     sharing,
     sharing_cluster,
 )
-
-GANG = {"pod-group-name": "gang"}
 
 
 def _failing(cluster: Memory, how: str) -> str:
@@ -169,15 +168,19 @@ def test_pods_that_wait_for_a_device_are_victims_of_a_job_that_reclaims_it() -> 
     assert reservations(cluster) == []
 
 
-def test_held_gang_survives_a_cycle_that_the_api_server_interrupts() -> None:
-    cluster = sharing_cluster(sharing("a"))
-    cluster.refuses_creation = Refused(503, "overloaded")
-    run_cycle(cluster, NOW)
-    assert reservations(cluster) == []
-    cluster.refuses_creation = None
-    cluster.clock_s += 60
+def test_reservation_pod_that_an_overloaded_api_server_rejects_is_created_soon() -> None:
+    cluster = sharing_cluster(sharing("first", "0.9"), gpus=2)
     bind_all(cluster)
-    assert cluster.node_of("a") == "n1"
+    cluster.create(sharing("a"))
+    cluster.refuses_creation = Refused(503, "overloaded")
+    result = run_cycle(cluster, NOW + 2)
+    assert [one.endswith("on node n1: overloaded") for one in result.refused] == [True]
+    assert result.next_cycle_s <= 1
+    cluster.refuses_creation = None
+    run_cycle(cluster, NOW + 3)
+    report_devices(cluster)
+    assert run_cycle(cluster, NOW + 4).bound == ["team/a"]
+    assert "a" not in cluster.told
 
 
 def _lose_reservation(cluster: Memory) -> dict[str, Any]:

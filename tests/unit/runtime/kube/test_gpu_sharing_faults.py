@@ -19,12 +19,11 @@ from apportion_runtime.kube.scheduler_process import Options
 from .api_server import ApiServer, Rejection, Sent, running
 from .objects import TRAIN, node, pod, pod_group, queue
 from .scheduler_thread import in_thread, scheduling, until
-from .sharing_pods import DEVICE, GROUP, RESERVED, sharing
+from .sharing_pods import DEVICE, GANG, GROUP, RESERVED, sharing
 
 OPTIONS = Options("kai-scheduler", period_s=0.02, reservation=ReservationSettings("registry.example/reservation:v1"))
 NODES = ("n1", "n2")
 N_GPUS = 4
-GANG = {"pod-group-name": "gang"}
 LIMIT_S = 60.0
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/system/leases/scheduler"
 
