@@ -22,7 +22,6 @@ class CycleResult:
         waiting: Pods that are pending.
         grouped: Pods that were assigned to a pod group.
         refused: Writes that the API server rejected, each with the object and the message.
-        protected: Jobs whose eviction was refused.
         decisions: One line for each decision, for the log, with its fields.
         faults: Objects that were read only in part.
         latencies_s: The time from creation to binding of each bound pod, in seconds.
@@ -37,7 +36,6 @@ class CycleResult:
     waiting: list[str] = field(default_factory=list)
     grouped: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    protected: list[str] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     faults: tuple[Fault, ...] = ()
     latencies_s: list[float] = field(default_factory=list)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -134,7 +133,7 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     result.queues = queue_gpus(session)
     _write_statuses(scheduling, engine)
     scheduling.reasons.end_cycle()
-    result.next_cycle_s = min(_delays(scheduling, session, result), default=math.inf)
+    result.next_cycle_s = min(_delays(scheduling, session, result))
     return result
 
 
@@ -159,6 +158,8 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *,
         namespace, _, group = name.rpartition("/")
         why = f"no pod is evicted for it until a GPU reservation succeeds; the last one failed: {reservations.failure}"
         gangs.reject((namespace, group), why)
+        # The victims may be evicted for another one.
+        result.next_cycle_s = 0.0
     evict_unreserved(cluster, pool, scope, result)
     clean_reservations(cluster, pool, scope, result)
 
@@ -171,9 +172,7 @@ def _read(objects: Iterable[Manifest], volumes: PodVolumes) -> Iterator[Manifest
 
 
 def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> Iterator[float]:
-    if result.protected:
-        # Another victim may be found.
-        yield 0.0
+    yield result.next_cycle_s
     if result.refused:
         yield _REPEATED_S
     at = next_decision_time(session)

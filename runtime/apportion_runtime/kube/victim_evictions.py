@@ -141,7 +141,8 @@ def _conclude(
     _, name, refused = victims.refusals[0]
     for job in sorted({job for job, _, _ in victims.refusals}):
         protected.reject(job, str(refused))
-        result.protected.append(job)
+    # Another victim may be found.
+    result.next_cycle_s = 0.0
     kept = len(victims.victims) - len(done)
     line = f"eviction of {name}{for_whom} was refused, and {kept} {_pods(kept)} not evicted: {refused}"
     result.decisions.append(Decision(line, decision="eviction-refused", beneficiary=victims.beneficiary, pods=[name]))

@@ -116,6 +116,21 @@ def test_no_pod_is_evicted_after_a_reservation_failed_until_one_succeeds() -> No
     assert len(run_cycle(cluster, NOW + 55).evicted) == 1
 
 
+def test_victim_that_is_not_evicted_for_a_shared_gpu_is_evicted_for_another_pod_in_the_next_cycle() -> None:
+    cluster = sharing_cluster(sharing("first"), gpus=1)
+    run_cycle(cluster, NOW)
+    cluster.clock_s += 40
+    run_cycle(cluster, NOW + 40)
+    del cluster.held["Pod", "team", "first"]
+    cluster.create(pod("train", "team", 1))
+    run_cycle(cluster, NOW + 41)
+    cluster.create(sharing("new", priority="inference"))
+    cluster.create(pod("urgent", "team", 1, priority="inference"))
+    result = run_cycle(cluster, NOW + 42)
+    assert (result.evicted, result.next_cycle_s) == ([], 0)
+    assert run_cycle(cluster, NOW + 43).evicted == ["team/train"]
+
+
 def test_restart_while_a_reservation_is_awaited_deletes_it_and_decides_anew() -> None:
     cluster = sharing_cluster(sharing("a"))
     run_cycle(cluster, NOW)
