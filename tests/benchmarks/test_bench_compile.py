@@ -83,7 +83,10 @@ def test_compile_to_disk(organisation: Path, documents: list[Any], tmp_path: Pat
         assert ratio <= 2
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl on PATH to compare with")
+@pytest.mark.skipif(
+    shutil.which("kubectl") is None,
+    reason="`kubectl` is not on PATH: the time of `kubectl kustomize` cannot be compared",
+)
 def test_compile_and_kubectl_kustomize(
     organisation: Path, rendered: Path, tmp_path: Path, bench_size: BenchSize
 ) -> None:

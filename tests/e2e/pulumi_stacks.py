@@ -20,7 +20,7 @@ from typing import Any
 from .kubectl import Kubectl, Object
 from .rendered import POLICIES, REPOSITORY
 
-SKIPS = "`pulumi` is not on PATH: https://www.pulumi.com/docs/install/"
+SKIPS = "`pulumi` is not on PATH (https://www.pulumi.com/docs/install/): no stack is tested with Pulumi's engine"
 DAY = "2026-01-01"
 _LIMIT_S = 300
 

@@ -59,7 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_hostile_policy_is_one_fault_at_its_line(case: Case, folder: Path) -> None:
     if case.linux_only and not LINUX:
-        pytest.skip("the memory limit, /proc and the layers that use ctypes are Linux's")
+        pytest.skip("this case requires Linux: /proc, its memory limit, or its sandbox layers")
     entry = folder / "policy.py"
     entry.write_text(case.source)
     began_s = time.monotonic()

@@ -17,7 +17,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.security,
-    pytest.mark.skipif(sys.platform != "linux", reason="Landlock, seccomp and namespaces are Linux's"),
+    pytest.mark.skipif(sys.platform != "linux", reason="requires Linux: Landlock, seccomp and namespaces"),
 ]
 
 CANARY = "canary-88d03e5b"
@@ -152,9 +152,9 @@ def probe(folder: Path, layers: str, tries: str, user: str) -> object:
     )
     assert CANARY not in ended.stdout + ended.stderr
     if "unshare" in ended.stderr and layers == NETWORK_ONLY:
-        pytest.skip("this system gives an ordinary user no network namespace")
+        pytest.skip("the kernel denies unprivileged users a network namespace; this layer is optional")
     if "no Landlock" in ended.stderr:
-        pytest.skip("this kernel has no Landlock")
+        pytest.skip("requires Landlock: Linux 5.13 or later with it enabled, and not gVisor")
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
@@ -180,13 +180,16 @@ def test_layer_refuses_access(case: Probe, user: str, folder: Path) -> None:
 def test_raw_system_calls_are_refused(user: str, folder: Path) -> None:
     index = {"x86_64": 0, "aarch64": 1}.get(os.uname().machine)
     if index is None:
-        pytest.skip("this machine has no table of system calls")
+        pytest.skip("the seccomp layer exists on x86_64 and aarch64 only")
     numbers = {name: pair[index] for name, pair in RAW_CALLS.items()}
     tries = f"{{name: call(number, 0, 0, 0, 0) for name, number in {numbers!r}.items()}}"
     assert probe(folder, CALLS_ONLY, tries, user) == dict.fromkeys(RAW_CALLS, errno.EPERM)
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the other way into the kernel exists on x86_64 only")
+@pytest.mark.skipif(
+    os.uname().machine != "x86_64",
+    reason="requires x86_64: only there, `int 0x80` calls the kernel with 32-bit numbers",
+)
 def test_system_calls_of_another_architecture_are_killed(folder: Path) -> None:
     """`int 0x80` enters with 32-bit numbers, by which socket is 359 and open is 5."""
     code = b"\xb8\x14\x00\x00\x00\xcd\x80\xc3"  # mov eax, 20 (getpid); int 0x80; ret
@@ -213,7 +216,7 @@ def test_python_can_still_import(folder: Path) -> None:
 
 def test_root_keeps_only_the_capability_to_read(folder: Path) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root has capabilities to lose")
+        pytest.skip("requires root: other users have no capabilities to drop")
     tries = "[line.split()[1] for line in status.splitlines() if line.startswith(('CapPrm', 'CapEff', 'NoNewPrivs'))]"
     layers = (
         "privileges.refuse_new_privileges()\nprivileges.drop_capabilities(keep_reading=True)\n"

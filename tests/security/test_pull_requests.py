@@ -17,10 +17,9 @@ import pytest
 import yaml
 
 from apportion_cli.exit_codes import ExitCode
-from apportion_policy.evaluation import confinement_layers as layers
 
 from .gate import SECRET, base_repository, git, judge, propose, workflow_of
-from .test_missing_layers import CONTAINER
+from .test_missing_layers import CONTAINER, require_all_layers
 
 CASES = {path.stem: path for path in sorted((Path(__file__).parent / "pull_requests").glob("*.yaml"))}
 LOAD = """\
@@ -144,8 +143,7 @@ def _command(case: dict[str, Any], folder: Path) -> Path:
     withheld = case.get("withheld")
     if withheld is None:
         return Path(sys.executable).parent
-    if sys.platform != "linux" or len(layers.NEEDED_FOR_UNTRUSTED) < 5:
-        pytest.skip("this machine lacks layers by itself")
+    require_all_layers()
     folder.mkdir()
     script = folder / "apportion"
     arguments = ["", str(withheld["errno"]), withheld["calls"]]

@@ -172,7 +172,7 @@ def test_eks_node_groups_are_created_and_updated(run: Any) -> None:
     assert json.loads(_value(updated, "scaling-config")) == {"minSize": 0, "maxSize": 3}
 
 
-@pytest.mark.skipif(shutil.which("jq") is None, reason="the script of ACK needs jq")
+@pytest.mark.skipif(shutil.which("jq") is None, reason="`jq` is not on PATH: the script of ACK requires it")
 def test_ack_node_pools_are_created(run: Any) -> None:
     pool = NodePool(
         id="l20", provider=Ack(), machine_type=HOSTILE, accelerator=L4, max_nodes=3, taints=(GPU_TAINT,), spot=True
