@@ -55,6 +55,11 @@ def permissions(objects: Iterable[Object]) -> Iterator[Permission]:
                             yield Permission(verb, _qualified(resource, group), namespace, name)
 
 
+def size(log: Path) -> int:
+    """Return the size of an audit log in bytes; it does not exist before the first audited request."""
+    return log.stat().st_size if log.exists() else 0
+
+
 def requests(log: Path, offset: int, user: str) -> Iterator[Request]:
     """Yield the requests of a user for resources in an audit log, from an offset in bytes on."""
     with log.open("rb") as events:

@@ -18,6 +18,7 @@ from .control_plane import ControlPlane, control_plane
 from .distribution import GroupScheduling, sort_by_group
 from .kubectl import Kubectl
 from .kueue_manager import install, manager
+from .live_scheduler import packaged_account, scheduled_cluster
 from .processes import NotReady
 from .rendered import Tree
 
@@ -169,3 +170,17 @@ def served_definitions(kubectl: Kubectl) -> dict[str, bool]:
 def kubectl(plane: ControlPlane) -> Kubectl:
     """The administrator's kubectl."""
     return plane.kubectl
+
+
+@pytest.fixture
+def cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
+    """The administrator's kubectl, with the queues and the node of the live scheduler."""
+    with scheduled_cluster(kubectl) as made:
+        yield made
+
+
+@pytest.fixture
+def access(plane: ControlPlane, kubectl: Kubectl) -> Iterator[Path]:
+    """The kubeconfig of the packaged service account of the live scheduler."""
+    with packaged_account(plane, kubectl) as made:
+        yield made

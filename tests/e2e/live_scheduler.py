@@ -10,20 +10,25 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 
 from .control_plane import ControlPlane, kubeconfig
-from .kubectl import Kubectl, Object
+from .kubectl import Answer, Kubectl, Object
 
 NAMESPACE = "scheduled"
 PACKAGED = SchedulerDeployment("apportion:test")
+ACCOUNT = f"system:serviceaccount:{PACKAGED.namespace}:apportion-scheduler"
+"""The user name of the packaged service account."""
 LIMIT_S = 60
 CAPACITY = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "4", "pods": "110"}
+_Found = TypeVar("_Found")
 
 
-def queue(name: str, parent: str | None, quota: int, limit: int, labels: dict[str, str] | None = None) -> Object:
+def queue(
+    name: str, parent: str | None, quota: float, limit: float, labels: dict[str, str] | None = None
+) -> dict[str, Any]:
     free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
     spec: dict[str, Any] = {
         "resources": {"gpu": {"quota": quota, "limit": limit, "overQuotaWeight": 1}, "cpu": free, "memory": free}
@@ -41,13 +46,15 @@ QUEUES = (
 )
 
 
-def pod(name: str, of: str, gpus: int, scheduler: str = "kai-scheduler") -> dict[str, Any]:
+def pod(
+    name: str, of: str, gpus: int, *, scheduler: str = "kai-scheduler", namespace: str = NAMESPACE
+) -> dict[str, Any]:
     resources = {"requests": {"nvidia.com/gpu": str(gpus)}, "limits": {"nvidia.com/gpu": str(gpus)}}
     # Without a kubelet, no component completes termination; a grace period of 0 deletes the pod immediately.
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"kai.scheduler/queue": of}},
+        "metadata": {"name": name, "namespace": namespace, "labels": {"kai.scheduler/queue": of}},
         "spec": {
             "schedulerName": scheduler,
             "terminationGracePeriodSeconds": 0,
@@ -127,7 +134,7 @@ def scheduler(access: Path, log: Path, *arguments: str, lease: str = "apportion-
             assert process.wait(timeout=30) == 0, log.read_text()
 
 
-def until(said: Callable[[], Any], wanted: Callable[[Any], bool], log: Path | None = None) -> Any:
+def until(said: Callable[[], _Found], wanted: Callable[[_Found], bool], log: Path | None = None) -> _Found:
     """Return the first wanted value; fail with the log of the scheduler after a minute."""
     deadline = time.monotonic() + LIMIT_S
     while not wanted(found := said()):
@@ -140,8 +147,28 @@ def pods(cluster: Kubectl) -> dict[str, dict[str, Any]]:
     return {one["metadata"]["name"]: one for one in cluster.get("pods", f"--namespace={NAMESPACE}")["items"]}
 
 
-def bound(cluster: Kubectl, node: str = "sched-1") -> set[str]:
-    return {name for name, one in pods(cluster).items() if one["spec"].get("nodeName") == node}
+def bound(cluster: Kubectl, node: str | None = None) -> set[str]:
+    """Return the pods that are bound, to a node or to any."""
+    nodes = {name: one["spec"].get("nodeName") for name, one in pods(cluster).items()}
+    return {name for name, bound_to in nodes.items() if bound_to and node in (None, bound_to)}
+
+
+def bind(cluster: Kubectl, name: str) -> Answer:
+    """Bind a pod, as another scheduler does."""
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "sched-1"},
+    }
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding"
+    return cluster("create", "--raw", path, "-f", "-", stdin=json.dumps(binding))
+
+
+def pending_reason(cluster: Kubectl, name: str) -> str:
+    """Return the message of a pod's condition `PodScheduled`; empty if it has none."""
+    conditions = pods(cluster)[name].get("status", {}).get("conditions") or ()
+    return next((str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), "")
 
 
 def events(cluster: Kubectl, reason: str) -> list[dict[str, Any]]:

@@ -13,19 +13,21 @@ import pytest
 
 from apportion_compiler.packaged_scheduler import scheduler_objects
 
-from .access_audit import permissions, requests
+from .access_audit import permissions, requests, size
 from .control_plane import AUDIT_LOG, ControlPlane
 from .kubectl import Kubectl, Object
 from .live_scheduler import (
+    ACCOUNT,
     NAMESPACE,
     PACKAGED,
     add_node,
+    bound,
     events,
     packaged_account,
+    pending_reason,
     pod,
     pods,
     queue,
-    scheduled_cluster,
     scheduler,
     until,
 )
@@ -34,7 +36,6 @@ from .reservation_agent import ReservationAgent, reservation_agent
 pytestmark = pytest.mark.e2e
 
 SHARING = replace(PACKAGED, reservation="registry.example/resourcereservation:v0.17.0")
-ACCOUNT = f"system:serviceaccount:{PACKAGED.namespace}:apportion-scheduler"
 SEED_QUEUES = (queue("department-1", None, -1, -1), queue("team-a", "department-1", -1, -1))
 URGENT = {
     "apiVersion": "scheduling.k8s.io/v1",
@@ -48,19 +49,15 @@ GROUP = "runai-gpu-group"
 
 
 @pytest.fixture
-def cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
-    made: list[Object] = []
-    with scheduled_cluster(kubectl):
-        try:
-            for one in SEED_QUEUES:
-                assert kubectl.create(one).accepted
-                made.append(one)
-            made.append(add_node(kubectl, "sched-2"))
-            assert kubectl.create(URGENT).accepted
-            made.append(URGENT)
-            yield kubectl
-        finally:
-            kubectl.delete_objects(made)
+def cluster(cluster: Kubectl) -> Iterator[Kubectl]:
+    """The cluster with the queues of the seed, a priority class and a second node."""
+    made: list[Object] = [*SEED_QUEUES, URGENT]
+    try:
+        assert cluster.create(*made).accepted
+        made.append(add_node(cluster, "sched-2"))
+        yield cluster
+    finally:
+        cluster.delete_objects(made)
 
 
 @pytest.fixture
@@ -132,10 +129,6 @@ def _ray_cluster(kubectl: Kubectl) -> list[Object]:
     return [member for member, _, _ in members]
 
 
-def _bound(cluster: Kubectl) -> set[str]:
-    return {name for name, one in pods(cluster).items() if one["spec"].get("nodeName")}
-
-
 def _usage(cluster: Kubectl, agent: ReservationAgent) -> dict[str, float]:
     """Return the portion of each device that pods use, from their ConfigMaps; it agrees with labels and nodes."""
     devices = agent.devices()
@@ -171,19 +164,19 @@ def test_seed_000_shares_gpus_also_after_restarts(
 ) -> None:
     log, configuration = tmp_path / "scheduler.log", _configuration(tmp_path, timeout_s=60)
     audit = plane.folder / AUDIT_LOG
-    offset = audit.stat().st_size if audit.exists() else 0
+    offset = size(audit)
     with scheduler(access, log, configuration):
         answer = cluster.create(*_ray_cluster(cluster))
         assert answer.accepted, answer.said
         former = until(lambda: set(agent.pods()), lambda found: len(found) == 2, log)
         # No pod of the gang is bound before all of its devices are reserved.
-        assert _bound(cluster) == set()
+        assert bound(cluster) == set()
     # A scheduler that starts while reservations are awaited deletes them and decides anew.
     with scheduler(access, log, configuration):
         until(lambda: set(agent.pods()), lambda found: len(found) == 2 and not found & former, log)
-        assert _bound(cluster) == set()
+        assert bound(cluster) == set()
         agent.reports.set()
-        until(lambda: _bound(cluster), lambda found: len(found) == 5, log)
+        until(lambda: bound(cluster), lambda found: len(found) == 5, log)
         _check_devices(cluster, agent, [1.0, 1.0])
     # A scheduler that starts later reads the shared devices from the labels of pods.
     with scheduler(access, log, configuration):
@@ -192,11 +185,11 @@ def test_seed_000_shares_gpus_also_after_restarts(
         assert cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": existing}).accepted
         for name in ("half-1", "half-2", "half-3"):
             assert cluster.create(_sharing(name)).accepted
-        until(lambda: _bound(cluster), lambda found: len(found) == 8, log)
+        until(lambda: bound(cluster), lambda found: len(found) == 8, log)
         _check_devices(cluster, agent, [0.5, 1.0, 1.0, 1.0])
         # Fractions of several devices.
         assert cluster.create(_sharing("two", "0.4", **{"gpu-fraction-num-devices": "2"})).accepted
-        until(lambda: _bound(cluster), lambda found: "two" in found, log)
+        until(lambda: bound(cluster), lambda found: "two" in found, log)
         assert sum(_usage(cluster, agent).values()) == pytest.approx(4.3)
         assert max(_usage(cluster, agent).values()) <= 1.0
         # A reservation pod is deleted with the last pod that shares its device.
@@ -221,19 +214,21 @@ def test_pod_whose_gpu_is_not_reserved_evicts_no_pod_and_reports_why(
         # One GPU is left.
         for name, gpus in (("one", 4), ("two", 3)):
             assert cluster.create(pod(name, "team-a", gpus)).accepted
-        until(lambda: _bound(cluster), lambda found: found == {"one", "two"}, log)
+        until(lambda: bound(cluster), lambda found: found == {"one", "two"}, log)
         assert cluster.create(_sharing("half")).accepted
-        until(lambda: _why(cluster, "half"), lambda said: "has not reported its device within 2 s" in said, log)
+        until(
+            lambda: pending_reason(cluster, "half"), lambda said: "has not reported its device within 2 s" in said, log
+        )
         until(agent.pods, lambda found: not found, log)
         # The last GPU is used by another pod, and the next ones could only be gained by an eviction.
         assert cluster.create(pod("three", "team-a", 1)).accepted
-        until(lambda: _bound(cluster), lambda found: found == {"one", "two", "three"}, log)
+        until(lambda: bound(cluster), lambda found: found == {"one", "two", "three"}, log)
         urgent = _sharing("urgent")
         urgent["metadata"]["labels"]["priorityClassName"] = "inference"
         assert cluster.create(urgent).accepted
         why = "no pod is evicted for it until a GPU reservation succeeds"
-        until(lambda: _why(cluster, "urgent"), lambda said: said.startswith(why), log)
-    assert _bound(cluster) == {"one", "two", "three"}
+        until(lambda: pending_reason(cluster, "urgent"), lambda said: said.startswith(why), log)
+    assert bound(cluster) == {"one", "two", "three"}
     assert events(cluster, "Preempted") == []
 
 
@@ -248,8 +243,3 @@ def test_account_writes_only_config_maps_of_pods_that_share_gpus(kubectl: Kubect
     said = until(lambda: refusal("settings"), bool)
     assert "the scheduler may write only ConfigMaps of pods that share GPUs" in said
     assert [refusal(f"a-abcdefg-shared-gpu-{suffix}") for suffix in ("0", "i1", "0-evar")] == ["", "", ""]
-
-
-def _why(cluster: Kubectl, name: str) -> str:
-    conditions = pods(cluster)[name].get("status", {}).get("conditions") or ()
-    return next((str(c.get("message", "")) for c in conditions if c["type"] == "PodScheduled"), "")

@@ -7,44 +7,27 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .control_plane import ControlPlane
 from .kubectl import Kubectl
 from .live_scheduler import (
-    LIMIT_S,
     NAMESPACE,
     PACKAGED,
+    bind,
     bound,
     events,
-    packaged_account,
+    pending_reason,
     pod,
-    pods,
     report_running,
-    scheduled_cluster,
     scheduler,
     until,
 )
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture
-def cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
-    with scheduled_cluster(kubectl) as made:
-        yield made
-
-
-@pytest.fixture
-def access(plane: ControlPlane, kubectl: Kubectl) -> Iterator[Path]:
-    """The kubeconfig of the packaged service account."""
-    with packaged_account(plane, kubectl) as made:
-        yield made
 
 
 def _allocated(cluster: Kubectl, queue: str) -> str | None:
@@ -65,11 +48,6 @@ def _plugin(cluster: Kubectl, folder: Path, *arguments: str) -> str:
     return told.stdout
 
 
-def _why(cluster: Kubectl, name: str) -> str:
-    conditions = pods(cluster)[name].get("status", {}).get("conditions") or ()
-    return next((str(c.get("message", "")) for c in conditions if c["type"] == "PodScheduled"), "")
-
-
 def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
     cluster: Kubectl, access: Path, tmp_path: Path
 ) -> None:
@@ -88,7 +66,7 @@ def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
         until(lambda: bound(cluster), lambda found: "vision-1" in found and len(found) == 2, log)
         # A pod above its queue's limit stays pending, and its condition has the reason.
         assert cluster.create(pod("vision-2", "sched-vision", 1)).accepted
-        until(lambda: _why(cluster, "vision-2"), lambda found: "sched-vision" in found, log)
+        until(lambda: pending_reason(cluster, "vision-2"), lambda found: "sched-vision" in found, log)
         assert "vision-2" not in bound(cluster)
         shown = _plugin(cluster, tmp_path, "top")
         assert re.search(r"sched-vision +2 +2 +0 +2 ", shown), shown
@@ -199,19 +177,10 @@ def denied_binding(cluster: Kubectl) -> Iterator[str]:
             "spec": {"policyName": metadata["name"], "validationActions": ["Deny"]},
         },
     ]
-    binding = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": "sched-1"},
-    }
     try:
         assert cluster.create(*made).accepted
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding"
-        deadline = time.monotonic() + LIMIT_S
-        while "must not be bound" not in cluster("create", "--raw", path, "-f", "-", stdin=json.dumps(binding)).said:
-            assert time.monotonic() < deadline
-            time.sleep(0.3)
+        # The API server compiles a new policy in the background; no pod has this name yet.
+        until(lambda: bind(cluster, name).said, lambda said: "must not be bound" in said)
         yield name
     finally:
         cluster.delete_objects(made)

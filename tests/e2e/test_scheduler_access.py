@@ -15,40 +15,24 @@ from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
 
-from .access_audit import permissions, requests
+from .access_audit import permissions, requests, size
 from .control_plane import AUDIT_LOG, ControlPlane
 from .kubectl import Kubectl, Object
 from .live_scheduler import (
+    ACCOUNT,
     LIMIT_S,
     NAMESPACE,
     PACKAGED,
     bound,
     events,
-    packaged_account,
     pod,
     pods,
-    scheduled_cluster,
     scheduler,
     until,
 )
 from .owners import owner_definitions, owner_objects
 
 pytestmark = pytest.mark.e2e
-
-ACCOUNT = f"system:serviceaccount:{PACKAGED.namespace}:apportion-scheduler"
-
-
-@pytest.fixture
-def cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
-    with scheduled_cluster(kubectl) as made:
-        yield made
-
-
-@pytest.fixture
-def access(plane: ControlPlane, kubectl: Kubectl) -> Iterator[Path]:
-    """The kubeconfig of the packaged service account."""
-    with packaged_account(plane, kubectl) as made:
-        yield made
 
 
 @pytest.fixture
@@ -91,7 +75,7 @@ def test_every_permission_is_used_and_none_is_missing(
 ) -> None:
     """Each permission is the only one for at least one request, so that without it the request would be forbidden."""
     log, audit = tmp_path / "scheduler.log", plane.folder / AUDIT_LOG
-    offset = audit.stat().st_size if audit.exists() else 0
+    offset = size(audit)
     with scheduler(access, log):
         answer = cluster.create(*owned_pods.values())
         assert answer.accepted, answer.said

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +14,13 @@ from .live_scheduler import (
     NAMESPACE,
     PACKAGED,
     add_node,
+    bind,
     bound,
     events,
     packaged_account,
     pod,
     pods,
     queue,
-    scheduled_cluster,
     scheduler,
     until,
 )
@@ -30,31 +28,6 @@ from .live_scheduler import (
 pytestmark = pytest.mark.e2e
 
 POOL = "kai.scheduler/node-pool"
-
-
-@pytest.fixture
-def cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
-    with scheduled_cluster(kubectl) as made:
-        yield made
-
-
-@pytest.fixture
-def access(plane: ControlPlane, kubectl: Kubectl) -> Iterator[Path]:
-    """The kubeconfig of the packaged service account."""
-    with packaged_account(plane, kubectl) as made:
-        yield made
-
-
-def _bind(cluster: Kubectl, name: str) -> None:
-    """Bind a pod, as another scheduler does."""
-    binding = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": "sched-1"},
-    }
-    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding"
-    cluster.must("create", "--raw", path, "-f", "-", stdin=json.dumps(binding))
 
 
 def _status(cluster: Kubectl, name: str) -> dict[str, Any]:
@@ -68,7 +41,7 @@ def test_pods_of_another_scheduler_are_counted_on_nodes_and_never_changed(
     log = tmp_path / "scheduler.log"
     for name in ("foreign-bound", "foreign-pending"):
         assert cluster.create(pod(name, "sched-nlp", 3, scheduler="default-scheduler")).accepted
-    _bind(cluster, "foreign-bound")
+    assert bind(cluster, "foreign-bound").accepted
     before = {name: one for name, one in pods(cluster).items() if name.startswith("foreign")}
     with scheduler(access, log):
         # Three of the four devices are in use.
@@ -94,7 +67,7 @@ def _gang_of_kai(cluster: Kubectl) -> None:
         made = pod(name, "sched-nlp", 2)
         made["metadata"]["annotations"] = {"pod-group-name": "gang"}
         assert cluster.create(made).accepted
-        _bind(cluster, name)
+        assert bind(cluster, name).accepted
 
 
 def test_gang_bound_by_kai_is_taken_over_whole_and_handed_back(cluster: Kubectl, access: Path, tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
-from .api_client import NODES, QUEUES, ApiClient, Object
+from ..live_scheduler import pod, queue
+from .api_client import NODES, QUEUES, ApiClient
 from .cluster_state import GPU, GROUPS, NAMESPACE, PODS, REPLICA_SETS
 
 N_NODES = 20
@@ -27,17 +27,7 @@ class Gang:
     queue: str = "open"
 
 
-def queue(name: str, parent: str | None, quota: float, limit: float = -1) -> Object:
-    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    spec: Object = {
-        "resources": {"gpu": {"quota": quota, "limit": limit, "overQuotaWeight": 1}, "cpu": free, "memory": free}
-    }
-    if parent:
-        spec["parentQueue"] = parent
-    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
-
-
-QUEUE_TREE = (queue("all", None, -1), queue("open", "all", 100), queue("tight", "all", 16, 24))
+QUEUE_TREE = (queue("all", None, -1, -1), queue("open", "all", 100, -1), queue("tight", "all", 16, 24))
 
 
 def create_cluster(api: ApiClient) -> None:
@@ -72,18 +62,11 @@ def _create(api: ApiClient, gang: Gang) -> None:
         "spec": {"queue": gang.queue, "minMember": gang.size},
     }
     api.request("POST", GROUPS, group)
-    labels = {"gang": gang.name, "kai.scheduler/queue": gang.queue}
-    amounts = {GPU: str(gang.gpus)}
-    template: dict[str, Any] = {
+    member = pod(gang.name, gang.queue, gang.gpus)
+    labels = {"gang": gang.name, **member["metadata"]["labels"]}
+    template = {
         "metadata": {"labels": labels, "annotations": {"pod-group-name": gang.name}},
-        "spec": {
-            "schedulerName": "kai-scheduler",
-            # No kubelet completes a termination: a grace period of 0 deletes the pod immediately.
-            "terminationGracePeriodSeconds": 0,
-            "containers": [
-                {"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}},
-            ],
-        },
+        "spec": member["spec"],
     }
     spec = {"replicas": gang.size, "selector": {"matchLabels": {"gang": gang.name}}, "template": template}
     api.request("POST", REPLICA_SETS, {"metadata": {"name": gang.name}, "spec": spec})

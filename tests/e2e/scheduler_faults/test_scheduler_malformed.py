@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from typing import Any
 
 import pytest
 
+from ..live_scheduler import pod, queue, until
 from .api_client import QUEUES, ApiError, Object
-from .cluster_state import GROUPS, PODS
-from .fault_bed import FaultBed
-from .gangs import Gang, queue
+from .cluster_state import GROUPS, NAMESPACE, PODS
+from .fault_bed import FaultBed, check_process
+from .gangs import Gang
 
 pytestmark = pytest.mark.e2e
 
 VALID = Gang("valid", 4, 4)
 LATER = Gang("later", 4, 4)
-_NOTED_S = 10
 
 
 def _queue(name: str, **spec: Any) -> Object:
-    made = deepcopy(queue(name, None, 4))
+    made = queue(name, None, 4, -1)
     made["spec"].update(spec)
     return made
 
@@ -103,22 +101,10 @@ def malformed(bed: FaultBed) -> Iterator[None]:
 
 
 def _pod(group: Object) -> Object:
-    amounts = {"nvidia.com/gpu": "1"}
     name = group["metadata"]["name"]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "labels": {"kai.scheduler/queue": group["spec"]["queue"]},
-            "annotations": {"pod-group-name": name},
-        },
-        "spec": {
-            "schedulerName": "kai-scheduler",
-            "terminationGracePeriodSeconds": 0,
-            "containers": [{"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}],
-        },
-    }
+    made = pod(name, group["spec"]["queue"], 1, namespace=NAMESPACE)
+    made["metadata"]["annotations"] = {"pod-group-name": name}
+    return made
 
 
 @pytest.mark.parametrize(("path", "made"), REJECTED, ids=[made["metadata"]["name"] for _, made in REJECTED])
@@ -135,24 +121,21 @@ def test_valid_gangs_are_scheduled_beside_malformed_objects(shared: FaultBed, ma
     shared.create(LATER)
     shared.wait_bound(VALID, LATER)
     # Notes are written after the binds.
-    deadline = time.monotonic() + _NOTED_S
-    while unexplained := _pending_without_reason(shared):
-        assert time.monotonic() < deadline, f"{unexplained}\n{shared.scheduler.said()}"
-        time.sleep(0.3)
+    until(lambda: _pending_without_reason(shared), lambda found: not found, shared.scheduler.log)
 
 
 def _pending_without_reason(bed: FaultBed) -> list[str]:
     found = []
-    for pod in bed.api.items(PODS):
-        conditions = {one["type"]: one for one in pod["status"].get("conditions") or ()}
-        if "nodeName" not in pod["spec"] and not conditions.get("PodScheduled", {}).get("message"):
-            found.append(pod["metadata"]["name"])
+    for stored in bed.api.items(PODS):
+        conditions = {one["type"]: one for one in stored["status"].get("conditions") or ()}
+        if "nodeName" not in stored["spec"] and not conditions.get("PodScheduled", {}).get("message"):
+            found.append(stored["metadata"]["name"])
     return found
 
 
 def test_scheduler_starts_beside_malformed_objects(bed: FaultBed, malformed: None) -> None:
     bed.create(VALID)
     bed.stop_shared()
-    bed.scheduler.forget()
+    scheduler = bed.scheduler
     bed.wait_bound(VALID)
-    assert "Traceback" not in bed.scheduler.said()
+    check_process(scheduler)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from ..live_scheduler import queue, until
 from .api_client import NODES, QUEUES
 from .cluster_state import PODS, ClusterState, read_state
 from .fault_bed import FaultBed
 from .fault_proxy import PASS, Reaction, Request
-from .gangs import Gang, create_node, queue
+from .gangs import Gang, create_node
 from .held_binds import HeldBind
 
 pytestmark = pytest.mark.e2e
@@ -19,16 +20,11 @@ pytestmark = pytest.mark.e2e
 GANG = Gang("gang", 6, 4)
 OTHER = Gang("other", 4, 2)
 AFTER = Gang("after", 4, 8)
-_LIMIT_S = 30.0
 _LATE_S = 2.0
 
 
 def _wait(bed: FaultBed, reached: Callable[[ClusterState], bool]) -> ClusterState:
-    deadline = time.monotonic() + _LIMIT_S
-    while not reached(state := read_state(bed.api)):
-        assert time.monotonic() < deadline, f"{state}\n{bed.scheduler.said()}"
-        time.sleep(0.1)
-    return state
+    return until(lambda: read_state(bed.api), reached, bed.scheduler.log)
 
 
 def test_node_that_is_deleted_while_pods_are_bound_to_it(shared: FaultBed) -> None:
@@ -84,7 +80,7 @@ def test_queues_that_are_edited_and_deleted_under_load(shared: FaultBed) -> None
     api = shared.api
     tight = tuple(Gang(f"tight-{number}", 4, 4, "tight") for number in range(3))
     extra = tuple(Gang(f"extra-{number}", 4, 2, "extra") for number in range(2))
-    api.request("POST", QUEUES, queue("extra", "all", 8))
+    api.request("POST", QUEUES, queue("extra", "all", 8, -1))
     try:
         shared.create(*tight, extra[0])
         shared.wait_bound(extra[0])
@@ -94,7 +90,7 @@ def test_queues_that_are_edited_and_deleted_under_load(shared: FaultBed) -> None
         assert not any(pod.node for pod in state.pods_of(extra[1].name))
         # From 24 to 48 GPUs: the gangs that waited for the limit are bound.
         api.request("PATCH", f"{QUEUES}/tight", {"spec": queue("tight", "all", 16, 48)["spec"]})
-        api.request("POST", QUEUES, queue("extra", "all", 8))
+        api.request("POST", QUEUES, queue("extra", "all", 8, -1))
         shared.wait_bound(*tight, *extra, OTHER)
     finally:
         api.request("PATCH", f"{QUEUES}/tight", {"spec": queue("tight", "all", 16, 24)["spec"]})
