@@ -70,21 +70,23 @@ class FaultBed:
             yield it
 
     @contextlib.contextmanager
-    def started_directly(self, settings: Mapping[str, Any] | None = None, *, start: str = "") -> Iterator[Scheduler]:
+    def started_directly(self) -> Iterator[Scheduler]:
         """Run a scheduler on the API server itself."""
-        with self._started(kubeconfig(self.plane, ACCOUNT, self.token), settings, start) as it:
+        with self._started(kubeconfig(self.plane, ACCOUNT, self.token)) as it:
             yield it
 
     @contextlib.contextmanager
-    def started_on_own_proxy(self, settings: Mapping[str, Any] | None = None) -> Iterator[tuple[Scheduler, FaultProxy]]:
+    def started_on_own_proxy(self, settings: Mapping[str, Any]) -> Iterator[tuple[Scheduler, FaultProxy]]:
         """Run a scheduler on a proxy that no other scheduler uses."""
         with fault_proxy(self.plane) as proxy:
             account = kubeconfig_of_proxy(self.plane, proxy.port, ACCOUNT, self.token)
-            with self._started(account, settings, "") as it:
+            with self._started(account, settings) as it:
                 yield it, proxy
 
     @contextlib.contextmanager
-    def _started(self, account: Path, settings: Mapping[str, Any] | None, start: str) -> Iterator[Scheduler]:
+    def _started(
+        self, account: Path, settings: Mapping[str, Any] | None = None, start: str = ""
+    ) -> Iterator[Scheduler]:
         self._n_started += 1
         lease = {"leaderElection": {"lease": LEASE}}
         name = f"scheduler-{self._n_started}"
@@ -93,6 +95,20 @@ class FaultBed:
 
     def create(self, *gangs: Gang) -> None:
         create_gangs(self.api, *gangs)
+
+    def check(self, by: Scheduler | None = None) -> ClusterState:
+        """Return the state, in which the invariants of any moment hold."""
+        state = read_state(self.api)
+        broken = violations(state, ALWAYS)
+        assert not broken, f"{broken}\n{(by or self.scheduler).said()}"
+        return state
+
+    def check_for(self, duration_s: float) -> None:
+        """Check the invariants of any moment while a time passes."""
+        end = time.monotonic() + duration_s
+        while time.monotonic() < end:
+            self.check()
+            time.sleep(_POLL_S)
 
     def wait_bound(self, *gangs: Gang, by: Scheduler | None = None, within_s: float = RECOVERY_S) -> ClusterState:
         """Return the state in which the gangs are bound, every invariant holds, and nothing changes any more.
@@ -103,9 +119,7 @@ class FaultBed:
         wanted = {gang.name: gang.size for gang in gangs}
         deadline = time.monotonic() + within_s
         while True:
-            state = read_state(self.api)
-            broken = violations(state, ALWAYS)
-            assert not broken, f"{broken}\n{by.said()}"
+            state = self.check(by)
             missing = [
                 f"{gang}: {n_bound} of {size} pods are bound"
                 for gang, size in wanted.items()
@@ -114,10 +128,9 @@ class FaultBed:
             missing += violations(state, AT_REST)
             if not missing:
                 time.sleep(_REST_S)
-                rest = read_state(self.api)
-                if rest.pods == state.pods:
-                    return rest
-                continue
+                if self.check(by).pods == state.pods:
+                    return state
+                missing.append("pods still change")
             assert time.monotonic() < deadline, f"after {within_s:g} s: {missing}\n{by.said()}"
             time.sleep(_POLL_S)
 

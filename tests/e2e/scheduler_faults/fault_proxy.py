@@ -12,10 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 
 import urllib3
+from tests.unit.runtime.kube.api_server import QuietServer
 
 from ..control_plane import ControlPlane
 
@@ -90,6 +90,7 @@ class FaultProxy:
         flow: While it is cleared, watches deliver nothing.
         stalled: The ending of the paths of these watches; all by default.
         port: The port of the proxy.
+        n_injected: The number of requests that were not simply passed on.
     """
 
     def __init__(self, plane: ControlPlane) -> None:
@@ -97,6 +98,7 @@ class FaultProxy:
         self.flow = threading.Event()
         self.flow.set()
         self.stalled = ""
+        self.n_injected = 0
         self.upstream = urllib3.HTTPSConnectionPool(
             "127.0.0.1",
             plane.port,
@@ -106,10 +108,18 @@ class FaultProxy:
         )
         self._watches: dict[_Watch, None] = {}
         self._lock = threading.Lock()
-        self._server = _Threads(("127.0.0.1", 0), _handler(self))
+        self._server = QuietServer(("127.0.0.1", 0), _handler(self))
         self.port: int = self._server.server_port
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
+
+    def reaction(self, request: Request) -> Reaction:
+        """Decide about a request, and count it if it is affected."""
+        reaction = self.fault(request)
+        if reaction != PASS:
+            with self._lock:
+                self.n_injected += 1
+        return reaction
 
     def watching(self, watch: _Watch) -> None:
         with self._lock:
@@ -194,7 +204,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             path, _, query = self.path.partition("?")
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             request = Request(self.command, path, query, body)
-            reaction = proxy.fault(request)
+            reaction = proxy.reaction(request)
             if reaction.status is not None:
                 refused = {"kind": "Status", "code": reaction.status, "reason": reaction.reason}
                 data = reaction.page or json.dumps({**refused, "message": f"injected: {reaction.reason}"}).encode()
@@ -258,11 +268,3 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             """Log nothing."""
 
     return Handler
-
-
-class _Threads(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that disconnects is not an error."""

@@ -1,4 +1,7 @@
-"""Every invariant reports its violation, and nothing on a valid state; needs no API server."""
+"""Every invariant reports its violation, and nothing on a valid state.
+
+All but the last test run without an API server, in `make test`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from .cluster_state import ClusterState, Pod
+from ..live_scheduler import until
+from .cluster_state import GROUPS, PODS, ClusterState, Pod, read_state
+from .fault_bed import FaultBed
+from .gangs import Gang
 from .invariants import ALWAYS, AT_REST, violations
 
 POD = Pod("a-0", "a", "a", "team", 4, "n1", is_ending=False)
@@ -53,3 +59,20 @@ def test_violation_at_any_moment_is_reported(state: ClusterState, said: list[str
 def test_violation_at_rest_is_reported(state: ClusterState, said: list[str]) -> None:
     assert violations(state, ALWAYS) == []
     assert violations(state, AT_REST) == said
+
+
+@pytest.mark.e2e
+def test_violations_on_the_api_server_are_reported(bed: FaultBed) -> None:
+    bed.stop_shared()
+    bed.create(Gang("planted", 5, 8, "tight"))
+    pods = until(lambda: read_state(bed.api).pods, lambda found: len(found) == 5)
+    for pod in pods[:4]:
+        target = {"apiVersion": "v1", "kind": "Node", "name": "n00"}
+        bed.api.request("POST", f"{PODS}/{pod.name}/binding", {"metadata": {"name": pod.name}, "target": target})
+    at_any_moment = ["the pods of n00 request 32 GPUs of 8", "queue tight holds 32 GPUs, and its limit is 24"]
+    said = violations(read_state(bed.api), AT_REST)
+    assert said == [*at_any_moment, "4 of 5 pods of gang planted are bound"]
+    bed.api.delete(f"{GROUPS}/planted")
+    said = violations(read_state(bed.api), AT_REST)
+    assert sorted(said[2:]) == sorted(f"pod {pod.name} has no pod group" for pod in pods)
+    assert said[:2] == at_any_moment

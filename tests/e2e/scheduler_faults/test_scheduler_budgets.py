@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from .api_client import ApiClient
@@ -44,7 +42,8 @@ def test_budgets_that_forbid_every_eviction(shared: FaultBed) -> None:
     _protect(shared.api, *filling)
     try:
         shared.create(RECLAIMING)
-        time.sleep(_LASTS_S)
+        shared.check_for(_LASTS_S)
+        assert "disruption budget" in shared.scheduler.said()
         state = shared.wait_bound(*filling)
         assert {pod.name for pod in before.pods} <= {pod.name for pod in state.pods}
         assert not any(pod.node for pod in state.pods_of(RECLAIMING.name))

@@ -33,16 +33,20 @@ _SLOW_S = 11.0
 Injection = Callable[[FaultBed], AbstractContextManager[None]]
 
 
-def _requests(fault: Fault) -> Injection:
-    @contextlib.contextmanager
-    def inject(bed: FaultBed) -> Iterator[None]:
-        bed.proxy.fault = fault
-        try:
-            yield
-        finally:
-            bed.proxy.fault = none
+@contextlib.contextmanager
+def _injected(bed: FaultBed, fault: Fault) -> Iterator[None]:
+    """Inject a fault during the block, which must affect a request."""
+    n_before = bed.proxy.n_injected
+    bed.proxy.fault = fault
+    try:
+        yield
+    finally:
+        bed.proxy.fault = none
+    assert bed.proxy.n_injected > n_before
 
-    return inject
+
+def _requests(fault: Fault) -> Injection:
+    return lambda bed: _injected(bed, fault)
 
 
 def _every_third_write(reaction: Reaction) -> Injection:
@@ -67,12 +71,9 @@ def _ended_watches(end: Callable[[FaultProxy], int], of_watch: Reaction, of_read
                 return PASS
             return of_watch if request.is_watch else of_read
 
-        bed.proxy.fault = fault
-        assert end(bed.proxy) > 0
-        try:
+        with _injected(bed, fault):
+            assert end(bed.proxy) > 0
             yield
-        finally:
-            bed.proxy.fault = none
 
     return inject
 
@@ -87,16 +88,13 @@ def _any(seed: int) -> Injection:
             with lock:
                 return generator.choice(_REACTIONS) if generator.random() < 1 / 3 else PASS
 
-        bed.proxy.fault = fault
-        try:
+        with _injected(bed, fault):
             for _ in range(3):
                 bed.proxy.drop_watches()
                 time.sleep(0.3)
                 bed.proxy.expire_watches()
                 time.sleep(0.3)
             yield
-        finally:
-            bed.proxy.fault = none
 
     return inject
 
@@ -148,7 +146,7 @@ def test_scheduler_goes_back_to_work_after(inject: Injection, lasts_s: float, sh
     shared.wait_bound(*BEFORE)
     with inject(shared):
         shared.create(*DURING, *TIGHT)
-        time.sleep(lasts_s)
+        shared.check_for(lasts_s)
     state = shared.wait_bound(*BEFORE, *DURING)
     assert len(state.bound_gangs() & {gang.name for gang in TIGHT}) == 1
     shared.create(AFTER)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from ..live_scheduler import until
 from .cluster_state import read_state
 from .fault_bed import LEASE, SYSTEM, FaultBed, check_process
 from .fault_proxy import PASS, FaultProxy, Reaction, Request
@@ -32,7 +34,6 @@ _SETTINGS = {
     "writeConcurrency": 1,
 }
 _LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/apportion-scheduler"
-_START_S = 30
 _AHEAD = """
 import datetime, time
 _time, _ahead = time.time, 60
@@ -46,10 +47,7 @@ time.time, datetime.datetime = lambda: _time() + _ahead, _Datetime
 
 
 def _until_said(text: str, by: Scheduler) -> None:
-    deadline = time.monotonic() + _START_S
-    while text not in by.said():
-        assert time.monotonic() < deadline, by.said()
-        time.sleep(0.1)
+    until(by.said, lambda said: text in said)
 
 
 @contextlib.contextmanager
@@ -148,4 +146,6 @@ def test_replicas_whose_clocks_differ_by_a_minute(bed: FaultBed) -> None:
         bed.create(*OTHERS)
         after = bed.wait_bound(GANG, *OTHERS, by=other)
         assert set(state.pods) <= set(after.pods)
+        renewed = datetime.fromisoformat(bed.api.request("GET", _LEASE_PATH)["spec"]["renewTime"])
+        assert renewed - datetime.now(UTC) > timedelta(seconds=30), "the clock of the replica was not ahead"
         check_process(other)

@@ -10,7 +10,7 @@ import pytest
 from ..live_scheduler import queue, until
 from .api_client import NODES, QUEUES
 from .cluster_state import PODS, ClusterState, read_state
-from .fault_bed import FaultBed
+from .fault_bed import LEASE, FaultBed, check_process
 from .fault_proxy import PASS, Reaction, Request
 from .gangs import Gang, create_node
 from .held_binds import HeldBind
@@ -21,6 +21,8 @@ GANG = Gang("gang", 6, 4)
 OTHER = Gang("other", 4, 2)
 AFTER = Gang("after", 4, 8)
 _LATE_S = 2.0
+_SHARDS = "/apis/kai.scheduler/v1/schedulingshards"
+_SHARD = {"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": {"name": "rest"}, "spec": {}}
 
 
 def _wait(bed: FaultBed, reached: Callable[[ClusterState], bool]) -> ClusterState:
@@ -116,3 +118,23 @@ def test_gang_of_which_one_bind_is_rejected_is_taken_back_and_bound_later(shared
     assert "rejected the binding of pod" in shared.scheduler.said()
     shared.proxy.fault = lambda _: PASS
     shared.wait_bound(GANG, OTHER)
+
+
+def test_shard_that_is_deleted_and_created_again(bed: FaultBed) -> None:
+    bed.stop_shared()
+    bed.api.request("POST", _SHARDS, _SHARD)
+    try:
+        with bed.started({"leaderElection": {"lease": LEASE}, "shard": "rest"}) as scheduler:
+            bed.create(GANG)
+            bed.wait_bound(GANG, by=scheduler)
+            bed.api.delete(f"{_SHARDS}/rest")
+            bed.create(OTHER)
+            warning = "nothing is scheduled: the SchedulingShard rest does not exist"
+            until(scheduler.said, lambda said: warning in said)
+            time.sleep(_LATE_S)
+            assert read_state(bed.api).bound_gangs() == {GANG.name}
+            bed.api.request("POST", _SHARDS, _SHARD)
+            bed.wait_bound(GANG, OTHER, by=scheduler)
+            check_process(scheduler)
+    finally:
+        bed.api.delete(f"{_SHARDS}/rest")

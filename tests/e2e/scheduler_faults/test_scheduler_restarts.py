@@ -1,4 +1,4 @@
-"""The live scheduler when the API server or etcd is killed or hangs in the middle of binds."""
+"""The live scheduler when the API server or etcd is killed or hangs while gangs arrive and are bound."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from ..processes import Restartable
-from .fault_bed import FaultBed, check_process
+from .cluster_state import read_state
+from .fault_bed import LEASE, FaultBed, check_process
 from .gangs import Gang
+from .held_binds import HeldBind
 
 pytestmark = pytest.mark.e2e
 
@@ -56,4 +58,24 @@ def test_scheduler_goes_back_to_work_after(inject: Callable[[FaultBed], None], b
         bed.wait_bound(BEFORE, *DURING, by=scheduler)
         bed.create(AFTER)
         bed.wait_bound(BEFORE, *DURING, AFTER, by=scheduler)
+        check_process(scheduler)
+
+
+def test_api_server_that_restarts_between_two_binds_of_a_gang(bed: FaultBed) -> None:
+    held = HeldBind(4)
+    bed.stop_shared()
+    with bed.started({"leaderElection": {"lease": LEASE}, "writeConcurrency": 1}) as scheduler:
+        bed.proxy.fault = held
+        bed.create(BEFORE)
+        held.wait()
+        assert sum(pod.node is not None for pod in read_state(bed.api).pods_of(BEFORE.name)) == 3
+        bed.plane.server.kill()
+        # The held bind is sent to an API server that does not run.
+        held.release()
+        time.sleep(_DOWN_S)
+        bed.plane.server.start()
+        bed.plane.wait_until_ready()
+        bed.wait_bound(BEFORE, by=scheduler)
+        bed.create(AFTER)
+        bed.wait_bound(BEFORE, AFTER, by=scheduler)
         check_process(scheduler)

@@ -250,7 +250,9 @@ def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-class _Threads(ThreadingHTTPServer):
+class QuietServer(ThreadingHTTPServer):
+    """Serves each connection in a thread, and does not report clients that disconnect."""
+
     daemon_threads = True
     request_queue_size = 64
 
@@ -261,7 +263,7 @@ class _Threads(ThreadingHTTPServer):
 @contextmanager
 def listening(server: ApiServer) -> Iterator[int]:
     """Serve on loopback while the block runs, and yield the port."""
-    http = _Threads(("127.0.0.1", 0), _handler(server))
+    http = QuietServer(("127.0.0.1", 0), _handler(server))
     thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
