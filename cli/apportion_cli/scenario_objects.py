@@ -79,6 +79,8 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
     Raises:
         PreconditionError: If there is no such shard, or the shard is ambiguous.
     """
+    from apportion_review.fit.clusters import of_shard
+
     names = sorted(str(made["metadata"]["name"]) for made in objects if made.get("kind") == _SHARD)
     listed = ", ".join(names) or "none"
     if shard is not None and shard not in names:
@@ -88,7 +90,7 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
             f"{source}: the cluster has the shards {listed}, and a simulation covers one",
             hint="pass --shard; a shard has the queues of its GPU model, such as vision-h100",
         )
-    return [made for made in objects if made.get("kind") != _SHARD or made["metadata"]["name"] == (shard or names[0])]
+    return of_shard(objects, shard or next(iter(names), None))
 
 
 def _rendered(source: str) -> list[dict[str, Any]]:
