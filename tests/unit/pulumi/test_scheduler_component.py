@@ -104,9 +104,10 @@ def test_stack_warns_if_its_policy_shares_gpus_and_its_scheduler_does_not(
         ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is not one of"),
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas must be an integer"),
         ({"one": {"image": IMAGE, "shards": "a100"}}, "shards must be a list of SchedulingShards"),
+        ({"one": {"image": IMAGE, "reservation": True}}, "reservation must be a string"),
     ],
 )
-def test_invalid_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], said: str) -> None:
+def test_invalid_setting_is_one_sentence(schedulers: dict[str, dict[str, Any]], said: str) -> None:
     values = Values({"apportion:policy": "policy", "apportion:schedulers": json.dumps(schedulers)})
     with pytest.raises(SettingsError, match=said):
         read_settings(values, "dev")

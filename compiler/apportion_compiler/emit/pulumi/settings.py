@@ -168,6 +168,9 @@ def _packaged(cluster: str, how: object) -> SchedulerDeployment:
         raise SettingsError(f"{key} has {unknown[0]}, which is not one of {', '.join(sorted(known))}")
     if not isinstance(how.get("replicas", 1), int):
         raise SettingsError(f"{key}: replicas must be an integer")
+    for name in ("namespace", "scheduler", "reservation"):
+        if name in how and not isinstance(how[name], str):
+            raise SettingsError(f"{key}: {name} must be a string")
     shards = how.get("shards", [])
     if not isinstance(shards, list) or not all(isinstance(shard, str) for shard in shards):
         raise SettingsError(f"{key}: shards must be a list of SchedulingShards")
