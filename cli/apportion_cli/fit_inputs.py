@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
+from apportion_cli.errors import PreconditionError
 from apportion_cli.policy_nodes import policy_nodes
 from apportion_cli.scenario_objects import objects_of_targets
 
@@ -70,7 +71,10 @@ def _shapes(program: Program, objects: Sequence[Mapping[str, object]]) -> Mappin
 
 
 def model_of(engine: str) -> Model:
-    """Return the model of an engine, including engines that are not simulated."""
+    """Return the model of an engine, including engines that are not simulated. Raises `PreconditionError` without one."""
     from apportion_runtime.engines.detection import MODELS
 
-    return next(model for model in MODELS if model.name == engine)
+    model = next((model for model in MODELS if model.name == engine), None)
+    if model is None:
+        raise PreconditionError(f"the cluster runs {engine}, which fit does not support")
+    return model

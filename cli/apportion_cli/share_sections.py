@@ -37,7 +37,7 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
     from apportion_compiler.errors import UnknownTargetError
     from apportion_compiler.targets import targets_of
     from apportion_review.shares.cluster_shares import HEAD, ShareSide, division_inputs
-    from apportion_review.shares.engine_shares import NO_SHARES, engine_note, proof_of
+    from apportion_review.shares.engine_shares import ENGINE_SHARES, NO_SHARES, engine_note, proof_of
     from apportion_review.shares.share_changes import pool_headroom
     from apportion_review.shares.share_explanation import explain_share
 
@@ -46,8 +46,8 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
     if cluster not in checked.programs:
         return ShareSection(cluster, (), (_HAS_ERRORS,))
     engine = checked.programs[cluster].engine
-    if engine in NO_SHARES:
-        return ShareSection(cluster, (), (NO_SHARES[engine],))
+    if engine not in ENGINE_SHARES:
+        return ShareSection(cluster, (), (NO_SHARES.get(engine, f"Fair shares on {engine} are not modelled."),))
     if below := graph.nodes[queue].children:
         children = ", ".join(f"`{child}`" for child in below)
         return ShareSection(cluster, (), (f"`{queue}` divides its share among its children: {children}.",))

@@ -48,8 +48,8 @@ def _golden_tree(backend: str) -> Path:
 
 
 def test_engine_without_golden_case_is_refused() -> None:
-    with pytest.raises(AssertionError, match=r"plenum has no golden case: add tests/golden/plenum-"):
-        _golden_tree("plenum")
+    with pytest.raises(AssertionError, match=r"nomad has no golden case: add tests/golden/nomad-"):
+        _golden_tree("nomad")
 
 
 @EVERY_BACKEND

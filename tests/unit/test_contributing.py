@@ -24,6 +24,7 @@ EXAMPLES = dict(
 FENCE = re.compile(r"^ *```\w+\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w./-]+\.(?:py|md|yaml))`")
 PAGE = "docs/backends/plenum.md"
+POLICY = "tests/golden/plenum-tree/policy.py"
 CRD = "tests/crds/plenum/plenum.example.com_pools.yaml"
 PACKAGES = ("api", "policy", "compiler", "runtime", "review", "cli")
 
@@ -79,15 +80,15 @@ def _add_engine(copy: Path) -> None:
     assert line.count("\n") == 1
     _insert(copy / "policy/apportion_policy/engine.py", r"^    NATIVE = .*$", f"    {line.strip()}")
     folders = ("api/apportion_api/plenum/", "compiler/apportion_compiler/engines/plenum/")
-    assert {name for name in blocks if not name.startswith(folders)} == {"example/policy.py", PAGE, CRD}
+    assert {name for name in blocks if not name.startswith(folders)} == {POLICY, PAGE, CRD}
     _write(copy, blocks)
 
 
 def test_added_engine_compiles(copy: Path) -> None:
     _add_engine(copy)
-    validated = _apportion(copy, "validate", "example/policy.py")
+    validated = _apportion(copy, "validate", POLICY)
     assert validated.returncode == 0, validated.stdout + validated.stderr
-    compiled = _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
+    compiled = _apportion(copy, "compile", POLICY, "--out", "rendered")
     assert compiled.returncode == 0, compiled.stdout + compiled.stderr
     target = copy / "rendered/prod/main/plenum"
     objects = [one for file in sorted(target.rglob("*.yaml")) for one in yaml.safe_load_all(file.read_text())]
@@ -110,7 +111,7 @@ def test_added_engine_compiles(copy: Path) -> None:
 
 def test_added_definition_validates_the_objects(copy: Path) -> None:
     _add_engine(copy)
-    _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
+    _apportion(copy, "compile", POLICY, "--out", "rendered")
     (pool,) = (
         one
         for file in (copy / "rendered/prod/main/plenum").rglob("*.yaml")
@@ -131,33 +132,44 @@ def test_added_definition_validates_the_objects(copy: Path) -> None:
 def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
     _add_engine(copy)
     on_main = ("--env", "prod", "--cluster", "main")
-    bound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", "example", *on_main, "--name", "train")
+    bound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", POLICY, *on_main, "--name", "train")
     assert bound.returncode == 0, bound.stderr
     pod = yaml.safe_load(bound.stdout)["spec"]["template"]
     assert pod["metadata"]["labels"]["plenum.example.com/pool"] == "research"
     assert pod["spec"]["schedulerName"] == "plenum-scheduler"
-    _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
+    _apportion(copy, "compile", POLICY, "--out", "rendered")
     (copy / "rendered/job.yaml").write_text(bound.stdout, encoding="utf-8")
     judged = _apportion(copy, "validate", "--manifests", "rendered")
     assert (judged.returncode, judged.stderr) == (0, ""), judged.stdout
-    refused = _apportion(copy, "simulate", "example", *on_main, "--scenario", _scenario(copy))
+    refused = _apportion(copy, "simulate", POLICY, *on_main, "--scenario", _scenario(copy))
     assert (refused.returncode, refused.stdout) == (3, "")
     assert "prod/main runs plenum, which cannot be simulated; choose one of " in refused.stderr
+    unfit = _apportion(copy, "fit", POLICY, "-f", "rendered/job.yaml")
+    assert (unfit.returncode, unfit.stdout) == (3, "")
+    assert "the cluster runs plenum, which fit does not support" in unfit.stderr
+    running = {**pod, "apiVersion": "v1", "kind": "Pod", "spec": {**pod["spec"], "nodeName": "gpu-1"}}
+    running["metadata"] = {**pod["metadata"], "name": "train", "namespace": "research"}
+    (copy / "snapshot.yaml").write_text(yaml.safe_dump({**running, "status": {"phase": "Running"}}), encoding="utf-8")
+    reviewed = _apportion(copy, "review", POLICY, POLICY, "--snapshot", "snapshot.yaml")
+    assert (reviewed.returncode, reviewed.stderr) == (0, "")
+    assert "fates on plenum are not modelled" in reviewed.stdout
+    explained = _apportion(copy, "explain", "queue", "research", "-p", POLICY, "--env", "prod")
+    assert "Fair shares on plenum are not modelled." in explained.stdout
     (copy / "compiler/apportion_compiler/engines/plenum/binding.py").unlink()
-    unbound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", "example", *on_main)
+    unbound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", POLICY, *on_main)
     assert (unbound.returncode, unbound.stdout) == (2, "")
     assert "cluster main runs plenum, which bind does not support" in unbound.stderr
-    other = copy / "example/policy.py"
+    other = copy / POLICY
     other.write_text(
         other.read_text().replace('engine="plenum", engine_version="1.4.0"', 'engine="kai", engine_version="0.17.0"')
     )
-    kai = _apportion(copy, "bind", "research", "--kind", "Job", "-p", "example", *on_main)
+    kai = _apportion(copy, "bind", "research", "--kind", "Job", "-p", POLICY, *on_main)
     assert kai.returncode == 0, kai.stderr
 
 
 def test_added_engine_model_simulates(copy: Path) -> None:
     _add_engine(copy)
-    _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
+    _apportion(copy, "compile", POLICY, "--out", "rendered")
     blocks = _blocks("simulate an engine")
     folder = "runtime/apportion_runtime/engines/plenum/"
     assert blocks.keys() == {f"{folder}engine.py", f"{folder}model.py"}

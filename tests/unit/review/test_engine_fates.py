@@ -1,4 +1,4 @@
-"""Every engine that a policy can name has a model of what becomes of running work."""
+"""The models of what becomes of running work, and engines without one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from apportion_review.fates.cluster_state import cluster_states
 from apportion_review.fates.engine_fates import engine_fates, has_fates
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if has_fates(engine)])
 def test_empty_cluster_has_no_fates(engine: str) -> None:
-    assert has_fates(engine)
     found = engine_fates(engine, *cluster_states([], [], now=None))
     assert (found.engine, found.rows) == (engine, ())
 

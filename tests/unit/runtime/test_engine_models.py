@@ -28,7 +28,7 @@ workloads:
 def test_engine_folders_are_registered() -> None:
     folder = Path(apportion_runtime.engines.__path__[0])
     rooms = {each.name for each in folder.iterdir() if (each / "__init__.py").exists()}
-    assert {model.name for model in MODELS} == rooms - SHARED == {engine.value for engine in Engine}
+    assert {model.name for model in MODELS} == rooms - SHARED <= {engine.value for engine in Engine}
 
 
 def _blocks() -> dict[str, str]:
