@@ -32,8 +32,7 @@ class Placement:
         pod: The pod as it is stored.
         node: The node.
         share: What it gets of shared devices, if it shares any.
-        devices: The ids of these devices, once they are reserved.
-        uses_cdi: Whether the device plugin takes CDI names of devices.
+        devices: The names of these devices for the device plugin, once they are reserved.
     """
 
     task: Task
@@ -41,7 +40,6 @@ class Placement:
     node: str
     share: Share | None = None
     devices: tuple[str, ...] = ()
-    uses_cdi: bool = False
 
 
 @dataclass(slots=True)
@@ -104,8 +102,7 @@ def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
         return
     try:
         if placement.share is not None:
-            share, devices = placement.share, placement.devices
-            write_share(cluster, placement.pod, share, devices, uses_cdi=placement.uses_cdi)
+            write_share(cluster, placement.pod, placement.share, placement.devices)
         cluster.bind(placement.pod, placement.node)
     except Refused as refused:
         gang.unbound.append(placement)

@@ -36,7 +36,7 @@ from apportion_runtime.kube.gpu_reservation import (
     reservation_pod,
     waiting_reason,
 )
-from apportion_runtime.kube.gpu_sharing import Share
+from apportion_runtime.kube.gpu_sharing import Share, device_name
 from apportion_runtime.kube.reservation_check import ReservationCheck
 from apportion_runtime.kube.resources import POD
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
@@ -161,7 +161,7 @@ class GangReservations:
             if one.task.received_fraction:
                 groups = [g if g in known else self._new.setdefault(g, str(uuid.uuid4())) for g in one.task.gpu_groups]
                 share = Share(tuple(groups), one.task.accepted_gpu.portion)
-            made[one.task.uid] = replace(one, share=share, uses_cdi=self.settings.uses_cdi)
+            made[one.task.uid] = replace(one, share=share)
         self._held.append(_Held(job, made, self._clock() + self.settings.timeout_s))
 
     def settle(self, cluster: Cluster, pool: WritePool, session: Session) -> Settled:
@@ -255,8 +255,10 @@ class GangReservations:
         return {group for gang in self._held for group in gang.nodes}
 
     def _device(self, group: str) -> str | None:
+        """Return the name of the device of a group; None if it is not reserved."""
         reservation = self._groups.reservations.get(group)
-        return None if reservation is None else device_of(reservation)
+        device = None if reservation is None else device_of(reservation)
+        return None if device is None else device_name(device, uses_cdi=self.settings.uses_cdi)
 
     def _refresh(self, cluster: Cluster, session: Session, gang: _Held) -> bool:
         """Read the pods of a gang again; drop the gang if one of them is gone, evicted, or lost its node."""

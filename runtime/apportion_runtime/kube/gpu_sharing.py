@@ -61,22 +61,26 @@ def unprepared(pod: Manifest) -> str | None:
     return None
 
 
-def write_share(cluster: Cluster, pod: Manifest, share: Share, devices: Sequence[str], *, uses_cdi: bool) -> None:
+def device_name(device: str, *, uses_cdi: bool) -> str:
+    """Return the name of a device for the device plugin, which takes its id or its CDI name."""
+    return _CDI_NAME.format(device) if uses_cdi else device
+
+
+def write_share(cluster: Cluster, pod: Manifest, share: Share, devices: Sequence[str]) -> None:
     """Write the ConfigMaps, labels and annotation of a pod that `unprepared` accepts.
 
     Args:
         cluster: The cluster.
         pod: The pod.
         share: What it gets.
-        devices: The ids of the devices, in the order of its groups.
-        uses_cdi: Whether the device plugin takes CDI names.
+        devices: The names of the devices, in the order of its groups.
 
     Raises:
         Refused: If the API server rejects a write.
         Unreachable: If it did not respond.
         NotLeader: If this scheduler lost its lease.
     """
-    visible = ",".join(_CDI_NAME.format(device) if uses_cdi else device for device in devices)
+    visible = ",".join(devices)
     for made in config_maps(pod, visible, share.portion):
         stored = cluster.put(made)
         if _FORMER_DEVICES in (stored.get("data") or {}):
