@@ -55,7 +55,8 @@ class StatusUpdates:
         """
         self._follow(objects)
         changed, self._changed = self._changed, {}
-        stale = {queue for key in changed for queue in self._calculated(key)}
+        classes = {name: one for (_, name), one in self._held[_CLASS].items()}
+        stale = {queue for key in changed for queue in self._calculated(key, classes)}
         for queue in stale:
             self._own[queue] = queue_sums(tuple(self._members[queue].values()))
         if self._are_queues_open or stale:
@@ -77,11 +78,13 @@ class StatusUpdates:
         self._objects, self._ids = objects, ids
         for one in added:
             kind = one["kind"]
-            if kind == POD:
-                self._put_pod(one)
-            elif kind in self._held:
+            if kind in self._held:
                 self._held[kind][_key(one)] = one
                 self._note_change(kind, _key(one))
+        # The amounts of a pod depend on its node.
+        for one in added:
+            if one["kind"] == POD:
+                self._put_pod(one)
         for one in gone:
             kind = one["kind"]
             if kind == POD:
@@ -114,13 +117,10 @@ class StatusUpdates:
             del self._pods[key]
         self._changed[key] = None
 
-    def _calculated(self, key: Key) -> set[str]:
+    def _calculated(self, key: Key, classes: Mapping[str, Manifest]) -> set[str]:
         """Calculate the status of a pod group again, and return the queues whose sums it changes."""
-        group, before, former = (
-            self._held[POD_GROUP].get(key),
-            self._wanted.pop(key, None),
-            self._queue_of.pop(key, None),
-        )
+        group = self._held[POD_GROUP].get(key)
+        before, former = self._wanted.pop(key, None), self._queue_of.pop(key, None)
         queue = None if group is None else str(group["spec"].get("queue") or "")
         changed: set[str] = set()
         if former is not None and former != queue:
@@ -128,7 +128,6 @@ class StatusUpdates:
             changed.add(former)
         if group is not None and queue is not None:
             pods = [amounts for _, amounts in self._pods.get(key, {}).values()]
-            classes = {name: one for (_, name), one in self._held[_CLASS].items()}
             status = resources_status(pods, is_preemptible=is_preemptible(group, classes))
             self._wanted[key], self._queue_of[key] = status, queue
             if former != queue or status != before:

@@ -1,0 +1,101 @@
+"""Statuses that are calculated from cycle to cycle are those of the whole cluster, whatever changes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from apportion_runtime.kube.status_updates import StatusUpdates
+
+from .api_server import merged
+from .objects import node, pod, pod_group, priority_class, queue
+
+STEPS = 40
+Made = dict[str, Any]
+_GPU_MEMORY = "nvidia.com/gpu.memory"
+
+
+class Changes:
+    """A cluster with random changes, as users, kubelets and controllers make them."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.held: dict[tuple[str, str], Made] = {}
+        for made in (_node("n1"), priority_class("train", 50), queue("all", None, 8), queue("q0", "all", 8)):
+            self.put(made)
+
+    def put(self, made: Made) -> None:
+        self.held[made["kind"], made["metadata"]["name"]] = made
+
+    def step(self) -> None:
+        change = self.draw.choice(
+            (self.put_pod, self.put_pod, self.put_group, self.put_queue, self.put_class, self.remove)
+        )
+        change()
+
+    def put_pod(self) -> None:
+        draw = self.draw
+        annotations = draw.choice(
+            ({}, {"gpu-fraction": "0.5"}, {"gpu-memory": "1024", "received-resource-type": "Fraction"})
+        )
+        made = pod(f"p{draw.randrange(6)}", "q0", draw.randrange(4), on=draw.choice((None, "n1")), **annotations)
+        if (group := draw.choice((None, "g0", "g1", "g2"))) is not None:
+            made["metadata"]["annotations"]["pod-group-name"] = group
+        if draw.random() < 0.1:
+            made["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "many"}
+        self.put(made)
+
+    def put_group(self) -> None:
+        self.put_changed(pod_group(f"g{self.draw.randrange(3)}", f"q{self.draw.randrange(3)}", 1))
+
+    def put_queue(self) -> None:
+        name = self.draw.choice(("q0", "q1", "q2"))
+        self.put_changed(queue(name, self.draw.choice((None, "all", "q0", "q1")), 8))
+
+    def put_class(self) -> None:
+        self.put(priority_class("train", self.draw.choice((50, 125))))
+
+    def put_changed(self, made: Made) -> None:
+        """Store an object with another spec; the status remains."""
+        before = self.held.get((made["kind"], made["metadata"]["name"]), {})
+        self.put({**made, "status": before.get("status") or {}})
+
+    def remove(self) -> None:
+        found = [key for key in self.held if key[0] != "Node"]
+        del self.held[self.draw.choice(found)]
+
+
+def _node(name: str) -> Made:
+    made = node(name, 8)
+    return {**made, "metadata": {"name": name, "labels": {_GPU_MEMORY: "4096"}}}
+
+
+def _updates(statuses: StatusUpdates, changes: Changes) -> dict[tuple[str, str], Mapping[str, Any]]:
+    return {(one.kind, one.name): one.status for one in statuses.of(list(changes.held.values()))}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_kept_statuses_are_those_of_the_whole_cluster(seed: int) -> None:
+    changes, kept = Changes(seed), StatusUpdates()
+    n_updates = 0
+    for _ in range(STEPS):
+        changes.step()
+        found = _updates(kept, changes)
+        assert found == _updates(StatusUpdates(), changes)
+        n_updates += len(found)
+        if changes.draw.random() < 0.7:
+            for key, status in found.items():
+                changes.put({**changes.held[key], "status": merged(changes.held[key].get("status") or {}, status)})
+            assert _updates(kept, changes) == {}
+    assert n_updates > STEPS / 4
+
+
+def test_order_of_objects_does_not_matter() -> None:
+    annotations = {"gpu-memory": "1024", "received-resource-type": "Fraction", "pod-group-name": "g"}
+    objects = [pod("p", "q", 0, on="n1", **annotations), pod_group("g", "q", 1), queue("q", None, 8), _node("n1")]
+    for ordered in (objects, objects[::-1]):
+        updates = {one.name: one.status for one in StatusUpdates().of(ordered)}
+        assert updates["q"]["allocated"] == {"nvidia.com/gpu": "250m"}
