@@ -43,13 +43,13 @@ def test_failed_pods_are_skipped() -> None:
     assert snapshot.pods == ()
 
 
-@pytest.mark.parametrize(("held", "words"), [(None, "no value"), ([], "a list")])
+@pytest.mark.parametrize(("held", "words"), [(None, "no value"), ([], "none")])
 def test_requests_without_containers_are_unknown(held: Any, words: str) -> None:
     (fault,) = read(pod({"containers": held})).faults
     assert (fault.kind, fault.address, fault.message) == (
         "unreadable-snapshot",
         "pod team/p",
-        f"`spec.containers`: expected a list with containers, found {words}",
+        f"`spec.containers`: expected at least one container, found {words}",
     )
 
 

@@ -203,8 +203,8 @@ class PodReader:
             return found
         n_faults = len(self._faults)
         if not spec.get("containers"):
-            held = described_value(spec.get("containers"))
-            message = f"`spec.containers`: expected a list with containers, found {held}"
+            held = "none" if spec.get("containers") == [] else described_value(spec.get("containers"))
+            message = f"`spec.containers`: expected at least one container, found {held}"
             hint = "use the pod as the API server returns it; without containers, its requests are unknown"
             self._faults.append(Fault(UNREADABLE, pod.address, message, hint, pod.place.at("spec", "containers")))
         containers = [
