@@ -70,7 +70,7 @@ bench: install-test ## measure speed and memory at full size
 	@$(PY) -m pytest -m bench -s tests/benchmarks $(ARGS)
 
 .PHONY: bench-smoke
-bench-smoke: install-test ## run every benchmark once on small input, without time limits
+bench-smoke: install-test ## run the benchmarks once on small input, without time limits; lists those that need other programs
 	@$(PY) -m pytest -m bench --bench-smoke tests/benchmarks $(ARGS)
 
 .PHONY: e2e

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import itertools
 import json
-import os
 import resource
 import sys
 import threading
@@ -105,7 +104,6 @@ def main(n_nodes: str, n_pods: str) -> None:
     """Run cycles, and print what they take."""
     cache = ObjectCache(Pages(int(n_nodes), int(n_pods)))
     cache.start(_LIMIT_S)
-    listed_mib = _resident_mib()
     # As the process of the scheduler does.
     gc.collect()
     gc.disable()
@@ -125,7 +123,6 @@ def main(n_nodes: str, n_pods: str) -> None:
     print(
         json.dumps(
             {
-                "listed_mib": listed_mib,
                 "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
                 "first_s": first_s,
                 "idle_s": idle_s,
@@ -143,11 +140,6 @@ def _cycle(scheduling: Scheduling, n_bound: int = 0) -> float:
     assert (result.faults, len(result.bound)) == ((), n_bound), result
     gc.collect(0)
     return took_s
-
-
-def _resident_mib() -> float:
-    with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import itertools
 import json
-import os
 import ssl
 import sys
 import threading
@@ -21,7 +20,6 @@ from ..e2e.processes import Running, running
 from .live_objects import PODS, SCHEDULER, Object, Request
 
 _THREADS = 8
-_TICKS = os.sysconf("SC_CLK_TCK")
 _CRDS = Path(__file__).parents[1] / "crds" / "kai"
 _MAX_S = 1800
 
@@ -143,18 +141,6 @@ def scheduler(server: Server, kube_scheduler: Path | None) -> Iterator[Running]:
         command = [kube_scheduler, f"--config={file}", "--secure-port=0"]
     with running(command, server.plane.folder / "scheduler.log") as process:
         yield process
-
-
-def cpu_s(process: Running) -> float:
-    """Return the seconds of CPU that a process has used."""
-    fields = Path(f"/proc/{process.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def resident_mib(process: Running) -> float:
-    """Return the memory of a process."""
-    pages = int(Path(f"/proc/{process.process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def pods_per_second(server: Server, process: Running, n_pods: int) -> float:

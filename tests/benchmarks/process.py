@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 
@@ -38,6 +39,24 @@ def peak_mib(command: Sequence[str]) -> float:
         peak = max(peak, sum(_resident(pid) for pid in _family(process.pid)))
         time.sleep(0.01)
     return peak / 2**20
+
+
+def cpu_s(pid: int) -> float:
+    """Return the seconds of CPU that a running process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_children_s() -> float:
+    """Return the seconds of CPU that the running descendants of this process have used."""
+    return sum(cpu_s(pid) for pid in _family(os.getpid())[1:])
+
+
+def memory_mib(pid: int) -> tuple[float, float]:
+    """Return the memory in MiB that a running process uses, and its peak so far."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    sizes = {name: value for name, _, value in (line.partition(":") for line in lines)}
+    return int(sizes["VmRSS"].split()[0]) / 1024, int(sizes["VmHWM"].split()[0]) / 1024
 
 
 def paired_ratio(first: Callable[[], float], second: Callable[[], float], *, rounds: int) -> float:

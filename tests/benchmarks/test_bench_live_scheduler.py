@@ -6,7 +6,6 @@ The API server is that of the unit tests, in another process. The resources of t
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from tests.unit.runtime.kube.objects import TRAIN, node, pod, pod_group, queue
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 
 from .conftest import BenchSize
+from .process import cpu_s, memory_mib
 
 pytestmark = pytest.mark.bench
 
@@ -71,16 +71,6 @@ def _requested_memory() -> str:
     return str(container["resources"]["requests"]["memory"])
 
 
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _mib(pid: int, field: str) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return int(next(line.split()[1] for line in lines if line.startswith(f"{field}:"))) / 1024
-
-
 def _is_bound(api: ApiServer, name: str) -> bool:
     return "nodeName" in api.pod(name)["spec"]
 
@@ -114,16 +104,16 @@ def test_memory_and_cpu_of_a_full_cluster(tmp_path: Path, bench_size: BenchSize)
             # The status of each pod group is written after the first cycle.
             _wait(lambda: len(api.written("PATCH", "/status")) >= n_nodes)
             time.sleep(1)
-            start_s, start_mib = _cpu_s(process.pid), _mib(process.pid, "VmRSS")
+            start_s, (start_mib, _) = cpu_s(process.pid), memory_mib(process.pid)
             time.sleep(rest_s)
-            idle = (_cpu_s(process.pid) - start_s) / rest_s
-            before_s = _cpu_s(process.pid)
+            idle = (cpu_s(process.pid) - start_s) / rest_s
+            before_s = cpu_s(process.pid)
             for number in range(GPUS - 1):
                 name = f"single-{number}"
                 api.add(_written(pod(name, "team", 1)))
                 _wait(partial(_is_bound, api, name))
-            pod_s = (_cpu_s(process.pid) - before_s) / (GPUS - 1)
-            peak_mib = _mib(process.pid, "VmHWM")
+            pod_s = (cpu_s(process.pid) - before_s) / (GPUS - 1)
+            _, peak_mib = memory_mib(process.pid)
         finally:
             process.terminate()
             process.wait(30)
