@@ -89,5 +89,5 @@ def _named_queues(node: object) -> set[str]:
     return own | {name for item in node.values() for name in _named_queues(item)}
 
 
-def test_every_engine_supports_bind() -> None:
-    assert set(ENGINES) == {"kai", "kueue", "volcano", "ack", "koordinator", "yunikorn", "native"}
+def test_bind_supports_engines() -> None:
+    assert set(ENGINES) >= {"kai", "kueue", "volcano", "ack", "koordinator", "yunikorn", "native"}
