@@ -1,6 +1,6 @@
 """Clusters that the real KAI Scheduler ran until they came to rest, and the running pods after each of its cycles.
 
-`live_runs` has the same clusters decided by the live scheduler, and `simulated_runs` by the core alone: kai-rest/README.md.
+`live_run` runs the live scheduler on the same clusters, and `simulated_run` the core alone: kai-rest/README.md.
 """
 
 from __future__ import annotations

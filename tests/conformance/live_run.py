@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tests.conformance.kai_rest import NOW, Placements, RecordedCluster
 from tests.unit.runtime.kube.api_server import ApiServer, Object, path_of, running
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
-from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.object_cache import ObjectCache
 from apportion_runtime.kube.resources import POD, WATCHED
 from apportion_runtime.kube.scheduler import Scheduling, run_cycle
-from apportion_runtime.kube.status_updates import StatusUpdates
 from apportion_runtime.kube.write_pool import WritePool
 from apportion_runtime.snapshots.quantities import time_text
 
@@ -25,7 +24,7 @@ _SETTLED_S = 30
 class Terminating(ApiServer):
     """An API server on which an evicted pod terminates until it is removed."""
 
-    now = NOW
+    now: float = NOW
 
     def _act(self, path: str, action: str, body: Object) -> tuple[int, dict[str, str], Object]:
         pod = self.held.get(path)
@@ -53,14 +52,15 @@ def live_run(one: RecordedCluster) -> Iterator[Placements]:
         cache = ObjectCache(connection, on_fault=failures.append)
         cache.start(_SETTLED_S)
         cluster = LiveCluster(cache, ApiWriter(connection, SingleScheduler()))
-        records, statuses = ClusterRecords(), StatusUpdates()
+        kept: Scheduling | None = None
         try:
             for number in range(len(one.running)):
                 now = server.now = NOW + number * one.interval_s
                 leaving = [path for path, pod in server.pods().items() if _is_terminating(pod)]
                 pool = WritePool(4, failures.append)
+                kept = Scheduling(cluster, pool) if kept is None else replace(kept, pool=pool)
                 try:
-                    result = run_cycle(Scheduling(cluster, pool, statuses=statuses, records=records), now)
+                    result = run_cycle(kept, now)
                 finally:
                     # It ends when all notes are written: they include the start times of groups.
                     pool.stop()
