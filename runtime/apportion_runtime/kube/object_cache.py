@@ -143,14 +143,14 @@ class ObjectCache:
         """Add an object that was created, unless the watch has delivered it."""
         made = cached_fields(kind, made)
         with self._lock:
-            self._own_writes.stored((kind, _key(made)), made)
+            self._own_writes.stored((kind, _key(made)), made, self._held[kind].get(_key(made)))
             self._held[kind].setdefault(_key(made), made)
 
     def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
         """Replace an object by the result of a patch, unless the watch has delivered a later change."""
         key, made = _key(made), cached_fields(kind, made)
         with self._lock:
-            self._own_writes.stored((kind, key), made)
+            self._own_writes.stored((kind, key), made, self._held[kind].get(key))
             if before is not None and self._held[kind].get(key) is before:
                 self._held[kind][key] = self._assumptions.applied(key, made) if kind == POD else made
 

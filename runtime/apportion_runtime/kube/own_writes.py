@@ -38,14 +38,14 @@ class OwnWrites:
         del self._open[key]
         return bool(self._undecided.pop(key, None))
 
-    def stored(self, key: ObjectKey, made: Manifest) -> None:
-        """A write has the result that the API server returned."""
+    def stored(self, key: ObjectKey, made: Manifest, held: Manifest | None) -> None:
+        """A write has the result that the API server returned; `held` is the cached object."""
         version = _version(made)
-        if (
-            version is not None
-            and key in self._open
-            and not self.decide(key, lambda _, after: _version(after) == version)
-        ):
+        if version is None or key not in self._open:
+            return
+        is_delivered = self.decide(key, lambda _, after: _version(after) == version)
+        # A patch that changes nothing has the version of the object, and no event.
+        if not is_delivered and (held is None or _version(held) != version):
             self._versions.setdefault(key, set()).add(version)
 
     def decide(self, key: ObjectKey, is_own: IsOwn) -> bool:
