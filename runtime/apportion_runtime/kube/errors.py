@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from http import HTTPStatus
 
+_DENIED_ACCOUNT = 'forbidden: User "'
+"""Part of the message of the API server's authorizer; that of admission is another one."""
+
 
 class Rejection(Enum):
     """The kinds of rejected writes, by what can be done about them.
@@ -52,6 +55,15 @@ class Refused(Exception):
         self.status = status
         self.retry_after_s = retry_after_s
         self.is_budget = is_budget
+
+    @property
+    def is_of_account(self) -> bool:
+        """Whether the account is the cause, not the object: it is unknown, or lacks a permission.
+
+        An API server that was started rejects all accounts until it has read their roles.
+        """
+        is_denied = self.status == HTTPStatus.FORBIDDEN and _DENIED_ACCOUNT in str(self)
+        return is_denied or self.status == HTTPStatus.UNAUTHORIZED
 
     @property
     def rejection(self) -> Rejection:

@@ -107,7 +107,8 @@ def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
     except Refused as refused:
         gang.unbound.append(placement)
         gang.failures.append(f"pod {name} to node {placement.node}: {refused}")
-        if refused.rejection is Rejection.PERMANENT and gang.rejected is None:
+        is_permanent = refused.rejection is Rejection.PERMANENT and not refused.is_of_account
+        if is_permanent and gang.rejected is None:
             gang.rejected = f"the API server rejected the binding of pod {name}: {refused}"
     except Unreachable as unreachable:
         # It may be bound: the cache assumes so until the next cycle has verified it.

@@ -69,8 +69,14 @@ def test_gang_keeps_bound_pods_if_minimum_is_met() -> None:
 
 @pytest.mark.parametrize(
     "refused",
-    [Refused(409, "the object has been modified"), Refused(404, "pods not found"), Refused(503, "overloaded")],
-    ids=["conflict", "gone", "temporary"],
+    [
+        Refused(409, "the object has been modified"),
+        Refused(404, "pods not found"),
+        Refused(503, "overloaded"),
+        Refused(401, "Unauthorized"),
+        Refused(403, 'pods "gang-1" is forbidden: User "one" cannot create resource "pods/binding" in API group ""'),
+    ],
+    ids=["conflict", "gone", "temporary", "unknown account", "account without permission"],
 )
 def test_gang_is_completed_in_next_cycle_after_temporary_rejection(refused: Refused) -> None:
     cluster = _cluster(4, 4)
