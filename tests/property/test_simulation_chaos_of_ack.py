@@ -13,11 +13,11 @@ import pytest
 from apportion_runtime.engines.ack.engine import Ack
 from apportion_runtime.engines.ack.model import MODEL as ACK
 from apportion_runtime.sim.api.events import ObjectDeleted
-from apportion_runtime.sim.api.pod_requests import pod_requests
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario.format import Incident, NodeShape, Pool, Scenario, Timing, Work
 from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
+from apportion_runtime.snapshots.pod_requests import pod_requests
 
 pytestmark = pytest.mark.property
 _KINDS = ("Job", "Job", "RayJob", "RayJob", "PyTorchJob", "MPIJob", "Pod", "Deployment")
@@ -132,17 +132,17 @@ def _wrong(cluster: Cluster) -> Iterator[str]:
         known = {name: amount for name, amount in engine.scheduler.members.used[path].items() if amount}
         if known != {name: amount for name, amount in used[path].items() if amount}:
             yield f"{path} uses {dict(used[path])}, and the scheduler believes {known}"
-    queued = {number for queue in engine.queue.queues.values() for number in queue.units}
+    queued = {number for queue in engine.queue.job_queues.queues.values() for number in queue.units}
     for number, running in cluster.workloads.running.items():
         if not running.outcome and number in queued and not running.is_suspended:
             yield f"workload {number} is in a queue, and runs"
-    for path, amounts in engine.queue.accounts.used.items():
+    for path, amounts in engine.queue.job_queues.accounts.used.items():
         if any(amount < 0 for amount in amounts.values()):
             yield f"kube-queue's account of {path} is {amounts}"
     for path, count in engine.queue.asked.items():
         asked = sum(
             unit.demand.get(_GPU, 0)
-            for queue in engine.queue.queues.values()
+            for queue in engine.queue.job_queues.queues.values()
             for unit in queue.units.values()
             if any(each.path == path for each in engine.tree.upward(unit.quota))
         )
@@ -176,7 +176,7 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
     engine = cluster.engine
     assert isinstance(engine, Ack)
     if not cluster.workloads.running:
-        assert all(not any(amounts.values()) for amounts in engine.queue.accounts.used.values()), (
+        assert all(not any(amounts.values()) for amounts in engine.queue.job_queues.accounts.used.values()), (
             "everything is given back"
         )
 

@@ -14,11 +14,11 @@ from apportion_runtime.engines.base.model import Model
 from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.engines.volcano.model import MODEL as VOLCANO
 from apportion_runtime.sim.api.events import ObjectDeleted
-from apportion_runtime.sim.api.pod_requests import pod_requests
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario.format import Demand, Incident, NodeShape, Pool, Scaling, Scenario, Timing, Work
 from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
+from apportion_runtime.snapshots.pod_requests import pod_requests
 
 pytestmark = pytest.mark.property
 _KINDS = ("Pod", "Job", "Deployment", "RayCluster", "PyTorchJob", "MPIJob", "LeaderWorkerSet")

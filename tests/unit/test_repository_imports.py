@@ -52,11 +52,12 @@ BREACHES = {
         "import apportion_runtime.snapshots",
     ),
     "simulation-is-closed": ("runtime/apportion_runtime/engines/native/engine.py", "import time"),
+    "queues-know-no-cluster": ("runtime/apportion_runtime/kube_queue/tree.py", "import apportion_runtime.kube"),
     "review-is-pure": ("review/apportion_review/facts.py", "import os"),
     "live-knows-no-simulation": ("runtime/apportion_runtime/kube/errors.py", "import apportion_runtime.engines.base"),
     "simulation-knows-no-live": ("runtime/apportion_runtime/engines/detection.py", "import apportion_runtime.kube"),
     "simulated-engines-know-no-other": (
-        "runtime/apportion_runtime/engines/ack/tree.py",
+        "runtime/apportion_runtime/engines/ack/victims.py",
         "import apportion_runtime.engines.kueue.records",
     ),
     "simulation-knows-engines-by-protocol": (

@@ -17,9 +17,9 @@ from apportion_review.fates.records import EngineFates, Fate, Verdict
 from apportion_review.fates.simulated_evictions import SIMULATED_NOTE, other_schedulers_note, simulated_evictions
 from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
 from apportion_runtime.engines.ack.model import MODEL
-from apportion_runtime.engines.ack.tree import Quota, Tree, read_tree
 from apportion_runtime.engines.ack.victims import add
-from apportion_runtime.sim.api.pod_requests import total
+from apportion_runtime.kube_queue.tree import Quota, Tree, read_tree
+from apportion_runtime.snapshots.pod_requests import total
 
 SOURCE = "ACK documentation of 2026-11"
 _MAX_COMPARISONS = 20_000

@@ -22,7 +22,7 @@ from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.workloads import OwnedPods, of_group, pending_pods, requests_of, running_pods
 from apportion_review.shares.koordinator import elastic_quotas, quota_of
 from apportion_runtime.engines.koordinator.division import runtime_quotas
-from apportion_runtime.sim.api.pod_requests import amount, amounts, total
+from apportion_runtime.snapshots.pod_requests import amount, amounts, total
 
 SOURCE = "Koordinator v1.8.0-61"
 

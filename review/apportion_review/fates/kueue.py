@@ -31,7 +31,7 @@ from apportion_review.fates.workloads import (
 )
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
 from apportion_runtime.engines.kueue.records import STRATEGIES
-from apportion_runtime.sim.api.pod_requests import GPUS, amount
+from apportion_runtime.snapshots.pod_requests import GPUS, amount
 from apportion_runtime.snapshots.quantities import parse_time
 
 SOURCE = "Kueue v0.18.3"

@@ -19,7 +19,7 @@ from apportion_review.fates.records import EngineFates, Fate, Verdict
 from apportion_review.fates.simulated_evictions import SIMULATED_NOTE, other_schedulers_note, simulated_evictions
 from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
 from apportion_runtime.engines.native.model import MODEL
-from apportion_runtime.sim.api.pod_requests import amount, total
+from apportion_runtime.snapshots.pod_requests import amount, total
 
 SOURCE = "Kubernetes v1.36.3"
 _QUEUE_LABEL = f"{GROUP}/queue"

@@ -24,7 +24,7 @@ from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, re
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, queue_spec
 from apportion_runtime.engines.volcano.configuration import is_decided_by, written_configuration
 from apportion_runtime.engines.volcano.pod_groups import is_preemptable
-from apportion_runtime.sim.api.pod_requests import amounts, total
+from apportion_runtime.snapshots.pod_requests import amounts, total
 
 SOURCE = "Volcano v1.16.0-alpha.1-42"
 _CYCLES_NOTE = (

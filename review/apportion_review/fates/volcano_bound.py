@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from apportion_runtime.engines.volcano.amounts import UNBOUNDED, Amounts, common
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, Queue
 from apportion_runtime.engines.volcano.reclaim_rules import is_spared, levels_above, levels_to_ask
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY
 
 
 class ReclaimBound:

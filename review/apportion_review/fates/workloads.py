@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.plain_objects import Manifest, integer, items, labels_of, mapping, name_of, text
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
-from apportion_runtime.sim.api.pod_requests import GPUS, pod_requests
+from apportion_runtime.snapshots.pod_requests import GPUS, pod_requests
 
 UNKNOWN_MODEL = "gpu"
 """The model of GPUs on a node without a model label."""

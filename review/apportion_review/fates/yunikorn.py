@@ -32,7 +32,7 @@ from apportion_review.fates.pod_fates import EngineModel, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict
 from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
-from apportion_runtime.sim.api.pod_requests import CPU, total
+from apportion_runtime.snapshots.pod_requests import CPU, total
 
 SOURCE = "YuniKorn core be3bb487"
 _DISABLED = "disabled"

@@ -34,7 +34,7 @@ from apportion_review.fit.scaling import dimension_of, scaled
 from apportion_review.fit.start_time import start_of
 from apportion_review.fit.static_bounds import bounded_decision
 from apportion_runtime.core.search_limit import SearchLimit
-from apportion_runtime.sim.api.pod_requests import pod_requests
+from apportion_runtime.snapshots.pod_requests import pod_requests
 
 _MAX_REQUEST = 4096
 IDLE = "Without a snapshot, the cluster is assumed to be idle, with every node pool at its max_nodes."

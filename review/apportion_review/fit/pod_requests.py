@@ -9,7 +9,7 @@ from apportion_api.kai.names import GPU_FRACTION_ANNOTATION
 from apportion_compiler.plain_objects import Manifest, annotations_of, mapping
 from apportion_compiler.workload_shapes import pod_sets
 from apportion_policy.quantity import cpu_text, memory_text
-from apportion_runtime.sim.api.pod_requests import CPU, GPUS, MEMORY, amount
+from apportion_runtime.snapshots.pod_requests import CPU, GPUS, MEMORY, amount
 
 _UNITS = {CPU: 1000, MEMORY: 1024**3}
 """Steps of the search for a lower request: a core, and a GiB."""

@@ -12,8 +12,8 @@ from apportion_compiler.plain_objects import Manifest, labels_of, name_of
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_compiler.readers.objects import queue_id
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
-from apportion_runtime.sim.api.pod_requests import pod_requests
 from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.snapshots.pod_requests import pod_requests
 
 _QUEUES = frozenset(("Queue", "ClusterQueue", "ElasticQuota"))
 _QUEUE_LABEL = f"{GROUP}/queue"

@@ -23,7 +23,7 @@ from apportion_review.shares.division_records import THOUSANDTHS, ClaimInputs, D
 from apportion_review.shares.reservations import Reservation, reserved_divisions
 from apportion_review.shares.share_engine import CAN_USE, ShareEngine
 from apportion_review.shares.snapshot_gpus import snapshot_gpus
-from apportion_runtime.engines.ack.tree import Tree, read_tree
+from apportion_runtime.kube_queue.tree import Tree, read_tree
 
 
 def ack_inputs(

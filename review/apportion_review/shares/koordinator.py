@@ -35,7 +35,7 @@ from apportion_review.shares.division_records import (
 from apportion_review.shares.share_engine import AGES, PODS, ShareEngine
 from apportion_review.shares.snapshot_gpus import snapshot_gpus
 from apportion_runtime.engines.koordinator.division import ROOT, Quota, Record, runtime_quotas
-from apportion_runtime.sim.api.pod_requests import amount
+from apportion_runtime.snapshots.pod_requests import amount
 
 _OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
 

@@ -27,7 +27,7 @@ from apportion_runtime.engines.kueue.object_reader import read
 from apportion_runtime.engines.kueue.quota_tree import Node, Quota
 from apportion_runtime.engines.kueue.records import INITIAL_SHARE
 from apportion_runtime.engines.kueue.usage_tree import cohort_name
-from apportion_runtime.sim.api.pod_requests import amount, pod_requests
+from apportion_runtime.snapshots.pod_requests import amount, pod_requests
 
 _COHORT = cohort_name("")
 

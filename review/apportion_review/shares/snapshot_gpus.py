@@ -11,7 +11,7 @@ from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_review.fates.workloads import of_group, pending_pods, requests_of, running_pods
 from apportion_review.shares.counted_resources import counted_resource
 from apportion_review.shares.division_records import THOUSANDTHS
-from apportion_runtime.sim.api.pod_requests import amount
+from apportion_runtime.snapshots.pod_requests import amount
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_runtime.sim.api.pod_requests import amounts
 from apportion_runtime.snapshots.kubernetes.selectors import UnknownSelector, fulfilling, quantity, version
+from apportion_runtime.snapshots.pod_requests import amounts
 from apportion_runtime.snapshots.quantities import (
     parse_duration,
     parse_quantity,

@@ -9,14 +9,14 @@ from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
 from apportion_runtime.admission.expansion import is_observed, is_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.snapshot import Pod
-from apportion_runtime.engines.ack import jobs
-from apportion_runtime.engines.ack.amounts import GPU
 from apportion_runtime.engines.ack.kube_queue import KubeQueue
 from apportion_runtime.engines.ack.scheduler import AckScheduler
-from apportion_runtime.engines.ack.tree import Tree, TreeError, read_tree
 from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.kube_queue import jobs
+from apportion_runtime.kube_queue.amounts import GPU
+from apportion_runtime.kube_queue.tree import Tree, TreeError, read_tree
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.job_events import JobChanged
 from apportion_runtime.sim.controllers.running_workload import Running

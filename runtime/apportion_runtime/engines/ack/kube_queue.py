@@ -1,7 +1,6 @@
-"""kube-queue: suspended jobs are enqueued in the queue of their quota, and dequeued when the quota has room.
+"""kube-queue in the simulated cluster: suspended jobs are enqueued, and the decisions of the queues carried out.
 
-Queues take turns by priority, one job each, until no job is left to try. A dequeued job holds its quota until it
-finishes. If the scenario sets `requeue`, a job whose pods do not start within that time is requeued in backoff.
+If the scenario sets `requeue`, a job whose pods do not start within that time is requeued in backoff.
 
 Source: kube-queue/kube-queue at b9bbeb9, pkg/scheduler/scheduler.go; koordinator-sh/koord-queue at 298e9a8c,
 pkg/scheduler and pkg/jobext/framework/default_job_reconciler.go (suspending and resuming jobs).
@@ -9,27 +8,24 @@ pkg/scheduler and pkg/jobext/framework/default_job_reconciler.go (suspending and
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 from apportion_api.ack import names
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
-from apportion_runtime.engines.ack import jobs
-from apportion_runtime.engines.ack.amounts import GPU
-from apportion_runtime.engines.ack.job_queue import JobQueue, Policy, Unit
-from apportion_runtime.engines.ack.queues import queue_of, settings
-from apportion_runtime.engines.ack.quota_accounts import QuotaAccounts
-from apportion_runtime.engines.ack.timestamps import stamp
-from apportion_runtime.engines.ack.tree import Tree
 from apportion_runtime.engines.base.gangs import Gangs
+from apportion_runtime.kube_queue import jobs, queue_units
+from apportion_runtime.kube_queue.amounts import GPU
+from apportion_runtime.kube_queue.job_queue import Unit
+from apportion_runtime.kube_queue.job_queues import Dequeued, JobQueues, Refused
+from apportion_runtime.kube_queue.queues import queue_of, settings
+from apportion_runtime.kube_queue.timestamps import stamp
+from apportion_runtime.kube_queue.tree import Tree
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.object_store import Conflict
-from apportion_runtime.sim.api.pod_requests import pod_requests, total
 from apportion_runtime.sim.controllers.job_events import JobChanged
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.snapshots.pod_requests import pod_requests, total
 
-_UNIT = "QueueUnit"
+_UNIT = queue_units.KIND
 
 
 class KubeQueue:
@@ -48,18 +44,8 @@ class KubeQueue:
         known, missing = settings(tree, cluster_state.store.list("Queue"))
         for made in missing:
             cluster_state.store.create(made)
-        ranks = {path: number for number, path in enumerate(tree.quotas)}
-        order = sorted(known.values(), key=lambda each: (-each.priority, ranks.get(each.quota, len(ranks)), each.name))
-        self.queues = {each.name: JobQueue(each) for each in order}
-        self.accounts = QuotaAccounts(tree)
-        self._queue_of: dict[int, JobQueue] = {}
-        self._let_go: dict[int, tuple[Unit, JobQueue, float]] = {}
-        """The dequeued jobs, with their queue and the time."""
+        self.job_queues = JobQueues(tree, known.values())
         self._observed: dict[int, Unit] = {}
-        self._changed: dict[str, None] = {}
-        self._ranks = {name: number for number, name in enumerate(self.queues)}
-        self._busy: dict[str, JobQueue] = {}
-        """The non-empty queues, in the order in which they take turns."""
         self.asked: dict[str, int] = dict.fromkeys(tree.quotas, 0)
         """GPUs requested by queued jobs, by quota, including its descendants."""
         self.touched: dict[str, None] = {}
@@ -85,7 +71,7 @@ class KubeQueue:
             return
         quota = self._tree.quotas[path]
         try:
-            name = queue_of(job, quota, (q.settings for q in self.queues.values()), cluster_state.store.list("Queue"))
+            name = queue_of(job, quota, self.job_queues.settings, cluster_state.store.list("Queue"))
         except ValueError as refused:
             self._never(running, str(refused))
             return
@@ -101,11 +87,12 @@ class KubeQueue:
             since=cluster_state.now,
         )
         try:
-            cluster_state.store.create(_unit_object(running, unit, name))
+            cluster_state.store.create(queue_units.unit_object(running.manifest, unit, name))
         except Conflict as there:
             self._never(running, str(there))
             return
-        self._put(self.queues[name], unit)
+        self.job_queues.put(name, unit)
+        self._ask(unit, 1)
         group = self._gangs.name_of(running)
         cluster_state.history.begin_wait(
             group, unit.job, cluster_state.history.workloads[unit.job].queue, cluster_state.elapsed_s
@@ -123,7 +110,7 @@ class KubeQueue:
         preemptible = jobs.is_preemptible(running.manifest)
         unit = Unit(running.number, "", namespace_of(running.manifest), path, demand, 0, preemptible, 0.0)
         self._observed[running.number] = unit
-        self.accounts.reserve(path, demand, preemptible=preemptible)
+        self.job_queues.accounts.reserve(path, demand, preemptible=preemptible)
 
     def _never(self, running: Running, why: str) -> None:
         cluster_state = self._cluster_state
@@ -137,45 +124,29 @@ class KubeQueue:
     def run_cycle(self) -> None:
         """Dequeue the jobs that fit into their quotas."""
         self._take_back()
-        would_fail_again = self.accounts.would_fail_again
-        for queue in self._busy.values():
-            queue.catch_up(self._cluster_state.now, would_fail_again)
-            if queue.wake(self._cluster_state.now, would_fail_again):
-                self._note_change(queue)
-        tried = {name: iter(queue.active()) for name, queue in self._busy.items()}
-        while tried:
-            for name in list(tried):
-                queue = self.queues[name]
-                unit = queue.next() if queue.settings.policy is Policy.BLOCK else next(tried[name], None)
-                if unit is None:
-                    del tried[name]
-                else:
-                    self._try(queue, unit)
+        for decision in self.job_queues.run(self._cluster_state.now):
+            match decision:
+                case Refused():
+                    self._refuse(decision)
+                case Dequeued():
+                    self._release(decision)
         self._publish()
         self._wake_in_time()
 
-    def _try(self, queue: JobQueue, unit: Unit) -> None:
-        refusal = self.accounts.refusal(unit.quota, unit.demand, preemptible=unit.preemptible)
-        if refusal is None:
-            self._release(queue, unit)
-            return
-        at, why = refusal
-        refused = queue.refuse(unit.job, self._cluster_state.now, at, self.accounts.n_given.get(at, 0))
-        self._note_change(queue)
+    def _refuse(self, decision: Refused) -> None:
+        unit, why = decision.unit, decision.why
         facts = self._cluster_state.history.workloads[unit.job]
         if facts.why_waiting != why:
             facts.why_waiting = why
-            self._cluster_state.note("backoff", workload=unit.job, why=f"{why}; {self._place(refused)}")
+            self._cluster_state.note("backoff", workload=unit.job, why=f"{why}; {self._place(unit)}")
         self._set_phase(unit, "Enqueued", why)
 
-    def _release(self, queue: JobQueue, unit: Unit) -> None:
-        cluster_state = self._cluster_state
-        self._drop(queue, unit.job)
-        self.accounts.reserve(unit.quota, unit.demand, preemptible=unit.preemptible)
-        self._let_go[unit.job] = (unit, queue, cluster_state.now)
+    def _release(self, decision: Dequeued) -> None:
+        cluster_state, unit = self._cluster_state, decision.unit
+        self._ask(unit, -1)
         self._set_phase(unit, "Dequeued", "Dequeued because schedule successfully")
         cluster_state.history.workloads[unit.job].end_waiting()
-        cluster_state.note("dequeued", workload=unit.job, why=f"from queue {queue.settings.name}")
+        cluster_state.note("dequeued", workload=unit.job, why=f"from queue {decision.queue.name}")
         running = self._workloads.running[unit.job]
         self._workloads.change(unit.job, jobs.resumed(running.manifest, self._stamp()))
 
@@ -184,17 +155,13 @@ class KubeQueue:
         cluster_state, limit = self._cluster_state, self._cluster_state.timing.requeue_s
         if limit is None:
             return
-        for number, (unit, queue, since) in list(self._let_go.items()):
-            if since + limit > cluster_state.now or self._has_run(number):
+        for number, held in list(self.job_queues.held.items()):
+            if held.since + limit > cluster_state.now or self._has_run(number):
                 continue
-            del self._let_go[number]
-            self._put(queue, unit)
-            refused = queue.refuse(number, cluster_state.now, "", 0)
-            self._give_back(unit)
-            self._set_phase(refused, "Backoff", "Backoff due to running timeout")
-            cluster_state.note(
-                "requeued", workload=number, why=f"Backoff due to running timeout; {self._place(refused)}"
-            )
+            refused = self.job_queues.requeue(number, cluster_state.now)
+            self._ask(refused.unit, 1)
+            self._set_phase(refused.unit, "Backoff", refused.why)
+            cluster_state.note("requeued", workload=number, why=f"{refused.why}; {self._place(refused.unit)}")
             self._workloads.change(number, jobs.suspended(self._workloads.running[number].manifest))
 
     def _has_run(self, number: int) -> bool:
@@ -205,27 +172,19 @@ class KubeQueue:
         number = running.number
         observed = self._observed.pop(number, None)
         if observed is not None:
-            self._give_back(observed)
+            self.job_queues.give_back(observed, self._cluster_state.now)
             self._cluster_state.request_cycle()
             return
-        queue, held = self._queue_of.get(number), self._let_go.pop(number, None)
+        is_queued, held = self.job_queues.queue_of(number) is not None, self.job_queues.held.pop(number, None)
         if running.is_suspended:
             self._cluster_state.history.drop_wait(self._gangs.name_of(running))
-        if queue is not None:
-            self._drop(queue, number)
+        if is_queued:
+            self._ask(self.job_queues.drop(number), -1)
         if held is not None:
-            self._give_back(held[0])
-        if queue is not None or held is not None:
+            self.job_queues.give_back(held.unit, self._cluster_state.now)
+        if is_queued or held is not None:
             self._cluster_state.store.delete(_UNIT, namespace_of(running.manifest), jobs.unit_name(running.manifest))
             self._cluster_state.request_cycle()
-
-    def _give_back(self, unit: Unit) -> None:
-        for queue in self._busy.values():
-            queue.catch_up(self._cluster_state.now, self.accounts.would_fail_again)
-        self.accounts.unreserve(unit.quota, unit.demand, preemptible=unit.preemptible)
-        for queue in self._busy.values():
-            if queue.given_back(self.accounts.would_fail_again):
-                self._note_change(queue)
 
     def change(self, event: JobChanged) -> None:
         """Change the priority of a queued job's QueueUnit."""
@@ -233,27 +192,21 @@ class KubeQueue:
         number = next(
             (
                 number
-                for number in self._queue_of
+                for number in self.job_queues.queued
                 if self._is_named(self._workloads.running[number], event.namespace, event.name)
             ),
             None,
         )
-        if number is None:
+        queue = None if number is None else self.job_queues.queue_of(number)
+        if number is None or queue is None:
             why = f"{event.namespace}/{event.name} is not queued; the priority of a dequeued job cannot be changed"
             cluster_state.note("priority-refused", why=why)
             return
-        queue = self._queue_of[number]
-        queue.catch_up(cluster_state.now, self.accounts.would_fail_again)
-        before = queue.units[number]
-        if event.priority is None:
-            unit = queue.jump(number)
-        else:
-            unit = replace(before, priority=event.priority)
-            queue.put(unit)
-        self._note_change(queue)
+        before = queue.units[number].priority
+        unit = self.job_queues.change_priority(number, event.priority, cluster_state.now)
         what = "jumped" if event.priority is None else "priority"
         rank = sorted(each.rank for each in queue.units.values()).index(unit.rank) + 1
-        move = f"from {before.priority} to {unit.priority}, rank {rank} of {len(queue.units)}; {self._place(unit)}"
+        move = f"from {before} to {unit.priority}, rank {rank} of {len(queue.units)}; {self._place(unit)}"
         cluster_state.note(what, workload=number, why=move)
         made = cluster_state.store.get(_UNIT, unit.namespace, unit.name)
         assert made is not None
@@ -264,24 +217,6 @@ class KubeQueue:
     def _is_named(running: Running, namespace: str, name: str) -> bool:
         return (namespace_of(running.manifest), name_of(running.manifest)) == (namespace, name)
 
-    def _put(self, queue: JobQueue, unit: Unit) -> None:
-        queue.put(unit)
-        self._queue_of[unit.job] = queue
-        self._note_change(queue)
-        self._ask(unit, 1)
-        if queue.settings.name not in self._busy:
-            busy = {**self._busy, queue.settings.name: queue}
-            self._busy = {name: busy[name] for name in sorted(busy, key=self._ranks.__getitem__)}
-
-    def _drop(self, queue: JobQueue, number: int) -> None:
-        unit = queue.drop(number)
-        assert unit is not None
-        del self._queue_of[number]
-        self._note_change(queue)
-        self._ask(unit, -1)
-        if not queue.units:
-            del self._busy[queue.settings.name]
-
     def _ask(self, unit: Unit, sign: int) -> None:
         gpus = unit.demand.get(GPU, 0)
         if gpus:
@@ -290,13 +225,7 @@ class KubeQueue:
                 self.touched[each.path] = None
 
     def _place(self, unit: Unit) -> str:
-        queue = self._queue_of[unit.job]
-        if unit.silent_until is None:
-            position = [each.job for each in queue.active()].index(unit.job) + 1
-            return f"position {position} in queue {queue.settings.name}"
-        position = [each.job for each in queue.silent()].index(unit.job) + 1
-        wait = unit.silent_until - self._cluster_state.now
-        return f"position {position} in the backoff of queue {queue.settings.name} for {wait:g}s"
+        return self.job_queues.place(unit, self._cluster_state.now)
 
     def _stamp(self) -> str:
         return stamp(self._cluster_state.clock.start, self._cluster_state.elapsed_s)
@@ -305,49 +234,23 @@ class KubeQueue:
         status = {"phase": phase, "message": message, "lastUpdateTime": self._cluster_state.clock.text}
         self._cluster_state.store.patch_status(_UNIT, unit.namespace, unit.name, status)
 
-    def _note_change(self, queue: JobQueue) -> None:
-        self._changed[queue.settings.name] = None
-
     def _publish(self) -> None:
         """Write the positions of jobs into the status of queues that changed."""
-        for name in self._changed:
-            details = {"queueItemDetails": self.queues[name].details()}
+        for name in self.job_queues.changed:
+            details = {"queueItemDetails": self.job_queues.queues[name].details()}
             self._cluster_state.store.patch_status("Queue", names.QUEUE_NAMESPACE, name, details)
-        self._changed.clear()
+        self.job_queues.changed.clear()
 
     def _wake_in_time(self) -> None:
         cluster_state = self._cluster_state
-        moments = [
-            at for queue in self._busy.values() if (at := queue.wakes_at(self.accounts.would_fail_again)) is not None
-        ]
+        waking = self.job_queues.wakes_at()
+        moments = [] if waking is None else [waking]
         if cluster_state.timing.requeue_s is not None:
             moments += [
-                since + cluster_state.timing.requeue_s
-                for number, (_, _, since) in self._let_go.items()
+                held.since + cluster_state.timing.requeue_s
+                for number, held in self.job_queues.held.items()
                 if not self._has_run(number)
             ]
         at = min(moments, default=None)
         if at is not None:
             cluster_state.request_cycle(at)
-
-
-def _unit_object(running: Running, unit: Unit, queue: str) -> dict[str, Any]:
-    job = running.manifest
-    reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name_of(job)}
-    return {
-        "apiVersion": names.QUEUE_API,
-        "kind": _UNIT,
-        "metadata": {
-            "name": unit.name,
-            "namespace": unit.namespace,
-            "labels": dict(job["metadata"].get("labels") or {}),
-            "ownerReferences": [{**reference, "uid": job["metadata"]["uid"]}],
-        },
-        "spec": {
-            "consumerRef": {**reference, "namespace": unit.namespace},
-            "queue": queue,
-            "priority": unit.priority,
-            "resource": {name: f"{value}m" if name == "cpu" else str(value) for name, value in unit.demand.items()},
-        },
-        "status": {"phase": "Enqueued", "message": "Enqueued"},
-    }

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from apportion_api.ack.names import GANG_MIN_LABEL, GANG_NAME_LABEL
 from apportion_runtime.admission.objects import labels_of
-from apportion_runtime.engines.ack.amounts import Amounts
-from apportion_runtime.engines.ack.tree import Tree
 from apportion_runtime.engines.ack.victims import add
+from apportion_runtime.kube_queue.amounts import Amounts
+from apportion_runtime.kube_queue.tree import Tree
 from apportion_runtime.sim.scenario.format import Manifest
 
 

@@ -9,9 +9,9 @@ from apportion_api.ack.names import QUEUE_GROUP, QUOTA_LABEL, TREE_GROUP
 from apportion_api.kubernetes.operators import RAY_SCHEDULER_LABEL
 from apportion_runtime.admission.expansion import is_suspended, with_suspended
 from apportion_runtime.admission.objects import kind_of
-from apportion_runtime.engines.ack import jobs
 from apportion_runtime.engines.ack.engine import Ack
 from apportion_runtime.engines.base.model import Model, of_kinds
+from apportion_runtime.kube_queue import jobs
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels, by
 

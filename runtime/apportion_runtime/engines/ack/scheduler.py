@@ -17,19 +17,19 @@ from dataclasses import dataclass, field
 
 from apportion_api.ack.names import GANG_FAILED
 from apportion_runtime.core.snapshot import Node
-from apportion_runtime.engines.ack.job_queue import Backoff
 from apportion_runtime.engines.ack.members import Members
-from apportion_runtime.engines.ack.tree import Tree
 from apportion_runtime.engines.ack.victims import RECLAIM, PendingGang, PlacedPod, over_max, victims
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
 from apportion_runtime.engines.kube_scheduler.filters import explained
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT
 from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced, alike
 from apportion_runtime.engines.kube_scheduler.scores import scores
+from apportion_runtime.kube_queue.job_queue import Backoff
+from apportion_runtime.kube_queue.tree import Tree
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.pod_requests import total
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.kubelet.eviction import evict
+from apportion_runtime.snapshots.pod_requests import total
 
 _BACKOFF = Backoff(1.0, 10.0)
 """kube-scheduler's podInitialBackoffSeconds and podMaxBackoffSeconds."""

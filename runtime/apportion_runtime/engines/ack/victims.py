@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_runtime.engines.ack.amounts import Amounts, minus
-from apportion_runtime.engines.ack.tree import Tree
+from apportion_runtime.kube_queue.amounts import Amounts, minus
+from apportion_runtime.kube_queue.tree import Tree
 
 Used = Mapping[str, dict[str, int]]
 """Usage by path of the quota, including its descendants."""

@@ -8,7 +8,7 @@ from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.api.cluster_state import ClusterState
-from apportion_runtime.sim.api.pod_requests import PODS, Amounts, amounts
+from apportion_runtime.snapshots.pod_requests import PODS, Amounts, amounts
 
 _MOST_KINDS = 1_000
 """The number of pod shapes whose filter results are cached."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from apportion_runtime.core.snapshot import Expression, NodeTerm, Pod, PodTerm
-from apportion_runtime.sim.api.pod_requests import CPU, GPUS, MEMORY, Amounts, is_scalar, pod_requests
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.kubernetes.terms import expressions, label_selector
+from apportion_runtime.snapshots.pod_requests import CPU, GPUS, MEMORY, Amounts, is_scalar, pod_requests
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 DO_NOT = "DoNotSchedule"

@@ -23,9 +23,9 @@ from apportion_runtime.engines.kube_scheduler.preemption import best_candidate
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT, Profile
 from apportion_runtime.engines.kube_scheduler.scores import scores
 from apportion_runtime.sim.api.cluster_state import ClusterState
-from apportion_runtime.sim.api.pod_requests import CPU
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.kubelet.eviction import evict
+from apportion_runtime.snapshots.pod_requests import CPU
 from apportion_runtime.snapshots.quantities import parse_time
 
 _LEAST_FEASIBLE, _LEAST_PERCENT = 100, 5

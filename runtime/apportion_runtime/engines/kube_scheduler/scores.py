@@ -17,7 +17,7 @@ from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import BY_SHAPE, LEAST, MOST, Profile
 from apportion_runtime.engines.kube_scheduler.topology_spread import spread_scores
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, is_scalar
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, is_scalar
 
 _MOST = 100
 _HARD_AFFINITY_WEIGHT = 1

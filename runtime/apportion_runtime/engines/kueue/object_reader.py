@@ -29,9 +29,9 @@ from apportion_runtime.engines.kueue.quota_tree import UNLIMITED, FlavorResource
 from apportion_runtime.engines.kueue.records import STRATEGIES, Queue
 from apportion_runtime.engines.kueue.scheduling_cycle import Rules
 from apportion_runtime.engines.kueue.usage_tree import cohort_name
-from apportion_runtime.sim.api.pod_requests import amount
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
+from apportion_runtime.snapshots.pod_requests import amount
 from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_quantity
 
 List = Callable[[str], Sequence[Manifest]]

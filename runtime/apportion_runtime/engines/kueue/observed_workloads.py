@@ -13,11 +13,11 @@ from apportion_runtime.engines.kueue.pod_sets import PodSetTemplate, originals_o
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
 from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState
-from apportion_runtime.sim.api.pod_requests import amount
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.observed.workloads import ObservedWorkload, Owner, observed_workloads
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import amount
 from apportion_runtime.snapshots.quantities import parse_time
 
 if TYPE_CHECKING:

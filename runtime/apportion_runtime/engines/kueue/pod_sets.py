@@ -17,8 +17,8 @@ from apportion_runtime.admission.expansion.ray import BY_JOB, submission_mode, s
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import annotations_of, kind_of, nested, text, whole
 from apportion_runtime.engines.kueue.records import PodSet
-from apportion_runtime.sim.api.pod_requests import amount, pod_requests
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import amount, pod_requests
 
 Path = tuple[str | int, ...]
 FRAMEWORKS: Mapping[str, tuple[str, str]] = {

@@ -17,9 +17,9 @@ from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.objects import annotations_of, name_of, nested, uid_of
 from apportion_runtime.engines.kueue.pod_sets import Update, updated
 from apportion_runtime.engines.kueue.records import PodSet
-from apportion_runtime.sim.api.pod_requests import containers_of
 from apportion_runtime.sim.provisioning.request_consumers import CLASS_OF, CONSUMES, condition
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import containers_of
 
 _IDENTICAL, _SIMILAR = "IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"
 _LIKE = ("resources", "nodeSelector", "tolerations", "affinity", "resourceClaims")

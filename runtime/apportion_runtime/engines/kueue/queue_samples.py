@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
 from apportion_runtime.engines.kueue.workload_state import Phase
-from apportion_runtime.sim.api.pod_requests import GPUS
 from apportion_runtime.sim.history import Sample
+from apportion_runtime.snapshots.pod_requests import GPUS
 
 if TYPE_CHECKING:
     from apportion_runtime.engines.kueue.engine import Kueue

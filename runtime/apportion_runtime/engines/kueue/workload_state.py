@@ -13,8 +13,8 @@ from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
 from apportion_runtime.engines.kueue.pod_sets import Path, PodSetTemplate, Update
 from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet
 from apportion_runtime.sim.api.object_store import ClusterApi
-from apportion_runtime.sim.api.pod_requests import GPUS
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import GPUS
 
 _MAX_PREFIX, _HASH = 63 - 6, 5
 

@@ -9,12 +9,12 @@ from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import KubeScheduler
 from apportion_runtime.engines.kube_scheduler.profiles import KIND, known_profiles
 from apportion_runtime.sim.api.cluster_state import ClusterState
-from apportion_runtime.sim.api.pod_requests import GPUS
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import reading
 from apportion_runtime.sim.history import Sample
 from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.snapshots.pod_requests import GPUS
 from apportion_runtime.snapshots.quantities import NANO
 
 _OF_GPUS = frozenset(f"requests.{name}" for name in GPUS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY
 
 Amounts = Mapping[str, int]
 UNBOUNDED = 2**62

@@ -23,7 +23,7 @@ from apportion_runtime.engines.volcano.amounts import (
     plus,
 )
 from apportion_runtime.engines.volcano.node_groups import GroupAffinity, group_affinity
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, amounts, total
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, amounts, total
 
 ROOT, DEFAULT = "root", "default"
 

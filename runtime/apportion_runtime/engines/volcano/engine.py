@@ -27,7 +27,6 @@ from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, 
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.pod_requests import CPU, GPUS, amounts, pod_requests, total
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import reading
@@ -35,6 +34,7 @@ from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Sample
 from apportion_runtime.sim.kubelet.eviction import evict
 from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import CPU, GPUS, amounts, pod_requests, total
 
 
 class Volcano(PlainEngine):

@@ -18,7 +18,7 @@ from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task
 from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim, reclaimable
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement, merge
-from apportion_runtime.sim.api.pod_requests import total
+from apportion_runtime.snapshots.pod_requests import total
 
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 _SYSTEM_NAMESPACE = "kube-system"

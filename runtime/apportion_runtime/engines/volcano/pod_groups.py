@@ -41,9 +41,9 @@ from apportion_runtime.admission.objects import (
 from apportion_runtime.engines.volcano.capacity import DEFAULT
 from apportion_runtime.engines.volcano.jobs import GroupState, Phase
 from apportion_runtime.sim.api.cluster_state import ClusterState
-from apportion_runtime.sim.api.pod_requests import amounts, pod_requests, total
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import amounts, pod_requests, total
 from apportion_runtime.snapshots.quantities import parse_time
 
 OWN_MINIMUM = ("ray.io", "kubeflow.org")

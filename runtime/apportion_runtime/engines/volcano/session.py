@@ -22,7 +22,7 @@ from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.node_groups import NodeGroups
 from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
 from apportion_runtime.engines.volcano.statement import Statement
-from apportion_runtime.sim.api.pod_requests import add
+from apportion_runtime.snapshots.pod_requests import add
 
 _NODE_ORDER = {
     "leastrequested.weight": ("NodeResourcesFit", 1),

@@ -29,12 +29,12 @@ from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import EventQueue
 from apportion_runtime.sim.api.object_store import ObjectStore
-from apportion_runtime.sim.api.pod_requests import amounts, pod_requests, total
 from apportion_runtime.sim.api.scheduler_records import Records
 from apportion_runtime.sim.engine import reading
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.observed.eviction_record import Eviction
 from apportion_runtime.sim.scenario.format import Timing
+from apportion_runtime.snapshots.pod_requests import amounts, pod_requests, total
 from apportion_runtime.snapshots.quantities import parse_time
 
 Manifest = Mapping[str, Any]

@@ -9,12 +9,12 @@ from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
-from apportion_runtime.sim.api.pod_requests import pod_requests
 from apportion_runtime.sim.api.priority_classes import with_priority
 from apportion_runtime.sim.api.resource_quotas import Quotas
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.engine import Denied
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import pod_requests
 
 _POD = ("", "Pod")
 

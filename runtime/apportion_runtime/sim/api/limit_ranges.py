@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apportion_runtime.admission.objects import name_of
-from apportion_runtime.sim.api.pod_requests import CPU, pod_requests
 from apportion_runtime.sim.api.resource_quotas import quantity_text
 from apportion_runtime.sim.engine import Denied
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import CPU, pod_requests
 from apportion_runtime.snapshots.quantities import NANO, parse_quantity
 
 _CONTAINER, _POD = "Container", "Pod"

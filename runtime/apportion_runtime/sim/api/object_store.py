@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from apportion_runtime.admission.generated_names import generated_name
 from apportion_runtime.sim.api.clock import Clock
-from apportion_runtime.sim.api.generated_names import generated_name
 from apportion_runtime.snapshots.kubernetes.gpus import gpu_group_labels
 
 Manifest = Mapping[str, Any]

@@ -14,9 +14,9 @@ from apportion_api.kubernetes.objects import QuotaScope, ResourceQuota
 from apportion_api.objects import read
 from apportion_api.quantities import canonical_text
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, containers_of, pod_requests
 from apportion_runtime.sim.engine import Denied, reading
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, containers_of, pod_requests
 from apportion_runtime.snapshots.quantities import NANO, parse_quantity
 
 _POD = ("", "Pod")

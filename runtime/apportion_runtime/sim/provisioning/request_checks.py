@@ -14,10 +14,10 @@ from apportion_api.counted_nouns import counted
 from apportion_runtime.admission.objects import name_of, nested, uid_of
 from apportion_runtime.core.plugins.predicates import selected, tolerated
 from apportion_runtime.core.snapshot import Node, Pod, Taint
-from apportion_runtime.sim.api.pod_requests import GPUS, PODS, amounts, pod_requests
 from apportion_runtime.sim.kubelet.nodes import POOL_LABEL
 from apportion_runtime.sim.scenario.format import Manifest, Pool
 from apportion_runtime.snapshots.kubernetes.terms import required_nodes, tolerations
+from apportion_runtime.snapshots.pod_requests import GPUS, PODS, amounts, pod_requests
 
 GKE_CLASS = "queued-provisioning.gke.io"
 GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"

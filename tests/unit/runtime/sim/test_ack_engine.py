@@ -94,7 +94,7 @@ def test_every_tree_node_has_a_queue() -> None:
     assert len(generated["name"]) == len("root-b-") + 5
     assert generated["labels"] == {"create-by-kubequeue": "true"}
     assert generated["annotations"]["kube-queue/parent-quota-fullname"] == "root"
-    assert next(iter(engine_of(cluster).queue.queues)) == "own-a", "queues of a higher priority go first"
+    assert next(iter(engine_of(cluster).queue.job_queues.queues)) == "own-a", "queues of a higher priority go first"
 
 
 def test_job_is_dequeued_when_its_quota_has_room() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.engines.ack.amounts import amounts, text
-from apportion_runtime.engines.ack.job_queue import Backoff, JobQueue, Policy, QueueSettings, Unit, read_queue
-from apportion_runtime.engines.ack.quota_accounts import QuotaAccounts
-from apportion_runtime.engines.ack.timestamps import stamp
-from apportion_runtime.engines.ack.tree import Tree, TreeError, read_tree
 from apportion_runtime.engines.ack.victims import PendingGang, PlacedPod, add, over_max, victims
+from apportion_runtime.kube_queue.amounts import amounts, text
+from apportion_runtime.kube_queue.job_queue import Backoff, JobQueue, Policy, QueueSettings, Unit, read_queue
+from apportion_runtime.kube_queue.quota_accounts import QuotaAccounts
+from apportion_runtime.kube_queue.timestamps import stamp
+from apportion_runtime.kube_queue.tree import Tree, TreeError, read_tree
 
 VIDEO, TEXT, INTERNS = "root/algorithm/video", "root/algorithm/text", "root/algorithm/interns"
 Node = dict[str, Any]

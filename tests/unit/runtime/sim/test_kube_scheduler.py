@@ -14,11 +14,11 @@ from apportion_runtime.engines.kube_scheduler.profiles import Profile, read_prof
 from apportion_runtime.engines.kube_scheduler.scheduler import feasible_nodes_to_find
 from apportion_runtime.engines.kube_scheduler.scores import balance_score, fit_score
 from apportion_runtime.engines.native.model import MODEL as NATIVE
-from apportion_runtime.sim.api.pod_requests import amounts, pod_requests
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario.reader import read_scenario
+from apportion_runtime.snapshots.pod_requests import amounts, pod_requests
 
 Made = dict[str, Any]
 GPU = "nvidia.com/gpu"

@@ -19,10 +19,10 @@ from apportion_api.ack.names import (
     QUEUE_NAME_ANNOTATION,
     QUEUE_NAMESPACE,
 )
+from apportion_runtime.admission.generated_names import generated_name
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, namespace_of
-from apportion_runtime.engines.ack.job_queue import Policy, QueueSettings, read_queue
-from apportion_runtime.engines.ack.tree import Quota, Tree
-from apportion_runtime.sim.api.generated_names import generated_name
+from apportion_runtime.kube_queue.job_queue import Policy, QueueSettings, read_queue
+from apportion_runtime.kube_queue.tree import Quota, Tree
 
 _LONGEST = 58
 

@@ -7,7 +7,7 @@ mpijob_v1alpha1.go) and pkg/framework/plugins/elasticquota/util.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from apportion_api.ack import names
 from apportion_api.kubernetes.objects import PriorityClass
@@ -16,9 +16,8 @@ from apportion_runtime.admission.expansion import is_suspended, with_suspended
 from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, labels_of, name_of, nested
-from apportion_runtime.engines.ack.amounts import times
-from apportion_runtime.sim.api.object_store import ClusterApi
-from apportion_runtime.sim.api.pod_requests import pod_requests, total
+from apportion_runtime.kube_queue.amounts import times
+from apportion_runtime.snapshots.pod_requests import pod_requests, total
 
 _RAY_JOB, _JOB = ("ray.io", "RayJob"), ("batch", "Job")
 _SUFFIXES: Mapping[tuple[str, str], str] = {
@@ -32,6 +31,14 @@ _SUFFIXES: Mapping[tuple[str, str], str] = {
 _BY_ANNOTATION = "kubeflow.org"
 """Arena's operators for kinds of this group read an annotation."""
 _FIRST_ROLES = ("Master", "Launcher", "Chief")
+
+
+class ObjectLookup(Protocol):
+    """The objects of a cluster that a job refers to."""
+
+    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object; None if it does not exist. The namespace of cluster-scoped kinds is empty."""
+        ...
 
 
 def is_known(job: Manifest) -> bool:
@@ -104,10 +111,10 @@ def _templates(job: Manifest) -> Iterator[tuple[Mapping[str, Any], int]]:
             yield role.get("template") or {}, 1 if replicas is None else replicas
 
 
-def priority(job: Manifest, store: ClusterApi) -> int:
+def priority(job: Manifest, objects: ObjectLookup) -> int:
     """Return a job's priority in its queue: that of its pods' class; 0 if they have none or it does not exist."""
     spec = _queue_settings(job).get("spec") or {}
-    found = store.get("PriorityClass", "", spec.get("priorityClassName") or "")
+    found = objects.get("PriorityClass", "", spec.get("priorityClassName") or "")
     declared = spec.get("priority") if found is None else read(PriorityClass, found).value
     return int(declared or 0)
 

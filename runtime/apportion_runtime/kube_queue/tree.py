@@ -15,7 +15,7 @@ from apportion_api.ack.objects import ElasticQuotaTree, QuotaNode
 from apportion_api.fields import Written
 from apportion_api.objects import read
 from apportion_runtime.admission.objects import Manifest, labels_of, nested
-from apportion_runtime.engines.ack.amounts import Amounts, amounts, minus
+from apportion_runtime.kube_queue.amounts import Amounts, amounts, minus
 
 
 class TreeError(ValueError):

@@ -6,7 +6,7 @@ Source: koordinator-sh/koord-queue at 298e9a8c, pkg/utils/resource.go; k8s.io/ap
 from __future__ import annotations
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, Amounts, amounts
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, Amounts, amounts
 
 __all__ = ["CPU", "GPU", "MEMORY", "Amounts", "amounts", "at_least", "minus", "text", "times"]
 GPU = GPU_RESOURCE

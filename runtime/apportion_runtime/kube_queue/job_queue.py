@@ -22,7 +22,7 @@ from apportion_api.ack import names
 from apportion_api.ack.objects import Queue
 from apportion_api.objects import read
 from apportion_runtime.admission.objects import Manifest
-from apportion_runtime.engines.ack.amounts import Amounts
+from apportion_runtime.kube_queue.amounts import Amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
 WouldFailAgain = Callable[[str, int], bool]

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from apportion_api.ack import names
-from apportion_runtime.engines.ack.amounts import Amounts, at_least, minus, text
-from apportion_runtime.engines.ack.tree import Quota, Tree
-from apportion_runtime.sim.api.pod_requests import total
+from apportion_runtime.kube_queue.amounts import Amounts, at_least, minus, text
+from apportion_runtime.kube_queue.tree import Quota, Tree
+from apportion_runtime.snapshots.pod_requests import total
 
 _NO_BOUND = 2**31 - 1
 """Limits of at least this amount are unlimited to kube-queue; it counts memory in bytes (`rQuant < math.MaxInt32`)."""
