@@ -89,7 +89,7 @@ class DeployedStack:
 
     def plan(self, as_of: date) -> Plan:
         """Return the plan of `up` from the policy and the stack's state, without contacting a cluster."""
-        from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted
+        from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, packaged_schedulers, rooted
         from apportion_compiler.emit.pulumi.update_plan import plan_stack
         from apportion_compiler.rollout.destructive_changes import destructive_changes
 
@@ -101,7 +101,7 @@ class DeployedStack:
                 allow_missing_layers=limits(None, None).allow_missing_layers,
             )
             former = self._applied(self._deployment())
-            plan = plan_stack(compilation, former, settings.node_pools, settings.schedulers)
+            plan = plan_stack(compilation, former, settings.node_pools, packaged_schedulers(compilation, settings))
         except Refused as refused:
             raise PreconditionError(str(refused)) from None
         warnings = tuple(change.text for target in plan.targets for change in destructive_changes(target.changes))

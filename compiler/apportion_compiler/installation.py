@@ -1,8 +1,8 @@
 """Prerequisites of compiled objects, compared with an export of the cluster.
 
 Compares the API versions of the objects, the engine's version according to its images, the ConfigMaps with the engine's
-configuration, and KubeRay's batch scheduler. Chart values that no object shows are listed for a manual comparison. An
-export is what `kubectl get crds,deployments,configmaps -A -o json` prints.
+configuration, KubeRay's batch scheduler, and what reserves shared GPUs. Chart values that no object shows are listed for
+a manual comparison. An export is what `kubectl get crds,deployments,configmaps,namespaces -A -o json` prints.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from apportion_compiler.engines.kueue.emit.manager import CONFIGURATION_FILE
 from apportion_compiler.engines.kueue.names import SYSTEM_NAMESPACE
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import Program
+from apportion_compiler.live_scheduler_installation import gpu_reservation
 from apportion_compiler.plain_objects import described, group_of, items, mapping, name_of, of_kind, text
 
 Manifest = Mapping[str, object]
@@ -59,6 +60,8 @@ def installation(program: Program, output: Output, export: Sequence[Manifest]) -
             yield InstallationCheck(
                 artifact.name, "missing", "no cluster object contains these; compare them with `helm get values`"
             )
+    for name, state, said in gpu_reservation(program, export):
+        yield InstallationCheck(name, state, said)
 
 
 def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterator[InstallationCheck]:

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from apportion_policy.cluster import Admission, Cluster, Environment, QueueOverride
     from apportion_policy.collection import collect
     from apportion_policy.engine import Engine
-    from apportion_policy.engine_settings import AckQueue, AckSettings, KaiSettings, KueueSettings, VolcanoSettings
+    from apportion_policy.engine_settings import (
+        AckQueue,
+        AckSettings,
+        KaiSettings,
+        KueueSettings,
+        LiveScheduler,
+        VolcanoSettings,
+    )
     from apportion_policy.kueue_objects import KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
     from apportion_policy.limit_range import LimitRange
     from apportion_policy.placement import BINPACK, SPREAD, Placement, PlacementStrategy, Topology
@@ -48,7 +55,7 @@ _MODULES = {
     "cluster": ("Admission", "Cluster", "Environment", "QueueOverride"),
     "collection": ("collect",),
     "engine": ("Engine",),
-    "engine_settings": ("AckQueue", "AckSettings", "KaiSettings", "KueueSettings", "VolcanoSettings"),
+    "engine_settings": ("AckQueue", "AckSettings", "KaiSettings", "KueueSettings", "LiveScheduler", "VolcanoSettings"),
     "kueue_objects": ("KueueLocalQueue", "KueueObject", "KueuePreemption", "KueueQueue"),
     "limit_range": ("LimitRange",),
     "placement": ("BINPACK", "SPREAD", "Placement", "PlacementStrategy", "Topology"),
@@ -104,6 +111,7 @@ __all__ = [
     "KueueQueue",
     "KueueSettings",
     "LimitRange",
+    "LiveScheduler",
     "Maintenance",
     "MaintenanceExclusion",
     "MaintenanceWindow",

@@ -16,6 +16,16 @@ KaiAction = Literal["allocate", "consolidation", "reclaim", "preempt"]
 QueueDepth = Annotated[int, Field(ge=1)]
 
 
+class LiveScheduler(Declaration):
+    """Apportion's own scheduler, `apportion scheduler`, in place of KAI's."""
+
+    reservation_image: str | None = Field(
+        default=None,
+        min_length=1,
+        description="KAI's image resourcereservation, which reserves shared GPUs. Unset: pods that share a GPU stay pending.",
+    )
+
+
 class KaiSettings(Declaration):
     """Settings of KAI Scheduler."""
 
@@ -45,6 +55,9 @@ class KaiSettings(Declaration):
         default=True, description="Whether KAI divides fairly at every level of the tree; false ignores inner queues."
     )
     scheduler_name: str = Field(default="kai-scheduler", description="schedulerName of the pods that KAI schedules.")
+    live_scheduler: LiveScheduler | None = Field(
+        default=None, description="Set if `apportion scheduler` runs on the cluster instead of KAI's scheduler."
+    )
 
 
 class KueueSettings(Declaration):

@@ -26,6 +26,7 @@ from apportion_policy import (
     Engine,
     Environment,
     KaiSettings,
+    LiveScheduler,
     NodePool,
     Organisation,
     Override,
@@ -318,6 +319,8 @@ def _cluster(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], only: str 
                 emit_installed_priority_classes=st.booleans(),
                 full_hierarchy_fairness=st.booleans(),
                 scheduler_name=st.sampled_from(("kai-scheduler", "team-scheduler")),
+                live_scheduler=st.none()
+                | st.builds(LiveScheduler, reservation_image=st.none() | st.just("registry/resourcereservation:v1")),
             )
         ),
     )

@@ -13,6 +13,7 @@ PACKAGES = ("policy", "compiler", "cli")
 
 # Checks of the settings that only KAI has (`Cluster.kai`).
 OF_ONE_ENGINE = {
+    "compiler/apportion_compiler/checks/gpu_sharing_without_reservation.py",
     "compiler/apportion_compiler/checks/gpus_shared_twice.py",
     "compiler/apportion_compiler/checks/minimum_runtime_ineffective.py",
 }

@@ -53,7 +53,7 @@ class Finding:
     "exports",
     multiple=True,
     metavar="FILE",
-    help="Check a cluster's objects (kubectl get crds,deploy,sts,cm -A -o json) against the policy's requirements.",
+    help="Check a cluster's objects (kubectl get crds,deploy,sts,cm,ns -A -o json) against the policy's requirements.",
 )
 @click.option(
     "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy to compare with --export."

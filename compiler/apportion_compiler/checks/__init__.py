@@ -17,6 +17,10 @@ from apportion_compiler.checks.evaluation_faults import AUTHORING
 from apportion_compiler.checks.file_not_read import FILE_NOT_READ, file_not_read
 from apportion_compiler.checks.gpu_model_without_pool import GPU_MODEL_WITHOUT_POOL, gpu_model_without_pool
 from apportion_compiler.checks.gpu_pool_untainted import GPU_POOL_UNTAINTED, gpu_pool_untainted
+from apportion_compiler.checks.gpu_sharing_without_reservation import (
+    GPU_SHARING_WITHOUT_RESERVATION,
+    gpu_sharing_without_reservation,
+)
 from apportion_compiler.checks.gpus_shared_twice import GPUS_SHARED_TWICE, gpus_shared_twice
 from apportion_compiler.checks.guarantee_over_limit import GUARANTEE_OVER_LIMIT, guarantee_over_limit
 from apportion_compiler.checks.guarantees_over_capacity import GUARANTEES_OVER_CAPACITY, guarantees_over_capacity
@@ -156,6 +160,7 @@ CHECKS: tuple[Check, ...] = (
     pool_setting_unsupported,
     pools_disagree,
     gpus_shared_twice,
+    gpu_sharing_without_reservation,
 )
 """Checks of a graph with a valid structure."""
 
@@ -224,6 +229,7 @@ _RULES: tuple[Rule, ...] = (
     POOL_SETTING_UNSUPPORTED,
     POOLS_DISAGREE,
     GPUS_SHARED_TWICE,
+    GPU_SHARING_WITHOUT_RESERVATION,
     *REFUSALS.values(),
     *MANIFEST_RULES.values(),
     *SNAPSHOTS.values(),

@@ -175,7 +175,7 @@ def _plans(pools: Sequence[NodePool], graph: PolicyGraph) -> tuple[ir.Provisioni
 
 
 def _engine_settings(cluster: Cluster, queues: tuple[ir.Queue, ...]) -> ir.EngineSettings:
-    kai = cluster.kai
+    kai, live = cluster.kai, cluster.kai.live_scheduler
     wanted = any(queue.gpu_sharing for queue in queues)
     return ir.EngineSettings(
         scheduler_name=kai.scheduler_name,
@@ -187,6 +187,7 @@ def _engine_settings(cluster: Cluster, queues: tuple[ir.Queue, ...]) -> ir.Engin
         gpu_sharing=wanted if kai.gpu_sharing is None else kai.gpu_sharing,
         emit_installed_priority_classes=kai.emit_installed_priority_classes,
         full_hierarchy_fairness=kai.full_hierarchy_fairness,
+        live_scheduler=None if live is None else ir.LiveScheduler(live.reservation_image),
     )
 
 

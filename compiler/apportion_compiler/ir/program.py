@@ -157,6 +157,13 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveScheduler:
+    """Apportion's scheduler in place of KAI's. Without the image, it does not share GPUs between pods."""
+
+    reservation_image: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class EngineSettings:
     """KAI's settings of a cluster; `None` is KAI's default. `k_value` is the author's decimal text."""
 
@@ -169,6 +176,7 @@ class EngineSettings:
     gpu_sharing: bool
     emit_installed_priority_classes: bool
     full_hierarchy_fairness: bool
+    live_scheduler: LiveScheduler | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ import yaml
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.installation import installation
 from apportion_compiler.ir.program import Program
-from apportion_policy import Engine, Queue, Resources
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
+from apportion_policy import Engine, KaiSettings, LiveScheduler, Queue, Resources
 
 from .quota_programs import gpu_pool, program_of
 
@@ -104,3 +105,44 @@ def test_kuberay_must_be_configured_for_the_engine() -> None:
 
 def test_chart_values_are_listed_without_verdict() -> None:
     assert _states("kai", [])["values.yaml"] == "missing"
+
+
+IMAGE = "ghcr.io/kai-scheduler/kai-scheduler/resourcereservation:v0.17.0"
+RESERVATIONS: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "kai-resource-reservation"},
+}
+CONFIG_MAP = "ConfigMap apportion-system/apportion-scheduler"
+
+
+def _sharing(*, gpu_sharing: bool = True, live: LiveScheduler | None = None) -> Program:
+    team = Queue(id="team", namespaces=("team",), guaranteed=Resources(gpu=8), gpu_sharing=gpu_sharing)
+    return program_of(Engine.KAI, team, pools=(gpu_pool("h100"),), kai=KaiSettings(live_scheduler=live))
+
+
+def _packaged(reservation: str | None) -> list[dict[str, Any]]:
+    made = scheduler_objects(SchedulerDeployment("registry/apportion:v1", reservation=reservation))
+    return [dict(one) for one in made if one["kind"] == "ConfigMap"]
+
+
+def test_live_scheduler_without_reservation_image_is_an_error_if_gpus_are_shared() -> None:
+    for image, state in ((IMAGE, "ok"), (None, "bad")):
+        assert _states("kai", _packaged(image), _sharing())[CONFIG_MAP] == state
+        assert CONFIG_MAP not in _states("kai", _packaged(image), _sharing(gpu_sharing=False))
+
+
+def test_declared_reservation_image_is_compared() -> None:
+    declared = _sharing(live=LiveScheduler(reservation_image=IMAGE))
+    for image, state in ((IMAGE, "ok"), ("registry/other:v1", "bad"), (None, "bad")):
+        assert _states("kai", _packaged(image), declared)[CONFIG_MAP] == state
+    assert _states("kai", [], declared)["live scheduler"] == "missing"
+    assert "live scheduler" not in _states("kai", [], _sharing())
+
+
+def test_namespace_of_reservations_must_exist_if_gpus_are_shared() -> None:
+    name = "Namespace kai-resource-reservation"
+    other = {**RESERVATIONS, "metadata": {"name": "default"}}
+    for export, state in (([], "missing"), ([other], "bad"), ([other, RESERVATIONS], "ok")):
+        assert _states("kai", export, _sharing())[name] == state
+    assert name not in _states("kai", [other], _sharing(gpu_sharing=False))

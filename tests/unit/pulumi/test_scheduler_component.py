@@ -13,7 +13,11 @@ import pytest
 pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
 from apportion_compiler.emit.pulumi.settings import SettingsError, StackSettings, read_settings  # noqa: E402
-from apportion_compiler.emit.pulumi.stack_targets import compile_stack, unserved_sharing  # noqa: E402
+from apportion_compiler.emit.pulumi.stack_targets import (  # noqa: E402
+    compile_stack,
+    packaged_schedulers,
+    unserved_sharing,
+)
 from apportion_compiler.emit.pulumi.values import Values  # noqa: E402
 from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects  # noqa: E402
 
@@ -95,6 +99,29 @@ def test_stack_warns_if_its_policy_shares_gpus_and_its_scheduler_does_not(
     warnings = list(unserved_sharing(compile_stack(settings, DAY), settings))
     assert len(warnings) == expected
     assert all("the policy shares GPUs on ray, but its packaged scheduler excludes" in said for said in warnings)
+
+
+_DECLARING = """
+from apportion_policy import Cluster, Engine, Environment, KaiSettings, LiveScheduler, Organisation, Policy, Queue
+
+live = LiveScheduler(reservation_image="registry/declared:v1")
+cluster = Cluster(name="one", engine=Engine.KAI, engine_version="0.17.0", kai=KaiSettings(live_scheduler=live))
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(Queue(id="research", namespaces=("research",), gpu_sharing=True),),
+    environments=(Environment(name="prod", clusters=(cluster,)),),
+)
+"""
+
+
+def test_reservation_image_of_the_policy_is_the_default(tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text(_DECLARING)
+    for reservation, expected in ((None, "registry/declared:v1"), ("registry/set:v1", "registry/set:v1")):
+        schedulers = {"one": SchedulerDeployment(IMAGE, reservation=reservation)}
+        settings = StackSettings(policy=str(tmp_path), environment="prod", schedulers=schedulers)
+        compilation = compile_stack(settings, DAY)
+        assert packaged_schedulers(compilation, settings)["one"].reservation == expected
+        assert list(unserved_sharing(compilation, settings)) == []
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,13 @@ from apportion_compiler.emit.pulumi.settings import (
     StackSettings,
     read_settings,
 )
-from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted, unserved_sharing
+from apportion_compiler.emit.pulumi.stack_targets import (
+    Refused,
+    compile_stack,
+    packaged_schedulers,
+    rooted,
+    unserved_sharing,
+)
 from apportion_compiler.emit.pulumi.tree import RegistrationOptions, register_target
 from apportion_compiler.emit.pulumi.unapplied_settings import unapplied
 from apportion_compiler.emit.pulumi.update_plan import NextUpdate, next_update, several_updates
@@ -131,7 +137,7 @@ def _apply(
             former_depth=former.depth,
         )
         made += register_target(target, compilation.programs[target], held, treatment)
-    for cluster, packaged in settings.schedulers.items():
+    for cluster, packaged in packaged_schedulers(compilation, settings).items():
         if cluster not in providers:
             raise Refused(f"{NAMESPACE}:schedulers lists {cluster}, but the stack has {', '.join(providers)}")
         made += register_scheduler(cluster, packaged, providers[cluster])

@@ -16,6 +16,7 @@ from apportion_compiler.emit.pulumi.environment_variables import POLICY
 from apportion_compiler.emit.pulumi.settings import NAMESPACE, StackSettings
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.errors import UnknownTargetError
+from apportion_compiler.packaged_scheduler import SchedulerDeployment
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
 from apportion_policy.errors import AgreementError, ConfinementError
@@ -79,14 +80,28 @@ def _check_schedulers(policy: Policy, settings: StackSettings) -> None:
             )
 
 
+def packaged_schedulers(compilation: Compilation, settings: StackSettings) -> Mapping[str, SchedulerDeployment]:
+    """Return the packaged scheduler of each cluster; the policy's image of reservation pods applies if none is set."""
+    declared = {
+        target.cluster: program.kai.live_scheduler.reservation_image
+        for target, program in compilation.programs.items()
+        if program.kai.live_scheduler is not None
+    }
+    return {
+        cluster: packaged if packaged.reservation else replace(packaged, reservation=declared.get(cluster))
+        for cluster, packaged in settings.schedulers.items()
+    }
+
+
 def unserved_sharing(compilation: Compilation, settings: StackSettings) -> Iterator[str]:
     """Yield a warning for each cluster whose policy shares GPUs and whose packaged scheduler does not."""
     sharing = {target.cluster for target, program in compilation.programs.items() if program.kai.gpu_sharing}
-    for cluster, packaged in settings.schedulers.items():
+    for cluster, packaged in packaged_schedulers(compilation, settings).items():
         if packaged.reservation is None and cluster in sharing:
             yield (
                 f"the policy shares GPUs on {cluster}, but its packaged scheduler excludes pods that share a GPU: "
-                f"set reservation in {NAMESPACE}:schedulers to KAI's image `resourcereservation`"
+                f"set reservation in {NAMESPACE}:schedulers, or reservation_image in the policy, to KAI's image "
+                "`resourcereservation`"
             )
 
 
