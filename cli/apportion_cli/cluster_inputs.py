@@ -172,7 +172,7 @@ def moment(command: Callable[..., object]) -> Callable[..., object]:
     return click.option("--now", callback=parsed_moment, metavar="TIME", help=_NOW_HELP)(command)
 
 
-_NOW_HELP = "Time of the cycle, such as 2026-11-21T08:00:00Z (default: the newest time in the snapshot)."
+_NOW_HELP = "Time of the cycle, such as 2026-11-21T08:00:00Z (default: the latest timestamp in the snapshot)."
 
 
 def parsed_moment(_: click.Context, __: click.Parameter, text: str | None) -> float | None:

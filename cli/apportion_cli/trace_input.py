@@ -278,18 +278,18 @@ _OPTIONS = (
         help="Replay a recorded trace: openb:DIRECTORY, openb:NODES.csv,PODS.csv or sacct:FILE (see docs/traces.md).",
     ),
     click.option(
-        "--trace-nodes", type=_SHARE, metavar="SHARE", help="Fraction of the recorded nodes to keep, such as 0.01."
+        "--trace-nodes", type=_SHARE, metavar="FRACTION", help="Fraction of the recorded nodes to keep, such as 0.01."
     ),
     click.option(
         "--trace-load",
         type=_LOAD,
-        metavar="SHARE",
+        metavar="FRACTION",
         help="Scale arrival times until jobs request this fraction of the GPUs on average.",
     ),
     click.option(
         "--trace-inflate",
         type=_LOAD,
-        metavar="SHARE",
+        metavar="FRACTION",
         help="Submit jobs one at a time, repeating the trace, until they request this fraction of the GPUs; jobs never complete.",
     ),
     click.option(

@@ -25,15 +25,15 @@ _OPERATE, _INSPECT, _OTHER = "Operate clusters", "Inspect", "Other commands"
 
 VERBS: Mapping[str, Verb] = dict(
     (
-        _verb(_AUTHOR, "init", "Create a policy, with CI workflows and pre-commit hooks."),
+        _verb(_AUTHOR, "init", "Create a starter policy with CI workflows and pre-commit hooks."),
         _verb(_AUTHOR, "import", "Generate a policy from the objects of an existing cluster.", function="import_"),
         _verb(_AUTHOR, "bind", "Generate a workload for a queue, or add a queue to an existing one."),
         _verb(_CHECK, "validate", "Check a policy or manifests, and report findings with file and line.", "check"),
         _verb(_CHECK, "diff", "Compare two policies, given as revisions or paths."),
         _verb(_CHECK, "review", "Review a policy change: its effects, evicted workloads and required approvals."),
-        _verb(_CHECK, "codeowners", "Write a CODEOWNERS file from the owners of a policy."),
+        _verb(_CHECK, "codeowners", "Generate a CODEOWNERS file from the owners in a policy."),
         _verb(_CHECK, "simulate", "Simulate a workload under a policy, or one scheduling cycle on a snapshot."),
-        _verb(_CHECK, "fit", "Check whether a workload would start, where and when, and what would let it start."),
+        _verb(_CHECK, "fit", "Check whether, where and when a workload would start, and suggest changes if not."),
         (
             "compile",
             Verb(

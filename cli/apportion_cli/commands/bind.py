@@ -47,7 +47,11 @@ if TYPE_CHECKING:
     "--workers", "--replicas", type=click.IntRange(min=1), metavar="N", help="Number of workers, scheduled as a gang."
 )
 @click.option(
-    "--min", "least", type=click.IntRange(min=1), metavar="N", help="Minimum number of workers to start with."
+    "--min",
+    "least",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Minimum number of workers; the workload starts once they fit.",
 )
 @click.option(
     "--max", "most", type=click.IntRange(min=1), metavar="N", help="Maximum number of workers; requires --min."
@@ -56,7 +60,11 @@ if TYPE_CHECKING:
 @click.option("--gpu-model", metavar="MODEL", help="GPU model, such as h100.")
 @click.option("--cpu", metavar="CPU", help="CPU request per pod (default: 1).")
 @click.option("--memory", metavar="SIZE", help="Memory request per pod (default: 4Gi).")
-@click.option("--priority-class", metavar="NAME", help="Priority class that the queue allows.")
+@click.option(
+    "--priority-class",
+    metavar="NAME",
+    help="Priority class of the workload, which the queue must allow (default: chosen from those that it allows).",
+)
 @click.option(
     "--secret",
     "secrets",
@@ -100,7 +108,7 @@ def bind(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Write a workload that runs in QUEUE on one cluster.
+    """Generate a workload manifest for QUEUE on one cluster, or add QUEUE to an existing manifest.
 
     \b
     apportion bind vision --kind RayJob --workers 4 --gpus 8 -- python train.py

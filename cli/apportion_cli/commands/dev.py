@@ -82,7 +82,7 @@ _DRAWN = ["graph", "examples/acme", "--env", "prod", "--cluster", "gpu-eu"]
 @dev.command()
 @console_options
 def docs() -> int:
-    """Write the generated tables of the documentation: features of each target, fields of the policy language."""
+    """Regenerate the tables in the documentation: features of each target, fields of the policy language."""
     from apportion_cli.language_page import with_field_tables
     from apportion_compiler.backends import BACKENDS
     from apportion_compiler.backends.capability_table import (

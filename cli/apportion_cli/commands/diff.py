@@ -45,7 +45,7 @@ _WIDTH = 100
     "--base-as-of",
     callback=optional_day,
     metavar="DATE",
-    help="Date on which BASE is evaluated (default: --as-of).",
+    help="Date on which BASE is evaluated (default: same as --as-of).",
 )
 @click.option(
     "--cluster", metavar="ENV/NAME", help="Cluster of a rendered tree or an export; required if there is more than one."

@@ -55,7 +55,7 @@ def drift(
     """Detect drift: compare the clusters of ENV with what was applied; exit 10 if they differ.
 
     ENV is a Pulumi stack, whose clusters are queried. With --export, ENV is an environment of the policy, and the
-    export is compared with the compiled policy. Nothing is changed.
+    export is compared with the compiled policy. The command makes no changes.
 
     \b
     apportion drift prod

@@ -42,7 +42,7 @@ _CODE = re.compile(r"AP\d{3}")
     help="Cluster snapshot, in a format that `simulate --cycle` accepts; may be repeated.",
 )
 @click.option(
-    "--peer", metavar="QUEUE", help="Sibling to compare the fair share with; the one with the largest share by default."
+    "--peer", metavar="QUEUE", help="Sibling to compare the fair share with (default: the one with the largest share)."
 )
 @moment
 @shard_option

@@ -66,7 +66,7 @@ class FitRequest:
     "--now",
     callback=parsed_moment,
     metavar="TIME",
-    help="Time of the submission, such as 2026-11-21T08:00:00Z (default: the newest time in the snapshot).",
+    help="Time of the submission, such as 2026-11-21T08:00:00Z (default: the latest timestamp in the snapshot).",
 )
 @workload_shard_option
 @output_option("text", "json")
@@ -89,7 +89,7 @@ def fit(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Check whether a workload would start under POLICY, where and when, and what would let it start.
+    """Check whether, where and when a workload would start under POLICY, and suggest changes if it would not.
 
     The engine of the cluster decides. Without a snapshot, the cluster is assumed to be idle. Exit 0 if the workload
     starts now, 11 if running work is evicted for it, 1 if it does not start now or the result is unknown.

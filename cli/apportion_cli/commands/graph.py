@@ -27,7 +27,7 @@ _DRAWINGS = ("text", "mermaid", "svg", "json")
     "--resource",
     help="Resource to show: gpu, gpu/<model>, cpu or memory (default: gpu, if the policy declares it).",
 )
-@click.option("--depth", type=click.IntRange(min=1), help="Number of levels to show.")
+@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Number of levels to show.")
 @click.option("--plain", is_flag=True, help="Use ASCII characters only.")
 @output_option(*_DRAWINGS)
 @fail_on_option

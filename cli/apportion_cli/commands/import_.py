@@ -56,11 +56,11 @@ def import_(
     accept_loss: bool,
     force: bool,
 ) -> int:
-    """Write a policy from the queues of an existing cluster: policy.py, and a file in teams/ for each team.
+    """Generate a policy from the queues of an existing cluster: policy.py, and a file in teams/ for each team.
 
-    PATH is a file, a directory, or - for standard input, in YAML or JSON as kubectl prints it. Each field that the
-    policy cannot reproduce is reported with its value, here and at the top of the file it belongs to; the exit code is
-    then 1 unless --accept-loss is given.
+    PATH is a file, a directory, or - for standard input, in YAML or JSON as kubectl prints it. Fields that the policy
+    cannot represent are reported with their values, on the terminal and in a comment at the top of the generated file;
+    the exit code is then 1 unless --accept-loss is passed.
 
     \b
     kubectl get clusterqueues,cohorts,localqueues,resourceflavors -A -o yaml \\

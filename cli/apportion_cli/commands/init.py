@@ -28,7 +28,7 @@ from apportion_cli.verbosity import console_options
 @click.option("--pulumi", is_flag=True, help="Also write a Pulumi project with a stack for each environment.")
 @console_options
 def init(directory: Path, organisation: str | None, *, service: str, pulumi: bool) -> None:
-    """Create a policy that compiles without changes, with CI workflows and pre-commit hooks.
+    """Create a starter policy that compiles as it is, with CI workflows and pre-commit hooks.
 
     With --pulumi, the workflows also comment on pull requests with a preview, and apply merged changes to each
     environment.

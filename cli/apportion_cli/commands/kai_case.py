@@ -37,10 +37,10 @@ _MAX_CHARACTERS = 256 * 1024**2
 def kai_case(
     file: str, number: int | None, rounds: int | None, actions: str | None, outputs: tuple[Output, ...]
 ) -> int:
-    """Schedule the clusters of FILE as KAI Scheduler does, and print every pod after each round.
+    """Run the scheduler on the clusters in FILE, and print all pods after each round.
 
-    FILE contains one case in the format of tests/conformance/kai, a dumped file of them, or one on each line; - is
-    standard input. The output has one line of JSON for each case.
+    The decisions are those of KAI Scheduler. FILE contains a case in the format of tests/conformance/kai, a dump of
+    several, or one case per line; - is standard input. The output is one line of JSON per case.
     """
     import json
 

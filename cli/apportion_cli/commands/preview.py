@@ -26,7 +26,7 @@ def stack_options(command: click.decorators.FC) -> click.decorators.FC:
             "folder",
             type=click.Path(path_type=Path, file_okay=False, exists=True),
             default=Path(),
-            help="Directory that contains Pulumi.yaml, or a subdirectory.",
+            help="Directory that contains Pulumi.yaml, or a directory below it.",
         ),
         click.argument("environment", metavar="ENV"),
     ):

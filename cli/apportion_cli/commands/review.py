@@ -85,18 +85,19 @@ _WIDTH = 100
 @click.option(
     "--max-evictions",
     type=click.IntRange(min=0),
-    help="Exit 11 if the change makes more running workloads than this evictable.",
+    metavar="N",
+    help="Maximum number of running workloads that the change may make evictable; exit 11 if exceeded.",
 )
 @click.option(
     "--max-lost-gpu-hours",
     callback=parse_gpu_hours,
     metavar="HOURS",
-    help="Exit 11 if the workloads that become evictable have used more GPU-hours since their start.",
+    help="Maximum GPU-hours used so far by the workloads that become evictable; exit 11 if exceeded.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["destructive", "loss", "unknown"]),
-    help="Exit 11 if running work or objects are lost (destructive), also if a queue loses quota (loss), or also if an effect is unknown (unknown).",
+    help="Exit 11 at this level or a more severe one: running work or objects are lost (destructive), a queue loses quota (loss), an effect is unknown (unknown).",
 )
 @click.option(
     "--require-approvals",
@@ -119,7 +120,7 @@ _WIDTH = 100
     "--base-as-of",
     callback=optional_day,
     metavar="DATE",
-    help="Date on which BASE is evaluated (default: --as-of).",
+    help="Date on which BASE is evaluated (default: same as --as-of).",
 )
 @click.option(
     "--now",
@@ -135,7 +136,7 @@ _WIDTH = 100
 @click.option(
     "--check-shares",
     metavar="FILE",
-    help="Verify every fair share of this JSON report, and each step of its division from the step before.",
+    help="Verify the fair shares in this JSON report, and each step of their calculation.",
 )
 @limit_options
 @console_options

@@ -46,9 +46,8 @@ _MONITORING = {
     "--name",
     "scheduler_name",
     metavar="NAME",
-    show_default="kai-scheduler",
     envvar=variable("scheduler-name"),
-    help="Schedule pods with this `schedulerName`.",
+    help="Schedule pods with this `schedulerName` (default: kai-scheduler).",
 )
 @click.option(
     "--shard",
@@ -59,11 +58,16 @@ _MONITORING = {
 @click.option(
     "--period",
     "cycle_period_s",
-    show_default="1.0",
     type=click.FloatRange(min=0.05),
-    help="Maximum delay between a change and the next cycle, in seconds.",
+    metavar="SECONDS",
+    help="Maximum delay between a change and the next cycle (default: 1.0).",
 )
-@click.option("--port", show_default="8080", type=click.IntRange(0, 65535), help="Port of /healthz and /metrics.")
+@click.option(
+    "--port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Port that serves /healthz, /readyz and /metrics (default: 8080).",
+)
 @click.option(
     "--lease",
     metavar="NAMESPACE/NAME",
@@ -76,9 +80,7 @@ _MONITORING = {
     default=None,
     help="Report decisions in the log and the metrics, and write nothing to the API server.",
 )
-@click.option(
-    "--log-format", type=click.Choice(["text", "json"]), show_default="text", help="Format of the lines of the log."
-)
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="Log format (default: text).")
 @click.option(
     "--decision-log", metavar="FILE", help="Record each cycle in a file, for replay with `apportion simulate --record`."
 )
@@ -90,7 +92,7 @@ _MONITORING = {
 )
 @console_options
 def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: Any) -> None:
-    """Run the scheduler, which makes the decisions of KAI Scheduler: queues, gangs and fair shares.
+    """Run the packaged scheduler, which makes the same decisions as KAI Scheduler: queues, gangs, fair shares.
 
     It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler, binder and pod grouper.
     Sharing a GPU requires KAI's reservation pods and admission webhook.

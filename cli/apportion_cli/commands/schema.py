@@ -11,8 +11,8 @@ from apportion_cli.verbosity import console_options
 
 
 @click.command(
-    epilog="Editors with the YAML language server take it from the first line of a document: "
-    "# yaml-language-server: $schema=policy.schema.json"
+    epilog="To validate a document in an editor that uses the YAML language server, make this its first line:\n\n"
+    "\b\n# yaml-language-server: $schema=policy.schema.json"
 )
 @click.option(
     "--for",

@@ -49,7 +49,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--against",
     type=click.Path(),
     metavar="POLICY",
-    help="Run another policy or rendered tree on the same scenario, and show only the differences.",
+    help="Also simulate this policy or rendered tree on the same scenario, and show only the differences.",
 )
 @click.option("--against-env", metavar="NAME", help="Environment of --against (default: same as --env).")
 @click.option("--against-cluster", metavar="NAME", help="Cluster of --against (default: same as --cluster).")
@@ -69,7 +69,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--record",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Replay cycle N of the decision log of `apportion scheduler` passed with --cycle.",
+    help="Replay cycle N of the decision log of `apportion scheduler`, which is passed with --cycle.",
 )
 @moment
 @shard_option

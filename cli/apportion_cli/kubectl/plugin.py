@@ -164,7 +164,7 @@ def fit(
     kubeconfig: str | None,
     context: str | None,
 ) -> int:
-    """Check whether a workload would start now, where and when, and what would let it start.
+    """Check whether, where and when a workload would start now, and suggest changes if it would not.
 
     Exit 0 if it starts now, 11 if running work is evicted for it, 1 if it does not start now.
 
