@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from apportion_api.yunikorn.config_map import is_config_map, queues_text
 from apportion_api.yunikorn.configuration import Partition, Queue, partitions_of
 from apportion_api.yunikorn.names import (
     CONFIG_MAP,
@@ -24,7 +25,6 @@ from apportion_api.yunikorn.names import (
 from apportion_compiler.engines.yunikorn.emit.queues import ID_PROPERTY
 from apportion_compiler.engines.yunikorn.rules.amounts import least, parse_amounts
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
-from apportion_compiler.engines.yunikorn.rules.manifests import is_config_map, queues_text
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_root
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
 from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, name_of, text

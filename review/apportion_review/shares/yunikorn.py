@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.yunikorn.configuration import Queue
 from apportion_api.yunikorn.names import CONFIG_MAP, SCHEDULER
+from apportion_api.yunikorn.quantities import MAX_QUANTITY
 from apportion_compiler.engines.yunikorn.emit.queues import ID_PROPERTY
-from apportion_compiler.engines.yunikorn.rules.amounts import MAX_QUANTITY, parse_amounts
+from apportion_compiler.engines.yunikorn.rules.amounts import parse_amounts
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.queues import root_of
 from apportion_compiler.plain_objects import Manifest

@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apportion_api.yunikorn.quantities import parse_quantity
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
 from apportion_compiler.engines.yunikorn.rules import RULES
-from apportion_compiler.engines.yunikorn.rules.amounts import parse_quantity
 
 
 def _config_map(text: str, name: str = "yunikorn-configs") -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from apportion_api.kubernetes.names import GPU_RESOURCE, SCHEDULING_GROUP
+from apportion_api.yunikorn.config_map import UnreadableConfigError, is_config_map, queues_text
 from apportion_api.yunikorn.configuration import Limit, Partition, PlacementRule, Queue, partitions_of
 from apportion_api.yunikorn.names import (
     ALLOW_PREEMPTION_ANNOTATION,
@@ -24,6 +25,7 @@ from apportion_api.yunikorn.names import (
     ROOT_QUEUE,
     VCORE,
 )
+from apportion_api.yunikorn.quantities import parse_quantity
 from apportion_compiler.engines.yunikorn.emit.amounts import NOTHING_ELSE, UNBOUNDED, WHOLE_GPU
 from apportion_compiler.engines.yunikorn.emit.queues import (
     ID_PROPERTY,
@@ -33,9 +35,7 @@ from apportion_compiler.engines.yunikorn.emit.queues import (
     TITLE_PROPERTY,
 )
 from apportion_compiler.engines.yunikorn.emit.tree import MAX_APPLICATIONS
-from apportion_compiler.engines.yunikorn.rules.amounts import parse_quantity
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
-from apportion_compiler.engines.yunikorn.rules.manifests import UnreadableConfigError, is_config_map, queues_text
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_limits_on_root, with_root
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
 from apportion_compiler.ir.program import UserLimit
