@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.kube.cluster import key_of
+from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.kube.status_updates import StatusUpdates
 
 DATA = Path(__file__).parent / "kai-status" / "cases.jsonl.gz"
@@ -32,13 +34,15 @@ def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
 def test_status_matches_the_engine(case: dict[str, Any]) -> None:
-    objects = {(made["kind"], made["metadata"]["name"]): made for made in case["objects"]}
-    updates = StatusUpdates()
-    for update in list(updates.of(list(objects.values()))):
-        before = objects[update.kind, update.name]
-        objects[update.kind, update.name] = {**before, "status": merged(before.get("status") or {}, update.status)}
-    status = {key: made.get("status") or {} for key, made in objects.items()}
+    store, updates = ObjectStore(), StatusUpdates()
+    for made in case["objects"]:
+        store.put(made["kind"], key_of(made), made)
+    for update in list(updates.of(store.changes(updates))):
+        key = (update.namespace, update.name)
+        before = store.of(update.kind)[key]
+        store.put(update.kind, key, {**before, "status": merged(before.get("status") or {}, update.status)})
+    status = {(made["kind"], made["metadata"]["name"]): made.get("status") or {} for made in store.objects()}
     groups = {name: made.get("resourcesStatus") or {} for (kind, name), made in status.items() if kind == "PodGroup"}
     queues = {name: made for (kind, name), made in status.items() if kind == "Queue"}
     assert {"groups": groups, "queues": queues} == case["expected"]
-    assert list(updates.of(list(objects.values()))) == []
+    assert list(updates.of(store.changes(updates))) == []

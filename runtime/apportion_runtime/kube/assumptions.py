@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from apportion_runtime.kube.cluster import Manifest
-
-Key = tuple[str, str]
-"""Namespace, empty if there is none, and name."""
+from apportion_runtime.kube.cluster import Key, Manifest
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster import Change, Manifest
 from apportion_runtime.kube.object_cache import ObjectCache
 
 
@@ -14,8 +14,11 @@ class CachedCluster:
     def __init__(self, cache: ObjectCache) -> None:
         self._cache = cache
 
-    def objects(self) -> Sequence[Manifest]:
-        return self._cache.objects()
+    def objects(self, *kinds: str) -> Sequence[Manifest]:
+        return self._cache.objects(*kinds)
+
+    def changes(self, consumer: object) -> Sequence[Change]:
+        return self._cache.changes(consumer)
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         return self._cache.get(kind, namespace, name)

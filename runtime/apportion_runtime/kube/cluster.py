@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Manifest = Mapping[str, Any]
+Key = tuple[str, str]
+"""Namespace, empty if there is none, and name."""
+ObjectKey = tuple[str, Key]
+"""Kind, and namespace and name."""
+
+
+class Change(NamedTuple):
+    """A change of one object between two cycles; of several changes, the first and the last version.
+
+    Attributes:
+        kind: The kind of the object.
+        key: Its namespace and name.
+        before: The object as it was; None if it did not exist.
+        after: The object as it is, which is another mapping; None if it does not exist any more.
+    """
+
+    kind: str
+    key: Key
+    before: Manifest | None
+    after: Manifest | None
 
 
 class ObjectAccess(Protocol):
@@ -37,8 +57,11 @@ class ObjectAccess(Protocol):
 class Cluster(ObjectAccess, Protocol):
     """A cluster that is scheduled; the errors of `ObjectAccess` apply."""
 
-    def objects(self) -> Sequence[Manifest]:
-        """Return all objects of a snapshot."""
+    def objects(self, *kinds: str) -> Sequence[Manifest]:
+        """Return the objects of some kinds."""
+
+    def changes(self, consumer: object) -> Sequence[Change]:
+        """Return what changed since a consumer last asked; all objects if it has never asked."""
 
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         """Patch the status of an object, if it still exists."""
@@ -63,3 +86,8 @@ class Cluster(ObjectAccess, Protocol):
 
     def record(self, about: Manifest, reason: str, message: str, *, is_warning: bool = False) -> None:
         """Record an event about an object."""
+
+
+def key_of(manifest: Manifest) -> Key:
+    """Return the namespace and the name of an object."""
+    return manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]

@@ -14,9 +14,8 @@ from apportion_runtime.admission.objects import annotations_of
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Node, Pod
-from apportion_runtime.kube.assumptions import Key
 from apportion_runtime.kube.change_filter import is_relevant
-from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster import Key, Manifest
 from apportion_runtime.kube.gpu_groups import with_readable_groups
 from apportion_runtime.kube.pod_volumes import PodVolumes
 from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM

@@ -11,12 +11,13 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from apportion_runtime.kube.assumptions import Assumption, Assumptions, Key
+from apportion_runtime.kube.assumptions import Assumption, Assumptions
 from apportion_runtime.kube.cached_fields import cached_fields
 from apportion_runtime.kube.change_filter import is_relevant
-from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster import Change, Key, Manifest, key_of
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.kube.own_writes import OwnWrites
 from apportion_runtime.kube.owner_reads import OwnerReader
 from apportion_runtime.kube.resources import POD, WATCHED, Resource
@@ -42,7 +43,7 @@ class ObjectCache:
         self._on_fault = on_fault
         self._connection = connection
         self._owners = OwnerReader(connection)
-        self._held: dict[str, dict[Key, Manifest]] = {kind: {} for kind in WATCHED}
+        self._store = ObjectStore(WATCHED)
         self._assumptions = Assumptions()
         self._own_writes = OwnWrites()
         # A watch that was replaced has an older generation, and its events are ignored.
@@ -88,13 +89,19 @@ class ObjectCache:
         self._ended.set()
         self.changed.set()
 
-    def objects(self) -> Sequence[Manifest]:
+    def objects(self, *kinds: str) -> Sequence[Manifest]:
         with self._lock:
-            return [manifest for held in self._held.values() for manifest in held.values()]
+            return self._store.objects(*kinds)
+
+    def changes(self, consumer: object) -> Sequence[Change]:
+        """Return what changed since a consumer last asked; all objects if it has never asked."""
+        with self._lock:
+            return self._store.changes(consumer)
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         with self._lock:
-            return self._held[kind].get((namespace, name)) or self._held[kind].get(("", name))
+            held = self._store.of(kind)
+            return held.get((namespace, name)) or held.get(("", name))
 
     def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
         watched = WATCHED.get(kind)
@@ -122,7 +129,7 @@ class ObjectCache:
 
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         with self._lock:
-            pods = [pod for (place, _), pod in self._held[POD].items() if place == namespace]
+            pods = [pod for (place, _), pod in self._store.of(POD).items() if place == namespace]
         return [pod for pod in pods if labels.items() <= (pod["metadata"].get("labels") or {}).items()]
 
     @contextmanager
@@ -141,18 +148,21 @@ class ObjectCache:
 
     def put_created(self, kind: str, made: Manifest) -> None:
         """Add an object that was created, unless the watch has delivered it."""
-        made = cached_fields(kind, made)
+        key, made = key_of(made), cached_fields(kind, made)
         with self._lock:
-            self._own_writes.stored((kind, _key(made)), made, self._held[kind].get(_key(made)))
-            self._held[kind].setdefault(_key(made), made)
+            held = self._store.of(kind).get(key)
+            self._own_writes.stored((kind, key), made, held)
+            if held is None:
+                self._store.put(kind, key, made)
 
     def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
         """Replace an object by the result of a patch, unless the watch has delivered a later change."""
-        key, made = _key(made), cached_fields(kind, made)
+        key, made = key_of(made), cached_fields(kind, made)
         with self._lock:
-            self._own_writes.stored((kind, key), made, self._held[kind].get(key))
-            if before is not None and self._held[kind].get(key) is before:
-                self._held[kind][key] = self._assumptions.applied(key, made) if kind == POD else made
+            held = self._store.of(kind).get(key)
+            self._own_writes.stored((kind, key), made, held)
+            if before is not None and held is before:
+                self._store.put(kind, key, self._assumptions.applied(key, made) if kind == POD else made)
 
     def assume_bound(self, pod: Manifest, node: str, *, is_certain: bool = True) -> None:
         """Assume a pod to be bound until the watch confirms it; if uncertain, `verify` checks it immediately."""
@@ -167,7 +177,7 @@ class ObjectCache:
         if is_certain:
             # The response to a bind has no version.
             with self._lock:
-                self._own_writes.decide((POD, _key(pod)), is_own)
+                self._own_writes.decide((POD, key_of(pod)), is_own)
 
     def assume_deleted(self, pod: Manifest) -> None:
         """Assume a pod to be terminating until the watch confirms it."""
@@ -187,7 +197,7 @@ class ObjectCache:
             Unreachable: If it does not respond.
         """
         with self._lock:
-            overdue = {key: self._held[POD].get(key) for key in self._assumptions.overdue(time.monotonic())}
+            overdue = {key: self._store.of(POD).get(key) for key in self._assumptions.overdue(time.monotonic())}
         for key, before in overdue.items():
             self.changed.set()
             try:
@@ -197,14 +207,14 @@ class ObjectCache:
                     raise
                 found = None
             with self._lock:
-                if self._held[POD].get(key) is not before:
+                if self._store.of(POD).get(key) is not before:
                     # The watch has delivered a change, which may be later than what was read.
                     continue
                 self._assumptions.end(key)
                 if found is None:
-                    self._held[POD].pop(key, None)
-                elif key in self._held[POD]:
-                    self._held[POD][key] = cached_fields(POD, found)
+                    self._store.drop(POD, key)
+                elif before is not None:
+                    self._store.put(POD, key, cached_fields(POD, found))
 
     def node_of(self, pod: Manifest) -> str | None:
         """Return the node to which a pod is bound on the API server; None if it is not bound or another pod."""
@@ -223,13 +233,13 @@ class ObjectCache:
         is_confirmed: Callable[[Manifest], bool],
         expires_s: float,
     ) -> None:
-        key, uid = _key(pod), pod["metadata"]["uid"]
+        key, uid = key_of(pod), pod["metadata"]["uid"]
         with self._lock:
-            held = self._held[POD].get(key)
+            held = self._store.of(POD).get(key)
             # A pod that the watch has reported as deleted stays deleted.
             if held is not None and held["metadata"]["uid"] == uid and not is_confirmed(held):
                 self._assumptions.add(key, Assumption(uid, change, is_confirmed, time.monotonic() + expires_s))
-                self._held[POD][key] = change(held)
+                self._store.put(POD, key, change(held))
 
     def _follow(self, resource: Resource, generation: int) -> None:
         version = ""
@@ -268,7 +278,7 @@ class ObjectCache:
             for one in answer["items"]:
                 # Items of a list have no apiVersion and kind.
                 named = {"apiVersion": resource.api_version, "kind": resource.kind, **one}
-                found[_key(one)] = cached_fields(resource.kind, named)
+                found[key_of(one)] = cached_fields(resource.kind, named)
             more = answer["metadata"].get("continue")
             if not more:
                 break
@@ -277,7 +287,7 @@ class ObjectCache:
             if self._generations[resource.kind] == generation:
                 if resource.kind == POD:
                     found = {key: self._assumptions.applied(key, pod) for key, pod in found.items()}
-                self._held[resource.kind] = found
+                self._store.replace(resource.kind, found)
                 self._own_writes.forget_kind(resource.kind)
                 self._listed[resource.kind].set()
         self.changed.set()
@@ -306,19 +316,16 @@ class ObjectCache:
 
     def _receive(self, kind: str, event: str, one: Manifest) -> bool:
         """Store what a watch delivers, and return whether it is another's change that may change decisions."""
-        key, held = _key(one), self._held[kind]
+        key = key_of(one)
         if event == "DELETED":
             self._own_writes.forget((kind, key))
             if kind == POD:
                 self._assumptions.end(key)
-            return held.pop(key, None) is not None
-        before = held.get(key)
-        held[key] = self._assumptions.applied(key, one) if kind == POD else one
+            return self._store.drop(kind, key) is not None
+        before = self._store.of(kind).get(key)
+        after = self._assumptions.applied(key, one) if kind == POD else one
+        self._store.put(kind, key, after)
         is_own = self._own_writes.is_own((kind, key), one)
-        if is_own or not is_relevant(kind, before, held[key]):
+        if is_own or not is_relevant(kind, before, after):
             return False
-        return not self._own_writes.defers((kind, key), before, held[key])
-
-
-def _key(manifest: Manifest) -> Key:
-    return manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]
+        return not self._own_writes.defers((kind, key), before, after)

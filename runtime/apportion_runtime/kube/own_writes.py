@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from apportion_runtime.kube.assumptions import Key
-from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster import Manifest, ObjectKey
 
-ObjectKey = tuple[str, Key]
-"""Kind, and namespace and name."""
 IsOwn = Callable[[Manifest | None, Manifest], bool]
 """Whether an event is an own write, by the object before and after it."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.objects import GroupingError, annotations_of
-from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.cluster import Cluster, Key, Manifest, key_of
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.pod_grouper import PodGrouper
@@ -31,43 +31,50 @@ class GroupingScope:
     engine: Engine
 
 
-@dataclass(slots=True)
 class GroupedPods:
-    """The pods that do not have to be grouped, kept from cycle to cycle: only pods that changed are examined again.
+    """The pods that may have to be grouped, kept from cycle to cycle: only pods that changed are examined again."""
 
-    Attributes:
-        pods: The pods, by the identity of the object.
-        groups: The namespaces and names of the pod groups of the last cycle.
-        scope: The scope of the last cycle.
-    """
+    def __init__(self) -> None:
+        self._scope: GroupingScope | None = None
+        self._open: dict[Key, Manifest] = {}
+        """Pods that are not known to have their group, and those that changed."""
+        self._members: dict[Key, dict[Key, Manifest]] = {}
+        """The pods that name a pod group, by its namespace and name."""
 
-    pods: dict[int, Manifest] = field(default_factory=dict)
-    groups: set[tuple[str, str]] = field(default_factory=set)
-    scope: GroupingScope | None = None
-
-    def due(self, objects: Sequence[Manifest], grouper: PodGrouper, scope: GroupingScope) -> list[Manifest]:
+    def due(self, cluster: Cluster, grouper: PodGrouper, scope: GroupingScope) -> list[Manifest]:
         """Return the pods that may have to be grouped."""
-        if scope != self.scope:
-            self.scope, self.pods = scope, {}
-        groups = {
-            (one["metadata"].get("namespace", ""), one["metadata"]["name"])
-            for one in objects
-            if one["kind"] == POD_GROUP
+        for kind, key, before, after in cluster.changes(self):
+            if kind == POD:
+                self._follow_pod(key, before, after)
+            elif kind == POD_GROUP and after is None:
+                self._open.update(self._members.get(key, {}))
+        if scope != self._scope:
+            self._scope = scope
+            self._open.update((key_of(pod), pod) for pod in cluster.objects(POD))
+        found = {
+            key: pod
+            for key, pod in self._open.items()
+            if not _is_over(pod) and pod["spec"].get("schedulerName") == scope.scheduler and grouper.is_due(pod)
         }
-        if removed := self.groups - groups:
-            self.pods = {key: pod for key, pod in self.pods.items() if _group_of(pod) not in removed}
-        self.groups = groups
-        pods = [one for one in objects if one["kind"] == POD]
-        known = self.pods
-        found: list[Manifest] = []
-        for pod in [one for one in pods if id(one) not in known]:
-            if _is_over(pod) or pod["spec"].get("schedulerName") != scope.scheduler or not grouper.is_due(pod):
-                known[id(pod)] = pod
-            else:
-                found.append(pod)
-        if len(known) > 2 * len(pods):
-            self.pods = {id(one): one for one in pods if id(one) in known}
-        return found
+        self._open = found
+        return list(found.values())
+
+    def leave(self, pod: Manifest) -> None:
+        """Do not examine a pod again before it changes."""
+        self._open.pop(key_of(pod), None)
+
+    def _follow_pod(self, key: Key, before: Manifest | None, after: Manifest | None) -> None:
+        self._open.pop(key, None)
+        former, group = before and _group_of(before), after and _group_of(after)
+        if former and former != group:
+            members = self._members[former]
+            del members[key]
+            if not members:
+                del self._members[former]
+        if after is not None:
+            self._open[key] = after
+            if group:
+                self._members.setdefault(group, {})[key] = after
 
 
 def group_pods(
@@ -82,7 +89,7 @@ def group_pods(
     groups: dict[tuple[str, str], Grouping] = {}
     pods: list[tuple[Manifest, Grouping]] = []
     ungrouped: dict[str, str] = {}
-    for pod in grouped.due(cluster.objects(), grouper, scope):
+    for pod in grouped.due(cluster, grouper, scope):
         try:
             grouping = None if grouper.has_stored_group(pod) else grouper.grouping_of(pod)
         except GroupingError as wrong:
@@ -92,7 +99,7 @@ def group_pods(
         else:
             if grouping is not None and not scope.engine.is_of_pool(grouping.labels):
                 # The scheduler of its shard groups it.
-                grouped.pods[id(pod)] = pod
+                grouped.leave(pod)
             elif grouping is not None:
                 groups[grouping.namespace, grouping.name] = grouping
                 pods.append((pod, grouping))
@@ -123,5 +130,6 @@ def _is_over(pod: Manifest) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
 
 
-def _group_of(pod: Manifest) -> tuple[str, str]:
-    return pod["metadata"].get("namespace", ""), annotations_of(pod).get(POD_GROUP_ANNOTATION, "")
+def _group_of(pod: Manifest) -> Key | None:
+    name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
+    return None if name is None else (pod["metadata"].get("namespace", ""), name)

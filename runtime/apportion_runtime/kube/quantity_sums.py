@@ -32,6 +32,41 @@ class Quantity:
         return canonical_text(self.nanos, is_binary=self.is_binary)
 
 
+class RunningQuantity:
+    """The sum of quantities that are added and removed one at a time."""
+
+    __slots__ = ("_n", "_n_binary", "_n_decimal", "_n_negative", "_nanos")
+
+    def __init__(self) -> None:
+        self._nanos = self._n = self._n_binary = self._n_decimal = self._n_negative = 0
+
+    def count(self, quantity: Quantity, by: int) -> None:
+        """Add a quantity (1) or remove it (-1)."""
+        self._n += by
+        self._nanos += by * quantity.nanos
+        if quantity.nanos < 0:
+            self._n_negative += by
+        elif quantity.nanos and quantity.is_binary:
+            self._n_binary += by
+        elif quantity.nanos:
+            self._n_decimal += by
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left of it."""
+        return not self._n
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the suffixes of the sum depend on the order of the quantities."""
+        return bool(self._n_negative or (self._n_binary and self._n_decimal))
+
+    @property
+    def total(self) -> Quantity:
+        """The sum, unless it is mixed."""
+        return Quantity(self._nanos, bool(self._n_binary))
+
+
 Amounts = Mapping[str, Quantity]
 """Quantities by the name of the resource."""
 

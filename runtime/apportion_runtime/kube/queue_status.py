@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from apportion_runtime.kube.cluster import Manifest
-from apportion_runtime.kube.quantity_sums import Amounts, read_amounts, texts, total
+from apportion_runtime.kube.cluster import Key, Manifest
+from apportion_runtime.kube.quantity_sums import Amounts, RunningQuantity, read_amounts, texts, total
 
 AMOUNTS = ("allocated", "allocatedNonPreemptible", "requested")
 """The sums of a status, by field."""
@@ -28,6 +28,39 @@ def queue_sums(groups: Sequence[Sums]) -> Sums:
     """Return the sums of a queue's own pod groups, in the order of the groups."""
     # The engine adds the sum to the next list, whose suffixes the result has.
     return _total(groups[::-1])
+
+
+class RunningSums:
+    """The sums of a queue's own pod groups, which change one at a time: those of `queue_sums`."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Key, Sums] = {}
+        self._running: tuple[dict[str, RunningQuantity], ...] = tuple({} for _ in AMOUNTS)
+
+    def put(self, group: Key, sums: Sums) -> None:
+        """Add a pod group as the last one, or replace its sums."""
+        if (before := self._groups.get(group)) is not None:
+            self._count(before, -1)
+        self._groups[group] = sums
+        self._count(sums, 1)
+
+    def drop(self, group: Key) -> None:
+        """Remove a pod group."""
+        self._count(self._groups.pop(group), -1)
+
+    def total(self) -> Sums:
+        """Return the sums."""
+        if any(one.is_mixed for running in self._running for one in running.values()):
+            return queue_sums(tuple(self._groups.values()))
+        return tuple({name: one.total for name, one in running.items()} for running in self._running)
+
+    def _count(self, sums: Sums, by: int) -> None:
+        for running, amounts in zip(self._running, sums, strict=True):
+            for name, amount in amounts.items():
+                one = running.setdefault(name, RunningQuantity())
+                one.count(amount, by)
+                if one.is_empty:
+                    del running[name]
 
 
 def queue_statuses(queues: Iterable[Manifest], own: Mapping[str, Sums]) -> dict[str, Any]:

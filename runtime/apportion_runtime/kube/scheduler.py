@@ -113,7 +113,7 @@ def run_cycle(scheduling: Scheduling, now: float) -> CycleResult:
 
 def _run(scheduling: Scheduling, now: float) -> CycleResult:
     result = CycleResult()
-    engine = shard_engine(scheduling.cluster.objects(), scheduling.shard)
+    engine = shard_engine(scheduling.cluster, scheduling.shard)
     scope = GroupingScope(scheduling.scheduler, engine)
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scope, scheduling.grouped, result)
     objects = scheduling.cluster.objects()
@@ -269,7 +269,7 @@ def _report(scheduling: Scheduling, about: Manifest, why: str, *, is_warning: bo
 
 
 def _write_statuses(scheduling: Scheduling, engine: Engine) -> None:
-    for update in scheduling.statuses.of(scheduling.cluster.objects()):
+    for update in scheduling.statuses.of(scheduling.cluster.changes(scheduling.statuses)):
         key = (update.kind, update.namespace, update.name)
         about = scheduling.cluster.get(*key)
         if about is not None and engine.is_of_pool(labels_of(about)):

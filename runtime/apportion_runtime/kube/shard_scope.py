@@ -6,9 +6,7 @@ Other shards have schedulers of their own, which write the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster import Cluster
 from apportion_runtime.kube.errors import MissingShard
 from apportion_runtime.kube.resources import SHARD
 from apportion_runtime.snapshots.document_loader import LocatedObject
@@ -16,17 +14,17 @@ from apportion_runtime.snapshots.faults import ObjectLocation
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
 from apportion_runtime.snapshots.kubernetes.objects import objects_by_kind
 
-_KINDS = frozenset((SHARD, "Config"))
+_KINDS = (SHARD, "Config")
 
 
-def shard_engine(objects: Iterable[Manifest], shard: str | None) -> Engine:
+def shard_engine(cluster: Cluster, shard: str | None) -> Engine:
     """Return the configuration of a shard, which tells its objects from others; None is the shard without a partition.
 
     Raises:
         MissingShard: If the given shard does not exist.
     """
     nowhere = ObjectLocation(0, 0)
-    found = [LocatedObject(dict(one), nowhere) for one in objects if one["kind"] in _KINDS]
+    found = [LocatedObject(dict(one), nowhere) for one in cluster.objects(*_KINDS)]
     try:
         # The cycle reports the faults of these objects.
         return configured(objects_by_kind(found, []), shard, [])

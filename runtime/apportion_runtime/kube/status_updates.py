@@ -8,10 +8,9 @@ from typing import Any
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_api.kubernetes.names import GPU_MEMORY_LABEL
-from apportion_runtime.kube.assumptions import Key
-from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster import Change, Key, Manifest
 from apportion_runtime.kube.pod_group_status import PodAmounts, is_preemptible, pod_amounts, resources_status
-from apportion_runtime.kube.queue_status import AMOUNTS, Sums, group_sums, queue_statuses, queue_sums
+from apportion_runtime.kube.queue_status import AMOUNTS, RunningSums, Sums, group_sums, queue_statuses
 from apportion_runtime.kube.resources import POD, POD_GROUP
 
 QUEUE = "Queue"
@@ -32,33 +31,31 @@ class StatusUpdates:
     """Calculates updates from cycle to cycle: only what changed is calculated again, and nothing if nothing did."""
 
     def __init__(self) -> None:
-        self._objects: Sequence[Manifest] = ()
-        self._ids: set[int] = set()
         self._held: dict[str, dict[Key, Manifest]] = {kind: {} for kind in (POD_GROUP, QUEUE, _CLASS, _NODE)}
         self._pods: dict[Key, dict[str, tuple[Manifest, PodAmounts]]] = {}
         self._wanted: dict[Key, dict[str, dict[str, str]]] = {}
         self._queue_of: dict[Key, str] = {}
-        self._members: dict[str, dict[Key, Sums]] = {}
+        self._members: dict[str, RunningSums] = {}
         self._own: dict[str, Sums] = {}
         self._changed: dict[Key, None] = {}
         self._open_groups: dict[Key, None] = {}
         """The pod groups whose status needs an update."""
         self._are_queues_open = False
 
-    def of(self, objects: Sequence[Manifest]) -> Iterator[StatusUpdate]:
+    def of(self, changes: Sequence[Change]) -> Iterator[StatusUpdate]:
         """Yield the updates that a cluster needs: queues first, then pod groups.
 
         A pod whose quantities cannot be read counts as nothing.
 
         Args:
-            objects: Pods, PodGroups, Queues, PriorityClasses and nodes. An object that changed is another mapping.
+            changes: What changed since the last call; at first, all objects.
         """
-        self._follow(objects)
+        self._follow(changes)
         changed, self._changed = self._changed, {}
         classes = {name: one for (_, name), one in self._held[_CLASS].items()}
         stale = {queue for key in changed for queue in self._calculated(key, classes)}
         for queue in stale:
-            self._own[queue] = queue_sums(tuple(self._members[queue].values()))
+            self._own[queue] = self._members[queue].total()
         if self._are_queues_open or stale:
             updates = list(self._queue_updates())
             # An update stays open until the cluster has it.
@@ -70,28 +67,21 @@ class StatusUpdates:
         for key in self._open_groups:
             yield StatusUpdate(POD_GROUP, *key, {"resourcesStatus": patches[key]})
 
-    def _follow(self, objects: Sequence[Manifest]) -> None:
-        # The kept objects live, so that no other one has their identity.
-        ids = set(map(id, objects))
-        added = [one for one in objects if id(one) not in self._ids]
-        gone = [one for one in self._objects if id(one) not in ids]
-        self._objects, self._ids = objects, ids
-        for one in added:
-            kind = one["kind"]
+    def _follow(self, changes: Sequence[Change]) -> None:
+        for kind, key, _, after in changes:
             if kind in self._held:
-                self._held[kind][_key(one)] = one
-                self._note_change(kind, _key(one))
+                if after is None:
+                    del self._held[kind][key]
+                else:
+                    self._held[kind][key] = after
+                self._note_change(kind, key)
         # The amounts of a pod depend on its node.
-        for one in added:
-            if one["kind"] == POD:
-                self._put_pod(one)
-        for one in gone:
-            kind = one["kind"]
+        for kind, _, before, after in changes:
             if kind == POD:
-                self._drop_pod(one)
-            elif kind in self._held and self._held[kind].get(_key(one)) is one:
-                del self._held[kind][_key(one)]
-                self._note_change(kind, _key(one))
+                if after is not None:
+                    self._put_pod(after)
+                if before is not None:
+                    self._drop_pod(before)
 
     def _note_change(self, kind: str, key: Key) -> None:
         if kind == QUEUE:
@@ -124,14 +114,14 @@ class StatusUpdates:
         queue = None if group is None else str(group["spec"].get("queue") or "")
         changed: set[str] = set()
         if former is not None and former != queue:
-            del self._members[former][key]
+            self._members[former].drop(key)
             changed.add(former)
         if group is not None and queue is not None:
             pods = [amounts for _, amounts in self._pods.get(key, {}).values()]
             status = resources_status(pods, is_preemptible=is_preemptible(group, classes))
             self._wanted[key], self._queue_of[key] = status, queue
             if former != queue or status != before:
-                self._members.setdefault(queue, {})[key] = group_sums(status)
+                self._members.setdefault(queue, RunningSums()).put(key, group_sums(status))
                 changed.add(queue)
         return changed
 
@@ -158,10 +148,6 @@ def _readable_amounts(pod: Manifest, gpu_memory_of: Callable[[str], int | None])
         return pod_amounts(pod, gpu_memory_of)
     except ValueError:
         return PodAmounts()
-
-
-def _key(manifest: Manifest) -> Key:
-    return manifest["metadata"].get("namespace") or "", manifest["metadata"]["name"]
 
 
 def _group_of(pod: Manifest) -> Key | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from apportion_runtime.admission.objects import Unreadable
 from apportion_runtime.kube.backoffs import Backoffs
-from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster import Change, Manifest
 from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.errors import NotLeader, Refused
@@ -27,6 +27,7 @@ class Memory:
 
     def __init__(self, *manifests: dict[str, Any]) -> None:
         self.held = {self._key(m): m for m in manifests}
+        self.seen: dict[object, dict[tuple[str, str, str], dict[str, Any]]] = {}
         self.evicted: list[str] = []
         self.told: dict[str, str] = {}
         self.events: list[tuple[str, str, str]] = []
@@ -43,8 +44,19 @@ class Memory:
         self.grouped = GroupedPods()
         self.reasons, self.statuses, self.records = PendingReasons(), StatusUpdates(), ClusterRecords()
 
-    def objects(self) -> Sequence[Manifest]:
-        return list(self.held.values())
+    def objects(self, *kinds: str) -> Sequence[Manifest]:
+        return [made for made in self.held.values() if made["kind"] in kinds or not kinds]
+
+    def changes(self, consumer: object) -> Sequence[Change]:
+        # Tests change the objects themselves.
+        before = self.seen.get(consumer, {})
+        after = self.seen[consumer] = dict(self.held)
+        return [
+            Change(kind, (namespace, name), before.get(key), after.get(key))
+            for key in {**before, **after}
+            for kind, namespace, name in [key]
+            if before.get(key) is not after.get(key)
+        ]
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         return self.held.get((kind, namespace, name))

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from apportion_runtime.kube.cluster import Change, Manifest, key_of
+
 NOW = 1_763_712_000.0
+
+
+def added(made: Manifest) -> Change:
+    """Return the change that an object which did not exist has been created."""
+    return Change(made["kind"], key_of(made), None, made)
 
 
 def node(name: str, gpus: int) -> dict[str, Any]:

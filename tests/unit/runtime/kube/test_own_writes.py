@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.kube.own_writes import ObjectKey, OwnWrites
+from apportion_runtime.kube.cluster import ObjectKey
+from apportion_runtime.kube.own_writes import OwnWrites
 
 KEY: ObjectKey = ("PodGroup", ("team", "gang"))
 

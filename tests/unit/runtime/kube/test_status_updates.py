@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from apportion_runtime.kube.status_updates import StatusUpdates
+from apportion_runtime.kube.cluster import key_of
+from apportion_runtime.kube.object_store import ObjectStore
+from apportion_runtime.kube.quantity_sums import texts
+from apportion_runtime.kube.queue_status import RunningSums, group_sums, queue_sums
+from apportion_runtime.kube.status_updates import StatusUpdate, StatusUpdates
 
 from .api_server import merged
-from .objects import node, pod, pod_group, priority_class, queue
+from .objects import added, node, pod, pod_group, priority_class, queue
 
 STEPS = 40
 Made = dict[str, Any]
@@ -23,12 +26,16 @@ class Changes:
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
-        self.held: dict[tuple[str, str], Made] = {}
+        self.store = ObjectStore()
         for made in (_node("n1"), priority_class("train", 50), queue("all", None, 8), queue("q0", "all", 8)):
             self.put(made)
 
     def put(self, made: Made) -> None:
-        self.held[made["kind"], made["metadata"]["name"]] = made
+        self.store.put(made["kind"], key_of(made), made)
+
+    def set_status(self, one: StatusUpdate) -> None:
+        before = self.store.of(one.kind)[one.namespace, one.name]
+        self.put({**before, "status": merged(before.get("status") or {}, one.status)})
 
     def step(self) -> None:
         change = self.draw.choice(
@@ -60,12 +67,12 @@ class Changes:
 
     def put_changed(self, made: Made) -> None:
         """Store an object with another spec; the status remains."""
-        before = self.held.get((made["kind"], made["metadata"]["name"]), {})
+        before = self.store.of(made["kind"]).get(key_of(made), {})
         self.put({**made, "status": before.get("status") or {}})
 
     def remove(self) -> None:
-        found = [key for key in self.held if key[0] != "Node"]
-        del self.held[self.draw.choice(found)]
+        one = self.draw.choice([one for one in self.store.objects() if one["kind"] != "Node"])
+        self.store.drop(one["kind"], key_of(one))
 
 
 def _node(name: str) -> Made:
@@ -73,8 +80,8 @@ def _node(name: str) -> Made:
     return {**made, "metadata": {"name": name, "labels": {_GPU_MEMORY: "4096"}}}
 
 
-def _updates(statuses: StatusUpdates, changes: Changes) -> dict[tuple[str, str], Mapping[str, Any]]:
-    return {(one.kind, one.name): one.status for one in statuses.of(list(changes.held.values()))}
+def _updates(statuses: StatusUpdates, changes: Changes) -> dict[tuple[str, str], StatusUpdate]:
+    return {(one.kind, one.name): one for one in statuses.of(changes.store.changes(statuses))}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -87,8 +94,8 @@ def test_kept_statuses_are_those_of_the_whole_cluster(seed: int) -> None:
         assert found == _updates(StatusUpdates(), changes)
         n_updates += len(found)
         if changes.draw.random() < 0.7:
-            for key, status in found.items():
-                changes.put({**changes.held[key], "status": merged(changes.held[key].get("status") or {}, status)})
+            for update in found.values():
+                changes.set_status(update)
             assert _updates(kept, changes) == {}
     assert n_updates > STEPS / 4
 
@@ -97,5 +104,22 @@ def test_order_of_objects_does_not_matter() -> None:
     annotations = {"gpu-memory": "1024", "received-resource-type": "Fraction", "pod-group-name": "g"}
     objects = [pod("p", "q", 0, on="n1", **annotations), pod_group("g", "q", 1), queue("q", None, 8), _node("n1")]
     for ordered in (objects, objects[::-1]):
-        updates = {one.name: one.status for one in StatusUpdates().of(ordered)}
+        updates = {one.name: one.status for one in StatusUpdates().of([added(one) for one in ordered])}
         assert updates["q"]["allocated"] == {"nvidia.com/gpu": "250m"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_running_sums_are_those_of_all_pod_groups_in_their_order(seed: int) -> None:
+    draw, kept, groups = random.Random(seed), RunningSums(), dict[tuple[str, str], Any]()
+    # Without a second suffix and negative amounts, no order is needed.
+    quantities = draw.choice((("0", "1Gi", "3Mi"), ("0", "2", "500m"), ("0", "1Gi", "1G", "-1Gi", "2")))
+    for _ in range(STEPS):
+        key = ("team", draw.choice("abcd"))
+        if key in groups and draw.random() < 0.3:
+            kept.drop(key)
+            del groups[key]
+        else:
+            names = draw.sample(("memory", "cpu"), draw.randint(0, 2))
+            groups[key] = group_sums({"requested": {name: draw.choice(quantities) for name in names}})
+            kept.put(key, groups[key])
+        assert list(map(texts, kept.total())) == list(map(texts, queue_sums(tuple(groups.values()))))
