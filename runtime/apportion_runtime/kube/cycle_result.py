@@ -28,6 +28,7 @@ class CycleResult:
         actions: The action of each eviction.
         pending: The number of pending pods by kind of reason.
         queues: The GPUs of each queue.
+        log_fault: Why the cycle could not be recorded for replay.
         next_cycle_s: The time in seconds until another cycle may decide differently although nothing changes.
     """
 
@@ -42,6 +43,7 @@ class CycleResult:
     actions: list[str] = field(default_factory=list)
     pending: Counter[str] = field(default_factory=Counter)
     queues: tuple[QueueGpus, ...] = ()
+    log_fault: str | None = None
     next_cycle_s: float = math.inf
 
 

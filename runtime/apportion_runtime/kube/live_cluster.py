@@ -30,7 +30,7 @@ class LiveCluster(CachedCluster):
         self._writer = writer
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
-        resource = WATCHED[manifest["kind"]]
+        resource = self._cache.kinds[manifest["kind"]]
         metadata = manifest["metadata"]
         namespace = metadata.get("namespace", "")
         path = resource.path(namespace)
@@ -68,7 +68,7 @@ class LiveCluster(CachedCluster):
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         before = self._cache.get(kind, namespace, name)
-        path = WATCHED[kind].path(namespace, name)
+        path = self._cache.kinds[kind].path(namespace, name)
         with self._cache.writing(kind, namespace, name):
             made = self._writer.write("PATCH", path, patch, content_type=_MERGE)
             self._cache.put_patched(kind, before, made)
@@ -76,7 +76,7 @@ class LiveCluster(CachedCluster):
 
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         before = self._cache.get(kind, namespace, name)
-        path = f"{WATCHED[kind].path(namespace, name)}/status"
+        path = f"{self._cache.kinds[kind].path(namespace, name)}/status"
         try:
             made = self._writer.write("PATCH", path, {"status": status}, content_type=_MERGE)
         except Refused as refused:

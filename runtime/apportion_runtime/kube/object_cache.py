@@ -36,19 +36,27 @@ class ObjectCache:
 
     Args:
         connection: The API server.
+        kinds: The watched kinds, by name.
         on_fault: Receives the reason when a kind cannot be watched.
     """
 
-    def __init__(self, connection: Connection, *, on_fault: Callable[[str], None] = lambda fault: None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        kinds: Mapping[str, Resource] = WATCHED,
+        *,
+        on_fault: Callable[[str], None] = lambda fault: None,
+    ) -> None:
         self._on_fault = on_fault
+        self.kinds = kinds
         self._connection = connection
         self._owners = OwnerReader(connection)
-        self._store = ObjectStore(WATCHED)
+        self._store = ObjectStore(kinds)
         self._assumptions = Assumptions()
         self._own_writes = OwnWrites()
         # A watch that was replaced has an older generation, and its events are ignored.
-        self._generations: dict[str, int] = dict.fromkeys(WATCHED, 0)
-        self._listed: dict[str, threading.Event] = {kind: threading.Event() for kind in WATCHED}
+        self._generations: dict[str, int] = dict.fromkeys(kinds, 0)
+        self._listed: dict[str, threading.Event] = {kind: threading.Event() for kind in kinds}
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self.changed = threading.Event()
@@ -61,7 +69,7 @@ class ObjectCache:
         Raises:
             Unreachable: If this times out.
         """
-        self.resync(tuple(WATCHED), timeout_s)
+        self.resync(tuple(self.kinds), timeout_s)
 
     def resync(self, kinds: Sequence[str], timeout_s: float) -> None:
         """List kinds again, including all writes so far, and return when they are listed.
@@ -74,14 +82,14 @@ class ObjectCache:
             with self._lock:
                 self._generations[kind] += 1
                 generation = self._generations[kind]
-            resource = WATCHED[kind]
+            resource = self.kinds[kind]
             threading.Thread(
                 target=self._follow, args=(resource, generation), name=resource.plural, daemon=True
             ).start()
         for kind in kinds:
             if not self._listed[kind].wait(timeout_s):
                 raise Unreachable(
-                    self.faults.get(kind, f"timed out listing {WATCHED[kind].plural} after {timeout_s:g} s")
+                    self.faults.get(kind, f"timed out listing {self.kinds[kind].plural} after {timeout_s:g} s")
                 )
 
     def stop(self) -> None:
@@ -104,7 +112,7 @@ class ObjectCache:
             return held.get((namespace, name)) or held.get(("", name))
 
     def read(self, api_version: str, kind: str, namespace: str, name: str) -> Manifest | None:
-        watched = WATCHED.get(kind)
+        watched = self.kinds.get(kind)
         if watched is not None and watched.api_version == api_version:
             return self.get(kind, namespace, name)
         return self._owners.read(api_version, kind, namespace, name)
@@ -117,7 +125,7 @@ class ObjectCache:
             Unreachable: If it does not respond.
         """
         # A list, for which no further permission is needed.
-        path = f"{WATCHED[kind].path(namespace)}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
+        path = f"{self.kinds[kind].path(namespace)}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
         try:
             found = self._connection.request("GET", path)
         except Refused as refused:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
+from typing import Protocol
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.cluster import Cluster
 from apportion_runtime.kube.configuration import SchedulerConfiguration
 from apportion_runtime.kube.configuration_file import ConfigurationFile
 from apportion_runtime.kube.connection import N_WRITERS, Connection
+from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
 from apportion_runtime.kube.definitions import check_definitions
 from apportion_runtime.kube.dry_run import DryRunCluster
@@ -36,8 +38,6 @@ _POLL_S = 0.05
 _SHORTEST_REST_S = 0.05
 _SHARE_OF_CYCLES = 0.5
 """The part of a core that cycles may take before changes wait for each other, up to the period."""
-_WRITTEN = (POD, POD_GROUP)
-"""The kinds of objects that a scheduler writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,8 @@ def run(
         election.start()
     try:
         with collected_between_cycles() as collect:
-            _Loop(cache, scheduling, options, election, counters, log, ended, collect, file).run()
+            cycles = PodScheduling(scheduling)
+            _Loop(cache, pool, cycles, options, election, counters, log, ended, collect, file).run()
     finally:
         cache.stop()
         pool.drop_notes()
@@ -148,10 +149,44 @@ def run(
             election.stop()
 
 
+class Cycles(Protocol):
+    """What a process runs again and again while it leads."""
+
+    @property
+    def written(self) -> Sequence[str]:
+        """The kinds of objects that it writes and reads."""
+
+    def take_over(self) -> None:
+        """This process became the leader: drop what another one may have changed."""
+
+    def run(self, now: float) -> CycleResult:
+        """Run a cycle at a time in seconds since 1970. Raises `NotLeader`, `Refused`, `Unreachable`, `MissingShard`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodScheduling:
+    """The cycles of KAI's objects."""
+
+    scheduling: Scheduling
+    written: Sequence[str] = (POD, POD_GROUP)
+
+    def take_over(self) -> None:
+        if self.scheduling.reservations is not None:
+            # The former leader has deleted their reservation pods, or bound them.
+            self.scheduling.reservations.reset()
+
+    def run(self, now: float) -> CycleResult:
+        result = run_cycle(self.scheduling, now)
+        recorder = self.scheduling.log
+        result.log_fault = None if recorder is None else recorder.fault
+        return result
+
+
 @dataclass(slots=True)
 class _Loop:
     cache: ObjectCache
-    scheduling: Scheduling
+    pool: WritePool
+    cycles: Cycles
     options: Options
     election: LeaderElection | None
     counters: Counters
@@ -181,7 +216,7 @@ class _Loop:
                 self.earliest_s = now_s + min(rest_s, self.options.period_s)
             except NotLeader:
                 # The next leader decides again.
-                self.scheduling.pool.drop_notes()
+                self.pool.drop_notes()
                 self._lead()
             except MissingShard as missing:
                 # Its creation starts the next cycle.
@@ -207,7 +242,7 @@ class _Loop:
     def _cycle(self) -> None:
         began_s = time.monotonic()
         self.cache.verify()
-        result = run_cycle(self.scheduling, time.time())
+        result = self.cycles.run(time.time())
         self.next_cycle_s = min(self.next_cycle_s, began_s + result.next_cycle_s)
         counters = self.counters
         metrics = counters.metrics
@@ -217,9 +252,8 @@ class _Loop:
         )
         metrics.show(ClusterState(result.queues, result.pending))
         self._report(result.decisions)
-        recorder = self.scheduling.log
-        if recorder is not None and recorder.fault is not None:
-            self.log.warning(f"cannot write the decision log: {recorder.fault}")
+        if result.log_fault is not None:
+            self.log.warning(f"cannot write the decision log: {result.log_fault}")
         for refused in result.refused:
             self.log.warning(f"write rejected: {refused}")
         for fault in result.faults:
@@ -247,13 +281,11 @@ class _Loop:
         if is_leader and not was and self.election is not None:
             try:
                 # The former leader may have written what the watches have not delivered yet.
-                self.cache.resync(_WRITTEN, _LISTED_S)
+                self.cache.resync(self.cycles.written, _LISTED_S)
             except Unreachable as failed:
                 self.log.warning(f"cannot become the leader: {failed}")
                 return
-            if self.scheduling.reservations is not None:
-                # It has deleted their reservation pods, or bound them.
-                self.scheduling.reservations.reset()
+            self.cycles.take_over()
         self.counters.is_leader = is_leader
         self.counters.metrics.leader.set(is_leader)
         if not is_leader:
