@@ -186,6 +186,6 @@ def _batch_scheduler(wanted: str | None, export: Sequence[Manifest]) -> Iterator
         arguments = [str(a) for a in (*items(container, "command"), *items(container, "args"))]
         found = next((a.removeprefix(_BATCH_SCHEDULER) for a in arguments if a.startswith(_BATCH_SCHEDULER)), None)
         message = f"batchScheduler.name is {found or 'not set'}" + (
-            "" if found == wanted else f", and must be {wanted}"
+            "" if found == wanted else f", but must be {wanted}"
         )
         yield InstallationCheck("KubeRay", "ok" if found == wanted else "bad", message)

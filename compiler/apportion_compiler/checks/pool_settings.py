@@ -23,7 +23,7 @@ def without_maintenance(pool: NodePool, provider: str) -> Iterator[IneffectiveSe
     """Yield a fault if a pool has maintenance times, which its provider does not support."""
     if pool.maintenance is not None:
         yield IneffectiveSetting(
-            f"sets `maintenance`, which pools of {provider} do not support",
+            f"sets `maintenance`, which {provider} pools do not support",
             f"remove `maintenance` from `{pool.id}`, and set it on the cluster",
         )
 

@@ -36,7 +36,7 @@ UNOWNED = "queue-without-owner"
 UNBOUND_CLASS = "class-not-bound"
 REFUSED = "refused-by-engine"
 POLICIES: Mapping[str, str] = {
-    NOT_COMPILED: "A queue in the stack that the policy does not have.",
+    NOT_COMPILED: "A queue in the stack that the policy does not declare.",
     OVER_CAPACITY: "A guarantee above its parent's, or above the capacity of the nodes.",
     UNOWNED: "A queue without an owner.",
     UNBOUND_CLASS: "A priority class that no queue of the policy may use.",

@@ -48,7 +48,7 @@ def _requests(context: WorkloadContext) -> Iterator[Verdict]:
         if len(sets) > 1:
             yield _pending(
                 index, "spec.podSets", "TooMany", f"{QUEUED_PROVISIONING_GKE} supports one pod set, but there are {len(sets)}",
-                "use one with the largest pod requests, and count all pods in it",
+                "use a single pod set with the requests of the largest pod, and set its count to the total number of pods",
             )  # fmt: skip
         yield from _run_duration(index, manifest)
         namespace = text(manifest, "metadata", "namespace") or "default"

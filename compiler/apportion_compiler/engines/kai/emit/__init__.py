@@ -95,7 +95,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PLACEMENT: Native("SchedulingShard spec.placementStrategy"),
     Feature.POOL_PLACEMENT: Lowered(
         "placementStrategy of the shard that contains the pool",
-        "if the pools of a shard disagree, the cluster's placement applies to all of them",
+        "if the pools of a shard set different placements, the cluster's placement applies to all of them",
     ),
     Feature.TOPOLOGY: Native("Topology spec.levels"),
     Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,

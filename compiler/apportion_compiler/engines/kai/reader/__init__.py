@@ -56,7 +56,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         notes.append(
             Note(
                 "Queue",
-                "KAI assigns workloads to queues by a label: add to each leaf the `namespaces` whose workloads run in it",
+                "KAI assigns workloads to queues by a label: set the `namespaces` of each leaf to those whose workloads run in it",
             )
         )
     facts = admission_facts(manifests)

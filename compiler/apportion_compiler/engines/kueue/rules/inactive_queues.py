@@ -90,7 +90,7 @@ def _cluster_queue(
         yield about.pending(
             "spec.resourceGroups", "Required",
             f"workloads that request {' or '.join(uncovered)} are not admitted: no resource group covers them",
-            f"add a resource group that covers {' and '.join(uncovered)}, or exclude the resource: resources.excludeResourcePrefixes of the manager's configuration",
+            f"add a resource group that covers {' and '.join(uncovered)}, or exclude {'them' if len(uncovered) > 1 else 'it'} with resources.excludeResourcePrefixes in the manager's configuration",
         )  # fmt: skip
     if queue.parent in looped:
         yield about.pending(

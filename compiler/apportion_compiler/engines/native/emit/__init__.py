@@ -116,7 +116,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.POOL_PLACEMENT: Lowered(
         "a profile of kube-scheduler.yaml for each GPU model",
-        "if the pools of a model disagree, the cluster's placement applies; it also applies to pools without GPUs",
+        "if pools with the same GPU model set different placements, the cluster's placement applies, as it does to pools without GPUs",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",

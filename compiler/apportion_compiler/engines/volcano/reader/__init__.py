@@ -58,7 +58,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         notes.append(
             Note(
                 "Queue",
-                "Volcano assigns workloads to queues by a field or annotation: add to each leaf the `namespaces` whose workloads run in it",
+                "Volcano assigns workloads to queues by a field or annotation: set the `namespaces` of each leaf to those whose workloads run in it",
             )
         )
     for node in of_kind(manifests, TOPOLOGY_GROUP, "HyperNode"):

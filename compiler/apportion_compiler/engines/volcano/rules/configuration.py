@@ -47,8 +47,8 @@ def configuration_verdicts(
                 yield ignored(
                     index,
                     _AT,
-                    "is not a valid configuration, so the scheduler keeps its current one",
-                    "use YAML",
+                    "it is not a valid configuration, so the scheduler keeps the current one",
+                    "fix the YAML",
                 )
             else:
                 yield from _by_itself(index, found, tree)

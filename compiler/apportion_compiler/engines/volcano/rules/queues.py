@@ -96,7 +96,7 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
     for field in spec:
         if field not in _FIELDS:
             yield ignored(
-                index, f"spec.{field}", "is not a field of Queue, so the API server drops it", f"remove {field}"
+                index, f"spec.{field}", "Queue has no such field, so the API server drops it", f"remove {field}"
             )
 
 

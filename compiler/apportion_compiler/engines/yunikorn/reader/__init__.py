@@ -72,7 +72,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     notes += _partition_notes(partition, root, reading)
     queues = _placed(queues, partition, root, reading, manifests)
     if queues and not any(queue.namespaces for queue in queues) and not bound_namespaces(manifests):
-        notes.append(Note("ConfigMap", "add to each leaf the `namespaces` whose workloads run in it"))
+        notes.append(Note("ConfigMap", "set the `namespaces` of each leaf to those whose workloads run in it"))
     placement = _PLACEMENTS.get(partition.node_sort_policy)
     record = ImportRecord(
         queues,
