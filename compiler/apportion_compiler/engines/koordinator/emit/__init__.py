@@ -143,13 +143,11 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of Koordinator's Helm chart",
-        "quotas cannot have resources that their parent lacks, there is only one tree of quotas, and the scheduler "
-        "preempts across quotas by priority",
+        "quotas cannot have resources that their parent lacks, and there is only one tree of quotas",
         (
             Feature.GUARANTEED,
             Feature.GPU_MODEL_QUOTA,
             Feature.EXTENDED_RESOURCES,
-            Feature.PREEMPTIBILITY,
         ),
     ),
 )

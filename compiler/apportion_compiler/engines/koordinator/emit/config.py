@@ -44,7 +44,8 @@ _CHART_ARGUMENTS: tuple[dict[str, object], ...] = (
         "args": {
             "apiVersion": _API,
             "kind": "CoschedulingArgs",
-            "enablePreemption": True,
+            # It preempts pods of any quota by priority, before ElasticQuota preempts within the quota.
+            "enablePreemption": False,
             "awareNetworkTopology": True,
         },
     },
@@ -61,7 +62,7 @@ _CHART_ARGUMENTS: tuple[dict[str, object], ...] = (
         },
     },
 )
-"""Settings of other plugins in the chart of v1.8."""
+"""Settings of other plugins, those of the chart of v1.8 except `enablePreemption`."""
 _WHOLE_SINCE = (1, 8)
 """The first version with this configuration; older ones lack some plugins and arguments."""
 
@@ -167,20 +168,19 @@ def _plugins() -> dict[str, object]:
 
 def _values(program: Program, trees: Sequence[Tree]) -> str:
     gates = ["ElasticQuotaEnableUpdateResourceKey=true"]
-    scheduler: dict[str, object] = {"enableJobPreemption": True}
+    scheduler: dict[str, object] = {}
     if len(trees) > 1:
         gates.append("MultiQuotaTree=true")
-        scheduler["featureGates"] = "MultiQuotaTree=true"
+        scheduler = {"scheduler": {"featureGates": "MultiQuotaTree=true"}}
     values = {
         "installation": {"namespace": QUOTA_NAMESPACE},
         "featureGates": ",".join(gates),
-        "scheduler": scheduler,
+        **scheduler,
         "webhookConfiguration": {"failurePolicy": {"elasticquotas": "Fail"}},
     }
     notes = [
         "Values for Koordinator's Helm chart, required by this cluster's policy; merge them into your own values.",
         "ElasticQuotaEnableUpdateResourceKey: without it, quotas cannot have resources that their parent lacks.",
-        "enableJobPreemption (v1.8): without it the chart's scheduler preempts across quotas by priority.",
     ]
     return yaml_document(notes, values)
 
