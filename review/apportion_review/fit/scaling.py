@@ -8,6 +8,7 @@ from typing import cast
 
 from apportion_api.ack import names as ack
 from apportion_api.kai import names as kai
+from apportion_api.koordinator import names as koordinator
 from apportion_api.kueue.names import MIN_PARALLELISM_ANNOTATION
 from apportion_api.volcano import names as volcano
 from apportion_compiler.plain_objects import Manifest, integer, mapping
@@ -21,6 +22,7 @@ _MIN_MEMBER = (
     volcano.MIN_MEMBER_ANNOTATION,
     kai.MIN_MEMBER_ANNOTATION,
     ack.GANG_MIN_LABEL,
+    koordinator.GANG_MIN_ANNOTATION,
 )
 """Annotations and labels with the number of pods that start together."""
 

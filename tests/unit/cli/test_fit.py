@@ -236,7 +236,7 @@ def test_policy_errors_are_reported(run: Run, write: Callable[..., None]) -> Non
 
 
 def test_unsimulated_engine_never_predicts_a_start(run: Run, write: Callable[..., None]) -> None:
-    Path("policy.py").write_text(policy_text("koordinator"))
+    Path("policy.py").write_text(policy_text("yunikorn"))
     Path("job.yaml").write_text(yaml.safe_dump(job("train", "vision", 1, 8)))
     result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")
     assert result.code == 1

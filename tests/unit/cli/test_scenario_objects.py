@@ -63,18 +63,18 @@ def test_unknown_cluster_is_refused(run: Run, scenario: Path, chosen: tuple[str,
 
 
 @pytest.mark.parametrize(
-    ("api", "kind", "title"),
+    ("api", "kind"),
     [
-        ("quota.koordinator.sh/v1alpha1", "ElasticQuotaProfile", "Koordinator"),
-        ("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "Koordinator"),
+        ("quota.koordinator.sh/v1alpha1", "ElasticQuotaProfile"),
+        ("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota"),
     ],
 )
-def test_unsimulated_engine_is_refused(
-    run: Run, scenario: Path, tmp_path: Path, api: str, kind: str, title: str
+def test_koordinator_without_its_configuration_is_refused(
+    run: Run, scenario: Path, tmp_path: Path, api: str, kind: str
 ) -> None:
     result = run("simulate", _objects(tmp_path, (api, kind)), "--scenario", scenario)
     assert result.code == 3
-    assert f"these objects belong to {title}, which cannot be simulated" in result.err
+    assert "ConfigMap koord-scheduler-config does not exist" in result.err
 
 
 def test_objects_of_several_engines_are_refused(run: Run, scenario: Path, tmp_path: Path) -> None:

@@ -56,20 +56,27 @@ def best_candidate(
     has_unviolating = False
     for node in possible:
         lower = sorted(
-            (other for other in node.pods.values() if other.priority < pod.priority), key=lambda o: _rank(o, started)
+            (other for other in node.pods.values() if other.priority < pod.priority),
+            key=lambda o: importance(o, started),
         )
         spared = violating(lower, budgets)
         order = [*(o for o in lower if o.uid in spared), *(o for o in lower if o.uid not in spared)]
-        victims = sorted(_victims(pod, profile, nodes, node, order), key=lambda o: _rank(o, started))
+        victims = sorted(_victims(pod, profile, nodes, node, order), key=lambda o: importance(o, started))
         if victims:
             candidates.append(Candidate(node, tuple(victims), sum(victim.uid in spared for victim in victims)))
             has_unviolating = has_unviolating or not candidates[-1].n_violating
             if has_unviolating and len(candidates) >= most:
                 break
+    return cheapest(candidates, started)
+
+
+def cheapest(candidates: Sequence[Candidate], started: Started) -> Candidate | None:
+    """Return the candidate with the least important victims, ties by order; None if there is none."""
     return min(candidates, key=lambda candidate: _cost(candidate, started), default=None)
 
 
-def _rank(pod: PodFacts, started: Started) -> tuple[int, float]:
+def importance(pod: PodFacts, started: Started) -> tuple[int, float]:
+    """Return the sort key of a pod: the most important first."""
     return -pod.priority, started(pod.uid)
 
 

@@ -1,0 +1,168 @@
+"""The configuration of koord-scheduler: the arguments of its quota plugin, and the weights of its scores.
+
+Source: pkg/scheduler/apis/config/v1/defaults.go at a7a1b76b; the chart's templates/koord-scheduler-config.yaml (v1.8.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from apportion_api.koordinator.names import SCHEDULER, SCHEDULER_CONFIG
+from apportion_runtime.admission.objects import name_of
+from apportion_runtime.engines.kube_scheduler import Profile, read_profiles
+from apportion_runtime.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.sim.engine import UnreadableError
+from apportion_runtime.snapshots.yaml_bounds import check_bounds
+
+FIT_PLUS, NUMA = "NodeResourcesFitPlus", "NodeNUMAResource"
+_QUOTA, _GANG = "ElasticQuota", "Coscheduling"
+_PLUGINS = frozenset(
+    (
+        _QUOTA, _GANG, FIT_PLUS, NUMA, "SchedulingHint", "Reservation", "LoadAwareScheduling", "DeviceShare",
+        "DefaultPreBind",
+    )
+)  # fmt: skip
+"""Plugins that are simulated, or without effect on clusters without reservations, devices and usage metrics."""
+_DEFAULT_DELAY_S = 120.0
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class ConfigurationError(UnreadableError):
+    """An invalid configuration, or one that enables features that are not simulated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The configuration of koord-scheduler.
+
+    Attributes:
+        profile: Its profile of kube-scheduler's plugins.
+        checks_parents: Whether the limits of parents apply to their descendants.
+        uses_runtime: Whether a quota is limited to its runtime quota, otherwise to its `max`.
+        scales_min: Whether guarantees are scaled down if they exceed what their parent has.
+        revokes: Whether pods of quotas above their runtime quota are evicted.
+        delay_s: The time after which they are evicted.
+        spares_default_quota: Whether pods of the default quota are never preempted.
+        fit_weight: The weight of the NodeResourcesFitPlus score.
+        fit_resources: Its strategy and weight of each resource.
+        numa_weight: The weight of the NodeNUMAResource score.
+    """
+
+    profile: Profile
+    checks_parents: bool = False
+    uses_runtime: bool = True
+    scales_min: bool = True
+    revokes: bool = False
+    delay_s: float = _DEFAULT_DELAY_S
+    spares_default_quota: bool = True
+    fit_weight: int = 0
+    fit_resources: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    numa_weight: int = 0
+
+
+def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
+    """Return the configuration in the ConfigMap among objects.
+
+    Raises:
+        ConfigurationError: If it is missing or invalid, or enables features that are not simulated.
+    """
+    found = next((made for made in objects if name_of(made) == SCHEDULER_CONFIG), None)
+    if found is None:
+        raise ConfigurationError(
+            f"ConfigMap {SCHEDULER_CONFIG} does not exist: the chart's configuration preempts pods of other quotas, "
+            "which is not simulated"
+        )
+    text = (found.get("data") or {}).get(SCHEDULER_CONFIG) or ""
+    try:
+        check_bounds(text)
+        document = yaml.safe_load(text)
+        profiles = [each for each in document["profiles"] if each.get("schedulerName") == SCHEDULER]
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as wrong:
+        raise _error(f"invalid KubeSchedulerConfiguration: {str(wrong).replace(chr(10), ' ')}") from None
+    if len(profiles) != 1:
+        raise _error(f"expected one profile with schedulerName {SCHEDULER}, found {len(profiles)}")
+    return _configuration(profiles[0])
+
+
+def _configuration(written: Mapping[str, Any]) -> Configuration:
+    try:
+        arguments = {str(each["name"]): each.get("args") or {} for each in written.get("pluginConfig") or ()}
+        plugins = written.get("plugins") or {}
+        _check_plugins(plugins, arguments)
+        profiles, unknown = read_profiles([{"kind": KIND, "profiles": [written]}])
+        unsupported = sorted(set(unknown) - _PLUGINS)
+        if unsupported:
+            raise _error(
+                f"the plugin {unsupported[0]} is not simulated; simulated plugins are {', '.join(sorted(_PLUGINS))}"
+            )
+        quota = arguments.get(_QUOTA, {})
+        if quota.get("hookPlugins"):
+            raise _error("hookPlugins of ElasticQuota are not simulated; remove them")
+        weights = {str(each["name"]): int(each.get("weight") or 1) for each in _enabled(plugins, "score")}
+        resources = arguments.get(FIT_PLUS, {}).get("resources") or {}
+        return Configuration(
+            profile=profiles[SCHEDULER],
+            checks_parents=bool(quota.get("enableCheckParentQuota", False)),
+            uses_runtime=bool(quota.get("enableRuntimeQuota", True)),
+            scales_min=bool(quota.get("enableMinQuotaScale", True)),
+            revokes=bool(quota.get("monitorAllQuotas", False)) and bool(quota.get("enableRuntimeQuota", True)),
+            delay_s=_seconds(quota.get("delayEvictTime")),
+            spares_default_quota=bool(quota.get("disableDefaultQuotaPreemption", True)),
+            fit_weight=weights.get(FIT_PLUS, 0),
+            fit_resources={str(k): (str(v["type"]), int(v.get("weight") or 0)) for k, v in resources.items()},
+            numa_weight=weights.get(NUMA, 0),
+        )
+    except UnreadableError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+        raise _error(f"invalid profile {SCHEDULER}: {wrong}") from None
+
+
+def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise `ConfigurationError` for plugins and arguments that decide what is not simulated."""
+    if arguments.get(_GANG, {}).get("enablePreemption"):
+        raise _error(
+            f"enablePreemption of {_GANG} preempts pods of other quotas, which is not simulated; set it to false, as in "
+            "the output of apportion compile"
+        )
+    after = [str(each["name"]) for each in _enabled(plugins, "postFilter")]
+    if "DefaultPreemption" in after or not _disables_all(plugins, "postFilter"):
+        raise _error(
+            "DefaultPreemption preempts pods of other quotas, which is not simulated; disable it under postFilter"
+        )
+    for point, names in (("preFilter", (_QUOTA,)), ("postFilter", (_QUOTA,)), ("permit", (_GANG,))):
+        missing = set(names) - {str(each["name"]) for each in _enabled(plugins, point)}
+        if missing:
+            raise _error(f"{min(missing)} is not enabled under {point}; Koordinator is only simulated with it")
+
+
+def _enabled(plugins: Mapping[str, Any], point: str) -> list[Mapping[str, Any]]:
+    return list((plugins.get(point) or {}).get("enabled") or ())
+
+
+def _disables_all(plugins: Mapping[str, Any], point: str) -> bool:
+    disabled = {str(each.get("name")) for each in (plugins.get(point) or {}).get("disabled") or ()}
+    return bool(disabled & {"*", "DefaultPreemption"})
+
+
+def _seconds(written: object) -> float:
+    """Return a duration such as `2m0s` in seconds."""
+    if written is None:
+        return _DEFAULT_DELAY_S
+    total, number = 0.0, ""
+    for each in str(written):
+        if each in _UNITS and number:
+            total, number = total + float(number) * _UNITS[each], ""
+        else:
+            number += each
+    if number:
+        raise ValueError(f"`{written}` is not a duration such as 2m0s")
+    return total
+
+
+def _error(what: str) -> ConfigurationError:
+    return ConfigurationError(f"ConfigMap {SCHEDULER_CONFIG}: {what}")

@@ -1,0 +1,66 @@
+"""The scores of nodes by koord-scheduler: those of kube-scheduler, NodeResourcesFitPlus and NodeNUMAResource.
+
+LoadAwareScheduling, DeviceShare, Reservation and Coscheduling give every node the same score on a cluster without usage
+metrics, devices, reservations and network topologies of gangs.
+
+Source: pkg/scheduler/plugins/noderesourcefitplus, nodenumaresource/scoring.go (scoreWithAmplifiedCPUs) at a7a1b76b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apportion_runtime.engines.koordinator.configuration import Configuration
+from apportion_runtime.engines.kube_scheduler import Nodes, NodeState, PodFacts
+from apportion_runtime.engines.kube_scheduler.profiles import LEAST, MOST
+from apportion_runtime.engines.kube_scheduler.scores import scores
+from apportion_runtime.sim.api.pod_requests import CPU, MEMORY
+
+_MOST = 100
+
+
+def node_scores(pod: PodFacts, configuration: Configuration, fitting: Sequence[NodeState], nodes: Nodes) -> list[int]:
+    """Return the score of each feasible node."""
+    found = scores(pod, configuration.profile, fitting, nodes)
+    for i, node in enumerate(fitting):
+        found[i] += configuration.fit_weight * _fit_plus(pod, node, configuration)
+        found[i] += configuration.numa_weight * _least_allocated(pod, node)
+    return found
+
+
+def _fit_plus(pod: PodFacts, node: NodeState, configuration: Configuration) -> int:
+    """Return the NodeResourcesFitPlus score: the weighted mean of the resources that the pod requests."""
+    total = weights = 0
+    for resource, asked in pod.request.items():
+        settings = configuration.fit_resources.get(resource)
+        if settings is None or asked <= 0:
+            continue
+        strategy, weight = settings
+        capacity, held = node.allocatable.get(resource, 0), _held(pod, node, resource)
+        if strategy == MOST:
+            total += weight * (min(held, capacity) * _MOST // capacity if capacity else 0)
+        elif strategy == LEAST:
+            total += weight * ((capacity - held) * _MOST // capacity if capacity and held <= capacity else 0)
+        weights += weight
+    return total // weights if weights else _MOST
+
+
+def _held(pod: PodFacts, node: NodeState, resource: str) -> int:
+    if resource == CPU:
+        return node.nonzero_cpu + pod.nonzero[0]
+    if resource == MEMORY:
+        return node.nonzero_memory + pod.nonzero[1]
+    return node.requested.get(resource, 0) + pod.request[resource]
+
+
+def _least_allocated(pod: PodFacts, node: NodeState) -> int:
+    """Return the NodeNUMAResource score of a node without a NUMA policy: the free part of cpu and memory."""
+    if not any(pod.request.values()):
+        return 0
+    parts: list[int] = []
+    for resource in (CPU, MEMORY):
+        capacity = node.allocatable.get(resource, 0)
+        held = node.requested.get(resource, 0) + pod.request.get(resource, 0)
+        if capacity:
+            parts.append((capacity - held) * _MOST // capacity if held <= capacity else 0)
+    return sum(parts) // len(parts) if parts else 0

@@ -1,0 +1,255 @@
+"""koord-scheduler: pods by priority, then age, within their quotas; a gang is attempted as a whole.
+
+A pod must be within its quota before it may have a node. A pod without either preempts pods of its own quota. The pods of
+a gang get nodes one after another, and are bound once the minimum of each gang of their group has one. If a pod fails
+before, all of them fail, and only that pod preempts. Among nodes with equal scores, the first by name is selected, and the
+pods of a gang are attempted in order of creation, which Koordinator does in arbitrary order.
+
+Source: pkg/scheduler/plugins/elasticquota (plugin.go, preempt.go) and coscheduling (coscheduling.go, core/core.go,
+core/gang_context.go) at a7a1b76b; kube-scheduler v1.35.6, pkg/scheduler/framework/preemption.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_runtime.engines.koordinator.configuration import Configuration
+from apportion_runtime.engines.koordinator.gangs import Gang, Gangs
+from apportion_runtime.engines.koordinator.node_scores import node_scores
+from apportion_runtime.engines.koordinator.preemption import Preemptor, terminating
+from apportion_runtime.engines.koordinator.quota_accounts import QuotaAccounts
+from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
+from apportion_runtime.engines.kube_scheduler.filter_status import FilterStatus
+from apportion_runtime.engines.kube_scheduler.filters import explained
+from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced, alike_on_nodes
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.kubelet.eviction import evict
+
+_Entry = tuple[int, int, PodFacts]
+"""A pod in the queue, by priority and age."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a pod failed; `is_held` if it was not for lack of nodes."""
+
+    why: str
+    is_held: bool
+
+
+class KoordScheduler(KubeScheduler):
+    """A scheduler of pods with elastic quotas and gangs.
+
+    Args:
+        cluster_state: The simulated cluster.
+        workloads: Notified of placed pods.
+        facts: Returns the facts of a pod by its uid.
+        configuration: Its configuration.
+        accounts: The quotas and their pods.
+        gangs: The gangs and their pods.
+    """
+
+    def __init__(
+        self,
+        cluster_state: ClusterState,
+        workloads: Workloads,
+        facts: Callable[[str], PodFacts | None],
+        configuration: Configuration,
+        *,
+        accounts: QuotaAccounts,
+        gangs: Gangs,
+    ) -> None:
+        profile: Profile = configuration.profile
+        super().__init__(cluster_state, workloads, facts, {profile.name: profile})
+        self._configuration, self._profile = configuration, profile
+        self._accounts, self._gangs = accounts, gangs
+        self._failed_kinds: dict[tuple[object, ...], _Failure] = {}
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone."""
+        self._accounts.remove(pod.uid)
+        self._gangs.remove(pod.uid)
+
+    def bind(self, pod: PodFacts, node: NodeState) -> bool:
+        """Bind a pod, and charge its quota; return whether the cluster allowed it."""
+        self._accounts.reserve(pod.uid)
+        if not super().bind(pod, node):
+            self._accounts.unreserve(pod.uid)
+            return False
+        self._gangs.bind(pod.uid)
+        for key in [key for key in self._failed_kinds if key[0] == self._accounts[pod.uid].quota]:
+            # A pod of higher priority may preempt it.
+            del self._failed_kinds[key]
+        return True
+
+    def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
+        """Attempt every pod and gang once; return the unplaced pods."""
+        self.nodes.refresh()
+        self._failed_kinds.clear()
+        self._update_nominations(waiting)
+        ages = {pod.uid: age for age, pod in enumerate(waiting)}
+        queue: list[_Entry] = [(-pod.priority, ages[pod.uid], pod) for pod in waiting]
+        heapq.heapify(queue)
+        unplaced: list[Unplaced] = []
+        done: set[str] = set()
+        while queue:
+            _, _, pod = heapq.heappop(queue)
+            if pod.uid in done:
+                continue
+            gang = self._gangs.of(pod.uid)
+            if gang is None or gang.is_satisfied:
+                done.add(pod.uid)
+                failure = self._attempt_single(pod)
+                if failure is not None:
+                    unplaced.append(Unplaced(pod, failure.why, failure.is_held))
+                continue
+            members = self._members(gang, waiting, done)
+            failed = self._attempt_gang(gang, [pod, *(each for each in members if each is not pod)])
+            if failed is None:
+                # Its further pods are scheduled one by one.
+                done.update(each.uid for each in members if self._is_bound(each))
+                continue
+            done.update(each.uid for each in members)
+            unplaced += [Unplaced(each, failed.why, failed.is_held) for each in members]
+        return unplaced
+
+    def _members(self, gang: Gang, waiting: Sequence[PodFacts], done: set[str]) -> list[PodFacts]:
+        keys = {uid for each in self._gangs.group_of(gang) for uid in each.pods}
+        return [pod for pod in waiting if pod.uid in keys and pod.uid not in done]
+
+    def _is_bound(self, pod: PodFacts) -> bool:
+        return self._cluster_state.pods[pod.uid].is_bound
+
+    def _attempt_single(self, pod: PodFacts) -> _Failure | None:
+        """Bind a pod, or preempt for it; return why it failed."""
+        kind = None if self.nodes.has_anti_affinity or pod.uid in self._nominated else alike_on_nodes(pod)
+        held = self._accounts[pod.uid]
+        key = (held.quota, held.is_fixed, kind)
+        known = None if kind is None else self._failed_kinds.get(key)
+        if known is not None:
+            return known
+        found = self._place_within_quota(pod)
+        if isinstance(found, NodeState):
+            if self.bind(pod, found):
+                return None
+            return _Failure("the selected node no longer exists", is_held=False)
+        if kind is not None and pod.uid not in self._nominated:
+            self._failed_kinds[key] = found
+        return found
+
+    def _attempt_gang(self, gang: Gang, pods: Sequence[PodFacts]) -> _Failure | None:
+        """Bind the pods of a gang group, or none of them; return why they failed."""
+        shortage = self._gangs.shortage(gang, self._key(pods[0]))
+        if shortage is not None:
+            return _Failure(shortage, is_held=True)
+        assumed: list[tuple[PodFacts, NodeState]] = []
+        for pod in pods:
+            found = self._place_within_quota(pod)
+            if isinstance(found, _Failure):
+                self._forget(assumed)
+                group = ",".join(gang.group)
+                why = (
+                    f'GangGroup "{group}" gets rejected due to member Pod "{self._key(pod)}" is unschedulable with '
+                    f'reason "{found.why}", alreadyWaitForBound: {len(assumed)}'
+                )
+                return _Failure(why, found.is_held)
+            found.add(pod)
+            self._accounts.reserve(pod.uid)
+            assumed.append((pod, found))
+            if self._gangs.may_bind(gang, [each.uid for each, _ in assumed]):
+                self._forget(assumed)
+                for each, node in assumed:
+                    self.bind(each, node)
+                return None
+        self._forget(assumed)
+        return _Failure(f"gang {gang.key} waits for more pods", is_held=True)
+
+    def _forget(self, assumed: Sequence[tuple[PodFacts, NodeState]]) -> None:
+        for pod, node in assumed:
+            node.remove(pod)
+            self._accounts.unreserve(pod.uid)
+
+    def _place_within_quota(self, pod: PodFacts) -> NodeState | _Failure:
+        """Return a node for a pod; if there is none, preempt for the pod, and return why it failed."""
+        n_nodes = len(self.nodes.all)
+        refusal = self._accounts.refusal(pod.uid)
+        if refusal is not None:
+            afterwards = self._preempt_within_quota(pod, None)
+            return _Failure(f"0/{n_nodes} nodes are available: {refusal}.{afterwards}", is_held=True)
+        fitting, statuses = self.fitting(pod, self._profile)
+        if not fitting:
+            afterwards = self._preempt_within_quota(pod, statuses)
+            return _Failure(explained(list(statuses.values()), n_nodes) + afterwards, is_held=False)
+        found = node_scores(pod, self._configuration, fitting, self.nodes) if len(fitting) > 1 else [0]
+        return fitting[max(range(len(fitting)), key=lambda i: (found[i], -i))]
+
+    def _preempt_within_quota(self, pod: PodFacts, statuses: Mapping[str, FilterStatus] | None) -> str:
+        """Evict pods of a pod's quota for it; return why not, empty on success.
+
+        Args:
+            pod: The pod.
+            statuses: Why the nodes do not fit, by name; None if the quota refused the pod.
+        """
+        cluster_state = self._cluster_state
+        if not pod.may_preempt:
+            return " preemption: not eligible due to preemptionPolicy=Never."
+        nominated = self.nodes.get(self._nominated.get(pod.uid, ""))
+        if nominated is not None:
+            status = None if statuses is None else statuses.get(nominated.name)
+            if (status is None or not status.for_good) and any(
+                terminating(nominated, pod, self._accounts, lambda uid: bool(cluster_state.pods[uid].leaving))
+            ):
+                return " preemption: not eligible due to a terminating pod on the nominated node."
+        possible = [
+            node
+            for node in self.nodes.all
+            if statuses is None or (node.name in statuses and not statuses[node.name].for_good)
+        ]
+        preemptor = Preemptor(
+            pod,
+            self._profile,
+            self.nodes,
+            self._accounts,
+            self._started,
+            self._budgets,
+            self._configuration.spares_default_quota,
+        )
+        reserved = self._promised(pod)
+        for node, guest in reserved:
+            node.add(guest)
+        try:
+            chosen = preemptor.best_candidate(possible)
+        finally:
+            for node, guest in reserved:
+                node.remove(guest)
+        if chosen is None:
+            self._nominated.pop(pod.uid, None)
+            return " preemption: no pods of lower priority in its quota can make room for it."
+        by = cluster_state.pods[pod.uid]
+        quota = self._accounts[pod.uid].quota
+        for victim in chosen.victims:
+            evict(
+                cluster_state, self._workloads.kubelet, cluster_state.pods[victim.uid],
+                action="preempt", rule="ElasticQuota", by=by,
+                message=f"Preempted by pod {by.uid} on node {chosen.node.name}",
+                because=f"priority {victim.priority} is lower than {pod.priority} of {by.name} in quota {quota}",
+            )  # fmt: skip
+        for uid, name in list(self._nominated.items()):
+            other = self._facts(uid)
+            if name == chosen.node.name and other is not None and other.priority < pod.priority:
+                del self._nominated[uid]
+        self._nominated[pod.uid] = chosen.node.name
+        self._failed_kinds.clear()
+        return ""
+
+    def importance(self, uid: str) -> tuple[int, float]:
+        """Return the sort key of a bound pod, the most important first."""
+        facts = self._facts(uid)
+        assert facts is not None
+        return -facts.priority, self._started(uid)
+
+    def _key(self, pod: PodFacts) -> str:
+        return f"{pod.record.namespace}/{self._cluster_state.pods[pod.uid].name}"
