@@ -6,8 +6,10 @@ topologies, the configuration and the set of nodes are rare: they cause everythi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_runtime.admission.objects import annotations_of
@@ -15,10 +17,9 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Node, Pod
 from apportion_runtime.kube.change_filter import is_relevant
-from apportion_runtime.kube.cluster import Key, Manifest
-from apportion_runtime.kube.gpu_groups import with_readable_groups
-from apportion_runtime.kube.pod_volumes import PodVolumes
-from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
+from apportion_runtime.kube.cluster import Change, Key, Manifest
+from apportion_runtime.kube.cycle_objects import CycleObjects
+from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
@@ -33,10 +34,9 @@ from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
 
 NODE = "Node"
-_FOLLOWED = frozenset((POD, POD_GROUP, NODE, VOLUME, VOLUME_CLAIM))
+_FOLLOWED = frozenset((POD, POD_GROUP, NODE))
 """Kinds whose changes are followed one by one."""
 _NOWHERE = ObjectLocation(0, 0)
-_Held = dict[str, dict[Key, Manifest]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,70 +51,71 @@ class _Readers:
     cache: SessionCache
 
 
-def pod_as_read(pod: Manifest, volumes: PodVolumes) -> Manifest:
-    """Return a pod as a cycle reads it: it requires the nodes of its volumes, and its labels have all its GPU groups."""
-    return volumes.with_affinity(with_readable_groups(pod))
-
-
 class ClusterRecords:
     """The records of one cluster, as of the last cycle."""
 
     def __init__(self) -> None:
-        self._held: _Held = {}
+        self.objects = CycleObjects()
         self._readers: _Readers | None = None
         self._pods: dict[Key, Pod] = {}
         self._members: dict[str, dict[Key, None]] = {}
         self._terminating: dict[Key, None] = {}
+        self._group_names: Counter[str] = Counter()
         self._faults: list[Fault] = []
 
     def reset(self) -> None:
         """Forget everything: a cycle was interrupted."""
         self._readers = None
 
-    def open(
-        self, objects: Iterable[Manifest], volumes: PodVolumes, *, now: float, shard: str | None
-    ) -> tuple[Session, tuple[Fault, ...]]:
-        """Return a session on the current objects, and the faults of those that were read.
+    def open(self, *, now: float, shard: str | None) -> tuple[Session, tuple[Fault, ...]]:
+        """Return a session on the objects that the cycle reads, and the faults of those that changed.
 
         Args:
-            objects: The objects of the cluster. An object that changed is another mapping.
-            volumes: The volumes of the cluster.
             now: The current time, in seconds since 1970.
             shard: The SchedulingShard to schedule.
 
         Raises:
             KeyError: If the shard does not exist.
         """
-        before, self._held = self._held, _by_kind(objects)
+        changes = self.objects.read.changes(self)
         # The readers append to the list.
         self._faults.clear()
+        self._count_groups(changes)
         readers = self._readers
-        if readers is None or self._is_rebuild_due(readers, before):
+        if readers is None or self._is_rebuild_due(readers, changes):
             self._readers = None
-            readers = self._readers = self._rebuilt(volumes, now, shard)
+            readers = self._readers = self._rebuilt(now, shard)
         else:
-            self._update(readers, before, volumes, now)
+            self._update(readers, changes, now)
         return readers.cache.open(now), tuple(self._faults)
 
-    def _is_rebuild_due(self, readers: _Readers, before: _Held) -> bool:
-        for kind in self._held.keys() | before.keys():
-            if kind in _FOLLOWED:
-                continue
-            old, new = before.get(kind, {}), self._held.get(kind, {})
-            if old.keys() != new.keys() or any(is_relevant(kind, old[key], one) for key, one in new.items()):
-                return True
-        # The engine identifies groups by name: of several with one name, it reads the first.
-        groups = self._held.get(POD_GROUP, {})
-        if len({name for _, name in groups}) < len(groups):
-            return True
-        return not self._has_same_nodes(readers, before)
+    def _count_groups(self, changes: Iterable[Change]) -> None:
+        for kind, (_, name), before, after in changes:
+            if kind == POD_GROUP:
+                self._group_names[name] += (after is not None) - (before is not None)
+                if not self._group_names[name]:
+                    del self._group_names[name]
 
-    def _has_same_nodes(self, readers: _Readers, before: _Held) -> bool:
+    def _is_rebuild_due(self, readers: _Readers, changes: Sequence[Change]) -> bool:
+        if any(
+            before is None or after is None or is_relevant(kind, before, after)
+            for kind, _, before, after in changes
+            if kind not in _FOLLOWED
+        ):
+            return True
+        # The engine identifies groups by name: of several with one name, it reads the first.
+        if len(self._group_names) < len(self._of(POD_GROUP)):
+            return True
+        return not self._has_same_nodes(readers, [change for change in changes if change.kind == NODE])
+
+    def _has_same_nodes(self, readers: _Readers, changes: Sequence[Change]) -> bool:
         """Read the nodes that changed; return False if nodes were added or removed."""
-        old, new = before.get(NODE, {}), self._held.get(NODE, {})
-        if old.keys() != new.keys():
-            return False
-        changed = [one for key, one in new.items() if old[key] is not one and is_relevant(NODE, old[key], one)]
+        changed: list[Manifest] = []
+        for kind, _, before, after in changes:
+            if before is None or after is None:
+                return False
+            if is_relevant(kind, before, after):
+                changed.append(after)
         if not changed:
             return True
         read = read_nodes(self._read(changed), {}, readers.engine, self._faults)
@@ -126,11 +127,12 @@ class ClusterRecords:
         readers.cache.set_cluster_info(replace(readers.cache.cluster_info, nodes=nodes))
         return True
 
-    def _rebuilt(self, volumes: PodVolumes, now: float, shard: str | None) -> _Readers:
-        faults = self._faults
-        known = self._read(
-            one for kind, held in self._held.items() if kind not in (VOLUME, VOLUME_CLAIM, POD) for one in held.values()
-        )
+    def _of(self, kind: str) -> Mapping[Key, Manifest]:
+        return self.objects.read.of(kind)
+
+    def _rebuilt(self, now: float, shard: str | None) -> _Readers:
+        faults, found = self._faults, self._of(POD)
+        known = self._read(one for one in self.objects.read.objects() if one["kind"] != POD)
         engine = configured(known, shard, faults)
         nodes = {node.name: node for node in read_nodes(known, {}, engine, faults)}
         queues = read_queues(known["Queue"], engine, now, faults)
@@ -152,45 +154,38 @@ class ClusterRecords:
         info = ClusterInfo(nodes=tuple(nodes[name] for name in sorted(nodes)), queues=queues, topologies=topologies)
         readers = _Readers(engine, groups, pods, nodes, names, SessionCache(engine.settings, info))
         self._pods, self._members, self._terminating = {}, {}, {}
-        self._note_terminating(self._held.get(POD, {}), self._held.get(POD, {}))
+        self._note_terminating(found)
         for group in groups.read(known[POD_GROUP]):
             names.add(group.name)
             readers.cache.put_group(group)
-        for key, pod in self._held.get(POD, {}).items():
+        for key, pod in found.items():
             self._note_member(key, pod)
-        self._put_pods(readers, self._held.get(POD, {}), volumes)
+        self._put_pods(readers, found)
         return readers
 
-    def _update(self, readers: _Readers, before: _Held, volumes: PodVolumes, now: float) -> None:
+    def _update(self, readers: _Readers, changes: Sequence[Change], now: float) -> None:
         readers.pods.now = now
-        old, new = before.get(POD, {}), self._held.get(POD, {})
-        removed = sorted(old.keys() - new.keys())
-        dirty = {key: None for key, pod in new.items() if old.get(key) is not pod}
-        self._note_terminating((*removed, *dirty), new)
-        # A terminating pod counts as stuck after a while.
-        dirty.update(self._terminating)
-        if _changed(before, self._held, VOLUME) or _changed(before, self._held, VOLUME_CLAIM):
-            dirty.update((key, None) for key, pod in new.items() if pod["spec"].get("volumes"))
-        for key in (*removed, *dirty):
-            if (pod := old.get(key)) is not None:
-                self._forget_member(key, pod)
-            if key in new:
-                self._note_member(key, new[key])
+        pods, changed = self._of(POD), [change for change in changes if change.kind == POD]
+        self._note_terminating(change.key for change in changed)
+        for _, key, before, after in changed:
+            if before is not None:
+                self._forget_member(key, before)
+            if after is not None:
+                self._note_member(key, after)
             record = self._pods.get(key)
             # It is removed before its group.
-            if record is not None and (key not in new or record.group != _group_name(new[key])):
+            if record is not None and (after is None or record.group != _group_name(after)):
                 self._drop_pod(readers, key)
-        dirty.update(self._update_groups(readers, before))
-        self._put_pods(readers, {key: new[key] for key in dirty if key in new}, volumes)
+        # A terminating pod counts as stuck after a while.
+        dirty = dict.fromkeys(chain((change.key for change in changed), self._terminating))
+        dirty.update(self._update_groups(readers, [change for change in changes if change.kind == POD_GROUP]))
+        self._put_pods(readers, {key: pods[key] for key in dirty if key in pods})
 
-    def _update_groups(self, readers: _Readers, before: _Held) -> dict[Key, None]:
+    def _update_groups(self, readers: _Readers, changes: Sequence[Change]) -> dict[Key, None]:
         """Follow the pod groups, and return the pods whose group appeared or disappeared."""
-        old, new = before.get(POD_GROUP, {}), self._held.get(POD_GROUP, {})
-        changed = [key for key, group in new.items() if old.get(key) is not group]
-        read = {
-            group.name: group for group in readers.groups.read(self._read([new[key] for key in changed])[POD_GROUP])
-        }
-        gone = {name for _, name in (*changed, *(key for key in old if key not in new))} - read.keys()
+        made = [change.after for change in changes if change.after is not None]
+        read = {group.name: group for group in readers.groups.read(self._read(made)[POD_GROUP])}
+        gone = {change.key[1] for change in changes} - read.keys()
         dirty: dict[Key, None] = {}
         for name in sorted(gone & readers.group_names):
             readers.group_names.discard(name)
@@ -209,9 +204,9 @@ class ClusterRecords:
             readers.cache.sort_groups()
         return dirty
 
-    def _put_pods(self, readers: _Readers, pods: Mapping[Key, Manifest], volumes: PodVolumes) -> None:
+    def _put_pods(self, readers: _Readers, pods: Mapping[Key, Manifest]) -> None:
         read: dict[Key, Pod] = {}
-        for one in self._read(pod_as_read(pod, volumes) for pod in pods.values())[POD]:
+        for one in self._read(pods.values())[POD]:
             for pod in readers.pods.read((one,)):
                 read[one.namespace, one.name] = pod
         for key in pods:
@@ -229,7 +224,8 @@ class ClusterRecords:
         if pod is not None:
             readers.cache.drop_pod(pod)
 
-    def _note_terminating(self, changed: Iterable[Key], pods: Mapping[Key, Manifest]) -> None:
+    def _note_terminating(self, changed: Iterable[Key]) -> None:
+        pods = self._of(POD)
         for key in changed:
             if key in pods and "deletionTimestamp" in pods[key]["metadata"]:
                 self._terminating[key] = None
@@ -252,18 +248,5 @@ class ClusterRecords:
         return objects_by_kind([LocatedObject(dict(one), _NOWHERE) for one in manifests], self._faults)
 
 
-def _by_kind(objects: Iterable[Manifest]) -> _Held:
-    held: _Held = {}
-    for one in objects:
-        metadata = one["metadata"]
-        held.setdefault(one["kind"], {})[metadata.get("namespace", ""), metadata["name"]] = one
-    return held
-
-
 def _group_name(pod: Manifest) -> str | None:
     return annotations_of(pod).get(POD_GROUP_ANNOTATION)
-
-
-def _changed(before: _Held, after: _Held, kind: str) -> bool:
-    old, new = before.get(kind, {}), after.get(kind, {})
-    return old.keys() != new.keys() or any(old[key] is not one for key, one in new.items())

@@ -9,14 +9,13 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
 from apportion_runtime.kube.backoffs import Backoffs
-from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.cluster import Cluster, Key, Manifest
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, bind_gangs
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.log import Decision
 from apportion_runtime.kube.resources import POD, POD_GROUP
-from apportion_runtime.kube.unsupported_pods import PodName
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
 
@@ -26,7 +25,7 @@ def bind_decided(
     session: Session,
     result: CycleResult,
     *,
-    rejected: Backoffs[PodName],
+    rejected: Backoffs[Key],
     reservations: GangReservations | None,
 ) -> None:
     """Bind the pods that a cycle has decided to bind, and those that waited for a shared device.
@@ -63,14 +62,14 @@ def bind_decided(
         _conclude(cluster, pool, gang, rejected, result)
 
 
-def group_of(job: Job) -> PodName:
+def group_of(job: Job) -> Key:
     """Return the namespace and the name of a job's pod group."""
     namespace, _, name = job.name.rpartition("/")
     return namespace or job.group.namespace, name
 
 
 def _conclude(
-    cluster: Cluster, pool: WritePool, gang: GangBinding, rejected: Backoffs[PodName], result: CycleResult
+    cluster: Cluster, pool: WritePool, gang: GangBinding, rejected: Backoffs[Key], result: CycleResult
 ) -> None:
     """Report the binds of a gang, and take it back if it is incomplete."""
     bound = [name_of(one.pod) for one in gang.bound]

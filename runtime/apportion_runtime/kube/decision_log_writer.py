@@ -6,12 +6,14 @@ Only objects that changed since the last cycle are written, and all of them at t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from apportion_runtime.core.session import Session
+from apportion_runtime.kube.cluster import Manifest, ObjectKey
 from apportion_runtime.kube.metrics import scheduler_version
+from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.snapshots.decision_log import DecisionLogError, Key, cycle_number, key_of
 from apportion_runtime.snapshots.decisions import decisions_document
 
@@ -36,14 +38,16 @@ class DecisionLogWriter:
         self._path = path
         self._most_bytes = most_bytes
         self._most_files = most_files
-        self._held: dict[Key, Mapping[str, Any]] | None = None
+        self._before: dict[ObjectKey, Manifest | None] = {}
+        """The objects that changed since the last record, as they were in it."""
+        self._is_full_due = True
         self._number = self._last_number()
         self.fault: str | None = None
         """Why the last record could not be written."""
 
     def record(
         self,
-        objects: Iterable[Mapping[str, Any]],
+        objects: ObjectStore,
         *,
         now: float,
         shard: str | None,
@@ -59,33 +63,44 @@ class DecisionLogWriter:
             protected: Jobs that were not to be evicted.
             session: The session after its actions, before its decisions are carried out.
         """
-        current = {key_of(one): one for one in objects}
+        for kind, key, before, _ in objects.changes(self):
+            self._before.setdefault((kind, key), before)
         try:
             if self._path.exists() and self._path.stat().st_size >= self._most_bytes:
                 self._rotate()
-                self._held = None
-            held = self._held
-            before = {} if held is None else held
-            changed = [one for key, one in current.items() if before.get(key) is not one and before.get(key) != one]
+                self._is_full_due = True
+            is_full = self._is_full_due
             record = {
                 "cycle": self._number + 1,
                 "version": scheduler_version(),
                 "at": now,
                 "shard": shard,
                 "protected": sorted(protected),
-                "full": held is None,
-                "objects": sorted((_stripped(one) for one in changed), key=key_of),
-                "removed": sorted(key for key in before if key not in current),
+                "full": is_full,
+                "objects": sorted(map(_stripped, objects.objects() if is_full else self._changed(objects)), key=key_of),
+                "removed": [] if is_full else sorted(self._removed(objects)),
                 "decisions": decisions_document(session),
             }
-            self._held = None
+            self._is_full_due = True
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
-            self._held, self._number, self.fault = current, self._number + 1, None
+            self._before, self._is_full_due = {}, False
+            self._number, self.fault = self._number + 1, None
         except OSError as refused:
             # Scheduling goes on; the next record has all objects, in a line of its own.
             self.fault = f"{self._path}: {refused.strerror}"
             self._end_line()
+
+    def _changed(self, objects: ObjectStore) -> Iterator[Manifest]:
+        for (kind, key), before in self._before.items():
+            after = objects.of(kind).get(key)
+            if after is not None and after is not before and after != before:
+                yield after
+
+    def _removed(self, objects: ObjectStore) -> Iterator[Key]:
+        for (kind, key), before in self._before.items():
+            if before is not None and key not in objects.of(kind):
+                yield kind, *key
 
     def _rotate(self) -> None:
         for number in range(self._most_files - 1, 0, -1):

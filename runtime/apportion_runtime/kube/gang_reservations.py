@@ -19,7 +19,7 @@ from functools import partial
 
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING, BOUND
-from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.cluster import Cluster, Key, Manifest, key_of
 from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.gang_binding import GangBinding, Placement, take_back
 from apportion_runtime.kube.gpu_groups import (
@@ -111,36 +111,35 @@ class GangReservations:
         self._has_worked = False
         self._failed_s = 0.0
 
-    def with_held(self, objects: Sequence[Manifest], app: str) -> Sequence[Manifest]:
-        """Return the objects of a cycle: the pods of held gangs as if they were bound.
+    def bound_pods(self, pods: Mapping[Key, Manifest], sharing: Iterable[Manifest], app: str) -> Mapping[Key, Manifest]:
+        """Return the pods of held gangs as a cycle reads them: as if they were bound.
 
         Args:
-            objects: The objects of the cluster.
+            pods: The pods of the cluster.
+            sharing: Those that may have groups.
             app: The label `app` of reservation pods, as configured for the shard.
         """
         self.settings = replace(self.settings, app=app)
-        self._groups = read_groups(objects, self.settings)
+        self._groups = read_groups(sharing, self.settings)
         self._new = {}
         self._has_worked = self._has_worked or any(map(device_of, self._groups.reservations.values()))
         now_s = self._clock()
         self._lost_since_s = {group: self._lost_since_s.get(group, now_s) for group in sorted(self._groups.lost)}
-        if not self._held:
-            return objects
-        held = {uid: (gang, one) for gang in self._held for uid, one in gang.placements.items()}
-        made: list[Manifest] = []
-        unconfirmed: set[str] = set()
-        for one in objects:
-            seen = one
-            if one["kind"] == POD and (uid := one["metadata"].get("uid", "")) in held:
-                gang, placement = held[uid]
-                seen = _confirmed(one, placement) if gang.is_sent else _as_bound(one, placement)
-                if gang.is_sent and seen is not one:
-                    unconfirmed.add(uid)
-            made.append(seen)
-        # A bind whose labels the watch has delivered needs no help any more, and one that failed is decided anew.
+        made: dict[Key, Manifest] = {}
         for gang in self._held:
+            unconfirmed: dict[str, Placement] = {}
+            for uid, placement in gang.placements.items():
+                key = key_of(placement.pod)
+                one = pods.get(key)
+                if one is None or one["metadata"].get("uid", "") != uid:
+                    continue
+                seen = _confirmed(one, placement) if gang.is_sent else _as_bound(one, placement)
+                if seen is not one:
+                    made[key] = seen
+                    unconfirmed[uid] = placement
+            # A bind whose labels the watch has delivered needs no help any more, and one that failed is decided anew.
             if gang.is_sent:
-                gang.placements = {uid: one for uid, one in gang.placements.items() if uid in unconfirmed}
+                gang.placements = unconfirmed
         self._held = [gang for gang in self._held if gang.placements]
         return made
 

@@ -12,7 +12,6 @@ from apportion_api.kai.names import APP_LABEL, GPU_DEVICES_ANNOTATION, GPU_GROUP
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
 from apportion_runtime.kube.gpu_sharing import is_group_label
-from apportion_runtime.kube.resources import POD
 from apportion_runtime.snapshots.kubernetes.gpus import gpu_group_labels, gpu_groups
 
 
@@ -38,19 +37,20 @@ class GpuGroups:
         return self.in_use.keys() - self.reservations.keys() - self.reserved_elsewhere
 
 
-def read_groups(objects: Iterable[Manifest], settings: ReservationSettings) -> GpuGroups:
-    """Return the groups of a cluster's objects."""
+def may_have_groups(pod: Manifest) -> bool:
+    """Return whether the labels of a pod may have groups."""
+    metadata = pod["metadata"]
+    # KAI's binder gives only pods with fractions of several devices groups without this label.
+    return GPU_GROUP_LABEL in (metadata.get("labels") or ()) or GPU_DEVICES_ANNOTATION in (
+        metadata.get("annotations") or ()
+    )
+
+
+def read_groups(pods: Iterable[Manifest], settings: ReservationSettings) -> GpuGroups:
+    """Return the groups of a cluster's pods; only those that may have groups are needed."""
     found = GpuGroups()
-    for one in objects:
-        if one["kind"] != POD:
-            continue
-        metadata = one["metadata"]
-        # KAI's binder gives only pods with fractions of several devices groups without this label.
-        if GPU_GROUP_LABEL not in (metadata.get("labels") or ()) and GPU_DEVICES_ANNOTATION not in (
-            metadata.get("annotations") or ()
-        ):
-            continue
-        groups = labelled_groups(one)
+    for one in pods:
+        metadata, groups = one["metadata"], labelled_groups(one)
         if not groups:
             continue
         if metadata["labels"].get(APP_LABEL) == settings.app:

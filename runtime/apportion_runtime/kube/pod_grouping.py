@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_runtime.admission.grouping.grouping import Grouping
@@ -29,6 +30,13 @@ class GroupingScope:
 
     scheduler: str
     engine: Engine
+
+
+class Ungrouped(NamedTuple):
+    """A pod that cannot be grouped, by its uid, and why."""
+
+    uid: str
+    why: str
 
 
 class GroupedPods:
@@ -79,8 +87,8 @@ class GroupedPods:
 
 def group_pods(
     cluster: Cluster, pool: WritePool, scope: GroupingScope, grouped: GroupedPods, result: CycleResult
-) -> Mapping[str, str]:
-    """Assign every pod in scope to a pod group; return why a pod cannot be, by the pod's uid.
+) -> Mapping[Key, Ungrouped]:
+    """Assign every pod in scope to a pod group, and return the pods that cannot be grouped.
 
     Raises:
         NotLeader: If this scheduler lost its lease.
@@ -88,12 +96,12 @@ def group_pods(
     grouper = PodGrouper(cluster, scope.scheduler)
     groups: dict[tuple[str, str], Grouping] = {}
     pods: list[tuple[Manifest, Grouping]] = []
-    ungrouped: dict[str, str] = {}
+    ungrouped: dict[Key, Ungrouped] = {}
     for pod in grouped.due(cluster, grouper, scope):
         try:
             grouping = None if grouper.has_stored_group(pod) else grouper.grouping_of(pod)
         except GroupingError as wrong:
-            ungrouped[pod["metadata"]["uid"]] = str(wrong)
+            ungrouped[key_of(pod)] = Ungrouped(pod["metadata"]["uid"], str(wrong))
         except Refused as refused:
             result.refused.append(f"{name_of(pod)}: {refused}")
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,8 +19,8 @@ from apportion_runtime.core.explain.pending import pending_jobs
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.kube.backoffs import Backoffs
-from apportion_runtime.kube.cluster import Cluster, Manifest
-from apportion_runtime.kube.cluster_records import ClusterRecords, pod_as_read
+from apportion_runtime.kube.cluster import Cluster, Key, Manifest
+from apportion_runtime.kube.cluster_records import ClusterRecords
 from apportion_runtime.kube.cycle_bindings import bind_decided, group_of
 from apportion_runtime.kube.cycle_result import CycleResult, name_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
@@ -28,13 +28,11 @@ from apportion_runtime.kube.errors import NotLeader
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.metrics import EXCLUDED, pending_kind, queue_gpus
 from apportion_runtime.kube.pending_reasons import PendingReasons
-from apportion_runtime.kube.pod_grouping import GroupedPods, GroupingScope, group_pods
-from apportion_runtime.kube.pod_volumes import PodVolumes
+from apportion_runtime.kube.pod_grouping import GroupedPods, GroupingScope, Ungrouped, group_pods
 from apportion_runtime.kube.reservation_cleanup import SharingScope, clean_reservations, evict_unreserved
-from apportion_runtime.kube.resources import POD, POD_GROUP, VOLUME, VOLUME_CLAIM
+from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.kube.shard_scope import shard_engine
 from apportion_runtime.kube.status_updates import StatusUpdates
-from apportion_runtime.kube.unsupported_pods import PodName, unsupported_pods
 from apportion_runtime.kube.victim_evictions import evict_victims
 from apportion_runtime.kube.write_pool import WritePool
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
@@ -55,7 +53,7 @@ class Rejections:
         victims: Jobs that are not evicted for a while, since an eviction was refused.
     """
 
-    gangs: Backoffs[PodName] = field(default_factory=lambda: Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S))
+    gangs: Backoffs[Key] = field(default_factory=lambda: Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S))
     victims: Backoffs[str] = field(default_factory=lambda: Backoffs(_FIRST_DELAY_S, _LONGEST_DELAY_S))
 
 
@@ -116,17 +114,13 @@ def _run(scheduling: Scheduling, now: float) -> CycleResult:
     engine = shard_engine(scheduling.cluster, scheduling.shard)
     scope = GroupingScope(scheduling.scheduler, engine)
     ungrouped = group_pods(scheduling.cluster, scheduling.pool, scope, scheduling.grouped, result)
-    objects = scheduling.cluster.objects()
-    if scheduling.reservations is not None:
-        objects = scheduling.reservations.with_held(objects, engine.reservation_app)
-    volumes = PodVolumes(objects)
-    supported = _supported(scheduling, objects, volumes, ungrouped, result, engine=engine)
-    session, result.faults = scheduling.records.open(supported, volumes, now=now, shard=scheduling.shard)
+    _show_pods(scheduling, ungrouped, result, engine=engine)
+    session, result.faults = scheduling.records.open(now=now, shard=scheduling.shard)
     protected = scheduling.rejections.victims.active()
     session.protect(protected)
     run_actions(session)
     if scheduling.log is not None:
-        read = _read(supported, volumes)
+        read = scheduling.records.objects.read
         scheduling.log.record(read, now=now, shard=scheduling.shard, protected=protected, session=session)
     _carry_out(scheduling, session, result, engine=engine)
     _note(scheduling, session, result)
@@ -164,13 +158,6 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *,
     clean_reservations(cluster, pool, scope, result)
 
 
-def _read(objects: Iterable[Manifest], volumes: PodVolumes) -> Iterator[Manifest]:
-    """Yield objects as the cycle reads them: volumes restrict the nodes of their pods, and are not read themselves."""
-    for one in objects:
-        if one["kind"] not in (VOLUME, VOLUME_CLAIM):
-            yield pod_as_read(one, volumes) if one["kind"] == POD else one
-
-
 def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> Iterator[float]:
     yield result.next_cycle_s
     if result.refused:
@@ -184,34 +171,26 @@ def _delays(scheduling: Scheduling, session: Session, result: CycleResult) -> It
     yield from (remaining_s for remaining_s in waits if remaining_s is not None)
 
 
-def _supported(
-    scheduling: Scheduling,
-    objects: Sequence[Manifest],
-    volumes: PodVolumes,
-    ungrouped: Mapping[str, str],
-    result: CycleResult,
-    *,
-    engine: Engine,
-) -> Sequence[Manifest]:
-    """Return the objects of the cycle, without the pods that cannot be bound; those of this shard get the reason."""
-    reservations, cluster = scheduling.reservations, scheduling.cluster
+def _show_pods(
+    scheduling: Scheduling, ungrouped: Mapping[Key, Ungrouped], result: CycleResult, *, engine: Engine
+) -> None:
+    """Leave out the pods that cannot be bound, those of this shard with the reason; pods of held gangs are bound."""
+    reservations, cluster, objects = scheduling.reservations, scheduling.cluster, scheduling.records.objects
+    objects.follow(cluster.changes(objects))
     sharing_fault = None if reservations is None else partial(reservations.check.fault, cluster)
+    bound: Mapping[Key, Manifest] = {}
+    if reservations is not None:
+        bound = reservations.bound_pods(objects.pods, objects.sharing.values(), engine.reservation_app)
     rejected = scheduling.rejections.gangs.active()
-    unsupported = unsupported_pods(objects, volumes, scheduling.scheduler, rejected, sharing_fault)
-    if not ungrouped and not unsupported:
-        return objects
-    found: list[Manifest] = []
-    for one in objects:
-        if one["kind"] == POD:
-            metadata = one["metadata"]
-            why = ungrouped.get(metadata.get("uid", "")) or unsupported.get((metadata["namespace"], metadata["name"]))
-            if why is not None:
-                if _is_of_shard(cluster, engine, one):
-                    result.pending[EXCLUDED] += 1
-                    _wait(scheduling, one, why, result)
-                continue
-        found.append(one)
-    return found
+    excluded = {**objects.unbound.unsupported(objects.volumes, scheduling.scheduler, rejected, sharing_fault, bound)}
+    for key, one in ungrouped.items():
+        if key in objects.pods and objects.pods[key]["metadata"]["uid"] == one.uid:
+            excluded[key] = one.why
+    for key, why in excluded.items():
+        if _is_of_shard(cluster, engine, objects.pods[key]):
+            result.pending[EXCLUDED] += 1
+            _wait(scheduling, objects.pods[key], why, result)
+    objects.show({**bound, **dict.fromkeys(excluded)})
 
 
 def _is_of_shard(cluster: Cluster, engine: Engine, pod: Manifest) -> bool:

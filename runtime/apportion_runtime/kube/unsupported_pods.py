@@ -6,53 +6,75 @@ the rest of their gang would be bound without them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
+from operator import itemgetter
 
 from apportion_api.kai.names import GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION, POD_GROUP_ANNOTATION
 from apportion_runtime.admission.objects import annotations_of
-from apportion_runtime.kube.cluster import Manifest
+from apportion_runtime.kube.cluster import Key, Manifest
 from apportion_runtime.kube.gpu_sharing import unprepared
-from apportion_runtime.kube.pod_volumes import PodVolumes
-from apportion_runtime.kube.resources import POD
-
-PodName = tuple[str, str]
-"""Namespace and name."""
+from apportion_runtime.kube.pod_volumes import PodVolumes, uses_claims
 
 
-def unsupported_pods(
-    objects: Sequence[Manifest],
-    volumes: PodVolumes,
-    scheduler: str,
-    rejected: Mapping[PodName, str],
-    sharing_fault: Callable[[], str | None] | None,
-) -> Mapping[PodName, str]:
-    """Return the pending pods that cannot be bound or whose gang has such a pod, each with the reason as a clause.
+class UnboundPods:
+    """The pods of a cluster that are not bound and have not ended, kept from cycle to cycle."""
 
-    Args:
-        objects: The objects of the cluster.
-        volumes: Its volumes.
-        scheduler: The `schedulerName` of the pods.
-        rejected: Pod groups whose binding was rejected and that wait for another attempt, with the reason.
-        sharing_fault: Returns why devices cannot be reserved for pods that share them, if they cannot; None if this
-            scheduler does not reserve devices.
-    """
-    unbound = [one for one in objects if one["kind"] == POD and not one["spec"].get("nodeName")]
-    pending = [one for one in unbound if _is_pending(one, scheduler)]
-    found = {_name(pod): why for pod in pending if (why := _unsupported(pod, volumes, sharing_fault)) is not None}
-    if not found and not rejected:
-        return found
-    groups = {group: f"{why}; its gang is retried after a delay" for group, why in rejected.items()}
-    for pod in pending:
-        if (why := found.get(_name(pod))) is not None and (group := _group(pod)) is not None:
-            groups.setdefault(group, f"pod {pod['metadata']['name']} of its gang cannot be bound: {why}")
-    made: dict[PodName, str] = {}
-    for pod in pending:
-        name = _name(pod)
-        if name in found:
-            made[name] = f"the pod cannot be bound: {found[name]}"
-        elif (group := _group(pod)) in groups and group is not None:
-            made[name] = groups[group]
-    return made
+    def __init__(self) -> None:
+        self._examined: dict[Key, Manifest] = {}
+        self._members: dict[Key, dict[Key, Manifest]] = {}
+
+    def follow(self, key: Key, before: Manifest | None, after: Manifest | None) -> None:
+        """Follow a change of a pod."""
+        self._examined.pop(key, None)
+        former = before and _group(before)
+        if former and (members := self._members.get(former)) is not None:
+            members.pop(key, None)
+            if not members:
+                del self._members[former]
+        if after is None or not _is_pending(after):
+            return
+        if _has_requirements(after):
+            self._examined[key] = after
+        if group := _group(after):
+            self._members.setdefault(group, {})[key] = after
+
+    def unsupported(
+        self,
+        volumes: PodVolumes,
+        scheduler: str,
+        rejected: Mapping[Key, str],
+        sharing_fault: Callable[[], str | None] | None,
+        bound: Container[Key],
+    ) -> Mapping[Key, str]:
+        """Return the pods that cannot be bound or whose gang has such a pod, each with the reason as a clause.
+
+        Args:
+            volumes: The volumes of the cluster.
+            scheduler: The `schedulerName` of the pods.
+            rejected: Pod groups whose binding was rejected and that wait for another attempt, with the reason.
+            sharing_fault: Returns why devices cannot be reserved for pods that share them, if they cannot; None if this
+                scheduler does not reserve devices.
+            bound: Pods that the cycle regards as bound.
+        """
+
+        def is_candidate(key: Key, pod: Manifest) -> bool:
+            return pod["spec"].get("schedulerName") == scheduler and key not in bound
+
+        found = {
+            key: why
+            for key, pod in sorted(self._examined.items(), key=itemgetter(0))
+            if is_candidate(key, pod) and (why := _unsupported(pod, volumes, sharing_fault)) is not None
+        }
+        groups = {group: f"{why}; its gang is retried after a delay" for group, why in rejected.items()}
+        for key, why in found.items():
+            if (group := _group(self._examined[key])) is not None:
+                groups.setdefault(group, f"pod {key[1]} of its gang cannot be bound: {why}")
+        made = {key: f"the pod cannot be bound: {why}" for key, why in found.items()}
+        for group, why in groups.items():
+            for key, pod in self._members.get(group, {}).items():
+                if is_candidate(key, pod):
+                    made.setdefault(key, why)
+        return made
 
 
 def _unsupported(pod: Manifest, volumes: PodVolumes, sharing_fault: Callable[[], str | None] | None) -> str | None:
@@ -72,19 +94,21 @@ def _unsupported(pod: Manifest, volumes: PodVolumes, sharing_fault: Callable[[],
     return volumes.unbound(pod)
 
 
-def _is_pending(pod: Manifest, scheduler: str) -> bool:
-    spec = pod["spec"]
+def _has_requirements(pod: Manifest) -> bool:
+    """Return whether a pod requires anything that may not be supported."""
+    annotations = annotations_of(pod)
+    shares = GPU_FRACTION_ANNOTATION in annotations or GPU_MEMORY_ANNOTATION in annotations
+    return shares or bool(pod["spec"].get("resourceClaims")) or uses_claims(pod)
+
+
+def _is_pending(pod: Manifest) -> bool:
     return (
-        spec.get("schedulerName") == scheduler
+        not pod["spec"].get("nodeName")
         and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
         and "deletionTimestamp" not in pod["metadata"]
     )
 
 
-def _name(pod: Manifest) -> PodName:
-    return pod["metadata"]["namespace"], pod["metadata"]["name"]
-
-
-def _group(pod: Manifest) -> PodName | None:
+def _group(pod: Manifest) -> Key | None:
     name = annotations_of(pod).get(POD_GROUP_ANNOTATION)
     return (pod["metadata"]["namespace"], name) if name else None

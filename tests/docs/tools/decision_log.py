@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from apportion_runtime.core.cycle import cycle
+from apportion_runtime.kube.cluster import key_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
+from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import ObjectLocation
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
@@ -31,9 +33,11 @@ OBJECTS: list[dict[str, Any]] = [
     },
 ]
 
-writer = DecisionLogWriter(Path(sys.argv[1]))
+writer, store = DecisionLogWriter(Path(sys.argv[1])), ObjectStore()
+for one in OBJECTS:
+    store.put(one["kind"], key_of(one), one)
 for number in range(42):
     found = [LocatedObject(one, ObjectLocation(0, at)) for at, one in enumerate(OBJECTS)]
     read = read_cluster(found, [], now=_NOW + number, shard=None)
     session = cycle(read.snapshot, read.settings)
-    writer.record(OBJECTS, now=_NOW + number, shard=None, protected=(), session=session)
+    writer.record(store, now=_NOW + number, shard=None, protected=(), session=session)

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.cycle import cycle
+from apportion_runtime.kube.cluster import key_of
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
+from apportion_runtime.kube.object_store import ObjectStore
 from apportion_runtime.snapshots.document import to_json
 from apportion_runtime.snapshots.document_loader import LocatedObject
 from apportion_runtime.snapshots.faults import ObjectLocation
@@ -62,12 +64,14 @@ def _objects() -> list[dict[str, Any]]:
 def log(tmp_path: Path) -> Path:
     """A log of two cycles, the second one ten seconds after the first."""
     path = tmp_path / "decisions.log"
-    writer = DecisionLogWriter(path)
+    writer, store = DecisionLogWriter(path), ObjectStore()
     objects = _objects()
+    for one in objects:
+        store.put(one["kind"], key_of(one), one)
     for now in (NOW, NOW + 10):
         found = [LocatedObject(one, ObjectLocation(0, at)) for at, one in enumerate(objects)]
         read = read_cluster(found, [], now=now, shard=None)
-        writer.record(objects, now=now, shard=None, protected=(), session=cycle(read.snapshot, read.settings))
+        writer.record(store, now=now, shard=None, protected=(), session=cycle(read.snapshot, read.settings))
     return path
 
 
