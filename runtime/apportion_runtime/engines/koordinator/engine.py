@@ -18,7 +18,6 @@ from apportion_runtime.engines.koordinator.scheduler import KoordScheduler
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.pod_requests import GPUS, Amounts, amounts
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Denied, reading
@@ -26,6 +25,7 @@ from apportion_runtime.sim.history import Sample
 from apportion_runtime.sim.kubelet.eviction import evict
 from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import GPUS, Amounts, amounts
 
 _HIDDEN = frozenset((DEFAULT_QUOTA, SYSTEM_QUOTA))
 _POD = ("", "Pod")

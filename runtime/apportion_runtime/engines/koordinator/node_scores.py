@@ -14,7 +14,7 @@ from apportion_runtime.engines.koordinator.configuration import Configuration
 from apportion_runtime.engines.kube_scheduler import Nodes, NodeState, PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import LEAST, MOST
 from apportion_runtime.engines.kube_scheduler.scores import scores
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY
 
 _MOST = 100
 

@@ -19,7 +19,7 @@ from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.preemption import Candidate, Started, cheapest, importance
 from apportion_runtime.engines.kube_scheduler.profiles import Profile
-from apportion_runtime.sim.api.pod_requests import Amounts
+from apportion_runtime.snapshots.pod_requests import Amounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Source: pkg/scheduler/plugins/elasticquota/plugin_helper.go (printResourceList);
 
 from __future__ import annotations
 
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, Amounts
+from apportion_runtime.snapshots.pod_requests import CPU, MEMORY, Amounts
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 

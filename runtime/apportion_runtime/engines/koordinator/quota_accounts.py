@@ -15,8 +15,8 @@ from apportion_runtime.engines.koordinator.configuration import Configuration
 from apportion_runtime.engines.koordinator.quantity_texts import amounts_text
 from apportion_runtime.engines.koordinator.quota_specs import Quotas
 from apportion_runtime.engines.koordinator.quota_tree import QuotaState, QuotaTree
-from apportion_runtime.sim.api.pod_requests import Amounts, total
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import Amounts, total
 
 _OWN = frozenset((DEFAULT_QUOTA, SYSTEM_QUOTA))
 

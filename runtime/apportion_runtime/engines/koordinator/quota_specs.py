@@ -19,9 +19,9 @@ from apportion_api.koordinator.names import (
 from apportion_api.koordinator.objects import ElasticQuota, ElasticQuotaProfile
 from apportion_api.objects import is_a, read
 from apportion_runtime.admission.objects import labels_of, name_of, namespace_of
-from apportion_runtime.sim.api.pod_requests import Amounts, amounts
 from apportion_runtime.sim.engine import UnreadableError, reading
 from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.pod_requests import Amounts, amounts
 
 _OWN_MAXIMUM: Amounts = {"cpu": (2**63 - 1) // 5 * 1000, "memory": (2**63 - 1) // 5}
 """The `max` of the default and system quotas (defaultDefaultQuotaGroupMax)."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from apportion_runtime.engines.koordinator.division import Member, redistribute
 from apportion_runtime.engines.koordinator.quota_specs import QuotaSpec
-from apportion_runtime.sim.api.pod_requests import Amounts
+from apportion_runtime.snapshots.pod_requests import Amounts
 
 
 @dataclass(slots=True)

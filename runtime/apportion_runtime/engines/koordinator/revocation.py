@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from apportion_runtime.engines.koordinator.quota_accounts import QuotaAccounts, exceeded
-from apportion_runtime.sim.api.pod_requests import Amounts
+from apportion_runtime.snapshots.pod_requests import Amounts
 
 REFRESH_S = 10.0
 """The interval at which the controller refreshes the runtime quota of every leaf."""
