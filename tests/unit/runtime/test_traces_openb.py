@@ -54,6 +54,15 @@ def test_pods_are_ordered_by_arrival() -> None:
     )  # fmt: skip
 
 
+def test_pods_of_a_list_without_times_arrive_in_turn_and_stay() -> None:
+    listed = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\npod-1,12000,16384,1,1000\npod-2,4000,8192,1,460\n"
+    like = TraceJob("", "pods.csv", 0, "training", "train", 12_000, 16_384, gpus=1, end=JobEnd.OPEN)
+    assert _read(listed).jobs == (
+        replace(like, name="pod-1", line=2, arrives_s=0.0),
+        replace(like, name="pod-2", line=3, cpu_milli=4000, memory_mib=8192, gpu_milli=460, arrives_s=1.0),
+    )
+
+
 def test_every_row_is_counted() -> None:
     trace = _read()
     assert (trace.n_rows, len(trace.nodes), len(trace.jobs), trace.skips) == (6, 2, 4, ())
@@ -111,8 +120,9 @@ def test_invalid_node_is_reported(row: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("pods", "told"),
     [
-        ("", ("pods.csv:1: missing column name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, "
-         "pod_phase, creation_time, deletion_time, scheduled_time; ")),
+        ("", "pods.csv:1: missing column name, cpu_milli, memory_mib, num_gpu, gpu_milli; "),
+        ("name,cpu_milli,memory_mib,num_gpu,gpu_milli,qos\n",
+         "pods.csv:1: missing column gpu_spec, pod_phase, creation_time, deletion_time, scheduled_time; "),
         (PODS.replace("qos", "class"), "pods.csv:1: missing column qos; "),
         (_HEADING + ",qos\n", "pods.csv:1: the column `qos` occurs twice; "),
     ],

@@ -25,10 +25,11 @@ from apportion_runtime.sim.traces.records import (
 from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_name, read_each, rows_of
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-POD_COLUMNS = (
-    "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase", "creation_time",
-    "deletion_time", "scheduled_time",
-)  # fmt: skip
+REQUEST_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+RECORD_COLUMNS = ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
+"""A list of requests alone, such as `openb_pod_list_multigpu50.csv`, has none of them."""
+POD_COLUMNS = (*REQUEST_COLUMNS, *RECORD_COLUMNS)
+_QOS_OF_REQUESTS = "BE"
 _CURE = "use the unmodified files of cluster-trace-gpu-v2023, with their header"
 _MISFIT = "give every row one field per column"
 _DEVICE = 1000
@@ -67,6 +68,8 @@ class OpenbRules:
 def read_openb(nodes: Source, pods: Source, rules: OpenbRules | None = None) -> Trace:
     """Return the trace of two lists.
 
+    The pods of a list without times arrive one second apart and never end.
+
     Raises:
         TraceError: If a list has a different format.
     """
@@ -81,17 +84,17 @@ def read_openb(nodes: Source, pods: Source, rules: OpenbRules | None = None) -> 
         machines[made.name] = made
 
     def take_pod(row: Row) -> None:
-        made = _job(row, rules)
+        made = _job(row, rules, len(jobs))
         _check_new(made.name, jobs)
         jobs[made.name] = made
 
-    n_rows = read_each(_rows(nodes, NODE_COLUMNS), take_node, skips, _MISFIT)
-    n_rows += read_each(_rows(pods, POD_COLUMNS), take_pod, skips, _MISFIT)
+    n_rows = read_each(_rows(nodes, Table(NODE_COLUMNS, _CURE)), take_node, skips, _MISFIT)
+    n_rows += read_each(_rows(pods, Table(REQUEST_COLUMNS, _CURE, RECORD_COLUMNS)), take_pod, skips, _MISFIT)
     return Trace("openb", tuple(machines.values()), in_order(list(jobs.values())), tuple(skips), n_rows)
 
 
-def _rows(source: Source, needed: Sequence[str]) -> Iterator[Row]:
-    return rows_of(source.file, _lines(source), Table(needed, _CURE))
+def _rows(source: Source, table: Table) -> Iterator[Row]:
+    return rows_of(source.file, _lines(source), table)
 
 
 def _lines(source: Source) -> Iterator[tuple[int, Sequence[str]]]:
@@ -119,14 +122,16 @@ def _node(row: Row) -> TraceNode:
     return TraceNode(kubernetes_name(row.text("sn")), row.integer("cpu_milli"), row.integer("memory_mib"), gpus, model)
 
 
-def _job(row: Row, rules: OpenbRules) -> TraceJob:
-    name, qos = kubernetes_name(row.text("name")), row.text("qos")
+def _job(row: Row, rules: OpenbRules, number: int) -> TraceJob:
+    name = kubernetes_name(row.text("name"))
+    is_record = row.has("qos")
+    qos = row.text("qos") if is_record else _QOS_OF_REQUESTS
     priority, queues = rules.priorities.get(qos), rules.queues.get(qos)
     if priority is None or not queues:
         known = ", ".join(sorted(qos for qos in rules.priorities if rules.queues.get(qos)))
         raise BadRow(f"the rules have no QoS `{qos}`", f"add it to the rules, or use one of {known}")
     gpus, gpu_milli = _gpus(row)
-    arrives_s, stays_s, end = _life(row)
+    arrives_s, stays_s, end = _life(row) if is_record else (float(number), None, JobEnd.OPEN)
     return TraceJob(
         name=name,
         file=row.file,

@@ -36,6 +36,10 @@ class Row:
     columns: Mapping[str, int]
     fields: Sequence[str]
 
+    def has(self, column: str) -> bool:
+        """Return whether the table has a column."""
+        return column in self.columns
+
     def text(self, column: str) -> str:
         """Return the text of a column; empty if there is no such column."""
         found = self.columns.get(column)
@@ -68,10 +72,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The columns of a table, and the remedy for a missing one."""
+    """The columns of a table, and the remedy for a missing one; it has all of `together`, or none of them."""
 
     needed: Sequence[str]
     cure: str
+    together: Sequence[str] = ()
 
 
 def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table) -> Iterator[Row]:
@@ -87,7 +92,8 @@ def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table)
     """
     line, heading = next(lines, (1, ()))
     names = [name.strip() for name in heading]
-    missing = [name for name in table.needed if name not in names]
+    together = table.together if any(name in names for name in table.together) else ()
+    missing = [name for name in (*table.needed, *together) if name not in names]
     if missing:
         raise TraceError(file, line, f"missing column {', '.join(missing)}", table.cure)
     twice = [name for number, name in enumerate(names) if name in names[:number]]
