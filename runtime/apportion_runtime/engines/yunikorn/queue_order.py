@@ -1,0 +1,73 @@
+"""The order in which queues and their applications are tried.
+
+A parent tries its children by priority, then by the share of their guarantee that they use; a leaf tries its applications
+by priority, then by age. While queues are sorted, YuniKorn looks up the maximum of a queue at its place before the sort:
+queues that have moved are compared with each other's maximum.
+
+Source: yunikorn-core pkg/scheduler/objects/sorters.go at be3bb487.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from apportion_runtime.engines.yunikorn.amounts import compare_shares, is_greater, is_positive, minus, usage_ratio
+from apportion_runtime.engines.yunikorn.applications import Application
+from apportion_runtime.engines.yunikorn.queues import FAIR, Queue
+from apportion_runtime.engines.yunikorn.stable_sort import stable_sort
+
+
+def ordered_queues(parent: Queue) -> list[Queue]:
+    """Return the child queues with pending requests in order; equal ones in the order of the configuration."""
+    queues = [child for child in parent.children.values() if child.has_pending]
+    if len(queues) < 2:
+        return queues
+    by_priority = parent.settings.sorts_by_priority
+    if parent.settings.sort_policy != FAIR:
+        return sorted(queues, key=lambda queue: -queue.priority) if by_priority else queues
+    maxima = [queue.fair_maximum() for queue in queues]
+
+    def less(i: int, j: int) -> bool:
+        left, right = queues[i], queues[j]
+        if by_priority and left.priority != right.priority:
+            return left.priority > right.priority
+        ours = usage_ratio(left.allocated, left.guaranteed, maxima[i])
+        theirs = usage_ratio(right.allocated, right.guaranteed, maxima[j])
+        if ours != theirs:
+            return ours < theirs
+        if left.priority != right.priority:
+            return left.priority > right.priority
+        return is_greater(minus(left.pending, right.pending), {})
+
+    stable_sort(cast("list[object]", queues), less)
+    return queues
+
+
+def ordered_applications(leaf: Queue, *, with_placeholders: bool = False) -> list[Application]:
+    """Return the applications with pending requests in order; equal ones in the order of their arrival.
+
+    Args:
+        leaf: The queue.
+        with_placeholders: Whether only applications with allocated placeholders are returned.
+    """
+    found = [
+        application
+        for application in leaf.applications.values()
+        if is_positive(application.pending) and (application.has_placeholders or not with_placeholders)
+    ]
+    if len(found) < 2:
+        return found
+    by_priority = leaf.settings.sorts_by_priority
+    if leaf.settings.sort_policy != FAIR:
+        key = (lambda a: (-a.priority, a.submitted)) if by_priority else (lambda a: (a.submitted, -a.priority))
+        return sorted(found, key=key)
+
+    def less(i: int, j: int) -> bool:
+        left, right = found[i], found[j]
+        if by_priority and left.priority != right.priority:
+            return left.priority > right.priority
+        compared = compare_shares(left.allocated, right.allocated, leaf.guaranteed)
+        return compared < 0 if compared else left.priority > right.priority
+
+    stable_sort(cast("list[object]", found), less)
+    return found
