@@ -1,0 +1,291 @@
+"""One step of YuniKorn's scheduler, which allocates at most one request.
+
+Reservations come first, then the replacement of placeholders, then other requests, queue by queue in their order.
+Source: yunikorn-core pkg/scheduler (context.go, schedule; partition.go) and pkg/scheduler/objects (queue.go,
+application.go) at be3bb487.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apportion_runtime.engines.yunikorn.allocations import Allocation
+from apportion_runtime.engines.yunikorn.amounts import Amounts, fits, fits_limits, is_zero, minus, minus_existing
+from apportion_runtime.engines.yunikorn.applications import Application, Phase
+from apportion_runtime.engines.yunikorn.nodes import Node
+from apportion_runtime.engines.yunikorn.partition import Eviction, Partition
+from apportion_runtime.engines.yunikorn.preemption import Preemptor, may_preempt
+from apportion_runtime.engines.yunikorn.queue_order import ordered_applications, ordered_queues
+from apportion_runtime.engines.yunikorn.queues import Queue
+
+RESERVATION_DELAY_S = 2.0
+"""The age from which a request reserves a node."""
+NO_NODE = "no node has enough free resources"
+_RESERVATION_TIMEOUT_S = 2 * 3600.0
+"""The age at which a reservation that its queue has no room for is removed."""
+_MOST_PREEMPTIONS = 10
+"""Attempts at preemption for each queue in one step."""
+
+
+class Outcome(enum.Enum):
+    """What a step did."""
+
+    ALLOCATED = enum.auto()
+    REPLACED = enum.auto()
+    """A placeholder is released for a request."""
+    RESERVED = enum.auto()
+    UNRESERVED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step: its outcome, the request, and its node."""
+
+    outcome: Outcome
+    request: Allocation
+    node: Node
+
+
+def run_step(partition: Partition, now: float) -> Step | None:
+    """Run one step; return None if it changed nothing."""
+    return _Stepper(partition, now).run()
+
+
+class _Stepper:
+    def __init__(self, partition: Partition, now: float) -> None:
+        self._partition = partition
+        self._nodes = partition.nodes
+        self._predicates = partition.predicates
+        self._now = now
+
+    def run(self) -> Step | None:
+        root = self._partition.root
+        if root.maximum is None or not root.has_pending:
+            return None
+        return self._reserved(root) or self._replaced(root) or self._allocated(root)
+
+    def _reserved(self, queue: Queue) -> Step | None:
+        """Allocate a request that has a reservation (TryReservedAllocate)."""
+        if not queue.is_leaf:
+            return next(filter(None, map(self._reserved, ordered_queues(queue))), None)
+        if not queue.reserved:
+            return None
+        headroom = queue.headroom()
+        for name in list(queue.reserved):
+            application = queue.applications.get(name)
+            if application is None:
+                return None
+            if application.phase is Phase.ACCEPTED and not self._can_run(application):
+                continue
+            step = self._with_reservation(application, headroom)
+            if step is not None:
+                self._started(application)
+                return step
+        return None
+
+    def _with_reservation(self, application: Application, headroom: Amounts | None) -> Step | None:
+        of_user = self._user_headroom(application)
+        for node, request, since in list(application.reservations.values()):
+            if request.is_allocated:
+                application.unreserve(request.key)
+                return Step(Outcome.UNRESERVED, request, node)
+            if not _has_room(request, of_user, headroom):
+                if self._now - since > _RESERVATION_TIMEOUT_S:
+                    application.unreserve(request.key)
+                continue
+            if self._allocate(request, node):
+                application.unreserve(request.key)
+                return Step(Outcome.ALLOCATED, request, node)
+        for reserved, request, _ in list(application.reservations.values()):
+            if not _has_room(request, of_user, headroom):
+                continue
+            for node in self._nodes.ordered(with_reserved=False):
+                if node is reserved or not node.is_schedulable or not fits(node.capacity, request.amounts):
+                    continue
+                if self._allocate(request, node):
+                    application.unreserve(request.key)
+                    return Step(Outcome.ALLOCATED, request, node)
+        return None
+
+    def _replaced(self, queue: Queue) -> Step | None:
+        """Replace a placeholder by a request (TryPlaceholderAllocate)."""
+        if queue.is_leaf:
+            applications = ordered_applications(queue, with_placeholders=True)
+            return next(filter(None, map(self._replacement, applications)), None)
+        return next(filter(None, map(self._replaced, ordered_queues(queue))), None)
+
+    def _replacement(self, application: Application) -> Step | None:
+        if is_zero(application.placeholders):
+            return None
+        first: tuple[Allocation, Allocation] | None = None
+        for request, placeholder in self._swaps(application):
+            if any(value < 0 for value in minus(placeholder.amounts, request.amounts).values()):
+                # All placeholders of the task group are too small, and are removed one by one.
+                placeholder.is_released = True
+                self._partition.expired.append(placeholder)
+                continue
+            first = first or (request, placeholder)
+            node = placeholder.node
+            if node is not None and self._predicates.fits(request, node) is None:
+                return self._swap(request, placeholder, node)
+        if first is None:
+            return None
+        request, placeholder = first
+        for node in self._nodes.ordered(with_reserved=False):
+            if not node.is_schedulable or not node.can_take(request):
+                continue
+            if self._predicates.fits(request, node) is None:
+                self._nodes.allocate(node, request)
+                return self._swap(request, placeholder, node)
+        return None
+
+    def _swaps(self, application: Application) -> Iterator[tuple[Allocation, Allocation]]:
+        for _, request in list(application.in_order):
+            if request.is_placeholder or not request.task_group:
+                continue
+            for placeholder in list(application.allocations.values()):
+                if (
+                    placeholder.is_placeholder
+                    and not placeholder.is_released
+                    and not placeholder.is_preempted
+                    and placeholder.task_group == request.task_group
+                ):
+                    yield request, placeholder
+
+    def _swap(self, request: Allocation, placeholder: Allocation, node: Node) -> Step:
+        request.application.take(request)
+        request.counterpart, placeholder.counterpart = placeholder, request
+        placeholder.is_released = True
+        request.node = node
+        return Step(Outcome.REPLACED, request, node)
+
+    def _allocated(self, queue: Queue) -> Step | None:
+        """Allocate a request (TryAllocate)."""
+        if not queue.is_leaf:
+            return next(filter(None, map(self._allocated, ordered_queues(queue))), None)
+        headroom = queue.headroom()
+        attempts = [_MOST_PREEMPTIONS]
+        for application in ordered_applications(queue):
+            if application.phase is Phase.ACCEPTED and not self._can_run(application):
+                for _, request in application.in_order:
+                    request.why = f"application {application.name} waits: the maximum number of applications is running"
+                continue
+            step = self._attempt(application, headroom, attempts)
+            if step is not None:
+                self._started(application)
+                return step
+        return None
+
+    def _attempt(self, application: Application, headroom: Amounts | None, attempts: list[int]) -> Step | None:
+        of_user = self._user_headroom(application)
+        for _, request in list(application.in_order):
+            if application.can_replace(request):
+                continue
+            if not fits_limits(of_user, request.amounts):
+                request.why = f"user {application.user} has reached a limit in queue {application.queue.path}"
+                continue
+            if not fits_limits(headroom, request.amounts):
+                step = self._preempted(request, attempts, nodes_tried=False)
+                if step is not None:
+                    return step
+                request.why = _queue_reason(request)
+                continue
+            step = self._on_nodes(request) or self._preempted(request, attempts, nodes_tried=True)
+            if step is not None:
+                return step
+        return None
+
+    def _on_nodes(self, request: Allocation) -> Step | None:
+        """Allocate a request on the first node that can take it, or reserve one (tryNodes)."""
+        application = request.application
+        old = application.reservations.get(request.key)
+        best, best_score = None, math.inf
+        reasons: dict[str, int] = {}
+        for node in self._nodes.ordered(with_reserved=False):
+            if not node.is_schedulable or not fits(node.capacity, request.amounts):
+                continue
+            if node.can_take(request):
+                why = self._predicates.fits(request, node)
+                if why is None:
+                    self._place(request, node)
+                    application.unreserve(request.key)
+                    return Step(Outcome.ALLOCATED, request, node)
+                reasons[why] = reasons.get(why, 0) + 1
+            if old is None and self._now - request.created[0] > RESERVATION_DELAY_S:
+                score = node.reservation_score(request.amounts)
+                if score < best_score:
+                    best, best_score = node, score
+        request.why = _node_reasons(reasons)
+        if best is not None and self._predicates.fits(request, best) is None:
+            return self._reserve(request, best)
+        return None
+
+    def _preempted(self, request: Allocation, attempts: list[int], *, nodes_tried: bool) -> Step | None:
+        """Evict for a request, and reserve a node for it (tryPreemption)."""
+        delay = request.application.queue.settings.preemption_delay_s
+        if not self._partition.preempts or not attempts[0] or not may_preempt(request, delay, self._now):
+            return None
+        attempts[0] -= 1
+        found = Preemptor(request, self._nodes, self._predicates, self._now, nodes_tried=nodes_tried).run()
+        if found is None:
+            return None
+        for victim in found.victims:
+            victim.is_preempted = True
+            victim.application.queue.add_preempting(victim.amounts)
+            self._partition.evictions.append(Eviction(victim, request))
+        request.has_preempted = True
+        return self._reserve(request, found.node)
+
+    def _reserve(self, request: Allocation, node: Node) -> Step:
+        application = request.application
+        old = application.reservations.get(request.key)
+        if old is None or old[0] is not node:
+            application.unreserve(request.key)
+            application.reserve(node, request, self._now)
+        return Step(Outcome.RESERVED, request, node)
+
+    def _allocate(self, request: Allocation, node: Node) -> bool:
+        if not node.can_take(request) or self._predicates.fits(request, node) is not None:
+            return False
+        self._place(request, node)
+        return True
+
+    def _place(self, request: Allocation, node: Node) -> None:
+        request.node = node
+        self._nodes.allocate(node, request)
+        request.application.queue.allocate(request.amounts)
+        request.application.take(request)
+        request.application.add_allocation(request, self._now)
+
+    def _can_run(self, application: Application) -> bool:
+        queue = application.queue
+        return queue.can_run(application.name) and self._partition.limits.can_run(
+            application.user, queue, application.name
+        )
+
+    def _started(self, application: Application) -> None:
+        """Count an application with placeholders as running."""
+        if application.phase is Phase.ACCEPTED:
+            application.queue.start(application.name)
+
+    def _user_headroom(self, application: Application) -> Amounts | None:
+        return self._partition.limits.headroom(application.user, application.queue)
+
+
+def _has_room(request: Allocation, of_user: Amounts | None, headroom: Amounts | None) -> bool:
+    return fits_limits(of_user, request.amounts) and fits_limits(headroom, request.amounts)
+
+
+def _queue_reason(request: Allocation) -> str:
+    for queue in request.application.queue.upward():
+        if not fits_limits(minus_existing(queue.maximum, queue.allocated), request.amounts):
+            return f"queue {queue.path} has reached its maximum" if queue.parent else NO_NODE
+    return NO_NODE
+
+
+def _node_reasons(reasons: dict[str, int]) -> str:
+    counted = ", ".join(f"{count} {why}" for why, count in sorted(reasons.items()))
+    return counted or NO_NODE
