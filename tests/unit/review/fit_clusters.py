@@ -45,7 +45,7 @@ VERSIONS: dict[str, str | None] = {
     "koordinator": "1.8.0",
     "yunikorn": "1.8.0",
 }
-SIMULATED = ("kai", "kueue", "volcano", "ack", "koordinator", "native")
+SIMULATED = ("kai", "kueue", "volcano", "ack", "koordinator", "native", "yunikorn")
 
 
 def policy_for(engine: str, *, nodes: int = 4, guaranteed: int = 16, limit: int = 24) -> Policy:

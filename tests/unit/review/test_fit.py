@@ -174,15 +174,6 @@ def test_pending_workload_is_not_counted_twice() -> None:
     assert found.n_waiting == 1
 
 
-@pytest.mark.parametrize("engine", ["yunikorn"])
-@pytest.mark.parametrize(("pods", "outcome"), [(2, Outcome.UNDECIDED), (4, Outcome.WAITS)])
-def test_unsimulated_engine_never_predicts_a_start(engine: str, pods: int, outcome: Outcome) -> None:
-    found = answer(policy_for(engine), job("new", "vision", pods, 8))
-    assert found.decision.outcome is outcome
-    assert "not simulated" in found.notes[0]
-    assert ("24 GPUs" in found.decision.reason) == (outcome is Outcome.WAITS)
-
-
 def test_quota_edits_are_at_their_declaration() -> None:
     policy = policy_for("kai")
     made = edited(

@@ -1,1 +1,1 @@
-"""Apache YuniKorn: recognised, but not simulated."""
+"""Apache YuniKorn: its core decides, its shim reads pods."""

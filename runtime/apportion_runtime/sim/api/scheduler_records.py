@@ -141,9 +141,13 @@ class Records:
             self._group_names.discard(name)
             self.session_cache.drop_group(name)
 
+    def read_pod(self, made: Manifest) -> Pod:
+        """Return the record of a pod, without adding it."""
+        return self._pods.read([_object(made)])[0]
+
     def put_pod(self, made: Manifest) -> Pod:
         """Read a pod."""
-        pod = self._pods.read([_object(made)])[0]
+        pod = self.read_pod(made)
         self.session_cache.put_pod(pod)
         return pod
 
