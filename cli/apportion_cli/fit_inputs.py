@@ -71,7 +71,7 @@ def _shapes(program: Program, objects: Sequence[Mapping[str, object]]) -> Mappin
 
 
 def model_of(engine: str) -> Model:
-    """Return the model of an engine, including engines that are not simulated. Raises `PreconditionError` without one."""
+    """Return the model of an engine. Raises `PreconditionError` without one."""
     from apportion_runtime.engines.detection import MODELS
 
     model = next((model for model in MODELS if model.name == engine), None)

@@ -32,7 +32,6 @@ from apportion_review.fit.quota_raises import MAX_EVICTIONS, QuotaSearch, quota_
 from apportion_review.fit.records import Change, ChangeKind, Decision, Fit, Outcome, Size, Start, Workload
 from apportion_review.fit.scaling import dimension_of, scaled
 from apportion_review.fit.start_time import start_of
-from apportion_review.fit.static_bounds import bounded_decision
 from apportion_runtime.core.search_limit import SearchLimit
 from apportion_runtime.snapshots.pod_requests import pod_requests
 
@@ -78,18 +77,6 @@ def fit_of(question: Question, observed: ObservedCluster) -> Fit:
         ValueError: If an object of the snapshot cannot be read.
     """
     answer = _answer(question, observed)
-    if observed.model.made_by is None:
-        asked, n_pods = _asked(question, observed), answer.workload.n_pods
-        title = observed.model.title
-        return replace(
-            answer,
-            decision=bounded_decision(
-                question.graph, question.scope, question.queue, asked, n_pods=n_pods, engine=title
-            ),
-            notes=(
-                f"Only quotas are compared: {title}'s scheduler is not simulated, and running work is not considered.",
-            ),
-        )
     probe = Probe(observed.build)
     decision = probe.decide(question.manifest)
     notes = (*_unaccounted(probe), *_notes(observed, decision))

@@ -1,4 +1,4 @@
-"""Detection of a cluster's engine from its objects; an engine that cannot be simulated is rejected.
+"""Detection of a cluster's engine from its objects.
 
 An engine is registered by its line in `_ENGINES`: the name of its folder, whose `model.py` defines `MODEL`.
 """
@@ -27,17 +27,16 @@ _NATIVE = next(model for model in MODELS if model.name == "native")
 
 
 def named(name: str) -> Model:
-    """Return the engine of a target. Raises `NoModelError` if it cannot be simulated."""
+    """Return the engine of a target. Raises `NoModelError` if it is unknown."""
     found = next((model for model in MODELS if model.name == name), None)
-    if found is None or found.made_by is None:
-        title = name if found is None else found.title
-        raise NoModelError(f"{title} cannot be simulated; choose one of {known()}")
+    if found is None:
+        raise NoModelError(f"{name} cannot be simulated; choose one of {known()}")
     return found
 
 
 def known() -> str:
     """Return the titles of the simulated engines, as text."""
-    return ", ".join(model.title for model in MODELS if model.made_by is not None)
+    return ", ".join(model.title for model in MODELS)
 
 
 def of_model(objects: Iterable[Manifest], model: Model) -> list[Manifest]:
@@ -50,7 +49,7 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
     """Return the engine of some objects; `asked`, a target's name, selects one of several.
 
     Raises:
-        NoModelError: If there is not exactly one engine, or it cannot be simulated.
+        NoModelError: If the objects belong to several engines, or to another one than the selected one.
     """
     everything = list(objects)
     present: Sequence[Model] = [model for model in MODELS if any(model.is_of(made) for made in everything)]
@@ -64,10 +63,8 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
         return model
     if len(present) > 1:
         titles = " and ".join(model.title for model in present)
-        names = " or ".join(model.name for model in present if model.made_by is not None)
+        names = " or ".join(model.name for model in present)
         raise NoModelError(
             f"these objects belong to {titles}; pass the objects of one cluster, or choose an engine with --engine {names}"
         )
-    if present and present[0].made_by is None:
-        raise NoModelError(f"these objects belong to {present[0].title}, which cannot be simulated")
-    return named((present[0] if present else _NATIVE).name)
+    return present[0] if present else _NATIVE

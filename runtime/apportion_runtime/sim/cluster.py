@@ -99,7 +99,7 @@ class Cluster:
         records = Records([made for made in fixed if model.reads(made)], scenario.start)
         self.history = History(keeps_facts=keeps_facts)
         self.cluster_state = ClusterState(clock, EventQueue(), store, records, self.history, scenario.timing)
-        engine = self.engine = model.make(self.cluster_state)
+        engine = self.engine = model.made_by(self.cluster_state)
         self.workloads = Workloads(self.cluster_state, engine, admit)
         self.pools = NodePools(self.cluster_state, scenario.pools)
         engine.begin(self.workloads, self.pools)

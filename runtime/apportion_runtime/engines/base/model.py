@@ -21,7 +21,7 @@ _PLAIN = frozenset(
 
 
 class NoModelError(ValueError):
-    """Objects of an engine that cannot be simulated, or of several engines."""
+    """Objects of several engines, or of none that is known."""
 
 
 def _is_plain(made: Manifest) -> bool:
@@ -36,7 +36,7 @@ class Model:
         name: The compiler's name of the target.
         title: The engine's own name.
         is_of: Whether an object belongs to this engine.
-        made_by: Creates the engine on a cluster; None if the engine cannot be simulated.
+        made_by: Creates the engine on a cluster.
         workload_labels: The labels by which workloads name their queue and priority.
         reads: Whether an object is read into the records of the scheduler core.
         priority_classes: Those that exist unless the objects redefine them.
@@ -47,18 +47,12 @@ class Model:
     name: str
     title: str
     is_of: Callable[[Manifest], bool]
-    made_by: Callable[[ClusterState], Engine] | None = None
+    made_by: Callable[[ClusterState], Engine]
     workload_labels: WorkloadLabels = PLAIN_WORKLOAD_LABELS
     reads: Callable[[Manifest], bool] = _is_plain
     priority_classes: Mapping[str, int] = field(default_factory=lambda: SYSTEM_CLASSES)
     observe: Callable[[Sequence[Manifest]], Sequence[ObservedWorkload]] = observed_workloads
     queued: Callable[[Sequence[Manifest]], Sequence[Manifest]] = lambda objects: ()
-
-    def make(self, cluster_state: ClusterState) -> Engine:
-        """Create the engine on a cluster. Raises `NoModelError` if it cannot be simulated."""
-        if self.made_by is None:
-            raise NoModelError(f"{self.title} is not simulated")
-        return self.made_by(cluster_state)
 
 
 def of_groups(*groups: str) -> Callable[[Manifest], bool]:
