@@ -162,6 +162,9 @@ def _always_changed() -> _Patch:
 OFF: dict[str, Callable[[], _Patch]] = {
     "active jobs": lambda: _forgetting(Session, "pending_jobs", _all_active),
     "class outcomes": lambda: _forgetting(ClassOutcomes, "_outcome", lambda left, _: left._outcomes.clear()),
+    "fits empty node": lambda: _forgetting(
+        Predicates, "fits_empty_node", lambda predicates, _: predicates._fits_empty.clear()
+    ),
     "job key": lambda: _forgetting(Job, "order_key", _forgotten(_order_key=None)),
     "job quantities": lambda: _forgetting(Job, "allocated_quantities", _forgotten(_allocated_quantities=None)),
     "job readiness": lambda: _forgetting(Job, "is_ready", _forgotten(_is_ready=None)),

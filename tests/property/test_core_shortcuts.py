@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apportion_runtime.core import cycle as core_cycle
 from apportion_runtime.core.cycle import cycle, run_actions
 from apportion_runtime.core.node_ranking import NodeRankings
 from apportion_runtime.core.nodes import NodeTable
@@ -18,7 +20,7 @@ from apportion_runtime.core.solver import scenario_simulation, victim_search
 from apportion_runtime.core.status import PENDING, RUNNING
 from apportion_runtime.core.sub_groups import SubGroupSet
 
-from .core_rounds import outcome, with_twins
+from .core_rounds import cycles, outcome, with_twins
 from .core_strategies import Cluster, clusters
 
 pytestmark = pytest.mark.property
@@ -101,6 +103,51 @@ def _check_ending_early(cluster: Cluster) -> None:
             for job in each.jobs.values():
                 job.fit_errors = []
         assert outcome(session) == outcome(expected)
+
+
+def _selecting_no_node(cluster: Cluster, *, every: bool) -> Cluster:
+    """Return the cluster with a selector that matches no node in pending pods: every one, or every second."""
+    snapshot, known = cluster
+    pods = [
+        replace(pod, node_selector={"no": "node"}) if pod.status == PENDING and (every or number % 2) else pod
+        for number, pod in enumerate(snapshot.pods)
+    ]
+    return replace(snapshot, pods=tuple(pods)), known
+
+
+def _decided(cluster: Cluster) -> list[object]:
+    """Return the decisions of several cycles whose reasons are not recorded, and the statuses of all pods."""
+    return [outcome(session)[:4] for _, session in cycles(cluster, is_brief=True)]
+
+
+def _check_futile_searches(cluster: Cluster) -> None:
+    with patch.object(core_cycle, "may_find_victims", lambda session, actions: True):
+        expected = _decided(cluster)
+    assert _decided(cluster) == expected
+
+
+@given(cluster=clusters(), n=st.integers(0, 2), every=st.booleans())
+def test_futile_searches_do_not_affect_decisions(cluster: Cluster, n: int, every: bool) -> None:
+    _check_futile_searches(_selecting_no_node(with_twins(cluster, n), every=every))
+
+
+@pytest.mark.slow
+@settings(settings.get_profile("thorough"))
+@given(cluster=clusters(), n=st.integers(0, 2), every=st.booleans())
+def test_futile_searches_do_not_affect_decisions_in_many_clusters(cluster: Cluster, n: int, every: bool) -> None:
+    _check_futile_searches(_selecting_no_node(with_twins(cluster, n), every=every))
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_gang_that_selects_no_node_starts_no_search(size: str) -> None:
+    snapshot, known = _gangs()
+    nodes = [replace(node, labels={"size": "small"}) for node in snapshot.nodes]
+    pods = [replace(pod, node_selector={"size": size}) if pod.status == PENDING else pod for pod in snapshot.pods]
+    session = Session(replace(snapshot, nodes=tuple(nodes), pods=tuple(pods)), known)
+    session.reasons.are_brief = True
+    with patch.object(victim_search, "simulate", wraps=victim_search.simulate) as tried:
+        run_actions(session)
+    assert (tried.call_count > 0) == (size == "small")
 
 
 @given(cluster=clusters(), n=st.integers(0, 4))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from apportion_runtime.core.actions.allocate import allocate
 from apportion_runtime.core.actions.consolidation import consolidate
+from apportion_runtime.core.actions.futile_searches import VICTIM_ACTIONS, may_find_victims
 from apportion_runtime.core.actions.preempt import preempt
 from apportion_runtime.core.actions.reclaim import reclaim
 from apportion_runtime.core.actions.stale_gang_eviction import evict_stale_gangs
@@ -31,6 +32,8 @@ def run_actions(session: Session) -> Session:
     """Run the actions of an open session in order."""
     # 2. Allocate free resources; 3. consolidate; 4. reclaim between queues; 5. preempt within queues;
     # 6. evict stale gangs.
-    for action in session.settings.actions:
-        ACTIONS[action](session)
+    actions = session.settings.actions
+    for number, action in enumerate(actions):
+        if action not in VICTIM_ACTIONS or may_find_victims(session, actions[number:]):
+            ACTIONS[action](session)
     return session

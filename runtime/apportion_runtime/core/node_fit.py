@@ -22,8 +22,8 @@ def fits(table: NodeTable, task: Task, free: Matrix, nodes: Indices) -> Mask:
     if task.kind in (REGULAR, MIG):
         if task.claims:
             free = _discounted(table, task, free, nodes)
-        return _fitting(request, free)
-    fitting = _fitting(request, free, but=GPU)
+        return fits_request(request, free)
+    fitting = fits_request(request, free, but=GPU)
     whole = np.floor(free[:, GPU])
     fitting &= _portion_is_valid(table, task.gpu, nodes)
     count = task.gpu.count
@@ -87,7 +87,7 @@ def _discounted(table: NodeTable, task: Task, free: Matrix, nodes: Indices) -> M
     return made
 
 
-def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
+def fits_request(request: Vector, free: Matrix, but: int = -1) -> Mask:
     """Return which rows have room for a request in every column, except one if given."""
     # Column by column: reducing each short row takes several times as long.
     amounts = request.tolist()

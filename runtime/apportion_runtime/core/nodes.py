@@ -97,6 +97,12 @@ class NodeTable:
         self._shared_summary = _SharedSummary(len(self.nodes))
         self._shared_at = 0
 
+    def most_free(self) -> Matrix:
+        """Return the largest amounts of each node that can be idle or being released, without any pod."""
+        released = np.array([self.resources.vector(node.releasing) for node in self.nodes]).reshape(self.idle.shape)
+        most: Matrix = self.allocatable + released.clip(min=0)
+        return most
+
     def _is_mig(self, i: int) -> bool:
         enabled = self.nodes[i].mig_enabled
         if enabled is not None:

@@ -17,6 +17,7 @@ import numpy as np
 from apportion_runtime.core.capacity import OverCapacity, over_capacity
 from apportion_runtime.core.explain.amount_messages import largest_node_message
 from apportion_runtime.core.label_requirements import matches
+from apportion_runtime.core.node_fit import fits_request
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.pod_affinity import AffinityState, PodPreferences, affinity_state, has_affinity
@@ -45,6 +46,7 @@ class Predicates:
         nodes = session.nodes
         self._most = nodes.allocatable.max(axis=0) if len(nodes) else np.zeros(len(session.resources))
         self._too_large: dict[int, bool] = {}
+        self._fits_empty: dict[tuple[int, int], bool] = {}
         self._by_uid: dict[str, Pod] = {pod.uid: pod for pod in session.snapshot.pods}
         self.preferences = PodPreferences(is_on="podaffinity" in session.plugins, by_uid=self._by_uid)
         self._skipped: set[str] = set()
@@ -152,6 +154,23 @@ class Predicates:
         if known is None:
             known = self._masks[key] = self._mask(task)
         task.mask = known
+        return known
+
+    def fits_empty_node(self, task: Task) -> bool:
+        """Return whether a node that matches a pod's constraints has the CPU, memory, … for it when no pod is there.
+
+        GPUs are not compared: after failed searches, the engine may count more free devices than a node has.
+        """
+        nodes = self._session.nodes
+        if not nodes.is_whole:
+            # Sums of fractions of cores may exceed the node's amount by rounding.
+            return True
+        mask = self.mask(task)
+        key = (task.shape, id(mask))
+        known = self._fits_empty.get(key)
+        if known is None:
+            fitting = mask & fits_request(task.request, nodes.most_free(), but=GPU)
+            known = self._fits_empty[key] = bool(fitting.any())
         return known
 
     def affinity_mask(self, task: Task) -> Mask:
