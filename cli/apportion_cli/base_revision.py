@@ -31,7 +31,7 @@ def commit_of(root: Path, ref: str) -> str:
     done = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     if done.returncode:
         raise PreconditionError(
-            f"the repository has no revision `{ref}`", hint="fetch it: a shallow clone lacks the base branch"
+            f"the repository has no revision `{ref}`", hint="fetch it: a shallow clone does not contain the base branch"
         )
     return done.stdout.decode("ascii").strip()
 

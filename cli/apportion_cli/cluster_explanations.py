@@ -60,9 +60,8 @@ def _check_objects(kind: str, snapshot: Snapshot, files: str) -> None:
     name, held = lacking[kind]
     if not held:
         raise PreconditionError(
-            f"{files}: no {name} of KAI Scheduler, so no {kind} can be explained; explanations from a snapshot support "
-            "only KAI Scheduler",
-            hint=f"export it again with all kinds: {snapshot_command('kai')}",
+            f"{files} contains no {name} of KAI Scheduler; only snapshots of KAI Scheduler can be explained",
+            hint=f"export the snapshot with all kinds: {snapshot_command('kai')}",
         )
 
 

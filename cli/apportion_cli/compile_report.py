@@ -260,7 +260,7 @@ def _deletions(reports: Sequence[TargetReport], width: int, *, check: bool) -> l
     undeclared = [(r, r.change.undeclared_deletions) for r in reports if check and r.change.undeclared_deletions]
     for title, found in (
         ("to delete from the cluster (prune.json):", pruned),
-        ("kept on the cluster with all its contents; delete it manually:", retained),
+        ("kept on the cluster with all contents; delete manually:", retained),
         ("in prune.json, but not removed by this change; restore the file:", undeclared),
     ):
         if found:
@@ -280,7 +280,7 @@ def _foreign(compiled: CompileReport, width: int) -> list[str]:
     found = [*((compiled.out / name).as_posix() for name in compiled.foreign), *inside]
     if not found:
         return []
-    title = "not written by this policy, and kept: move it out of the output directory or delete it:"
+    title = "not written by this policy, and kept; move these out of the output directory or delete them:"
     return [title, *(line for name in found for line in wrap(name, width, initial_indent="  ")), ""]
 
 

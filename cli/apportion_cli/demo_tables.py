@@ -37,7 +37,7 @@ def fidelity_text(report: str) -> str:
             verdicts.setdefault(target["target"], {})[line["feature"]] = _verdict(line)
     rows = [["", *verdicts], *([f, *(of.get(f, _UNUSED) for of in verdicts.values())] for f in features)]
     conditional = any(_CONDITIONAL in row for row in rows)
-    return _table(rows) + (f"\n{_CONDITIONAL}: only if configuration of the engine is applied" if conditional else "")
+    return _table(rows) + (f"\n{_CONDITIONAL}: only if the engine configuration is applied" if conditional else "")
 
 
 def _verdict(line: Mapping[str, Any]) -> str:

@@ -103,7 +103,7 @@ def compare_objects(
         Side(sides[1].name, as_of),
         differences(former[0], changed[0]),
         (TargetChanges("/".join(place), identity.engine.value, changes),) if changes else () if is_exact else None,
-        "" if is_exact else "an export has fields that the API server sets; use apportion drift instead",
+        "" if is_exact else "an export contains fields set by the API server; use apportion drift instead",
         tuple(dict.fromkeys((*former[1], *changed[1]))),
     )
 
@@ -185,7 +185,7 @@ def _read_objects(path: str, place: tuple[str, str]) -> _Objects:
             ]
             return _Objects(path, applied, is_export=False, locations={})
         if clusters_below(path):
-            raise click.UsageError(f"{path} has no rendered tree of cluster {'/'.join(place)}")
+            raise click.UsageError(f"{path} contains no rendered tree of cluster {'/'.join(place)}")
     return _Objects(path, read_manifests([path]), is_export=True, locations={})
 
 

@@ -52,7 +52,7 @@ def read_workload(file: str, name: str | None) -> tuple[LocatedManifest, list[Lo
         raise click.UsageError(f"{file} contains no workload, only {kinds}")
     chosen = [each for each in workloads if name in (None, name_of(each.manifest))]
     if not chosen:
-        raise click.UsageError(f"{file} has no workload {name}; it has {listed}")
+        raise click.UsageError(f"{file} does not contain workload {name}; it contains {listed}")
     if len(chosen) > 1:
         raise click.UsageError(f"{file} contains {len(chosen)} workloads; choose one with --name: {listed}")
     workload = chosen[0]
@@ -131,7 +131,7 @@ def _named_queue(
     found = ids.get(names[0]) or ids.get(names[0].rpartition(".")[2])
     if found is None:
         raise click.UsageError(
-            f"{manifest['kind']} {name_of(manifest)} references queue {names[0]}, which the policy does not have; "
+            f"{manifest['kind']} {name_of(manifest)} references queue {names[0]}, which does not exist in the policy; "
             f"{alternatives(sorted(ids))}"
         )
     return found

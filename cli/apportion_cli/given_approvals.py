@@ -66,7 +66,7 @@ def approvals_digest(text: str, owners: Sequence[str]) -> dict[str, str]:
 
 def _of_file(path: Path) -> tuple[str, ...]:
     if path.is_dir():
-        raise PreconditionError(f"{_OPTION} {path}: it is a directory; pass a file with one owner per line")
+        raise PreconditionError(f"{_OPTION}: {path} is a directory; pass a file with one owner per line")
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as refused:
@@ -91,4 +91,4 @@ def _refusal(text: str, owners: Collection[str]) -> str:
         near = [owner for owner in owners if owner.rpartition("/")[2].lstrip("@").casefold() == text.casefold()][:1]
     instead = f"did you mean {near[0]}?" if near else "create a file with one owner per line, or list the owners"
     listed = "" if near or not owners else f", such as {min(owners)}"
-    return f"{_OPTION} {text}: the file does not exist, and no owner of the policies has this name; {instead}{listed}"
+    return f"{_OPTION} {text}: the file does not exist, and no owner in the policies has this name; {instead}{listed}"

@@ -55,7 +55,7 @@ def parse_bytes(text: str) -> int:
     except (ValueError, KeyError, OverflowError):
         raise ValueError(f"`{text}` is not an amount of memory such as 512Mi or 2Gi") from None
     if size < _LEAST_MEMORY:
-        raise ValueError("the interpreter and the model alone need 256Mi")
+        raise ValueError("the interpreter and the policy model alone require 256Mi")
     if size > _MOST_MEMORY:
         raise ValueError(f"a memory limit must be at most 64Gi, not `{text}`")
     return size

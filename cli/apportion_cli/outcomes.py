@@ -217,7 +217,7 @@ def run(
     except click.UsageError as wrong:
         raise OutcomeError(wrong.format_message()) from None
     if not isinstance(found, SimulationResult):
-        raise OutcomeError(f"{policy} has findings, listed on standard error: apportion validate {policy}")
+        raise OutcomeError(f"{policy} has findings, listed on standard error; run apportion validate {policy}")
     return Outcome(found.report, found.history)
 
 

@@ -80,8 +80,8 @@ def _refuse_names(wanted: ImportOptions) -> None:
         if name is not None and not is_label(name):
             instead = suggested_name(name)
             raise click.UsageError(
-                f"{flag}: a name must consist of lowercase letters, digits and dashes, starting and ending with a "
-                f"letter or digit; `{name}` is not{f', `{instead}` would be' if instead else ''}"
+                f"{flag}: `{name}` is not a valid name: use lowercase letters, digits and dashes, and start and end "
+                f"with a letter or digit{f' (for example `{instead}`)' if instead else ''}"
             )
     if wanted.owner is not None:
         try:

@@ -74,7 +74,7 @@ _EXIT_CODES = (
     ("1", "findings"),
     ("2", "usage error"),
     ("3", "environment error"),
-    ("10", "changes, of `compile --check`, `preview` and `drift`"),
+    ("10", "changes found (`compile --check`, `preview`, `drift`)"),
     ("70", "internal error"),
 )
 

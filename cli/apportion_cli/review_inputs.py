@@ -70,9 +70,9 @@ def _objects_once(paths: Sequence[str]) -> list[Mapping[str, object]]:
             name = f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
             what = f"{identity.kind} {name}".strip()
             raise PreconditionError(
-                f"{path} has {what} twice, with different contents"
+                f"{path} contains {what} twice, with different contents"
                 if file == path
-                else f"{file} and {path} have different versions of {what}",
+                else f"{file} and {path} contain different versions of {what}",
                 hint="export all objects of the cluster with a single `kubectl get … -A -o json`",
             )
     return [made for made, _ in found.values()]
@@ -84,7 +84,7 @@ def _place(text: str, clusters: Sequence[str]) -> tuple[str, str]:
         return cluster, file
     listed = ", ".join(clusters) or "none"
     if equals and not Path(text).exists():
-        raise click.UsageError(f"--snapshot {text}: cluster `{cluster}` does not exist; the policies have {listed}")
+        raise click.UsageError(f"--snapshot {text}: cluster `{cluster}` does not exist; the policies define {listed}")
     if len(clusters) != 1:
         raise click.UsageError(f"--snapshot {text}: specify the cluster, as in {listed.partition(',')[0]}={text}")
     return clusters[0], text

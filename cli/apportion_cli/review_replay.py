@@ -125,7 +125,7 @@ def check_report(review: Review) -> None:
             hint=f"replay it with apportion {versions[0]}",
         )
     raise PreconditionError(
-        f"{file} was altered: `{where}` differs from the report of its inputs",
+        f"{file} was altered: `{where}` differs from a report of the same inputs",
         hint="regenerate the report with the command that it records",
     )
 
@@ -178,6 +178,6 @@ def check_replayed(digests: Mapping[str, str], *, loads_too: bool = True) -> Non
     changed = [name for name in dict.fromkeys((*recorded, *digests)) if recorded.get(name) != digests.get(name)]
     if changed:
         raise PreconditionError(
-            f"the report cannot be reproduced: {', '.join(changed)} changed since",
+            f"the report cannot be reproduced: {', '.join(changed)} changed after it was written",
             hint="check out the same revisions and use the same snapshots",
         )

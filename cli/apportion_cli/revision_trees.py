@@ -83,8 +83,8 @@ def _contents(root: Path, commit: str, blobs: Sequence[tuple[bytes, int]]) -> It
         header = b"%s blob %d\n" % (name, size)
         if not answer.startswith(header, place):
             raise PreconditionError(
-                f"the repository lacks a file of revision {commit[:12]}",
-                hint="fetch it: a partial clone lacks contents",
+                f"a file in revision {commit[:12]} is missing from the repository",
+                hint="fetch it: a partial clone omits file contents",
             )
         place += len(header)
         yield answer[place : place + size]

@@ -9,7 +9,7 @@ import click
 
 from apportion_cli.console import Style, current
 
-REQUIRED = "This rule is required: severities, waivers and `--fail-on` cannot turn it off."
+REQUIRED = "This rule is required: severities, waivers and `--fail-on` cannot disable it."
 
 _FENCE = "```"
 

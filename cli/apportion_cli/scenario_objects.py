@@ -87,7 +87,7 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
         raise PreconditionError(f"{source}: shard {shard} does not exist; {alternatives(names)}")
     if shard is None and len(names) > 1:
         raise PreconditionError(
-            f"{source}: the cluster has the shards {listed}, and a simulation covers one",
+            f"{source}: the cluster has the shards {listed}, and a simulation covers only one",
             hint="pass --shard; a shard has the queues of its GPU model, such as vision-h100",
         )
     return of_shard(objects, shard or next(iter(names), None))
@@ -180,7 +180,7 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
     chosen = [key for key, name in engines.items() if engine in (None, name)]
     if not chosen:
         there = alternatives(dict.fromkeys(engines.values()))
-        raise PreconditionError(f"no cluster of the policy runs {engine}; {there}")
+        raise PreconditionError(f"no cluster in the policy runs {engine}; {there}")
     if len(chosen) > 1 and engine is None:
         with_model = [key for key in chosen if _has_model(engines[key])]
         chosen = with_model if len(with_model) == 1 else chosen

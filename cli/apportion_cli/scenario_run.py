@@ -164,7 +164,7 @@ def _run(console: Console, simulated: Cluster) -> int:
             simulated.run(on_progress)
     except KeyboardInterrupt:
         at = simulated.cluster_state.clock.text
-        console.err(f"apportion: interrupted at {at} of the simulation; the results are partial")
+        console.err(f"apportion: interrupted at simulated time {at}; the results are partial")
         return ExitCode.INTERRUPTED
     return ExitCode.OK
 

@@ -30,5 +30,5 @@ def show_share_check(
     if found.faults:
         return ExitCode.FINDINGS
     divisions = f"{counted(found.n_divisions, 'division')} verified"
-    console.out(f"{divisions}; {found.n_unproven} unchanged shares have no proof\n")
+    console.out(f"{divisions}; {counted(found.n_unproven, 'unchanged share')} without proof\n")
     return ExitCode.OK

@@ -67,7 +67,7 @@ def share_section(checked: CheckResult, graph: PolicyGraph, cluster: str, queue:
         if explained is not None:
             found.append(explained)
     if not found and not notes:
-        notes.append("Fair shares are not computed: the node pools of the cluster declare no number of GPUs.")
+        notes.append("Fair shares are not computed: the cluster's node pools do not declare their number of GPUs.")
     if found and engine_note(engine):
         notes.append(engine_note(engine))
     return ShareSection(cluster, tuple(found), tuple(notes))
@@ -80,7 +80,7 @@ def _check_peer(graph: PolicyGraph, queue: str, peer: str) -> None:
     if peer in siblings:
         return
     if peer in graph.nodes:
-        instead = f"; its siblings are {', '.join(siblings)}" if siblings else "; it has none"
+        instead = f"; its siblings are {', '.join(siblings)}" if siblings else f"; {queue} has no siblings"
         raise click.UsageError(f"{peer} is not a sibling of {queue}{instead}")
     close = get_close_matches(peer, siblings, n=1)
     raise click.UsageError(f"queue {peer} does not exist" + (f"; did you mean {close[0]}?" if close else ""))
@@ -110,7 +110,7 @@ def share_hint(policy: Policy) -> Sequence[str]:
     others = [each.name for each in environments[1:]]
     instead = f" (or {', '.join(others[:3])})" if others else ""
     return wrap(
-        f"Its fair share depends on the cluster: add `--env {first.name}{cluster}`{instead} to see how it is divided.",
+        f"The fair share of the queue depends on the cluster: add `--env {first.name}{cluster}`{instead} to see how it is computed.",
         80,
         break_long_words=False,
         break_on_hyphens=False,

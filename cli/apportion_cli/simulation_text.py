@@ -51,7 +51,7 @@ def _model_lines(models: Sequence[ModelSummary]) -> list[str]:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return the differences of the cluster, of each queue, and of the workloads with the largest change of end time."""
+    """Return the differences of the cluster, of each queue, and of the workloads with the largest change in end time."""
     from apportion_runtime.sim.report.comparison_labels import both, named
 
     name = comparison.after.name
@@ -66,7 +66,7 @@ def comparison_text(comparison: Comparison) -> str:
         all_of_them = counted(len(comparison.workloads), "workload")
         shown = sorted(comparison.workloads, key=_moved, reverse=True)[:_MOST_WORKLOADS]
         most = (
-            f", the {len(shown)} with the largest change of end time" if len(shown) < len(comparison.workloads) else ""
+            f", the {len(shown)} with the largest change in end time" if len(shown) < len(comparison.workloads) else ""
         )
         lines += ["", f"{all_of_them} changed{most}"]
         for changed in shown:

@@ -285,7 +285,7 @@ def _said() -> Iterator[None]:
         output = str(failed)
         if missing := _MISSING_PLUGIN.search(output):
             raise PreconditionError(
-                f"Pulumi has no plugin `{missing['plugin']}`, and could not download it",
+                f"the Pulumi plugin `{missing['plugin']}` is not installed and could not be downloaded",
                 hint=f"install it: {missing['command']} ({_INSTALL_PLUGIN})",
             ) from None
         raise PreconditionError(_reason(output)) from None

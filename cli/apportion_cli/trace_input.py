@@ -113,7 +113,7 @@ class TraceInput:
         for name, made in rows:
             current().err(
                 f"apportion: {name:12} {made.allocated:6.1%} of the GPUs allocated, {made.n_placed:,} of "
-                f"{counted(made.n_jobs, 'job')} placed; {made.fragmentation:6.1%} of the free GPUs fit no job"
+                f"{counted(made.n_jobs, 'job')} placed; {made.fragmentation:6.1%} of the free GPUs are too fragmented for any job"
             )
 
     def _read(self) -> Trace:
@@ -212,7 +212,7 @@ def trace_options(command: Decorated) -> Decorated:
             return command(*args, trace=None, **options)
         if trace_inflate is not None and trace_load is not None:
             raise click.UsageError(
-                "--trace-inflate fills the cluster job by job, --trace-load over time; pass one of them"
+                "--trace-inflate fills the cluster job by job, --trace-load over time; pass only one of them"
             )
         form, files = _form_and_files(trace)
         return command(

@@ -129,19 +129,19 @@ def _fates(
     states: tuple[ClusterState, ClusterState] | None,
 ) -> tuple[EngineFates | None, str]:
     if snapshot is None:
-        return None, "no snapshot of the cluster was given"
+        return None, "no snapshot of the cluster was provided"
     if states is None:
         why = why_unreadable(snapshot.objects)
-        return None, f"{snapshot.info.name} has unreadable requests: {why}" if why else (
-            f"{snapshot.info.name} has neither pods nor workloads"
+        return None, f"{snapshot.info.name} contains invalid resource requests: {why}" if why else (
+            f"{snapshot.info.name} contains neither pods nor workloads"
         )
     if not has_fates(engine):
-        return None, f"fates on {engine} are not modelled"
+        return None, f"evictions on {engine} are not modelled"
     for side in (base, head):
         if side.why_not_compiled:
             return None, f"{side.name} {side.why_not_compiled}"
         if name not in side.facts.clusters:
-            return None, f"{side.name} has no such cluster"
+            return None, f"{side.name} does not contain the cluster"
         if side.checked.programs[name].engine != engine:
             return None, f"the engine changes from {side.checked.programs[name].engine} to {engine}"
     fates = engine_fates(engine, *states)
@@ -149,7 +149,7 @@ def _fates(
     if n_pods:
         pods = counted(n_pods, "running pod with GPUs", "running pods with GPUs")
         why = f": {fates.why_incomplete}" if fates.why_incomplete else ""
-        return None, f"{snapshot.info.name} has {pods}, but none that {fates.source} schedules as a workload{why}"
+        return None, f"{snapshot.info.name} contains {pods}, but no workload that {fates.source} schedules{why}"
     return _of_versions(fates, *(side.checked.programs[name].engine_version for side in (base, head))), ""
 
 

@@ -9,7 +9,7 @@ from apportion_api.counted_nouns import agreeing, counted
 from apportion_review.fates.records import EngineFates, Fate
 from apportion_review.policy_side import PolicySide
 
-_KEPT = {Fate.STUCK: "that cannot be evicted", Fate.UNKNOWN: "with an unknown fate"}
+_KEPT = {Fate.STUCK: "that cannot be evicted", Fate.UNKNOWN: "whose outcome is unknown"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def why_unknown(cluster: ClusterReview) -> str:
     if cluster.fates is None:
         return cluster.why_no_fates
     why = cluster.fates.why_incomplete
-    return f"pending work may evict more than is listed, since {why}" if why else ""
+    return f"pending work may evict more workloads than listed, because {why}" if why else ""
 
 
 def clusters_text(names: Sequence[str]) -> str:

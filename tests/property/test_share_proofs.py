@@ -79,7 +79,7 @@ def test_refusal_names_the_step_queue_and_field() -> None:
     (fault,) = proof_faults(document, TWO)
     assert fault == (
         "gpu/h100 of head, every queue requests all resources, division 1: "
-        "step 2, queue vision: amount is 4.0, but the inputs give 3.0."
+        "step 2, queue vision: amount is 4.0, expected 3.0."
     )
 
 

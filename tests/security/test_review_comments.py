@@ -97,10 +97,10 @@ def gitlab(forge: Forge, folder: Path, **variables: str) -> tuple[int, str]:
 def test_later_pushes_edit_the_same_comment(forge: Forge, tmp_path: Path) -> None:
     for author, body in ((PERSON, REVIEW), (BOT, "another comment"), *((PERSON, "talk"),) * 150):
         forge.add(author, body)
-    assert github(forge, tmp_path) == (0, "apportion: the comment of pull request 5 was created\n")
+    assert github(forge, tmp_path) == (0, "apportion: the comment on pull request 5 was created\n")
     # A re-run has an artifact for each attempt.
     forge.artifacts.append(artifact(f"{MARKER}\nsecond\n"))
-    assert github(forge, tmp_path) == (0, "apportion: the comment of pull request 5 was edited\n")
+    assert github(forge, tmp_path) == (0, "apportion: the comment on pull request 5 was edited\n")
     assert forge.writes == [
         ("POST", "/repos/acme/quotas/issues/5/comments"),
         ("PATCH", "/repos/acme/quotas/issues/comments/153"),
@@ -119,23 +119,26 @@ def test_token_is_sent_only_to_the_api(forge: Forge, tmp_path: Path) -> None:
 
 
 HOSTILE = {
-    "too-large": (artifact(REVIEW + "x" * 65_536), "the artifact's comment.md has 65,536 bytes or more"),
-    "as-large-as-the-limit": (artifact(REVIEW.ljust(65_534)), "the artifact's comment.md has 65,536 bytes or more"),
-    "bomb": (artifact(REVIEW + "x" * 10**8), "the artifact's comment.md has 65,536 bytes or more"),
+    "too-large": (artifact(REVIEW + "x" * 65_536), "the artifact's comment.md is 65,536 bytes or larger"),
+    "as-large-as-the-limit": (artifact(REVIEW.ljust(65_534)), "the artifact's comment.md is 65,536 bytes or larger"),
+    "bomb": (artifact(REVIEW + "x" * 10**8), "the artifact's comment.md is 65,536 bytes or larger"),
     "no-marker": (artifact("### 🟢 Fine\n"), "the artifact's comment does not start with the review marker"),
     "marker-later": (artifact(f"\n{REVIEW}"), "the artifact's comment does not start with the review marker"),
     "marker-prefix": (artifact(f"{MARKER} x\n"), "the artifact's comment does not start with the review marker"),
     "not-utf-8": (artifact(REVIEW.encode() + b"\xff"), "the artifact cannot be read: 'utf-8' codec can't decode"),
     "control-characters": (artifact(REVIEW + "\x1b[2J"), "the artifact's comment.md contains control characters"),
-    "no-comment": (artifact(number="5").replace(b"comment.md", b"komment.md"), "the artifact has no comment.md"),
+    "no-comment": (
+        artifact(number="5").replace(b"comment.md", b"komment.md"),
+        "the artifact does not contain comment.md",
+    ),
     "not-a-number": (artifact(number="5/../6"), "the artifact does not contain a pull request number"),
     "number-of-lines": (artifact(number="5\n6\n"), "the artifact does not contain a pull request number"),
     "number-of-other-digits": (artifact(number="٥"), "the artifact does not contain a pull request number"),
-    "long-number": (artifact(number="5" * 20), "the artifact's number has 16 bytes or more"),
-    "unknown-pull-request": (artifact(number="77"), "GitHub answered GET /pulls/77 with 404 Not Found"),
+    "long-number": (artifact(number="5" * 20), "the artifact's number is 16 bytes or larger"),
+    "unknown-pull-request": (artifact(number="77"), "GitHub responded to GET /pulls/77 with 404 Not Found"),
     "no-archive": (b"PK", "the artifact cannot be read: File is not a zip file"),
     "damaged-archive": (artifact().replace(b"PK\x03\x04", b"PK\x03\x05"), "the artifact cannot be read: "),
-    "huge": (b"\0" * (2**23 + 1), "GitHub's answer to GET /actions/artifacts/0/zip has more than 8 MiB"),
+    "huge": (b"\0" * (2**23 + 1), "GitHub's response to GET /actions/artifacts/0/zip exceeds 8 MiB"),
 }
 
 
@@ -234,7 +237,7 @@ def test_github_error_is_one_sentence(
     forge.fails[method, f"/repos/acme/quotas{path}"] = status
     code, text = github(forge, tmp_path)
     assert (code, forge.writes) == (1, [])
-    assert text.startswith(f"::error title=apportion::The review was not posted: GitHub answered {method} {path}")
+    assert text.startswith(f"::error title=apportion::The review was not posted: GitHub responded to {method} {path}")
     assert text.endswith(f" with {reason}.\n")
     assert text.count("\n") == 1
 
@@ -245,7 +248,7 @@ def test_unreachable_api_is_one_sentence(tmp_path: Path) -> None:
     for post, name in ((github, "GitHub"), (gitlab, "GitLab")):
         code, text = post(nowhere, tmp_path)
         assert code == 1
-        assert f"was not posted: {name} did not answer GET " in text
+        assert f"was not posted: {name} did not respond to GET " in text
         assert text.count("\n") == 1
 
 
@@ -277,7 +280,7 @@ def test_notes_contain_no_quick_action(forge: Forge, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (REVIEW + "x" * 65_536, "apportion-review.md has 65,536 bytes or more"),
+        (REVIEW + "x" * 65_536, "apportion-review.md is 65,536 bytes or larger"),
         ("### 🟢 Fine\n", "apportion-review.md does not start with the review marker"),
         (REVIEW + "\0", "apportion-review.md contains control characters"),
     ],
@@ -317,5 +320,7 @@ def test_gitlab_error_is_one_sentence(request_: tuple[str, str], forge: Forge, t
     forge.fails[method, f"/projects/3{path}"] = (401, "Unauthorized")
     code, text = gitlab(forge, tmp_path)
     assert (code, forge.writes) == (1, [])
-    assert text.startswith(f"apportion: error: the review was not posted: GitLab answered {method} /projects/3{path}")
+    assert text.startswith(
+        f"apportion: error: the review was not posted: GitLab responded to {method} /projects/3{path}"
+    )
     assert text.endswith(" with 401 Unauthorized\n")

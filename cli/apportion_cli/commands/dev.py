@@ -39,7 +39,7 @@ def demo(out: Path) -> int:
     steps = (
         ("is the policy valid?", ["validate", str(example)]),
         ("what is each queue guaranteed on the first production cluster?", _DRAWN),
-        ("which objects do the engines get?", ["compile", str(example), "--out", str(out), *wanted]),
+        ("which objects are generated for each engine?", ["compile", str(example), "--out", str(out), *wanted]),
     )
     console = current()
     out.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def docs() -> int:
             pages[page] = with_table(text, table)
         except ValueError as error:
             raise PreconditionError(
-                f"{page}: {error}", hint="add the two lines where the table belongs; no page was written"
+                f"{page}: {error}", hint="add the two marker lines where the table belongs; no page was written"
             ) from error
     language = Path("docs/language.md")
     pages[language] = with_field_tables(_page_text(language))
@@ -119,6 +119,7 @@ def _page_text(page: Path) -> str:
     if not page.is_file():
         where = "run this command in the root directory of a checkout"
         raise PreconditionError(
-            f"{page} does not exist", hint="write it as CONTRIBUTING.md describes" if page.parent.is_dir() else where
+            f"{page} does not exist",
+            hint="create it as described in CONTRIBUTING.md" if page.parent.is_dir() else where,
         )
     return page.read_text(encoding="utf-8")

@@ -157,7 +157,7 @@ def answer_fit(
     if snapshot is not None and (why := why_unreadable(existing)):
         raise PreconditionError(
             f"{snapshot.info.name}: {why}",
-            hint="export the snapshot again, with the objects as the API server returns them",
+            hint="export the snapshot again, without modifying its objects",
         )
     shard = shard_of(workload.manifest, (*existing, *compiled.objects), request.shard)
     compiler = replace(compiler, shard=shard)

@@ -74,8 +74,8 @@ def import_(
     in_the_way = [name for name in files if (out / name).exists()]
     if in_the_way and not force:
         raise PreconditionError(
-            f"{out} already has {', '.join(in_the_way[:5])}{' …' if len(in_the_way) > 5 else ''}; nothing was written",
-            hint="choose an empty directory, or pass --force to overwrite them",
+            f"{out} already contains {', '.join(in_the_way[:5])}{' …' if len(in_the_way) > 5 else ''}; nothing was written",
+            hint="choose an empty directory, or pass --force to overwrite these files",
         )
     _write(out, files)
     others = sorted(p.name for p in (out / "teams").glob("*.py") if f"teams/{p.name}" not in files) if force else []
@@ -86,7 +86,7 @@ def import_(
     console.report(f"\nNext:\n  apportion validate {folder}\n  apportion compile {folder}")
     lost = sum(note.lost for note in notes)
     if lost and not accept_loss:
-        console.err(f"apportion: {counted(lost, 'field')} dropped; pass --accept-loss to accept that")
+        console.err(f"apportion: {counted(lost, 'field')} dropped; pass --accept-loss to proceed")
         return ExitCode.FINDINGS
     return ExitCode.OK
 
@@ -108,4 +108,4 @@ def _say(notes: tuple[Note, ...], others: list[str]) -> None:
     for note in notes:
         console.err(f"apportion: {plain_text(f'{note.object}: {note.text}')}")
     if others:
-        console.err(f"apportion: teams/ also contains {', '.join(others)}, which are also part of the policy")
+        console.err(f"apportion: teams/ contains other files, which are part of the policy: {', '.join(others)}")

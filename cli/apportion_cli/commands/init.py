@@ -44,7 +44,7 @@ def init(directory: Path, organisation: str | None, *, service: str, pulumi: boo
     in_the_way = [path for path in wanted if (directory / path).exists()]
     if in_the_way:
         raise PreconditionError(
-            f"{directory} already has {', '.join(in_the_way)}; nothing was written",
+            f"{directory} already contains {', '.join(in_the_way)}; nothing was written",
             hint="choose an empty directory: apportion init quotas",
         )
     for path, text in wanted.items():

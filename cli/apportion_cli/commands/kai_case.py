@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.bounded_text import text_of
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
@@ -51,7 +52,9 @@ def kai_case(
     cases = _read(file)
     if number is not None:
         if number >= len(cases):
-            raise click.UsageError(f"{file} has no case {number}: it has {len(cases)}, numbered from 0")
+            raise click.UsageError(
+                f"{file} has no case {number}; it contains {counted(len(cases), 'case')}, numbered from 0"
+            )
         cases = [cases[number]]
     lines = [json.dumps(rounds_document(case, rounds=rounds, actions=wanted)) for case in cases]
     for output in outputs or (Output("json"),):

@@ -178,7 +178,9 @@ def _replayed(
     from apportion_runtime.snapshots.document import to_json
 
     if len(paths) != 1 or (actions, now, shard) != (None, None, None):
-        raise click.UsageError("--record requires a single --cycle LOG, and excludes --actions, --now and --shard")
+        raise click.UsageError(
+            "--record requires a single --cycle LOG, and cannot be combined with --actions, --now or --shard"
+        )
     try:
         with Path(paths[0]).open(encoding="utf-8") as lines:
             recorded = recorded_cycle(lines, number, paths[0])
@@ -192,7 +194,7 @@ def _replayed(
     if to_json(decisions_document(session)) == to_json(recorded.decisions):
         return session, ExitCode.OK
     current().err(
-        f"warning: version {recorded.version} of the scheduler, which recorded the log, made different decisions in cycle {number}\n"
+        f"warning: scheduler version {recorded.version} recorded the log, and made different decisions in cycle {number}\n"
     )
     return session, ExitCode.FINDINGS
 

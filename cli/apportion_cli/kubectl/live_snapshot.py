@@ -36,7 +36,7 @@ def live_objects(kubeconfig: str | None, context: str | None) -> list[Object]:
     except Refused as refused:
         raise PreconditionError(
             f"the cluster cannot be read: {refused}",
-            hint="install the CRDs of KAI Scheduler, or request `list` permission on these resources",
+            hint="install KAI Scheduler's CRDs, or request `list` permission on these resources",
         ) from None
 
 

@@ -80,11 +80,11 @@ def review_of(run: dict[str, Any]) -> tuple[str, str]:
 def member(archive: zipfile.ZipFile, name: str, limit: int) -> str:
     """Return a file of the artifact, which must be smaller than a limit in bytes."""
     if name not in archive.namelist():
-        stop(f"the artifact has no {name}")
+        stop(f"the artifact does not contain {name}")
     with archive.open(name) as file:
         data = file.read(limit)
     if len(data) == limit:
-        stop(f"the artifact's {name} has {limit:,} bytes or more")
+        stop(f"the artifact's {name} is {limit:,} bytes or larger")
     text = data.decode("utf-8")
     if any(ord(char) < 32 and char not in "\n\t" for char in text):
         stop(f"the artifact's {name} contains control characters")
@@ -115,7 +115,7 @@ def post(number: str, text: str) -> None:
         call("PATCH", f"/issues/comments/{own[0]['id']}", {"body": text})
     else:
         call("POST", f"/issues/{number}/comments", {"body": text})
-    print(f"apportion: the comment of pull request {number} was {'edited' if own else 'created'}")
+    print(f"apportion: the comment on pull request {number} was {'edited' if own else 'created'}")
 
 
 def pages(path: str) -> list[dict[str, Any]]:
@@ -135,7 +135,7 @@ def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
     try:
         return json.loads(answer)
     except ValueError:
-        stop(f"GitHub answered {method} {path} with a response that is not JSON")
+        stop(f"GitHub's response to {method} {path} is not JSON")
 
 
 def read(method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
@@ -149,11 +149,11 @@ def read(method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
         with urllib.request.urlopen(request, timeout=60) as response:
             data: bytes = response.read(2**23 + 1)
     except urllib.error.HTTPError as refused:
-        stop(f"GitHub answered {method} {path} with {refused.code} {refused.reason}")
+        stop(f"GitHub responded to {method} {path} with {refused.code} {refused.reason}")
     except OSError as failed:
-        stop(f"GitHub did not answer {method} {path}: {failed}")
+        stop(f"GitHub did not respond to {method} {path}: {failed}")
     if len(data) > 2**23:
-        stop(f"GitHub's answer to {method} {path} has more than 8 MiB")
+        stop(f"GitHub's response to {method} {path} exceeds 8 MiB")
     return data
 
 

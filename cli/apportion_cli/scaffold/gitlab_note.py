@@ -54,7 +54,7 @@ def report() -> str:
             stop(f"{REPORT} is not a regular file")
         data = file.read(LIMIT)
     if len(data) == LIMIT:
-        stop(f"{REPORT} has {LIMIT:,} bytes or more")
+        stop(f"{REPORT} is {LIMIT:,} bytes or larger")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -87,11 +87,11 @@ def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         with urllib.request.urlopen(request, timeout=60) as response:
             return json.loads(response.read())
     except urllib.error.HTTPError as refused:
-        stop(f"GitLab answered {method} {path} with {refused.code} {refused.reason}")
+        stop(f"GitLab responded to {method} {path} with {refused.code} {refused.reason}")
     except OSError as failed:
-        stop(f"GitLab did not answer {method} {path}: {failed}")
+        stop(f"GitLab did not respond to {method} {path}: {failed}")
     except ValueError:
-        stop(f"GitLab answered {method} {path} with a response that is not JSON")
+        stop(f"GitLab's response to {method} {path} is not JSON")
 
 
 def stop(reason: str) -> NoReturn:

@@ -21,7 +21,7 @@ from apportion_runtime.engines.ack.victims import add
 from apportion_runtime.kube_queue.tree import Quota, Tree, read_tree
 from apportion_runtime.snapshots.pod_requests import total
 
-SOURCE = "ACK documentation of 2026-11"
+SOURCE = "ACK documentation (2026-11)"
 _MAX_COMPARISONS = 20_000
 """A few seconds: victims are looked for on all nodes."""
 
@@ -59,7 +59,7 @@ class _Side:
     @property
     def why_incomplete(self) -> str:
         """Why pending work may evict more than is found; empty if the simulation settled."""
-        return "" if self._evictions.is_complete else "the simulation was stopped before it settled"
+        return "" if self._evictions.is_complete else "the simulation was stopped before it reached a stable state"
 
     def _quota(self, owned: OwnedPods) -> Quota | None:
         path = self._tree.quota_of(owned.pods[0])
@@ -86,7 +86,7 @@ class _Side:
         """Return the fate of pods."""
         quota = self._quota(owned)
         if quota is None:
-            return Verdict(Fate.UNKNOWN, "it does not count towards any node of the ElasticQuotaTree")
+            return Verdict(Fate.UNKNOWN, "not counted in any node of the ElasticQuotaTree")
         evicted = self._evictions.verdict(owned)
         if evicted is not None:
             return evicted
@@ -95,13 +95,13 @@ class _Side:
         if self._classes.outranks(lowest):
             return Verdict(Fate.ON_DEMAND, f"pods of its own quota with a priority above {lowest} may preempt it", name)
         if not self._stays_within_min(quota):
-            return Verdict(Fate.ON_DEMAND, f"{name} may use more than its min, which quotas within their min reclaim")
+            return Verdict(Fate.ON_DEMAND, f"{name} may exceed its min, and quotas within their min reclaim the excess")
         if owned.owner in self._beyond:
             path, resource, limit = self._beyond[owned.owner]
             return Verdict(
                 Fate.STUCK, f"{self._shown[path]} is over its max of {limit} {resource}, and {name} is within its min"
             )
-        return Verdict(Fate.SAFE, f"{name} never uses more than its min, and no priority class ranks above it")
+        return Verdict(Fate.SAFE, f"{name} never exceeds its min, and no priority class ranks above it")
 
     def _stays_within_min(self, quota: Quota) -> bool:
         """Return whether a quota uses at most its min of every resource, and its max keeps it there."""
@@ -117,6 +117,6 @@ _MODEL = EngineModel(
     "ack",
     SOURCE,
     _Side,
-    (SIMULATED_NOTE, "kube-queue's requeueing of dequeued jobs whose pods are pending is not modelled."),
+    (SIMULATED_NOTE, "Requeueing by kube-queue of dequeued jobs with pending pods is not modelled."),
     replaces_lost_pods=True,
 )

@@ -34,7 +34,7 @@ _WHY_INCOMPLETE = f"the search for victims stopped after {_MAX_EVICTIONS:,} simu
 _ACTIONS = {"reclaim": "reclaimed", "preempt": "preempted", "consolidation": "moved by consolidation"}
 _NOTES = (
     f"`evicted now` covers {_N_CYCLES} cycles, {_INTERVAL_S:.0f} s apart, for the snapshot's pending work.",
-    "Evictions by failed and drained nodes, and by other schedulers, are not modelled.",
+    "Evictions due to failed or drained nodes, and evictions by other schedulers, are not modelled.",
 )
 
 
@@ -59,7 +59,7 @@ def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
     rows: list[WorkloadFate] = []
     for uid, (known, job) in sorted(running.items(), key=lambda each: (each[1][1].group.namespace, each[1][1].name)):
         before, after = (
-            Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated") if side is None else side.verdict(uid)
+            Verdict(Fate.UNKNOWN, "the objects on this side cannot be evaluated") if side is None else side.verdict(uid)
             for side in sides
         )
         rows.append(WorkloadFate(_workload(known, job, owners, nodes), before, after))
@@ -123,7 +123,7 @@ class _Side:
         action, uid = why if isinstance(why, tuple) else ("", "")
         beneficiary = session.jobs.get(uid)
         if beneficiary is None:
-            eviction = _Eviction("fewer pods are running than its gang's minimum (stalegangeviction)", "")
+            eviction = _Eviction("fewer running pods than its gang's minimum (stalegangeviction)", "")
         else:
             queue = self.queue_ids.get(beneficiary.queue, beneficiary.queue)
             eviction = _Eviction(
@@ -138,18 +138,16 @@ class _Side:
         """Return the fate of a running job of the snapshot."""
         job = self.running.get(uid)
         if job is None:
-            return Verdict(Fate.STUCK, "no SchedulingShard schedules its node pool, and no scheduler evicts it")
+            return Verdict(Fate.STUCK, "no SchedulingShard covers its node pool, so no scheduler evicts it")
         evicted = self._evicted.get(uid)
         if evicted is not None:
             return Verdict(Fate.EVICTED, evicted.rule, evicted.queue)
         if uid in self._without_queue:
             return Verdict(
-                Fate.UNKNOWN, "its queue does not exist, and the scheduler may fail when it looks for victims"
+                Fate.UNKNOWN, "its queue does not exist, and the scheduler may fail while searching for victims"
             )
         if not job.is_gang_satisfied:
-            return Verdict(
-                Fate.UNKNOWN, "fewer pods are running than its gang's minimum: stalegangeviction may evict it"
-            )
+            return Verdict(Fate.UNKNOWN, "fewer running pods than its gang's minimum: stalegangeviction may evict it")
         excess = self._excess[uid]
         if not job.preemptible:
             if excess is not None:
@@ -163,12 +161,12 @@ class _Side:
             )
         rule = "preemptible: higher priorities in its own queue can preempt it, and it can be moved to other nodes"
         if uid in self._in_exceeded_queues:
-            rule += ", and other queues can reclaim it in place of less important work"
+            rule += ", and other queues can reclaim it instead of other work"
         return Verdict(Fate.ON_DEMAND, rule, own)
 
     def _text(self, excess: Excess) -> str:
         queue = self.queue_ids.get(excess.queue, excess.queue)
-        return f"exceeds the {excess.bound} of {excess.amount:g} {excess.unit} of {queue}"
+        return f"exceeds {queue}'s {excess.bound} of {excess.amount:g} {excess.unit}"
 
 
 def _owners(groups: Sequence[PodGroup]) -> Mapping[tuple[str, str], tuple[str, str]]:

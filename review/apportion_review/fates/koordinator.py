@@ -122,21 +122,23 @@ class _Side:
         """Return the fate of pods."""
         name = self._quota_of(owned.pods[0])
         if name is None:
-            return Verdict(Fate.UNKNOWN, "it has no ElasticQuota")
+            return Verdict(Fate.UNKNOWN, "it does not belong to an ElasticQuota")
         revoked = sum(_uid(pod) in self._revoked for pod in owned.pods)
         if revoked:
             return Verdict(
                 Fate.EVICTED,
-                f"{name} uses more than its runtime, and the revoke controller evicts {revoked} of {len(owned.pods)} pods",
+                f"{name} exceeds its runtime, and the revoke controller evicts {revoked} of {len(owned.pods)} pods",
             )
         if self.is_preemptible(owned):
             return Verdict(
-                Fate.ON_DEMAND, f"preemptible: revoked once {name} uses more than its runtime, or preempted within it"
+                Fate.ON_DEMAND,
+                f"preemptible: revoked if {name} exceeds its runtime, or preempted by other pods of {name}",
             )
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         if self._classes.outranks(lowest):
             return Verdict(
-                Fate.UNKNOWN, "not preemptible in its quota, but DefaultPreemption may evict it unless it is disabled"
+                Fate.UNKNOWN,
+                "not preemptible in its quota, but DefaultPreemption may evict it unless the plugin is disabled",
             )
         if _exceeds(self._fixed_use(name), _maximum(self._quotas[name])):
             return Verdict(Fate.STUCK, f"non-preemptible pods of {name} exceed its max, and no rule evicts them")
@@ -178,7 +180,7 @@ _MODEL = EngineModel(
     _Side,
     (
         "The revoke controller is assumed to watch all quotas (monitorAllQuotas).",
-        "Pods of the snapshot are assumed to run or be pending for longer than delayEvictTime.",
+        "Pods in the snapshot are assumed to have been running or pending for longer than delayEvictTime.",
         "Scaling of minima (scaleMinQuota), gangs, and the order of pods by deletion cost are not modelled.",
     ),
 )

@@ -37,12 +37,12 @@ from apportion_runtime.snapshots.quantities import parse_time
 SOURCE = "Kueue v0.18.3"
 _CHECKS_THAT_EVICT = ("Retry", "Rejected")
 _ASSUMED_PRIORITIES = (
-    "Future workloads are assumed to have a priority of the listed priority classes; system-cluster-critical and "
+    "Future workloads are assumed to use one of the listed priority classes; system-cluster-critical and "
     "system-node-critical are ignored."
 )
 _NOT_MODELLED = (
-    "Evictions by failed nodes, failed pods (waitForPodsReady.recoveryTimeout) and maximumExecutionTimeSeconds, and of "
-    "single pods by kube-scheduler, are not modelled, because quotas do not decide them."
+    "Evictions due to failed nodes, failed pods (waitForPodsReady.recoveryTimeout) and maximumExecutionTimeSeconds, and "
+    "evictions of single pods by kube-scheduler, are not modelled, because they do not depend on quotas."
 )
 
 
@@ -69,7 +69,7 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
         notes += _notes(cluster)
     rows, left = _rows(base, running, sides)
     if not is_complete:
-        reasons.append("the simulated cycles stopped at their limit")
+        reasons.append("the simulation reached its cycle limit")
     owners, lost = _workload_owners(base), losses(base, head)
     not_admitted = [owned for owned in left if owned.owners & owners]
     if not_admitted:
@@ -91,11 +91,11 @@ def kueue_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: floa
 def _notes(cluster: KueueCluster) -> Iterator[str]:
     if not cluster.has_configuration:
         yield (
-            "The manager's Configuration is not among the objects: fair sharing may be enabled or disabled, and a "
-            "workload is safe only if it is safe in both cases."
+            "Kueue's Configuration is not among the objects: fair sharing may be enabled or disabled, and a "
+            "workload counts as safe only if it is safe in both cases."
         )
     if cluster.highest_priority is None:
-        yield "No priority class is among the objects: any priority is assumed to be possible."
+        yield "The objects include no priority class: any priority is assumed to be possible."
     else:
         yield _ASSUMED_PRIORITIES
     if cluster.undecided:
@@ -109,7 +109,7 @@ def _rows(
     objects: Sequence[Manifest], running: Mapping[str, KueueWorkload], sides: Sequence[Mapping[str, Verdict]]
 ) -> tuple[tuple[WorkloadFate, ...], list[OwnedPods]]:
     """Return the rows, and the owners of running pods that no Workload stands for."""
-    unread = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
+    unread = Verdict(Fate.UNKNOWN, "the objects on this side cannot be evaluated")
     pods = owned_pods(objects)
     by_owner = {owner: owned for owned in pods for owner in owned.owners}
     flavors = {name_of(m): model_of_flavor(m) for m in of_group(objects, GROUP, "ResourceFlavor")}
@@ -230,9 +230,7 @@ class _Side:
             )
         if key in self._excess:
             return Verdict(Fate.STUCK, _excess_rule(*self._excess[key]))
-        return self._undemanded(workload) or Verdict(
-            Fate.SAFE, "no queue can preempt it, regardless of what is requested"
-        )
+        return self._undemanded(workload) or Verdict(Fate.SAFE, "no queue can preempt it, regardless of its requests")
 
     def _forced(self, workload: KueueWorkload) -> str:
         """Return the reason why Kueue evicts a workload without demand; empty if it does not."""

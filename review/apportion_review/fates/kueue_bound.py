@@ -65,11 +65,13 @@ class EvictionBound:
                 fair = " under fair sharing" if self._is_fair else ""
                 return PossibleEvictor(
                     name,
-                    f"its queue may use more than its quota, which {name} may reclaim{fair} (reclaimWithinCohort: {policy})",
+                    f"its queue may exceed its quota, and {name} may reclaim the excess{fair} (reclaimWithinCohort: {policy})",
                 )
         policy = own.preemption.within_queue
         if self._may_outrank(policy, holder) and not self._requestable[own.name].isdisjoint(holder.usage):
-            return PossibleEvictor(own.name, f"higher priority in its own queue (withinClusterQueue: {policy})")
+            return PossibleEvictor(
+                own.name, f"higher-priority work in its own queue may preempt it (withinClusterQueue: {policy})"
+            )
         return None
 
     def limit(self, queue: str, fr: FlavorResource) -> int:

@@ -65,7 +65,7 @@ class _Side:
     @property
     def why_incomplete(self) -> str:
         """Why pending pods may evict more than is found; empty if the simulation settled."""
-        return "" if self._evictions.is_complete else "the simulation was stopped before it settled"
+        return "" if self._evictions.is_complete else "the simulation was stopped before it reached a stable state"
 
     def queue_of(self, owned: OwnedPods) -> str:
         """Return the queue of the namespace, or the namespace itself if it has none."""
@@ -81,7 +81,7 @@ class _Side:
 
     def notes(self) -> tuple[str, ...]:
         """Return the assumptions."""
-        scoped = f"{self._n_scoped} ResourceQuotas with scopes are not compared with running pods."
+        scoped = f"{self._n_scoped} ResourceQuotas with scopes are ignored."
         found = (scoped if self._n_scoped else "", self._evictions.note("kube-scheduler"), self._others)
         return (*self._classes.notes(), *filter(None, found))
 
@@ -92,7 +92,7 @@ class _Side:
             return evicted
         lowest = min(integer(pod, "spec", "priority") or 0 for pod in owned.pods)
         if self._classes.outranks(lowest):
-            return Verdict(Fate.ON_DEMAND, f"kube-scheduler may preempt it for pods of a priority above {lowest}")
+            return Verdict(Fate.ON_DEMAND, f"kube-scheduler may preempt it for pods with a priority above {lowest}")
         if owned.owner in self._beyond:
             namespace, resource, limit = self._beyond[owned.owner]
             return Verdict(

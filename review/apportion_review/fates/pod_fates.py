@@ -17,14 +17,12 @@ from apportion_review.fates.workloads import OwnedPods, Owner, gpus_of, models_o
 from apportion_runtime.snapshots.quantities import parse_time
 
 _SYSTEM_CLASSES = "system-"
-_UNREAD = Verdict(Fate.UNKNOWN, "the objects of this side cannot be evaluated")
-NODES_NOTE = (
-    "Evictions by failed and full nodes, and for pods of DaemonSets that are not in the snapshot, are not modelled."
-)
+_UNREAD = Verdict(Fate.UNKNOWN, "the objects on this side cannot be evaluated")
+NODES_NOTE = "Evictions due to failed or full nodes, and evictions for DaemonSet pods that are not in the snapshot, are not modelled."
 
 
 _ASSUMED_CLASSES = (
-    "Future pods are assumed to have a priority of the listed classes; system-cluster-critical and "
+    "Future pods are assumed to use one of the listed priority classes; system-cluster-critical and "
     "system-node-critical are ignored."
 )
 

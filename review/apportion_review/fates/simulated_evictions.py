@@ -16,7 +16,7 @@ from apportion_runtime.snapshots.quantities import parse_time
 
 _MAX_CYCLES = 60
 SIMULATED_NOTE = (
-    "`evicted now` lists what the simulated engine evicts for the pending work of the snapshot; evicted pods terminate within "
+    "`evicted now` lists what the simulated engine evicts for the snapshot's pending work; evicted pods terminate within "
     "their grace period, and their controllers replace them."
 )
 
@@ -38,7 +38,7 @@ def simulated_evictions(objects: Sequence[Manifest], model: Model, *, max_compar
         return Evictions({}, unsupported)
     n_nodes = sum(1 for _ in of_group(objects, "", "Node"))
     if n_pending * n_nodes > max_comparisons:
-        return Evictions({}, f"{n_pending:,} pods and jobs are pending, on {counted(n_nodes, 'node')}")
+        return Evictions({}, f"too large: {n_pending:,} pending pods and jobs, {counted(n_nodes, 'node')}")
     try:
         found = observed_evictions(objects, model, now=_time(objects), max_cycles=_MAX_CYCLES)
     except ValueError as wrong:
@@ -50,7 +50,7 @@ def unsupported_features(objects: Sequence[Manifest]) -> Iterator[str]:
     """Yield features of the pending pods that kube-scheduler supports and the simulation does not."""
     _, plugins = read_profiles(objects)
     if plugins:
-        yield f"the scheduler's configuration has the plugin {plugins[0]}"
+        yield f"the scheduler's configuration uses the plugin {plugins[0]}"
     for pod in _own_pending(objects):
         if items(pod, "spec", "resourceClaims"):
             yield f"Pod {name_of(pod)} has resource claims"

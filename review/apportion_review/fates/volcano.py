@@ -28,15 +28,17 @@ from apportion_runtime.snapshots.pod_requests import amounts, total
 
 SOURCE = "Volcano v1.16.0-alpha.1-42"
 _CYCLES_NOTE = (
-    f"`evicted now` lists what {N_CYCLES} simulated cycles evict for the pending work of the snapshot; evicted pods terminate "
+    f"`evicted now` lists what {N_CYCLES} simulated cycles evict for the snapshot's pending work; evicted pods terminate "
     "before the next cycle and become pending again."
 )
 _ORDER_NOTE = (
-    "If several nodes could make room, Volcano tries them in no fixed order: work that is reclaimable on demand may be "
-    "evicted instead of what is evicted now."
+    "If evictions on any of several nodes would free enough resources, Volcano tries the nodes in no fixed order: work "
+    "reported as reclaimable on demand may be evicted instead of work reported as evicted now."
 )
-_GANG_NOTE = "Protection by the gang plugin, which may keep jobs at their minimum, counts in the simulated cycles only."
-_OTHERS_NOTE = "Preemption by kube-scheduler, for pods that do not name Volcano, is not modelled."
+_GANG_NOTE = (
+    "Protection by the gang plugin, which may keep jobs at their minimum, applies in the simulated cycles only."
+)
+_OTHERS_NOTE = "Preemption by kube-scheduler, for pods that Volcano does not schedule, is not modelled."
 _PREEMPT, _RECLAIM = "preempt", "reclaim"
 _HARMLESS = frozenset(("enqueue", "allocate", "backfill"))
 
@@ -114,7 +116,7 @@ class _Side:
         if self._configuration is None:
             yield (
                 "The ConfigMap of Volcano's scheduler is not among the objects: all actions are assumed to be enabled, "
-                "and no plugin to protect pods."
+                "and no plugin is assumed to protect pods."
             )
         if self._evictions.unsupported:
             yield self._evictions.note("Volcano")
@@ -151,7 +153,7 @@ class _Side:
             if not self.is_preemptible(owned):
                 return self._kept(owned, "not preemptable (volcano.sh/preemptable: false)")
         elif not self.is_preemptible(owned):
-            return Verdict(Fate.UNKNOWN, "not preemptable, but the actions of the scheduler are unknown")
+            return Verdict(Fate.UNKNOWN, "not preemptable, but the scheduler's actions are unknown")
         return self._preempted(owned) or self._reclaimed(owned) or self._kept(owned, self._protection(owned))
 
     def _preempted(self, owned: OwnedPods) -> Verdict | None:
@@ -175,7 +177,7 @@ class _Side:
             by = next((name for name in others if self._capacity.is_leaf(name)), None)
         if by is None:
             return None
-        return Verdict(Fate.ON_DEMAND, f"its queue may use more than it deserves, which {by} may reclaim", by)
+        return Verdict(Fate.ON_DEMAND, f"its queue may exceed its deserved amount, and {by} may reclaim the excess", by)
 
     def _protection(self, owned: OwnedPods) -> str:
         above = (

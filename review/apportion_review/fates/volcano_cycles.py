@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.counted_nouns import counted
 from apportion_api.volcano.names import GROUP, NODE_GROUP_LIMITS_ANNOTATION, SCHEDULER
 from apportion_compiler.plain_objects import Manifest, annotations_of, items, mapping, name_of, text
 from apportion_review.fates.pod_evictions import Evictions
@@ -41,7 +42,7 @@ def evictions(objects: Sequence[Manifest]) -> Evictions:
     n_nodes = sum(1 for _ in of_group(objects, "", "Node"))
     n_cycles = _MAX_COMPARISONS // max(n_pending * n_nodes, 1)
     if not n_cycles:
-        return Evictions({}, f"{n_pending} pods are pending, and there are {n_nodes} nodes")
+        return Evictions({}, f"too large: {counted(n_pending, 'pending pod')}, {counted(n_nodes, 'node')}")
     found: dict[str, Eviction] = {}
     n_run = 0
     try:
@@ -73,7 +74,7 @@ def _unsupported(objects: Sequence[Manifest]) -> Iterator[str]:
     """Yield features of the objects that Volcano supports and the simulation does not."""
     try:
         if read_configuration(list(of_group(objects, "", "ConfigMap"))).configurations:
-            yield "the scheduler's configuration has arguments for actions"
+            yield "the scheduler's configuration sets action arguments"
     except ValueError as wrong:
         yield str(wrong)
     for queue in of_group(objects, GROUP, "Queue"):
@@ -83,7 +84,7 @@ def _unsupported(objects: Sequence[Manifest]) -> Iterator[str]:
         spec = mapping(group, "spec")
         field = next((key for key in ("minTaskMember", "networkTopology", "subGroupPolicy") if spec.get(key)), None)
         if field is not None:
-            yield f"PodGroup {name_of(group)} has {field}"
+            yield f"PodGroup {name_of(group)} sets {field}"
     for pod in of_group(objects, "", "Pod"):
         is_own = text(pod, "spec", "schedulerName") == SCHEDULER
         if is_own and items(pod, "spec", "resourceClaims"):

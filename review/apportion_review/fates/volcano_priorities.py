@@ -17,8 +17,8 @@ from apportion_review.fates.workloads import of_group
 _SYSTEM_CLASSES = "system-"
 _ANY = "The objects include no PriorityClass: any priority is assumed to be possible."
 _ASSUMED = (
-    "Future jobs are assumed to have a priority of the listed classes; system-cluster-critical and "
-    "system-node-critical are not taken into account."
+    "Future jobs are assumed to use one of the listed priority classes; system-cluster-critical and "
+    "system-node-critical are ignored."
 )
 
 

@@ -116,11 +116,11 @@ class _Side:
             where = "in the partition" if self._partition.preemption is False else f"for {leaf.id}"
             kept = f"preemption is disabled {where}"
         elif self._stays_within(path, leaf):
-            kept = f"{leaf.id} never uses more than its guarantee"
+            kept = f"{leaf.id} never exceeds its guarantee"
         else:
             return Verdict(
                 Fate.ON_DEMAND,
-                f"{leaf.id} may use more than its guarantee, which pods of queues within theirs preempt after a delay",
+                f"{leaf.id} may exceed its guarantee, and pods of queues within their guarantee may preempt it after a delay",
             )
         if over:
             return Verdict(Fate.STUCK, f"{leaf.id} is over its max of {over}; {kept}")

@@ -32,5 +32,7 @@ def submitted_before(
         note = f"{kind} {namespace}/{name} is already pending in the snapshot: it is evaluated as if submitted again, after the others."
         return question, replace(observed, replaced=(kind, namespace, name)), (note,)
     another = {**made, "metadata": {**mapping(made, "metadata"), "name": f"{name}-another"}}
-    note = f"{kind} {namespace}/{name} is already running in the snapshot: the result is for a second workload like it."
+    note = (
+        f"{kind} {namespace}/{name} is already running in the snapshot: the result is for a second, identical workload."
+    )
     return replace(question, manifest=another), observed, (note,)

@@ -155,8 +155,8 @@ def _unaccounted(probe: Probe) -> Iterator[str]:
     if found:
         first = f"{found[0].kind} {found[0].namespace}/{found[0].name}"
         yield (
-            f"Running workloads with GPUs that do not count against any queue: {len(found)}, such as {first}. If the snapshot lacks their pod groups "
-            "or Workloads, the quota in use is higher than assumed: include these objects."
+            f"Running workloads with GPUs that no queue accounts for: {len(found)}, such as {first}. If the snapshot lacks their "
+            "pod groups or Workloads, the quota in use is higher than assumed: include these objects."
         )
 
 
@@ -189,7 +189,7 @@ def _less(question: Question, probe: Probe) -> Iterator[Change]:
         if found:
             yield Change(
                 ChangeKind.REQUEST,
-                f"{resource} of each container",
+                f"{resource} per container",
                 "",
                 family,
                 request_text(resource, present),

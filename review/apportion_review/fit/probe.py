@@ -213,7 +213,9 @@ def _placed(cluster: Cluster, running: Running) -> list[PodState]:
 def _reason(cluster: Cluster, running: Running, why: str, n_placed: int) -> str:
     if why:
         return why
-    return f"{n_placed} of {n_wanted(running)} pods have a node" if n_placed else "the engine reports no reason"
+    return (
+        f"{n_placed} of {n_wanted(running)} pods are assigned to nodes" if n_placed else "the engine reports no reason"
+    )
 
 
 def _placements(cluster: Cluster, pods: list[PodState]) -> Iterator[Placement]:

@@ -30,12 +30,12 @@ def fit_text(fit: Fit) -> str:
     if fit.start is not None:
         paragraphs.append(list(_start(fit.start)))
     if fit.changes:
-        paragraphs.append(["Changes that let it start now, each verified by simulation:", *_changes(fit.changes)])
+        paragraphs.append(["Changes that would let it start now, each verified by simulation:", *_changes(fit.changes)])
     elif fit.decision.outcome not in (Outcome.NOW, Outcome.UNDECIDED) and fit.size is not None:
-        lets = "was found that lets" if fit.is_incomplete else "lets"
+        lets = "was found that would let" if fit.is_incomplete else "would let"
         without = " without evictions" if fit.decision.victims else ""
         paragraphs.append(
-            [f"No single change to its size, its requests, its quota or the nodes {lets} it start now{without}."]
+            [f"No single change to its size, requests or quota, or to the nodes, {lets} it start now{without}."]
         )
     paragraphs.append([f"Note: {note}" for note in fit.notes])
     return "\n\n".join("\n".join(_wrapped(paragraph)) for paragraph in paragraphs if paragraph) + "\n"
@@ -83,7 +83,7 @@ def _decision(fit: Fit) -> Iterator[str]:
         yield "Reason:"
         yield f"  {decision.reason}"
         if 0 < decision.n_placed < decision.n_pods:
-            yield f"  {decision.n_placed} of its {decision.n_pods} pods would get a node."
+            yield f"  {decision.n_placed} of its {decision.n_pods} pods would be assigned to nodes."
 
 
 def _placement(placed: Placement, snapshot: str) -> str:
@@ -107,19 +107,19 @@ def _victims(decision: Decision) -> Iterator[str]:
 
 def _size(size: Size) -> str:
     if not size.largest:
-        return f"Largest that starts now: none, not even with {size.dimension} 1."
+        return f"Largest size that starts now: none, not even {size.dimension} 1."
     gpus = f" ({_gpus(size.gpus)})" if size.gpus else ""
-    return f"Largest that starts now: {size.dimension} {size.largest} of {size.asked}{gpus}"
+    return f"Largest size that starts now: {size.dimension} {size.largest} of {size.asked}{gpus}"
 
 
 def _start(start: Start) -> Iterator[str]:
     if start.at is not None:
-        yield f"Starts at {time_text(float(int(start.at)))} if nothing else is submitted and work runs to its deadline:"
+        yield f"Starts at {time_text(float(int(start.at)))} if nothing else is submitted and running work runs until its deadline:"
         yield from (f"  {_ending(each)}" for each in start.after)
         return
     yield "Start time: unknown, because the snapshot does not show when earlier work finishes."
     if start.after:
-        yield "  It starts once this work has ended, for example:"
+        yield "  It would start after this work ends, for example:"
         yield from (f"    {_ending(each)}" for each in start.after)
     else:
         yield "  No running workload was found whose completion alone would let it start."
@@ -138,7 +138,7 @@ def _changes(changes: Iterable[Change]) -> Iterator[str]:
             yield f"{below}{change.at}"
         yield from (f"{below}and {clause}" for clause in change.beside)
         if change.n_evicted:
-            yield f"{below}which evicts {counted(change.n_evicted, 'running workload')} for it"
+            yield f"{below}evicting {counted(change.n_evicted, 'running workload')}"
 
 
 def change_text(change: Change) -> str:

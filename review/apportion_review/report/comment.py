@@ -119,7 +119,7 @@ def _fates(clusters: Sequence[ClusterReview]) -> Iterator[str]:
         return
     yield ""
     yield from table(
-        ("workload", "queue", "GPUs", "fate", "reason"),
+        ("workload", "queue", "GPUs", "outcome", "reason"),
         [*(_fate_row(group, several=len(clusters) > 1) for group in groups[:_MAX_GROUPS]), *_rest(groups)],
     )
 
@@ -232,7 +232,7 @@ def _unknown(review: Review) -> str:
         if cluster.name in unknown and why_unknown(cluster):
             by_reason.setdefault(why_unknown(cluster), []).append(cluster.name)
     reasons = [f"{prose(clusters_text(names))}: {prose(reason)}" for reason, names in by_reason.items()]
-    return f"**Unknown:** fates of running work on {listed(reasons, 3)}." if reasons else ""
+    return f"**Unknown:** outcome of running work on {listed(reasons, 3)}." if reasons else ""
 
 
 def age_text(seconds: int) -> str:
@@ -255,7 +255,7 @@ def _footer(review: Review) -> str:
         f"{code(review.diff.base.name)} → {code(review.diff.head.name)}",
         f"apportion {prose(review.version)}",
         ", ".join(f"{prose(name)} {code(digest[:19])}" for name, digest in list(review.digests.items())[:6]),
-        "names of workloads are redacted" if review.is_redacted else "",
+        "workload names are redacted" if review.is_redacted else "",
         f"reproduce: {code(review.command, 1_000)}" if review.command else "",
     ]
     return f"<sub>{' · '.join(part for part in parts if part)}</sub>"

@@ -58,8 +58,8 @@ def _fates(review: Review) -> Fold | None:
     ]
     if not rows:
         return None
-    heading = ("workload", "cluster", "queue", "GPUs", "fate", "rule")
-    return f"Changed or unknown fates: {counted(len(rows), 'workload')}", _limited(heading, rows, "workloads")
+    heading = ("workload", "cluster", "queue", "GPUs", "outcome", "rule")
+    return f"Changed or unknown outcomes: {counted(len(rows), 'workload')}", _limited(heading, rows, "workloads")
 
 
 def _quotas(review: Review) -> Fold | None:

@@ -126,7 +126,7 @@ def _cluster(cluster: ClusterReview, width: int) -> Iterator[str]:
 
 def _fates_source(cluster: ClusterReview) -> str:
     if cluster.fates is None:
-        return f"fates of running work: unknown, {cluster.why_no_fates}"
+        return f"outcome of running work: unknown, {cluster.why_no_fates}"
     age = None if cluster.snapshot is None else cluster.snapshot.age_s
     verified = "" if cluster.fates.is_verified else ", modelled, unverified"
     n = len(cluster.fates.rows)
@@ -134,7 +134,7 @@ def _fates_source(cluster: ClusterReview) -> str:
     incomplete = f"; incomplete: {cluster.fates.why_incomplete}" if cluster.fates.why_incomplete else ""
     n_unknown = sum(row.head.fate is Fate.UNKNOWN for row in cluster.fates.rows)
     unknown = f", {n_unknown:,} unknown" if n_unknown else ""
-    return f"fates of {counted(n, 'running workload')}{unknown}: {cluster.fates.source}{verified}; snapshot: {shown}{incomplete}"
+    return f"outcomes of {counted(n, 'running workload')}{unknown}: {cluster.fates.source}{verified}; snapshot: {shown}{incomplete}"
 
 
 def _findings(review: Review, width: int) -> Iterator[str]:

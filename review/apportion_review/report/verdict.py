@@ -15,10 +15,10 @@ from apportion_review.review import ClusterReview, Review
 from apportion_review.unknown_clusters import changed_clusters, clusters_text, unknown_clusters
 
 _PHRASES: Mapping[Fate, tuple[str, str]] = {
-    Fate.EVICTED: ("is evicted now", "are evicted now"),
-    Fate.STUCK: ("is stuck over its limit", "are stuck over their limits"),
-    Fate.ON_DEMAND: ("becomes reclaimable on demand", "become reclaimable on demand"),
-    Fate.UNKNOWN: ("has an unknown fate", "have unknown fates"),
+    Fate.EVICTED: ("{} is evicted now on {}", "{} are evicted now on {}"),
+    Fate.STUCK: ("{} keeps running above its queue's limit on {}", "{} keep running above their queues' limits on {}"),
+    Fate.ON_DEMAND: ("{} becomes reclaimable on demand on {}", "{} become reclaimable on demand on {}"),
+    Fate.UNKNOWN: ("the outcome of {} on {} is unknown", "the outcomes of {} on {} are unknown"),
 }
 
 
@@ -106,7 +106,7 @@ def _fates(clusters: Iterable[ClusterReview]) -> Iterable[str]:
         n = sum(by_fate[fate].values())
         one, several = _PHRASES[fate]
         where = clusters_text(list(by_fate[fate]))
-        yield f"{counted(n, 'running workload')} {agreeing(n, one, several)} on {where}"
+        yield agreeing(n, one, several).format(counted(n, "running workload"), where)
 
 
 def _deletes_queue(review: Review) -> bool:
@@ -124,7 +124,7 @@ def _unknown(review: Review) -> Iterable[str]:
     without = [c.name for c in review.clusters if c.fates is None]
     unknown = [name for name in unknown_clusters(review.diff, review.clusters) if name in without]
     if unknown:
-        yield f"the fate of running work on {clusters_text(unknown)} is unknown"
+        yield f"the outcome of running work on {clusters_text(unknown)} is unknown"
     incomplete = [c.name for c in review.clusters if c.fates is not None and c.fates.why_incomplete]
     incomplete = [name for name in unknown_clusters(review.diff, review.clusters) if name in incomplete]
     if incomplete:
@@ -174,7 +174,7 @@ def _harmless(review: Review) -> str:
     if len(direct) <= _MAX_STATED:
         what = "; ".join(f"{s.kind} `{s.name}` {s.text}" if s.name else f"{s.kind} {s.text}" for s in direct)
     else:
-        what = f"{counted(n, 'object')} of the policy changed"
+        what = f"{counted(n, 'policy object')} changed"
     return f"{reason}, and no queue loses anything: {what}."
 
 

@@ -234,7 +234,7 @@ SHARES = ShareEngine(
     kueue_inputs,
     kueue_snapshot_inputs,
     kueue_divisions,
-    "Shares on Kueue are quota, for workloads of one GPU and ClusterQueues that reclaim their nominal quota from any "
-    "other; nodes do not count.",
+    "Shares on Kueue are shares of quota, assuming single-GPU workloads and ClusterQueues that reclaim their nominal "
+    "quota from any other queue; nodes are ignored.",
     counts="Shares for the snapshot are computed from its Workloads.",
 )

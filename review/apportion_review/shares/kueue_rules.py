@@ -78,7 +78,7 @@ def _check_fair(walk: StepWalk, left: int, borrowers: Sequence[_Borrower], divis
             given[step.name] += _count(step.amount)
     expected = min(left, sum(each.wanted for each in borrowers))
     if sum(given.values()) != expected:
-        raise RefusedStepError(f"{sum(given.values())} are borrowed, but the inputs give {expected}")
+        raise RefusedStepError(f"the total borrowed is {sum(given.values())}, expected {expected}")
     for each in borrowers:
         if not 0 <= given[each.name] <= each.wanted:
             raise RefusedStepError(f"queue {each.name} borrows {given[each.name]}, but may borrow {each.wanted}")

@@ -68,7 +68,7 @@ def proof_faults(proof: Mapping[str, object], inputs: DivisionInputs) -> Iterato
         return
     documents = proof.get("divisions")
     if not isinstance(documents, list):
-        yield f"{name}: it has no divisions"
+        yield f"{name}: `divisions` is missing"
         return
     totals: dict[str | None, Number] = {None: inputs.total}
     check = _Check(inputs)
@@ -110,7 +110,7 @@ class _Check:
         written = [claim.name for claim in division.claims]
         if sorted(written) != sorted(declared):
             named = ", ".join(sorted(declared.keys() ^ set(written))) or "a queue is listed twice"
-            raise RefusedStepError(f"the queues are not those of the policy: {named}")
+            raise RefusedStepError(f"the queues differ from those of the policy: {named}")
         for claim in division.claims:
             _check_claim(claim, declared[claim.name], self._numbers[claim.name])
 

@@ -121,5 +121,5 @@ def _check_rows(rows: Sequence[object], proven: _Shares, names: Mapping[str, str
                 elif known is None:
                     n_unproven += 1
                 elif known != share or isinstance(share, bool):
-                    faults.append(f"{where}: the share is {share}, but its proof gives {known}.")
+                    faults.append(f"{where}: the share is {share}, but its proof yields {known}.")
     return faults, n_unproven

@@ -82,7 +82,7 @@ def _path(proof: ShareProof, queue: str) -> list[tuple[Division, Claim]]:
 def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[str, str]) -> Iterator[str]:
     resource = proof.inputs.resource
     above = "the cluster" if division.parent is None else f"`{queues[division.parent]}`"
-    yield f"`{claim.queue}` {_verb(proof)} {_text(resource, claim.share)} of the {_text(resource, division.total)} of {above}"
+    yield f"`{claim.queue}` {_verb(proof)} {_text(resource, claim.share)} of the {_text(resource, division.total)} in {above}"
     amounts = [_given(division, claim.name, "guaranteed")]
     yield f"  {_text(resource, amounts[0])} guaranteed"
     for made in division.rounds:
@@ -104,7 +104,7 @@ def _level(proof: ShareProof, division: Division, claim: Claim, queues: Mapping[
     if _is_at_limit(proof, claim):
         yield f"  no more: its limit is {_text(resource, claim.share)}"
     elif _has_all(claim) and claim.share < division.total:
-        yield f"  no more: it requests {_text(resource, claim.share)}, within the limits below it"
+        yield f"  no more: it requests {_text(resource, claim.share)}, capped by the limits of its children"
     elif division.left <= 0 and not division.rounds and claim.share < division.total:
         yield "  no surplus: the guarantees use all of the capacity"
     elif "weight" in claim.numbers and not claim.numbers["weight"]:
@@ -138,7 +138,7 @@ def _comparison(proof: ShareProof, division: Division, own: Claim, other: Claim)
         )
         if theirs != ours:
             why = _reasons(proof, own, other) if "surplus" in phases else ""
-            parts.append(f"{decimals(theirs)} against {decimals(ours)} {where}{why}")
+            parts.append(f"{decimals(theirs)} versus {decimals(ours)} {where}{why}")
     size = _text(resource, abs(other.share - own.share))
     direction = "more" if other.share > own.share else "less"
     return f"`{other.queue}` {_verb(proof)} {size} {direction} than `{own.queue}`: {', '.join(parts)}."
@@ -146,7 +146,7 @@ def _comparison(proof: ShareProof, division: Division, own: Claim, other: Claim)
 
 def _reasons(proof: ShareProof, own: Claim, other: Claim) -> str:
     found = [
-        f"{field} {decimals(float(theirs or 0))} against {decimals(float(ours or 0))}"
+        f"{field} {decimals(float(theirs or 0))} versus {decimals(float(ours or 0))}"
         for field in ("priority", "weight")
         for theirs, ours in ((other.numbers.get(field), own.numbers.get(field)),)
         if theirs != ours

@@ -52,7 +52,7 @@ class StepWalk:
         if made.name != name:
             raise RefusedStepError(f"{where}: queue is {made.name}, expected {name}")
         if made.phase != phase:
-            raise RefusedStepError(f"{where}, queue {name}: phase is {made.phase}, but the inputs give {phase}")
+            raise RefusedStepError(f"{where}, queue {name}: phase is {made.phase}, expected {phase}")
         _same(f"{where}, queue {name}: round", made.round, number)
         _same(f"{where}, queue {name}: amount", made.amount, amount)
         self.held[name] += made.amount
@@ -72,7 +72,7 @@ class StepWalk:
 
 def _same(where: str, written: Number, follows: Number) -> None:
     if written != follows:
-        raise RefusedStepError(f"{where} is {written}, but the inputs give {follows}")
+        raise RefusedStepError(f"{where} is {written}, expected {follows}")
 
 
 def _named(weights: Mapping[str, Number]) -> str:

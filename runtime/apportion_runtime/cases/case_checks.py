@@ -226,7 +226,7 @@ def _named(
         one = _object(value, f"a {kind}", {"name": _is_text}, needed=("name",))
         name = one["name"]
         if name in found:
-            raise CaseError(f"two {kind}s are named {name}")
+            raise CaseError(f"more than one {kind} is named {name}")
         found[name] = check(one, f"{kind} {name}")
     return list(found.values())
 
@@ -253,7 +253,9 @@ def _job(job: dict[str, Any], what: str) -> dict[str, Any]:
         one = f"task {number} of {what}"
         _object(task, one, _TASK, needed=("state",))
         if task["state"] not in BY_NAME:
-            raise CaseError(f"{one} has the unknown state {task['state']!r}; supported states are {', '.join(BY_NAME)}")
+            raise CaseError(
+                f"the state {task['state']!r} of {one} is unknown; supported states are {', '.join(BY_NAME)}"
+            )
         if task.get("sub_group", "") not in pod_sets | {""}:
             raise CaseError(f"{one} belongs to sub-group {task['sub_group']}, which does not exist")
     return job
@@ -298,4 +300,4 @@ def _queued(
         return
     for queue in queues:
         if queue.get("parent") and queue["parent"] not in above:
-            raise CaseError(f"queue {queue['name']} has the parent {queue['parent']}, which does not exist")
+            raise CaseError(f"the parent {queue['parent']} of queue {queue['name']} does not exist")

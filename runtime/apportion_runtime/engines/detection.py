@@ -56,15 +56,15 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
     if asked is not None:
         model = named(asked)
         if model is not _NATIVE and model not in present:
-            raise NoModelError(f"none of these objects belongs to {model.title}")
+            raise NoModelError(f"no object belongs to {model.title}")
         if model is _NATIVE and present:
             others = " and ".join(each.title for each in present)
-            raise NoModelError(f"these objects belong to {others}, which plain Kubernetes ignores")
+            raise NoModelError(f"the objects belong to {others}, which plain Kubernetes ignores")
         return model
     if len(present) > 1:
         titles = " and ".join(model.title for model in present)
         names = " or ".join(model.name for model in present)
         raise NoModelError(
-            f"these objects belong to {titles}; pass the objects of one cluster, or choose an engine with --engine {names}"
+            f"the objects belong to {titles}; pass the objects of one cluster, or choose an engine with --engine {names}"
         )
     return present[0] if present else _NATIVE

@@ -140,7 +140,7 @@ FIELDS: tuple[Field, ...] = (
     Field("port", "port", "integer", "port of the HTTP endpoints; 0 chooses a free one", 0, 65535),
     Field("writeConcurrency", "write_concurrency", "integer", "maximum number of parallel writes", 1, 256),
     Field("dryRun", "dry_run", "boolean", "report decisions and write nothing to the API server"),
-    Field("logFormat", "log_format", "string", "format of the log", choices=("text", "json")),
+    Field("logFormat", "log_format", "string", "log format", choices=("text", "json")),
     Field("decisionLog", "decision_log", "string", "file in which each cycle is recorded for replay", pattern=r".+"),
     Field(
         "leaderElection.lease",
@@ -177,7 +177,7 @@ FIELDS: tuple[Field, ...] = (
         "gpuReservation.image",
         "reservation_image",
         "string",
-        "KAI's image `resourcereservation`; without it, GPUs are not shared",
+        "KAI's `resourcereservation` image; if unset, GPUs are not shared",
         pattern=_IMAGE,
     ),
     Field(

@@ -31,7 +31,9 @@ def parse_configuration(text: str, file: str) -> dict[str, Any]:
         problem = getattr(wrong, "problem", None) or "unreadable characters"
         raise ConfigurationError(f"{file}:{line}: invalid YAML: {problem}") from None
     if not isinstance(root, yaml.MappingNode):
-        raise ConfigurationError(f"{file}:1: must be a mapping with apiVersion: {API_VERSION} and kind: {KIND}")
+        raise ConfigurationError(
+            f"{file}:1: the document must be a mapping with apiVersion: {API_VERSION} and kind: {KIND}"
+        )
     read = _Reader(file)
     read.mapping(root, "")
     for key, expected in _HEADER.items():
@@ -58,7 +60,7 @@ class _Reader:
             path = f"{group}.{name}" if group else name
             line = key.start_mark.line + 1
             if path in self.lines:
-                self._fail(line, f"{path} is set twice: remove it here or on line {self.lines[path]}")
+                self._fail(line, f"{path} is set twice: remove this value or the value on line {self.lines[path]}")
             self.lines[path] = line
             if path in _HEADER:
                 self.header.add(path)

@@ -55,9 +55,9 @@ class ConfigurationFile:
         try:
             return self._path.read_text(encoding="utf-8")
         except OSError as refused:
-            raise ConfigurationError(f"{self._path}: cannot be read: {refused.strerror}") from None
+            raise ConfigurationError(f"{self._path} cannot be read: {refused.strerror}") from None
         except UnicodeDecodeError:
-            raise ConfigurationError(f"{self._path}:1: must be UTF-8 text") from None
+            raise ConfigurationError(f"{self._path}:1: the file is not UTF-8 text") from None
 
     def _parsed(self, text: str) -> SchedulerConfiguration:
         return SchedulerConfiguration(**{**parse_configuration(text, str(self._path)), **self._overrides})

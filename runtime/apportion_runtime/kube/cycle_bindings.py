@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from apportion_api.counted_nouns import counted
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
@@ -80,7 +81,7 @@ def _conclude(
     if bound:
         nodes = sorted({one.node for one in gang.bound})
         more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
-        line = f"bound {len(bound)} of {name} to {', '.join(nodes[:3])}{more}"
+        line = f"bound {counted(len(bound), 'pod')} of {name} to {', '.join(nodes[:3])}{more}"
         result.decisions.append(
             Decision(line, decision="bind", podGroup=name, queue=gang.job.queue, pods=len(bound), nodes=nodes)
         )
@@ -95,7 +96,7 @@ def _conclude(
     # A pod that waits for a shared device counts as bound in the cycle, but is not.
     back = [one for one in taken if one is not None and one["spec"].get("nodeName")]
     results([pool.submit(Priority.BIND, partial(evict_pod, cluster, one, result, "rollback")) for one in back])
-    line = f"{name}: {why}; {len(back)} bound pods of its gang evicted, next attempt in {delay_s:g} s"
+    line = f"{name}: {why}; {counted(len(back), 'bound pod')} of the gang evicted, next attempt in {delay_s:g} s"
     result.decisions.append(Decision(line, decision="rollback", podGroup=name, queue=gang.job.queue, pods=len(back)))
     for one in back:
         pool.note(("evicted", one["metadata"]["uid"]), partial(cluster.explain_eviction, one, why))

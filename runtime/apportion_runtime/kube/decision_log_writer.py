@@ -143,7 +143,7 @@ def _last_in(path: Path) -> int:
         for at, line in enumerate(file, start=1):
             number = cycle_number(line)
             if number is None and line.endswith("\n"):
-                raise DecisionLogError(f"{path}:{at}: not a record of a decision log; choose another file")
+                raise DecisionLogError(f"{path}:{at}: not a decision log record; choose another file")
             if line.endswith("\n"):
                 last = number or last
     return last

@@ -55,7 +55,7 @@ def check_definitions(connection: Connection) -> None:
         except Unreachable:
             return
     if missing:
-        why = f"the API server does not define {' and '.join(missing)}, which KAI's CRDs define"
+        why = f"the API server does not define {' and '.join(missing)}, which are part of KAI's CRDs"
         raise MissingDefinitions(f"{why}{_of_others(connection)}")
 
 

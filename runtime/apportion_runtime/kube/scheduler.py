@@ -150,7 +150,7 @@ def _carry_out(scheduling: Scheduling, session: Session, result: CycleResult, *,
     withheld = reservations.withheld_from(session)
     for name in evict_victims(cluster, pool, session, victims, result, withheld=withheld):
         namespace, _, group = name.rpartition("/")
-        why = f"no pod is evicted for it until a GPU reservation succeeds; the last one failed: {reservations.failure}"
+        why = f"no pods are evicted for the gang until a GPU reservation succeeds; the last attempt failed: {reservations.failure}"
         gangs.reject((namespace, group), why)
         # The victims may be evicted for another one.
         result.next_cycle_s = 0.0

@@ -65,10 +65,10 @@ class UnboundPods:
             for key, pod in sorted(self._examined.items(), key=itemgetter(0))
             if is_candidate(key, pod) and (why := _unsupported(pod, volumes, sharing_fault)) is not None
         }
-        groups = {group: f"{why}; its gang is retried after a delay" for group, why in rejected.items()}
+        groups = {group: f"{why}; the gang is retried after a delay" for group, why in rejected.items()}
         for key, why in found.items():
             if (group := _group(self._examined[key])) is not None:
-                groups.setdefault(group, f"pod {key[1]} of its gang cannot be bound: {why}")
+                groups.setdefault(group, f"pod {key[1]} of the gang cannot be bound: {why}")
         made = {key: f"the pod cannot be bound: {why}" for key, why in found.items()}
         for group, why in groups.items():
             for key, pod in self._members.get(group, {}).items():
@@ -82,7 +82,7 @@ def _unsupported(pod: Manifest, volumes: PodVolumes, sharing_fault: Callable[[],
     for key in (GPU_FRACTION_ANNOTATION, GPU_MEMORY_ANNOTATION):
         if key in annotations:
             if sharing_fault is None:
-                why = "requires reservation pods: set gpuReservation.image in the configuration of the scheduler"
+                why = "requires reservation pods: set gpuReservation.image in the scheduler configuration"
                 return f"it shares a GPU (annotation {key}), which {why}"
             fault = unprepared(pod) or sharing_fault()
             if fault is not None:

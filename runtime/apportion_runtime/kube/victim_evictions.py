@@ -144,7 +144,7 @@ def _conclude(
     # Another victim may be found.
     result.next_cycle_s = 0.0
     kept = len(victims.victims) - len(done)
-    line = f"eviction of {name}{for_whom} was refused, and {kept} {_pods(kept)} not evicted: {refused}"
+    line = f"eviction of {name}{for_whom} was refused, and {kept} {_pods(kept)} {agreeing(kept, 'was', 'were')} not evicted: {refused}"
     result.decisions.append(Decision(line, decision="eviction-refused", beneficiary=victims.beneficiary, pods=[name]))
     namespace, _, group = (victims.beneficiary or "").rpartition("/")
     beneficiary = cluster.get(POD_GROUP, namespace, group)

@@ -250,6 +250,6 @@ def _backoff(written: str, name: str) -> Backoff:
     except (yaml.YAMLError, ValueError, TypeError, AssertionError):
         raise ValueError(
             f"Queue {name}: {names.QUEUE_ARGS_ANNOTATION} is `{written}`; set {names.FIRST_BACKOFF} and "
-            f"{names.LONGEST_BACKOFF} in YAML, in seconds, the second not less than the first"
+            f"{names.LONGEST_BACKOFF} in YAML, in seconds; {names.LONGEST_BACKOFF} must not be less than {names.FIRST_BACKOFF}"
         ) from None
     return Backoff(first, longest)

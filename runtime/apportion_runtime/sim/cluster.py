@@ -143,7 +143,7 @@ class Cluster:
         for number, incident in enumerate(self.scenario.incidents):
             event = _event_of(incident)
             if type(event) not in self._handlers:
-                raise ScenarioError(f"events[{number}]: {engine} does not support it")
+                raise ScenarioError(f"events[{number}]: {engine} does not support this event")
             self.cluster_state.events.plan(start + incident.at_s, event)
 
     @property

@@ -84,7 +84,11 @@ def recorded_cycle(lines: Iterable[str], number: int, name: str) -> RecordedCycl
         if record["cycle"] == number:
             break
     if held is None or found is None or found["cycle"] != number:
-        contents = f"it has the cycles {numbers[0]} to {numbers[-1]}" if numbers else "it has no complete cycle"
+        contents = (
+            f"the log contains cycles {numbers[0]} to {numbers[-1]}"
+            if numbers
+            else "the log contains no complete cycle"
+        )
         raise DecisionLogError(f"{name} does not contain cycle {number}; {contents}")
     objects = tuple(held[key] for key in sorted(held))
     return RecordedCycle(
@@ -118,7 +122,7 @@ def cycle_number(line: str) -> int | None:
 def _record(line: str, place: str) -> dict[str, Any] | None:
     """Return a record; None if its line is incomplete."""
     if cycle_number(line) is None:
-        raise DecisionLogError(f"{place}: not a record of a decision log")
+        raise DecisionLogError(f"{place}: not a decision log record")
     try:
         record: dict[str, Any] = json.loads(line)
     except ValueError:

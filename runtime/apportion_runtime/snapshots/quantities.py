@@ -33,7 +33,7 @@ def _parsed_quantity(written: str | float) -> int:
         return nanos
     if str(written).endswith("i"):  # ParseQuantity caps binary quantities only.
         return _MOST * NANO if nanos > 0 else -_MOST * NANO
-    raise ValueError(f"`{written}` exceeds {_MOST}, the largest quantity of Kubernetes")
+    raise ValueError(f"`{written}` exceeds {_MOST}, the largest Kubernetes quantity")
 
 
 def whole(nanos: int) -> int:

@@ -78,8 +78,9 @@ def _duplicates(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for kind, word, ids in named:
         for id_, count in Counter(ids).items():
             if count > 1:
-                message = f"it is listed {count} times"
-                yield Fault(DUPLICATE, f"{word} {id_}", message, "keep one of them", places.at(kind, id_, "name"))
+                message = f"{word} {id_} is listed {count} times"
+                hint = "remove all but one of its definitions"
+                yield Fault(DUPLICATE, f"{word} {id_}", message, hint, places.at(kind, id_, "name"))
 
 
 def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
@@ -87,27 +88,29 @@ def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for node in snapshot.nodes:
         for name, amount in node.allocatable.items():
             if amount < 0:
-                message = f"it has {amount:g} of {name}, which is negative"
+                message = f"allocatable {name} of {amount:g} is negative"
                 yield Fault(NEGATIVE, f"node {node.name}", message, hint, places.at("Node", node.name, "allocatable"))
         if node.gpu_memory is not None and node.gpu_memory < LEAST_DEVICE_MEMORY:
-            message = f"its GPUs have {node.gpu_memory} MiB of memory, but the engine counts in units of 100 MiB"
-            hint_of_memory = "specify the memory in MiB, or omit it"
+            message = (
+                f"the GPUs of the node have {node.gpu_memory} MiB of memory, but the engine counts in units of 100 MiB"
+            )
+            hint_of_memory = "specify the memory in MiB, or omit the field"
             yield Fault(
                 QUANTITY, f"node {node.name}", message, hint_of_memory, places.at("Node", node.name, "gpu_memory")
             )
     for pod in snapshot.pods:
         if min(pod.request.values(), default=0.0) < 0:
             name = min(pod.request, key=lambda name: pod.request[name])
-            message = f"it requests {pod.request[name]:g} of {name}, which is negative"
+            message = f"requested {name} of {pod.request[name]:g} is negative"
             yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "request"))
         gpu = pod.gpu
         if min(gpu.count, gpu.portion, gpu.memory, gpu.dra) < 0 or any(n < 0 for _, n in gpu.mig):
-            message = "it requests a negative number of GPUs"
+            message = "the requested number of GPUs is negative"
             yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu"))
     for queue in snapshot.queues:
         for name, of in (("cpu", queue.cpu), ("memory", queue.memory), ("gpu", queue.gpu)):
             if min(of.quota, of.limit) < UNLIMITED or of.weight < 0:
-                message = f"its quota, limit or weight of {name} is invalid; the only negative value the engine accepts is -1, unlimited"
+                message = f"invalid quota, limit or weight of {name}: the only negative value that the engine accepts is -1 (unlimited)"
                 place = places.at("Queue", queue.name, "resources")
                 yield Fault(IGNORED_VALUE, f"queue {queue.name}", message, "use -1 or a non-negative value", place)
 
@@ -117,15 +120,15 @@ def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]
     in_cycles: set[str] = set()
     for name, parent in parents.items():
         if parent is not None and parent not in parents:
-            message = f"its parent `{parent}` does not exist; the engine ignores the queue and its descendants"
+            message = f"parent queue `{parent}` does not exist; the engine ignores the queue and its descendants"
             yield Fault(
                 UNKNOWN_QUEUE, f"queue {name}", message, _instead(parent, parents), places.at("Queue", name, "parent")
             )
         cycle = _cycle(name, parents)
         if cycle and name not in in_cycles:
             in_cycles.update(cycle)
-            message = f"its parents form a cycle: {' → '.join((*cycle, cycle[0]))}"
-            hint = "remove the parent of one of them"
+            message = f"the parents of queue `{name}` form a cycle: {' → '.join((*cycle, cycle[0]))}"
+            hint = "remove the parent of one of these queues"
             yield Fault(CYCLE, f"queue {name}", message, hint, places.at("Queue", name, "parent"))
 
 
@@ -148,11 +151,11 @@ def _groups(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for group in snapshot.pod_groups:
         address, place = f"pod group {group.namespace}/{group.name}", places.at("PodGroup", group.uid, "queue")
         if group.queue not in names:
-            problem = f"its queue `{group.queue}` does not exist" if group.queue else "it has no queue"
-            message = f"{problem}; it stays pending"
+            problem = f"queue `{group.queue}` does not exist" if group.queue else "the pod group has no queue"
+            message = f"{problem}; the pod group stays pending"
             yield Fault(UNKNOWN_QUEUE, address, message, _instead(group.queue, names - inner), place)
         elif group.queue in inner:
-            message = f"its queue `{group.queue}` has child queues; the engine schedules only jobs of leaf queues"
+            message = f"queue `{group.queue}` has child queues; the engine schedules only jobs of leaf queues"
             below = sorted(queue.name for queue in snapshot.queues if queue.parent == group.queue)
             yield Fault(UNKNOWN_QUEUE, address, message, f"use one of its child queues: {', '.join(below[:5])}", place)
 
@@ -164,14 +167,14 @@ def _pods(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str
     for pod in snapshot.pods:
         is_known = pod.node is None or pod.node in nodes or pod.node in elsewhere
         if not is_known and pod.status & ACTIVE_USED_STATUSES:
-            message = f"its node `{pod.node}` does not exist; it uses no resources of any node"
+            message = f"node `{pod.node}` does not exist; the pod is not counted on any node"
             place = places.at("Pod", pod.uid, "node")
             yield Fault(UNKNOWN_NODE, _pod(pod), message, _instead(pod.node or "", nodes), place)
         if pod.group is None:
             continue
         group = groups.get(pod.group)
         if group is None:
-            message = f"its pod group `{pod.group}` does not exist; the pod is not scheduled"
+            message = f"pod group `{pod.group}` does not exist; the pod is not scheduled"
             place = places.at("Pod", pod.uid, "group")
             yield Fault(UNKNOWN_GROUP, _pod(pod), message, _instead(pod.group, groups), place)
         elif (pod.sub_group or "default") not in parts[pod.group]:
@@ -183,7 +186,7 @@ def _of_no_part(pod: Pod, group: PodGroup, parts: Collection[str], places: Recor
     message = (
         f"{whose} has no sub-group `{pod.sub_group}`; the pod stays pending"
         if pod.sub_group
-        else f"it has no sub-group of {whose}; it stays pending"
+        else f"the pod does not belong to a sub-group of {whose}; the pod stays pending"
     )
     hint = _instead(pod.sub_group, parts)
     return Fault(UNKNOWN_SUB_GROUP, _pod(pod), message, hint, places.at("Pod", pod.uid, "sub_group"))
@@ -220,7 +223,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
         for group in pod.gpu_groups:
             parts[group] = parts.get(group, 0.0) + portion
         if not pod.gpu_groups and not pod.gpu.mig:
-            message = "it uses a fraction of an unknown GPU; the fraction is not counted"
+            message = "the pod uses a fraction of an unknown GPU; the fraction is not counted"
             hint = "include the runai-gpu-group label of pods that share a device"
             yield Fault(IGNORED_VALUE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu_groups"))
     over = [
@@ -232,12 +235,12 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
     if devices > 0 and gpus + len(parts) > devices:
         over.append(f"{gpus + len(parts):g} of {devices:g} GPUs")
     if over:
-        message = f"its pods use more than is allocatable: {', '.join(over)}"
+        message = f"the pods on the node exceed its allocatable resources: {', '.join(over)}"
         hint = "export all objects at one point in time"
         yield Fault(OVERCOMMITTED, address, message, hint, place)
     for group, portion in sorted(parts.items()):
         if round(portion * _PARTS) > _PARTS:
-            message = f"pods use {portion:.4g} of the GPU of runai-gpu-group `{group}`"
+            message = f"pods use {portion:.4g} of 1 GPU in runai-gpu-group `{group}`"
             hint = "reduce the fractions of pods with the same runai-gpu-group to a total of at most 1"
             yield Fault(OVERLAPPING, address, message, hint, place)
 

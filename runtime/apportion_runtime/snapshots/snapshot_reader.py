@@ -131,7 +131,7 @@ def _nothing(sources: Sequence[Source]) -> Fault:
     kinds = ", ".join(sorted({kind for group, kind in KINDS if group in ("", GROUP)}))
     name = sources[0].name if sources else "-"
     hint = f"pass objects of these kinds: {kinds}"
-    return Fault(UNREADABLE, name, "it contains no nodes, queues or pods", hint, None, name)
+    return Fault(UNREADABLE, name, "the snapshot contains no nodes, queues or pods", hint, None, name)
 
 
 def _said(wrong: Malformed) -> str:

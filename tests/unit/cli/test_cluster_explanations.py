@@ -37,8 +37,11 @@ def test_snapshot_without_the_kind_is_refused_with_the_command_to_take_it(
 ) -> None:
     told = run("explain", subject, name, "--snapshot", snapshot(kind))
     assert (told.code, told.out) == (3, "")
-    assert f"apportion: error: cluster.json: no {kind} of KAI Scheduler, so no {subject} can be explained" in told.err
-    assert f"hint: export it again with all kinds: {snapshot_command('kai')}" in told.err
+    assert (
+        f"apportion: error: cluster.json contains no {kind} of KAI Scheduler; only snapshots of KAI Scheduler can be explained"
+        in told.err
+    )
+    assert f"hint: export the snapshot with all kinds: {snapshot_command('kai')}" in told.err
 
 
 def test_job_is_suggested_by_the_name_of_its_owner(run: Run, snapshot: Callable[[str], str]) -> None:

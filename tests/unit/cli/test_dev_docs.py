@@ -48,7 +48,7 @@ def test_missing_page_is_refused(run: Run) -> None:
     result = run("dev", "docs")
     assert (result.code, result.out) == (3, "")
     assert "docs/backends/yunikorn.md does not exist" in result.err
-    assert "write it as CONTRIBUTING.md describes" in result.err
+    assert "create it as described in CONTRIBUTING.md" in result.err
 
 
 def test_command_requires_a_checkout(run: Run) -> None:

@@ -224,7 +224,7 @@ def test_export_is_compared_with_the_policy(run: Run, rendered: Path, tmp_path: 
     assert told.code == 10
     assert "queue by-hand\n  - removed: 8 GPUs guaranteed" in told.out
     joined = " ".join(told.out.split())
-    assert "Kubernetes objects are not compared: an export has fields that the API server sets" in joined
+    assert "Kubernetes objects are not compared: an export contains fields set by the API server" in joined
 
 
 def test_inexpressible_values_are_listed(run: Run, tmp_path: Path) -> None:

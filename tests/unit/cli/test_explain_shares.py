@@ -57,17 +57,17 @@ def test_kai_shows_each_level_and_the_sibling_with_the_largest_share(explained: 
         _share(explained("vision", "kai").out)
         == """\
 fair share on prod/kai, if every queue requests all resources
-`research` gets 23 GPUs of the 32 GPUs of the cluster
+`research` gets 23 GPUs of the 32 GPUs in the cluster
   20 GPUs guaranteed
   2 GPUs in surplus round 1: weight 1 of 3 at priority 100, 8 GPUs to divide
   1 GPU from rounding
   20 + 2 + 1 = 23
-`vision` gets 9 GPUs of the 23 GPUs of `research`
+`vision` gets 9 GPUs of the 23 GPUs in `research`
   4 GPUs guaranteed
   5 GPUs in surplus round 1: weight 3 of 4 at priority 100, 7 GPUs to divide
   4 + 5 = 9
-`speech` gets 5 GPUs more than `vision`: 12 against 4 guaranteed, 1 against 5 of
-  the surplus (weight 1 against 3, `speech` is at its limit), 1 against 0 from
+`speech` gets 5 GPUs more than `vision`: 12 versus 4 guaranteed, 1 versus 5 of
+  the surplus (weight 1 versus 3, `speech` is at its limit), 1 versus 0 from
   rounding.
 """
     )
@@ -78,17 +78,17 @@ def test_koordinator_shows_a_peer_that_gets_less_and_the_limit(explained: Run) -
         _share(explained("speech", "koordinator", "--peer", "vision").out)
         == """\
 fair share on prod/koordinator, if every queue requests all resources
-`research` gets 23 GPUs of the 32 GPUs of the cluster
+`research` gets 23 GPUs of the 32 GPUs in the cluster
   20 GPUs guaranteed
   3 GPUs in surplus round 1: weight 1 of 3, 8 GPUs to divide
   20 + 3 = 23
-`speech` gets 14 GPUs of the 23 GPUs of `research`
+`speech` gets 14 GPUs of the 23 GPUs in `research`
   12 GPUs guaranteed
   2 GPUs in surplus round 1: weight 1 of 4, 7 GPUs to divide
   12 + 2 = 14
   no more: its limit is 14 GPUs
-`vision` gets 5 GPUs less than `speech`: 4 against 12 guaranteed, 5 against 2 of
-  the surplus (weight 3 against 1, `speech` is at its limit).
+`vision` gets 5 GPUs less than `speech`: 4 versus 12 guaranteed, 5 versus 2 of
+  the surplus (weight 3 versus 1, `speech` is at its limit).
 """
     )
 
@@ -98,20 +98,21 @@ def test_kueue_divides_what_a_cohort_lends_by_weight(explained: Run) -> None:
         _share(explained("vision", "kueue").out)
         == """\
 fair share on prod/kueue, if every queue requests all resources
-`kueue` gets 32 GPUs of the 32 GPUs of the cluster
+`kueue` gets 32 GPUs of the 32 GPUs in the cluster
   32 GPUs guaranteed
-`research` gets 23 GPUs of the 32 GPUs of `kueue`
+`research` gets 23 GPUs of the 32 GPUs in `kueue`
   20 GPUs guaranteed
   3 GPUs in surplus round 1: weight 1 of 3, 8 GPUs to divide
   20 + 3 = 23
-`vision` gets 9 GPUs of the 23 GPUs of `research`
+`vision` gets 9 GPUs of the 23 GPUs in `research`
   4 GPUs guaranteed
   5 GPUs in surplus round 1: weight 3 of 4, 7 GPUs to divide
   4 + 5 = 9
-`speech` gets 5 GPUs more than `vision`: 12 against 4 guaranteed, 2 against 5 of
-  the surplus (weight 1 against 3, `speech` is at its limit).
-Shares on Kueue are quota, for workloads of one GPU and ClusterQueues that
-reclaim their nominal quota from any other; nodes do not count.
+`speech` gets 5 GPUs more than `vision`: 12 versus 4 guaranteed, 2 versus 5 of
+  the surplus (weight 1 versus 3, `speech` is at its limit).
+Shares on Kueue are shares of quota, assuming single-GPU workloads and
+ClusterQueues that reclaim their nominal quota from any other queue; nodes are
+ignored.
 """
     )
 
@@ -122,17 +123,17 @@ def test_volcano_shows_what_a_queue_can_use(explained: Run) -> None:
         told[told.index("GPUs that it can use on") :]
         == """\
 GPUs that it can use on prod/volcano, if every queue requests all resources
-`research` can use 28 GPUs of the 32 GPUs of the cluster
+`research` can use 28 GPUs of the 32 GPUs in the cluster
   20 GPUs guaranteed
   8 GPUs that no other queue can reclaim
   20 + 8 = 28
-`speech` can use 14 GPUs of the 28 GPUs of `research`
+`speech` can use 14 GPUs of the 28 GPUs in `research`
   12 GPUs guaranteed
   2 GPUs that no other queue can reclaim
   12 + 2 = 14
   no more: its limit is 14 GPUs
-`vision` can use 2 GPUs more than `speech`: 4 against 12 guaranteed, 12 against
-  2 that no other queue can reclaim.
+`vision` can use 2 GPUs more than `speech`: 4 versus 12 guaranteed, 12 versus 2
+  that no other queue can reclaim.
 Volcano's capacity plugin reserves `deserved` and does not divide the remaining
 capacity: a share is the most that a queue can use while every other queue uses
 all that it can reclaim.
@@ -176,7 +177,7 @@ def test_peer_that_is_not_sibling_is_rejected(explained: Run, peer: str, says: s
         (
             ", pools: [gpus]",
             "",
-            "Fair shares are not computed: the node pools of the cluster declare no number of GPUs.",
+            "Fair shares are not computed: the cluster's node pools do not declare their number of GPUs.",
         ),
     ],
 )
@@ -208,19 +209,19 @@ def test_department_with_limited_queues_returns_unused_share(explained: Run, tmp
         _share(explained("vision", "koordinator").out)
         == """\
 fair share on prod/koordinator, if every queue requests all resources
-`research` gets 21 GPUs of the 32 GPUs of the cluster
+`research` gets 21 GPUs of the 32 GPUs in the cluster
   20 GPUs guaranteed
   3 GPUs in surplus round 1: weight 1 of 3, 8 GPUs to divide
   2 GPUs returned, because it can use no more
   20 + 3 - 2 = 21
-  no more: it requests 21 GPUs, within the limits below it
-`vision` gets 7 GPUs of the 21 GPUs of `research`
+  no more: it requests 21 GPUs, capped by the limits of its children
+`vision` gets 7 GPUs of the 21 GPUs in `research`
   4 GPUs guaranteed
   2 GPUs in surplus round 1: weight 1 of 2, 5 GPUs to divide
   1 GPU in surplus round 2: weight 1 of 1, 1 GPU to divide
   4 + 2 + 1 = 7
   no more: its limit is 7 GPUs
-`speech` gets 7 GPUs more than `vision`: 12 against 4 guaranteed, 2 against 3 of
+`speech` gets 7 GPUs more than `vision`: 12 versus 4 guaranteed, 2 versus 3 of
   the surplus (`speech` is at its limit, `vision` is at its limit).
 """
     )
@@ -234,7 +235,7 @@ def test_queue_as_written_has_a_hint_in_place_of_the_share(run: Run, tmp_path: P
     assert (told.code, told.err) == (0, "")
     assert HEADING not in told.out
     assert told.out.endswith(
-        "\n\nIts fair share depends on the cluster: add `--env prod --cluster kai` (or dev)\nto see how it is divided.\n"
+        "\n\nThe fair share of the queue depends on the cluster: add `--env prod --cluster\nkai` (or dev) to see how it is computed.\n"
     )
     assert "depends on the cluster" not in run("explain", "queue", "vision", "-p", "policy.yaml", "--json").out
 

@@ -173,7 +173,7 @@ def _with(asked: dict[str, Any], **labels: str) -> dict[str, Any]:
             _with(job("train", "vision", 1, 8), **{"kai.scheduler/queue": "nlp"}),
             (),
             2,
-            "references queue nlp, which the policy does not have; choose one of research, speech or vision",
+            "references queue nlp, which does not exist in the policy; choose one of research, speech or vision",
         ),
         (
             _with(job("train", "vision", 1, 8), **{"kai.scheduler/queue": "research"}),
@@ -185,7 +185,12 @@ def _with(asked: dict[str, Any], **labels: str) -> dict[str, Any]:
         (job("train", "vision", 1, 8), ("--env", "dev"), 2, "environment dev does not exist"),
         (job("train", "vision", 1, 8), ("--env", "prod", "--cluster", "cpu"), 2, "has no cluster cpu"),
         (job("train", "vision", 1, 8), ("--snapshot", "absent.json"), 3, "absent.json is not a readable file"),
-        (job("train", "vision", 1, 8), ("--name", "other"), 2, "job.yaml has no workload other; it has Job train"),
+        (
+            job("train", "vision", 1, 8),
+            ("--name", "other"),
+            2,
+            "job.yaml does not contain workload other; it contains Job train",
+        ),
         (
             [job("a", "vision", 1, 8), job("b", "vision", 1, 8)],
             (),

@@ -87,8 +87,8 @@ def test_existing_files_are_not_overwritten(run: Run) -> None:
     Path("acme/teams/other.py").write_text("", encoding="utf-8")
     refused = run(*arguments)
     assert refused.code == 3
-    assert "acme already has policy.py, teams/research.py; nothing was written" in refused.err
-    assert "teams/ also contains other.py" in run(*arguments, "--force").err
+    assert "acme already contains policy.py, teams/research.py; nothing was written" in refused.err
+    assert "teams/ contains other files, which are part of the policy: other.py" in run(*arguments, "--force").err
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,16 @@ def test_unreadable_input_is_one_sentence(run: Run, queues: Path, text: str, sen
     ("option", "value", "sentence"),
     [
         ("--owner", "no owner", '--owner: "no owner" is not an owner such as'),
-        ("--environment", "Prod Env", "`Prod Env` is not, `prod-env` would be"),
-        ("--cluster", "a/b", "`a/b` is not, `a-b` would be"),
+        (
+            "--environment",
+            "Prod Env",
+            "`Prod Env` is not a valid name: use lowercase letters, digits and dashes, and start and end with a letter or digit (for example `prod-env`)",
+        ),
+        (
+            "--cluster",
+            "a/b",
+            "`a/b` is not a valid name: use lowercase letters, digits and dashes, and start and end with a letter or digit (for example `a-b`)",
+        ),
     ],
 )
 def test_invalid_name_is_refused(run: Run, option: str, value: str, sentence: str) -> None:

@@ -94,7 +94,7 @@ BAD = {
     "no nodes": ("{}", "f.json: a case has no nodes"),
     "second line": (f"{json.dumps(case())}\n{{}}", "f.json:2: a case has no nodes"),
     "nodes": (wrong(nodes={}), "nodes of a case must be a list, not {}"),
-    "node twice": (wrong(nodes=[{"name": "n0"}, {"name": "n0"}]), "two nodes are named n0"),
+    "node twice": (wrong(nodes=[{"name": "n0"}, {"name": "n0"}]), "more than one node is named n0"),
     "negative node": (wrong(nodes=[{"name": "n0", "gpus": -1}]), "gpus of node n0 must be a non-negative integer"),
     "negative request": (wrong(jobs=job(gpus_per_task=-1)), "gpus_per_task of job a must be a non-negative number"),
     "text for number": (wrong(jobs=job(priority="high")), "priority of job a must be an integer, not 'high'"),
@@ -103,14 +103,14 @@ BAD = {
         wrong(jobs=job(tasks=[{"state": "Running", "node": "n9"}])),
         "task 0 of job a is on node n9, which does not exist",
     ),
-    "state": (wrong(jobs=job(tasks=[{"state": "Asleep"}])), "task 0 of job a has the unknown state 'Asleep'"),
+    "state": (wrong(jobs=job(tasks=[{"state": "Asleep"}])), "the state 'Asleep' of task 0 of job a is unknown"),
     "sub-group": (
         wrong(jobs=job(tasks=[{"state": "Pending", "sub_group": "s"}])),
         "task 0 of job a belongs to sub-group s, which does not exist",
     ),
     "parent": (
         wrong(auto_default_department=False, disable_default_department=True, queues=[{"name": "q", "parent": "p"}]),
-        "queue q has the parent p, which does not exist",
+        "the parent p of queue q does not exist",
     ),
     "action": (wrong(actions=["allocat"]), "unknown action 'allocat'; supported actions are allocate"),
 }
@@ -136,7 +136,7 @@ def test_missing_file_is_reported(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--case", "1"), "f.json has no case 1: it has 1, numbered from 0"),
+        (("--case", "1"), "f.json has no case 1; it contains 1 case, numbered from 0"),
         (("--actions", "allocate,walk"), "`walk` is not one of all, allocate"),
         (("--actions", ","), "no actions given"),
         (("--rounds", "0"), "0 is not in the range"),

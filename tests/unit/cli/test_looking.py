@@ -102,7 +102,7 @@ def test_init_does_not_overwrite_files(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text("mine")
     refused = _apportion("init", cwd=tmp_path)
     assert refused.returncode == 3
-    assert "already has policy.py; nothing was written" in refused.stderr
+    assert "already contains policy.py; nothing was written" in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["policy.py"]
 
 

@@ -61,7 +61,7 @@ def test_alias_resolves_to_its_command(alias: str) -> None:
         (["validate", "--as-of", "soon"], "`soon` is not a date such as 2026-11-21"),
         (["validate", "--as-of", "2026-02-30"], "`2026-02-30` is not a date"),
         (["validate", "--time-limit", "-1"], "a time limit must be between 0.1s and 24h"),
-        (["validate", "--memory-limit", "1Mi"], "the interpreter and the model alone need 256Mi"),
+        (["validate", "--memory-limit", "1Mi"], "the interpreter and the policy model alone require 256Mi"),
         (["validate", "--memory-limit", "much"], "`much` is not an amount of memory"),
         (["validate", "-o", "xml"], "`xml` is not one of text, json, sarif, junit, github"),
         (["validate", "-o", "json="], "the file after `=` is missing"),

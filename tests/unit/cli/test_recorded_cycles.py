@@ -94,7 +94,7 @@ def test_other_decisions_than_the_recorded_ones_are_reported(run: Run, log: Path
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--record", 3), 3, "does not contain cycle 3; it has the cycles 1 to 2"),
+        (("--record", 3), 3, "does not contain cycle 3; the log contains cycles 1 to 2"),
         (("--record", 1, "--actions", "allocate"), 2, "--record requires a single --cycle LOG"),
     ],
 )
@@ -111,7 +111,7 @@ def test_file_that_is_not_a_log_is_reported(run: Run, tmp_path: Path) -> None:
     other.write_text("shopping\n")
     told = run("simulate", "--cycle", other, "--record", 1)
     assert told.code == 3
-    assert f"{other}:1: not a record of a decision log" in told.err
+    assert f"{other}:1: not a decision log record" in told.err
 
 
 def test_decisions_are_those_of_a_snapshot_of_the_same_objects(run: Run, log: Path, tmp_path: Path) -> None:

@@ -92,14 +92,14 @@ def test_work_on_idle_quota_is_reclaimable(run: Run, repository: Path) -> None:
 def test_missing_snapshot_is_unknown(run: Run, repository: Path) -> None:
     told = run("review", "main", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert "The fate of running work on prod/one is unknown" in told.out
+    assert "The outcome of running work on prod/one is unknown" in told.out
 
 
 def test_snapshot_of_queues_leaves_fates_unknown(run: Run, repository: Path) -> None:
     (repository / "queues.json").write_text(json.dumps({"items": list(objects_of({"queues": {"vision": {}}}))}))
     told = run("review", "main", "--snapshot", "queues.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert "fates of running work: unknown, queues.json has neither pods nor workloads" in told.out
+    assert "outcome of running work: unknown, queues.json contains neither pods nor workloads" in told.out
 
 
 def test_unreadable_requests_leave_fates_unknown(run: Run, repository: Path) -> None:
@@ -114,7 +114,7 @@ def test_unreadable_requests_leave_fates_unknown(run: Run, repository: Path) -> 
     told = run("review", "main", "--snapshot", "../idle.json", "--snapshot", "pods.json", "--fail-on", "unknown", *NOW)
     assert told.code == 11
     assert (
-        "../idle.json, pods.json has unreadable requests: Pod vision/train: `spec.containers`: expected a list, found no value"
+        "../idle.json, pods.json contains invalid resource requests: Pod vision/train: `spec.containers`: expected a list, found no value"
         in " ".join(told.out.split())
     )
 
@@ -131,7 +131,7 @@ def test_snapshot_without_workloads_leaves_fates_unknown(run: Run, repository: P
     (repository / "pods.json").write_text(json.dumps({"items": [pod]}))
     told = run("review", "main", "--snapshot", "pods.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert "pods.json has 1 running pod with GPUs, but none that Kueue v0.18.3 schedules as a workload" in " ".join(
+    assert "pods.json contains 1 running pod with GPUs, but no workload that Kueue v0.18.3 schedules" in " ".join(
         told.out.split()
     )
 
@@ -177,7 +177,7 @@ def test_files_that_contradict_each_other_are_refused(run: Run, repository: Path
     _repeated(repository, generation=2)
     told = run("review", "main", "--snapshot", "../idle.json", "--snapshot", "again.json", *NOW)
     assert (told.code, told.out) == (3, "")
-    assert "../idle.json and again.json have different versions of ClusterQueue vision" in told.err
+    assert "../idle.json and again.json contain different versions of ClusterQueue vision" in told.err
 
 
 def test_file_that_contradicts_itself_is_refused(run: Run, repository: Path) -> None:
@@ -186,7 +186,7 @@ def test_file_that_contradicts_itself_is_refused(run: Run, repository: Path) -> 
     (repository / "prod.json").write_text(json.dumps({"items": [*items[0], *items[1]]}))
     told = run("review", "main", "--snapshot", "prod.json", *NOW)
     assert (told.code, told.out) == (3, "")
-    assert "prod.json has ClusterQueue vision twice, with different contents" in told.err
+    assert "prod.json contains ClusterQueue vision twice, with different contents" in told.err
 
 
 def test_files_that_repeat_an_object_are_one_snapshot(run: Run, repository: Path) -> None:
@@ -215,7 +215,7 @@ def test_work_in_a_namespace_that_leaves_the_policy_has_an_unknown_fate(run: Run
     (repository / "policy.py").write_text(POLICY.replace('namespaces=("vision",)', 'namespaces=("video",)'))
     told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert told.out.startswith("2 running workloads have unknown fates on prod/one;")
+    assert told.out.startswith("The outcomes of 2 running workloads on prod/one are unknown;")
     assert "namespace vision is no longer in the policy" in " ".join(told.out.split())
 
 
@@ -228,7 +228,7 @@ def test_snapshot_that_cannot_be_evaluated_leaves_fates_unknown(run: Run, reposi
     told = run("review", "main", "--snapshot", "prod.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
     assert "the base cannot be evaluated: " in " ".join(told.out.split())
-    assert "`1e400` exceeds 9223372036854775807, the largest quantity of Kubernetes" in " ".join(told.out.split())
+    assert "`1e400` exceeds 9223372036854775807, the largest Kubernetes quantity" in " ".join(told.out.split())
 
 
 def test_approvals_are_read_from_a_list_or_a_file(run: Run, repository: Path) -> None:
@@ -254,7 +254,7 @@ def test_approvals_that_are_neither_a_file_nor_owners(run: Run, repository: Path
     told = run("review", "main", "--require-approvals", text, *NOW)
     assert (told.code, told.out) == (2, "")
     message = (
-        f"--require-approvals {text}: the file does not exist, and no owner of the policies has this name; {instead}"
+        f"--require-approvals {text}: the file does not exist, and no owner in the policies has this name; {instead}"
     )
     assert message in " ".join(told.err.split())
 
@@ -287,7 +287,7 @@ def test_replay_reproduces_the_report(run: Run, repository: Path) -> None:
     (repository / "policy.py").write_text(POLICY)
     refused = run("review", "--replay", "report.json")
     assert refused.code == 3
-    assert "the report cannot be reproduced: head changed since" in refused.err
+    assert "the report cannot be reproduced: head changed after it was written" in refused.err
 
 
 def test_json_report(run: Run, repository: Path) -> None:
@@ -344,7 +344,7 @@ def test_wait_of_workload_that_has_not_started_is_lower_bound(run: Run, reposito
         (("main", "--snapshot", "missing.json"), "missing.json is not a readable file or directory"),
         (
             ("main", "--snapshot", "prod/two=../idle.json"),
-            "cluster `prod/two` does not exist; the policies have prod/one",
+            "cluster `prod/two` does not exist; the policies define prod/one",
         ),
         (("main", "--max-lost-gpu-hours", "many"), "`many` is not a number of GPU-hours such as 40 or 2.5"),
         (("main", "--replay", "x.json"), "--replay and --check-shares read BASE and HEAD from the report: omit both"),
@@ -361,11 +361,11 @@ def test_invalid_arguments_are_refused(arguments: tuple[str, ...], says: str, ru
 @pytest.mark.parametrize(
     ("engine", "version", "n_divisions", "step"),
     [
-        ("KAI", "0.17.0", 2, "step 1, queue speech: amount is 13.0, but the inputs give 12.0."),
-        ("KUEUE", "0.18.3", 4, "step 1, queue speech: amount is 13, but the inputs give 12."),
-        ("VOLCANO", "1.15.0", 2, "step 1, queue speech: amount is 13, but the inputs give 12."),
-        ("ACK", "1.30", 2, "step 1, queue root/speech: amount is 13, but the inputs give 12."),
-        ("YUNIKORN", "1.6.0", 2, "step 1, queue root.speech: amount is 13, but the inputs give 12."),
+        ("KAI", "0.17.0", 2, "step 1, queue speech: amount is 13.0, expected 12.0."),
+        ("KUEUE", "0.18.3", 4, "step 1, queue speech: amount is 13, expected 12."),
+        ("VOLCANO", "1.15.0", 2, "step 1, queue speech: amount is 13, expected 12."),
+        ("ACK", "1.30", 2, "step 1, queue root/speech: amount is 13, expected 12."),
+        ("YUNIKORN", "1.6.0", 2, "step 1, queue root.speech: amount is 13, expected 12."),
     ],
 )
 def test_shares_of_a_report_are_verified(
@@ -379,7 +379,7 @@ def test_shares_of_a_report_are_verified(
     (repository / "policy.py").write_text(changed)
     assert run("review", "main", *NOW, "-o", "json=report.json").code == 10
     checked = run("review", "--check-shares", "report.json")
-    told = f"{n_divisions} divisions verified; 0 unchanged shares have no proof\n"
+    told = f"{n_divisions} divisions verified; 0 unchanged shares without proof\n"
     assert (checked.code, checked.out) == (0, told)
     report = repository / "report.json"
     document = json.loads(report.read_text())

@@ -43,7 +43,7 @@ def test_changed_approvals_are_named(run: Run, report: Report) -> None:
     Path("owners.txt").write_text("@acme/vision\n@acme/speech\n")
     told = _replay(run, report)
     assert told.code == 3
-    assert "the report cannot be reproduced: approvals changed since" in told.err
+    assert "the report cannot be reproduced: approvals changed after it was written" in told.err
 
 
 def test_comments_of_the_approvals_are_no_change(run: Run, report: Report) -> None:
@@ -55,7 +55,7 @@ def test_altered_value_is_named(run: Run, report: Report) -> None:
     report["approvals"][0]["given"] = False
     told = _replay(run, report)
     assert (told.code, told.out) == (3, "")
-    assert "report.json was altered: `approvals[0].given` differs from the report of its inputs" in told.err
+    assert "report.json was altered: `approvals[0].given` differs from a report of the same inputs" in told.err
 
 
 def test_report_of_another_version_that_differs_is_named(run: Run, report: Report) -> None:

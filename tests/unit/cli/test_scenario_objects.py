@@ -52,7 +52,7 @@ def test_cluster_is_selected_by_any_option(run: Run, scenario: Path, chosen: tup
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        (("--engine", "kueue"), "no cluster of the policy runs kueue; choose one of native or volcano"),
+        (("--engine", "kueue"), "no cluster in the policy runs kueue; choose one of native or volcano"),
         (("--cluster", "nowhere"), "the policy has no cluster nowhere"),
     ],
 )
@@ -81,7 +81,7 @@ def test_objects_of_several_engines_are_refused(run: Run, scenario: Path, tmp_pa
     mixed = _objects(tmp_path, ("scheduling.run.ai/v2", "Queue"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue"))
     result = run("simulate", mixed, "--scenario", scenario)
     assert result.code == 3
-    assert "these objects belong to KAI Scheduler and Kueue" in result.err
+    assert "the objects belong to KAI Scheduler and Kueue" in result.err
     assert "choose an engine with --engine kai or kueue" in result.err
 
 
@@ -89,7 +89,7 @@ def test_native_engine_refuses_objects_of_other_engines(run: Run, scenario: Path
     tree = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue"))
     result = run("simulate", tree, "--scenario", scenario, "--engine", "native")
     assert result.code == 3
-    assert "these objects belong to Volcano, which plain Kubernetes ignores" in result.err
+    assert "the objects belong to Volcano, which plain Kubernetes ignores" in result.err
 
 
 def test_engine_start_failure_is_explained(run: Run, scenario: Path, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_unsupported_event_has_its_line(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text("nodes: [{pool: n}]\nevents:\n  - {at: 5m, job: {name: j}, jump: true}\n")
     result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
-    assert result.err.splitlines()[0] == f"apportion: error: {file}:3: events[0]: plain Kubernetes does not support it"
+    assert result.err.splitlines()[0] == f"apportion: error: {file}:3: events[0]: plain Kubernetes does not support this event"
 
 
 def test_invalid_yaml_has_its_line(run: Run, tmp_path: Path, scenario: Path) -> None:

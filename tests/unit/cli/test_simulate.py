@@ -46,12 +46,12 @@ def test_text_shows_decisions_and_reasons(run: Run) -> None:
         ("over-guarantee", "non-preemptible jobs would exceed the quota"),
         ("over-fair-share", "cannot reclaim from other queues"),
         ("too-large", "Max GPU resources available in a single node"),
-        ("elsewhere", "3 do not match its node selector"),
+        ("elsewhere", "3 do not match the pod's node selector"),
         ("incomplete", "the job requires 4 pods to start but has 2"),
         ("gated", "(1 gated)"),
         ("lost-queue", "queue speech does not exist"),
         ("delayed", "its preemption delay is 2h0m0s"),
-        ("lost-part", "1 pod in sub-group workers, which the pod group does not define"),
+        ("lost-part", "1 pod belongs to sub-group workers, which the pod group does not define"),
     ],
 )
 def test_pending_reasons_are_explained(run: Run, job: str, why: str) -> None:
@@ -65,7 +65,7 @@ def test_pending_reasons_are_explained(run: Run, job: str, why: str) -> None:
 def test_findings_are_printed_on_stderr(run: Run) -> None:
     result = run("simulate", "--cycle", BUSY)
     assert "busy.yaml:" in result.err
-    assert "warning[AP806] its queue `speech` does not exist; it stays pending" in result.err
+    assert "warning[AP806] queue `speech` does not exist; the pod group stays pending" in result.err
     assert "2 warnings" in result.err
     assert run("simulate", "--cycle", BUSY, "--fail-on", "warning").code == 1
 
@@ -139,14 +139,14 @@ def test_now_option(run: Run) -> None:
 def test_explain_queue(run: Run) -> None:
     result = run("explain", "queue", "nlp", "--snapshot", BUSY)
     assert result.code == 0
-    assert "  GPUs: fair share 10 GPUs of the 16 GPUs of queue science" in result.out.splitlines()
+    assert "  GPUs: fair share 10 GPUs of the 16 GPUs in queue science" in result.out.splitlines()
     document = json.loads(run("explain", "queue", "nlp", "--snapshot", BUSY, "-o", "json").out)
     assert [level["queue"] for level in document["levels"]] == ["science", "nlp"]
 
 
 def test_evicted_job_names_the_preemptor(run: Run) -> None:
     result = run("explain", "job", "vision/segment", "--snapshot", BUSY)
-    assert "reclaim for job nlp/pretrain of queue nlp" in " ".join(result.out.split())
+    assert "reclaim for job nlp/pretrain in queue nlp" in " ".join(result.out.split())
     document = json.loads(run("explain", "job", "vision/segment", "--snapshot", BUSY, "-o", "json").out)
     assert [made["pod"] for made in document["evictions"]] == ["segment-5", "segment-6", "segment-7"]
 
@@ -174,7 +174,11 @@ WRONG = {
     "no text": ("\x00{", 1, "AP801"),
     "no object": ("just words", 1, "expected an object"),
     "nothing in it": ("{}", 1, "an object has no kind"),
-    "no cluster": ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", 1, "it contains no nodes, queues or pods"),
+    "no cluster": (
+        "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n",
+        1,
+        "the snapshot contains no nodes, queues or pods",
+    ),
     "another version": (
         "apiVersion: apportion.dev/v2\nkind: Snapshot\n",
         1,
@@ -188,13 +192,13 @@ WRONG = {
     "a record twice": (
         "apiVersion: apportion.dev/v1\nkind: Snapshot\nqueues:\n  - {name: a, parent: null}\n  - {name: a, parent: null}\n",
         1,
-        "error[AP804] it is listed 2 times",
+        "error[AP804] queue a is listed 2 times",
     ),
     "an unknown node": (
         "apiVersion: apportion.dev/v1\nkind: Snapshot\nnodes: []\npods:\n"  # noqa: ISC004 - one text.
         "  - {uid: u, name: p, namespace: n, group: null,\n     status: Running, node: b}\n",
         0,
-        "wrong.yaml:6: warning[AP807] its node `b`",
+        "wrong.yaml:6: warning[AP807] node `b`",
     ),
 }
 

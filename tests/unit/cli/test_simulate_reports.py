@@ -130,7 +130,7 @@ def test_interrupted_simulation_is_reported(run: Run, files: Path, monkeypatch: 
     monkeypatch.setattr(Cluster, "step", interrupted)
     result = run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "json=r.json", "-o", "html=r.html")
     assert result.code == 130
-    assert "interrupted at 2026-01-05T01:00:02Z of the simulation; the results are partial" in result.err
+    assert "interrupted at simulated time 2026-01-05T01:00:02Z; the results are partial" in result.err
     report = json.loads((files / "r.json").read_text())
     assert report["outcomes"] == {"succeeded": 1, "unfinished": 1}
     assert report["gpu_hours"] == pytest.approx(2 * 3602 / 3600, abs=1e-3)
@@ -232,7 +232,7 @@ def test_shards_are_simulated_separately(run: Run, files: Path) -> None:
     (files / "wide.yaml").write_text(tree)
     unnamed = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
     assert unnamed.code == 3
-    assert "the cluster has the shards h100, l4, and a simulation covers one" in unnamed.err
+    assert "the cluster has the shards h100, l4, and a simulation covers only one" in unnamed.err
     assert (
         "shard b300 does not exist"
         in run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "b300").err

@@ -62,7 +62,7 @@ def test_path_of_a_policy_with_errors_keeps_its_case(cut: Review) -> None:
 
 def test_verdict_counts_no_owners_if_none_must_approve(cut: Review) -> None:
     found = verdict(replace(cut, approvals=()))
-    assert found.headline == "The fate of running work on prod/one is unknown; quotas of 2 queues change."
+    assert found.headline == "The outcome of running work on prod/one is unknown; quotas of 2 queues change."
 
 
 def test_incomplete_fates_are_unknown_above_the_fold(cut: Review) -> None:
@@ -74,20 +74,22 @@ def test_incomplete_fates_are_unknown_above_the_fold(cut: Review) -> None:
     assert verdict(found).level is Level.UNKNOWN
     screen = first_screen(comment(found))
     assert screen[1].startswith("### 🟠 Evictions on prod/one are not fully known")
-    assert any("pending work may evict more than is listed, since the search stopped" in line for line in screen)
+    assert any(
+        "pending work may evict more workloads than listed, because the search stopped" in line for line in screen
+    )
 
 
 def test_missing_snapshot_is_unknown(cut: Review) -> None:
     text = comment(cut)
     assert verdict(cut).level is Level.UNKNOWN
-    assert "The fate of running work on prod/one is unknown" in text.splitlines()[1]
+    assert "The outcome of running work on prod/one is unknown" in text.splitlines()[1]
     assert "safe" not in text
 
 
 @pytest.mark.parametrize("base", [Fate.SAFE, Fate.ON_DEMAND, Fate.STUCK])
 def test_newly_unknown_work_is_named(base: Fate, cut: Review) -> None:
     lines = first_screen(comment(with_fates(cut, [row("train", Fate.UNKNOWN, base, rule="its queue does not exist")])))
-    assert lines[1].startswith("### 🟠 1 running workload has an unknown fate on prod/one.")
+    assert lines[1].startswith("### 🟠 The outcome of 1 running workload on prod/one is unknown.")
     assert "| `train` | `vision` | 8 H100 | unknown | its queue does not exist |" in lines
 
 
@@ -158,6 +160,6 @@ def test_redaction_reaches_every_text(cut: Review) -> None:
     planted = replace(planted, gates=(Gate("g", "1", "secret-model", has_failed=True),))
     made = comment(redacted(planted))
     assert "secret-model" not in made
-    assert "names of workloads are redacted" in made
+    assert "workload names are redacted" in made
     shown: list[WorkloadFate] = [r for c in redacted(planted).clusters for r in (c.fates.rows if c.fates else ())]
     assert len({r.workload.name for r in shown}) == 2

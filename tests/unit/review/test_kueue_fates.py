@@ -97,4 +97,4 @@ def test_incomplete_simulation_leaves_fates_unknown(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(kueue_cycles, bound, value)
     found = fates_of(next(case for case in CASES if case["name"].startswith("waiting work reclaims")))
     assert [row.head.fate for row in found.rows] == [Fate.ON_DEMAND]
-    assert found.why_incomplete == "the simulated cycles stopped at their limit"
+    assert found.why_incomplete == "the simulation reached its cycle limit"

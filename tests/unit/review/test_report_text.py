@@ -135,6 +135,6 @@ def test_redaction_reaches_work_that_is_not_the_engines(with_others: Review) -> 
 
 def test_unknown_fates_are_counted_also_where_the_base_has_them(tmp_path: Path) -> None:
     rows = [row("a", Fate.UNKNOWN, Fate.UNKNOWN), row("b", Fate.SAFE)]
-    assert "  fates of 2 running workloads, 1 unknown: Kueue v0.18.3; " in text_of(
+    assert "  outcomes of 2 running workloads, 1 unknown: Kueue v0.18.3; " in text_of(
         with_fates(reviewed(tmp_path, CUT), rows)
     )

@@ -113,10 +113,10 @@ CAPACITY = "{name: capacity, enableHierarchy: true}"
         (configured(ACTIONS + f"tiers: [{{plugins: [{CAPACITY}, {{name: drf}}]}}]"), "Volcano's drf plugin"),
         (
             configured(ACTIONS + f"tiers: [{{plugins: [{CAPACITY}]}}]\nconfigurations: [{{name: preempt}}]"),
-            "the scheduler's configuration has arguments for actions",
+            "the scheduler's configuration sets action arguments",
         ),
-        (with_group("networkTopology", {"mode": "hard"}), "PodGroup pg-kept has networkTopology"),
-        (with_group("minTaskMember", {"worker": 1}), "PodGroup pg-kept has minTaskMember"),
+        (with_group("networkTopology", {"mode": "hard"}), "PodGroup pg-kept sets networkTopology"),
+        (with_group("minTaskMember", {"worker": 1}), "PodGroup pg-kept sets minTaskMember"),
     ],
 )
 def test_unsimulated_features_are_marked_unverified(objects: list[Made], why: str) -> None:
@@ -147,4 +147,4 @@ def test_too_much_pending_work_is_not_simulated() -> None:
     nodes = {f"n{number}": {} for number in range(300)}
     found = fates_of(list(objects_of({**CLUSTER, "nodes": nodes, "pending": pending})))
     assert fates(found) == {"kept": Fate.ON_DEMAND, "lent": Fate.ON_DEMAND}
-    assert any(note.endswith(": 351 pods are pending, and there are 300 nodes.") for note in found.notes)
+    assert any("(too large: 351 pending pods, 300 nodes)" in note for note in found.notes)

@@ -23,7 +23,7 @@ def test_reclaim_explains_the_remaining_share() -> None:
     )
     assert told(session) == [
         (
-            "pod team/r-0 (job r, queue b) on n: reclaim for job team/j of queue a",
+            "pod team/r-0 (job r, queue b) on n: reclaim for job team/j in queue a",
             "  queue b uses 4 GPUs, more than its quota of 2 GPUs",
             "  queue b: 4 GPUs before, 2 GPUs after (quota 2 GPUs, fair share 2 GPUs)",
             "  queue b: 2 cores before, 1 core after (quota unlimited, fair share 2 cores)",
@@ -68,7 +68,7 @@ def test_preemption_names_the_priorities() -> None:
     session = run([node("n", 1)], [queue("q")], [job("r", "q", on="n", priority=50), job("j", "q", priority=75)])
     assert told(session) == [
         (
-            "pod team/r-0 (job r, queue q) on n: preempt for job team/j of queue q",
+            "pod team/r-0 (job r, queue q) on n: preempt for job team/j in queue q",
             "  priority 50 is lower than 75 in the same queue",
         )
     ]
@@ -81,9 +81,9 @@ def test_consolidation_names_the_target_node() -> None:
         [job("r0", "q", on="n0"), job("r1", "q", on="n1"), job("j", "q", gpus=2)],
     )
     ((head, because, moved),) = told(session)
-    assert head.endswith("consolidation for job team/j of queue q")
-    assert because == "  it is moved to free space on its node; its queue loses no resources"
-    assert moved in ("  it will be rescheduled on n0", "  it will be rescheduled on n1")
+    assert head.endswith("consolidation for job team/j in queue q")
+    assert because == "  moved to free space on its node; its queue loses no resources"
+    assert moved in ("  will be rescheduled on n0", "  will be rescheduled on n1")
 
 
 def test_stale_gang_eviction_names_the_missing_pods() -> None:

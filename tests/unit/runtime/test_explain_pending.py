@@ -41,7 +41,7 @@ def reasons(session: Session, name: str = "j") -> list[str]:
     return [reason.text for reason in why_pending(session, session.jobs[name]).reasons]
 
 
-NO_LOWER = "nothing to preempt in queue q: no preemptible job of lower priority is running"
+NO_LOWER = "nothing to preempt in queue q: no lower-priority preemptible job is running"
 CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     "queue missing": (lambda: run(hosts(1), [queue("q")], [job("j", "other")]), ["queue other does not exist"]),
     "parent missing": (
@@ -83,15 +83,15 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         ),
         [
             "cannot reclaim from other queues: b uses 1 GPU and requests 1 GPU more; its fair share is 1 GPU",
-            "nothing to preempt in queue b: no preemptible job of lower priority is running",
+            "nothing to preempt in queue b: no lower-priority preemptible job is running",
             "no node fits pod j-0: of 2 nodes, 2 lack GPUs",
         ],
     ),
     "others within their fair share": (
         lambda: run(hosts(1), TWO, [job("r", "b", on="n0"), job("j", "a")]),
         [
-            "nothing to reclaim from other queues: b within their fair share",
-            "nothing to preempt in queue a: no preemptible job of lower priority is running",
+            "nothing to reclaim from other queues: b within its fair share",
+            "nothing to preempt in queue a: no lower-priority preemptible job is running",
             "no node fits pod j-0: of 1 node, 1 lacks GPUs",
         ],
     ),
@@ -103,7 +103,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         ),
         [
             "nothing to reclaim from other queues: 1 job still within the minimum runtime",
-            "nothing to preempt in queue a: no preemptible job of lower priority is running",
+            "nothing to preempt in queue a: no lower-priority preemptible job is running",
             "no node fits pod j-0: of 1 node, 1 lacks GPUs",
         ],
     ),
@@ -137,8 +137,8 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("j", "q", gpus=4, pod={"node_affinity": H100})],
         ),
         [
-            ("no node fits pod j-0: of 1,224 nodes, 1,200 lack GPUs (1,200 even when empty), 20 do not match its node "
-            "selector or node affinity, 3 are not ready or cordoned, 1 has a taint that it does not tolerate")
+            ("no node fits pod j-0: of 1,224 nodes, 1,200 lack GPUs (1,200 even when empty), 20 do not match the pod's node "
+            "selector or node affinity, 3 are not ready or cordoned, 1 has a taint that the pod does not tolerate")
         ],
     ),
     "other resources": (
@@ -164,7 +164,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("j", "q", 3, pod={"anti_affinity": ALONE, "labels": {"app": "x"}})],
             actions=("allocate",),
         ),
-        ["no node fits pod j-2 (2 of 3 pods can be placed): of 2 nodes, 2 do not match its pod anti-affinity"],
+        ["no node fits pod j-2 (2 of 3 pods can be placed): of 2 nodes, 2 do not match pod anti-affinity rules"],
     ),
     "topology": (
         lambda: run(
@@ -209,7 +209,7 @@ def test_pods_of_a_missing_sub_group_are_named() -> None:
     group, pods = job("j", "q")
     lost = replace(pods[0], uid="lost", name="lost", sub_group="gone")
     session = run(hosts(1), [queue("q")], [(group, [*pods, lost])])
-    assert reasons(session) == ["1 pod in sub-group gone, which the pod group does not define"]
+    assert reasons(session) == ["1 pod belongs to sub-group gone, which the pod group does not define"]
 
 
 def test_scheduled_jobs_are_not_explained() -> None:
@@ -223,9 +223,8 @@ def test_reasons_are_numbered_and_wrapped() -> None:
     lines = list(wrapped(why_pending(session, session.jobs["j"]).lines))
     assert lines == [
         "job team/j in queue a: 1 pending",
-        "  1. nothing to reclaim from other queues: b within their fair share",
-        "  2. nothing to preempt in queue a: no preemptible job of lower priority is",
-        "     running",
+        "  1. nothing to reclaim from other queues: b within its fair share",
+        "  2. nothing to preempt in queue a: no lower-priority preemptible job is running",
         "  3. no node fits pod j-0: of 1 node, 1 lacks GPUs",
     ]
 

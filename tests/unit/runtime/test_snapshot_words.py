@@ -152,7 +152,7 @@ def test_unsupported_selectors_are_refused(expression: str) -> None:
 def test_quantities_end_at_the_largest_integer() -> None:
     assert parse_quantity("10Ei") == (2**63 - 1) * 10**9
     for written in ("1e400", 1e308, "10E"):
-        with pytest.raises(ValueError, match="exceeds 9223372036854775807, the largest quantity of Kubernetes"):
+        with pytest.raises(ValueError, match="exceeds 9223372036854775807, the largest Kubernetes quantity"):
             parse_quantity(written)
 
 

@@ -81,7 +81,7 @@ def test_every_row_is_counted() -> None:
          "use 1 to 1000, in thousandths of each device")),
         ("p,1,1,1,0,,LS,Running,0,5,0", ("gpu_milli 0 is not a fraction of a device; "
          "use 1 to 1000, in thousandths of each device")),
-        ("p,1,1,1,1000,,Gold,Running,0,5,0", ("the rules have no QoS `Gold`; "
+        ("p,1,1,1,1000,,Gold,Running,0,5,0", ("the rules do not define QoS `Gold`; "
          "add it to the rules, or use one of BE, Burstable, Guaranteed, LS")),
         ("p,1,1,1,1000,,LS,Lost,0,5,0", ("`Lost` is not a pod phase; "
          "use one of Running, Pending, Unknown, Succeeded, Failed")),
@@ -89,9 +89,9 @@ def test_every_row_is_counted() -> None:
         ("p,1,1,1,1000,,LS,Running,nan,5,0", ("creation_time `nan` is not a non-negative number of seconds; "
          "correct creation_time in this row")),
         ("p,1,1,1,1000,,LS,Running,3,5,2", ("creation_time, scheduled_time and deletion_time are not in ascending order; "
-         "correct the times of this row")),
+         "correct the times in this row")),
         ("p,1,1,1,1000,,LS,Running,0,5,6", ("creation_time, scheduled_time and deletion_time are not in ascending order; "
-         "correct the times of this row")),
+         "correct the times in this row")),
         ("pod-1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is listed twice; give every row a unique name"),
         ("Pod_1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is listed twice; give every row a unique name"),
         ("___,1,1,1,1000,,LS,Running,0,5,0", "`___` is not a valid name; use letters and digits"),

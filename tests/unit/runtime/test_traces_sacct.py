@@ -179,14 +179,14 @@ _AS_LISTED = f"run sacct -P -X --format={FORMAT}"
         ({"JobID": "6"}, "the job 6 submitted at 2026-11-02T08:00:00 is listed twice; keep one row per job"),
         ({"State": "DONE"}, "`DONE` is not a job state; use sacct's format, such as COMPLETED"),
         ({"State": ""}, "`` is not a job state; use sacct's format, such as COMPLETED"),
-        ({"Submit": "Unknown"}, f"its submission time is missing; {_AS_LISTED}"),
+        ({"Submit": "Unknown"}, f"Submit is empty; {_AS_LISTED}"),
         ({"Submit": "Mon 12:34:56"}, ("Submit `Mon 12:34:56` is not a time such as 2026-11-21T08:00:00; "
          "run sacct without SLURM_TIME_FORMAT")),
         ({"Elapsed": "10m"}, "Elapsed `10m` is not a duration such as 1-02:03:04; correct Elapsed in this row"),
-        ({"State": "CANCELLED", **_WAITED, "End": "Unknown"}, "it is CANCELLED but its end time is missing; "
+        ({"State": "CANCELLED", **_WAITED, "End": "Unknown"}, "State is CANCELLED, but End is empty; "
          + _AS_LISTED),
-        ({"State": "CANCELLED", **_WAITED, "End": "2026-11-01T00:00:00"}, ("it ended before it was submitted; "
-         "correct Submit and End of this row")),
+        ({"State": "CANCELLED", **_WAITED, "End": "2026-11-01T00:00:00"}, ("End is before Submit; "
+         "correct Submit and End in this row")),
         ({"AllocTRES": "", "ReqTRES": ""}, f"AllocTRES and ReqTRES are both empty; {_AS_LISTED}"),
         ({"AllocTRES": "mem=4G,node=1"}, ("`mem=4G,node=1` has no cpu entry; "
          "run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
@@ -196,12 +196,12 @@ _AS_LISTED = f"run sacct -P -X --format={FORMAT}"
          "run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
         ({"AllocTRES": "cpu=8,gres/gp"}, ("`cpu=8,gres/gp` is not a list of resources such as "
          "cpu=8,gres/gpu=2,mem=64G,node=1; run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
-        ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("it has GPUs of 2 types, a100 and v100; "
+        ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("the job has GPUs of 2 types, a100 and v100; "
          "use one row per type")),
         ({"AllocTRES": "cpu=8,gres/shard=1"}, ("the rules do not define how many gres/shard make one GPU; set it in the rules")),
-        ({"AllocTRES": "cpu=8,node=999999999"}, ("`cpu=8,node=999999999` is a job on 999999999 nodes; "
+        ({"AllocTRES": "cpu=8,node=999999999"}, ("`cpu=8,node=999999999` requests 999999999 nodes; "
          "correct the value; the maximum is 100000")),
-        ({"Account": ""}, "it has no account; map the empty account to a queue in the rules"),
+        ({"Account": ""}, "Account is empty; map the empty account to a queue in the rules"),
     ],
 )  # fmt: skip
 def test_invalid_row_is_reported_and_skipped(changed: Mapping[str, str], told: str) -> None:

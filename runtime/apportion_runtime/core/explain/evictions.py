@@ -86,10 +86,10 @@ class Eviction:
     @property
     def lines(self) -> tuple[str, ...]:
         """The explanation as text."""
-        asked = f" for job {self.for_job} of queue {self.for_queue}" if self.for_job else ""
+        asked = f" for job {self.for_job} in queue {self.for_queue}" if self.for_job else ""
         head = f"pod {self.name} (job {self.job}, queue {self.queue}) on {self.node}: {self.action}{asked}"
         sides = [line for side in (self.victim, self.beneficiary) if side is not None for line in side.lines]
-        moved = [f"it will be rescheduled on {self.moved_to}"] if self.moved_to else []
+        moved = [f"will be rescheduled on {self.moved_to}"] if self.moved_to else []
         return (head, *(f"  {line}" for line in (self.because, *moved, *sides)))
 
 
@@ -128,8 +128,8 @@ def _rule(session: Session, action: str, task: Task, by: Job | None, taking: Evi
         if found is not None:
             return found
     if task.status == PIPELINED or action == "consolidation":
-        return MOVED, "it is moved to free space on its node; its queue loses no resources"
-    return ALLOWED, f"the {action} action allows it"
+        return MOVED, "moved to free space on its node; its queue loses no resources"
+    return ALLOWED, f"permitted by the {action} action"
 
 
 def _stale(session: Session, task: Task, job: Job) -> str:

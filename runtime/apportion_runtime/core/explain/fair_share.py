@@ -95,7 +95,7 @@ class FairShare:
         found: list[str] = []
         for level in self.levels:
             above = f"queue {level.parent}" if level.parent else "the cluster"
-            found.append(f"queue {level.queue}, a child of {above}")
+            found.append(f"queue {level.queue}, {f'a child of {above}' if level.parent else 'a top-level queue'}")
             for division in level.divisions:
                 found += [f"  {line}" for line in _lines(division, above)]
         return tuple(found)
@@ -147,7 +147,7 @@ def _lines(division: Division, above: str) -> list[str]:
     name = ("CPU", "memory", "GPUs")[r]
     if division.request == 0:
         return [f"{name}: none requested"]
-    found = [f"{name}: fair share {quantity(division.fair, r)} of the {quantity(division.total, r)} of {above}"]
+    found = [f"{name}: fair share {quantity(division.fair, r)} of the {quantity(division.total, r)} in {above}"]
     bounds = f"quota {quantity(division.quota, r)}, limit {quantity(division.limit, r)}"
     found.append(f"  requests {quantity(division.request, r)}; {bounds}")
     for step in division.steps:
@@ -181,4 +181,4 @@ def _why_no_more(division: Division, r: int) -> str:
         return f"no more, although {quantity(division.left, r)} remain: {why}"
     if division.weight == 0:
         return "no more: its over-quota weight is 0"
-    return "no more: nothing remains"
+    return "no more: no surplus remains"

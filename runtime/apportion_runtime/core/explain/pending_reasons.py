@@ -58,7 +58,8 @@ class UndefinedSubGroup:
     @property
     def text(self) -> str:
         """A sentence."""
-        return f"{_count(self.n_pods, 'pod')} in sub-group {self.part}, which the pod group does not define"
+        verb = "belongs" if self.n_pods == 1 else "belong"
+        return f"{_count(self.n_pods, 'pod')} {verb} to sub-group {self.part}, which the pod group does not define"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +173,13 @@ class NoVictims:
         """A sentence."""
         if self.action == "reclaim":
             clause = "nothing to reclaim from other queues"
-            found = [f"{_names(self.within_share)} within their fair share"] if self.within_share else []
+            whose = "its" if len(self.within_share) == 1 else "their"
+            found = [f"{_names(self.within_share)} within {whose} fair share"] if self.within_share else []
         else:
             clause = f"nothing to preempt in queue {self.queue}"
             found = []
             if not self.n_tried and not self.n_protected:
-                return f"{clause}: no preemptible job of lower priority is running"
+                return f"{clause}: no lower-priority preemptible job is running"
         found += [f"{_count(self.n_protected, 'job')} still within the minimum runtime"] if self.n_protected else []
         found += [f"{_count(self.n_firm, 'non-preemptible job')}"] if self.n_firm else []
         found += [f"{_count(self.n_tried, 'job')} that would not free enough resources"] if self.n_tried else []
@@ -237,7 +239,7 @@ class FitsNow:
     def text(self) -> str:
         """A sentence."""
         then = f"; the last attempt failed: {' '.join(self.noted.split())}" if self.noted else ""
-        return f"enough resources are free for the next cycle{then}"
+        return f"the job fits now and is retried in the next cycle{then}"
 
 
 PendingReason = (

@@ -327,9 +327,9 @@ class AckScheduler(KubeScheduler):
         for held in evicted:
             pod = cluster_state.pods[held.uid]
             if right == RECLAIM:
-                because = f"{held.quota} uses more than its min, and {quota} uses no more than its own"
+                because = f"{held.quota} exceeds its min, and {quota} is within its min"
             else:
-                because = f"priority {held.priority} is lower than that of {by.name} in {quota}"
+                because = f"priority {held.priority} is lower than the priority of {by.name} in {quota}"
             evict(
                 cluster_state, self._workloads.kubelet, pod, action=right, rule="ElasticQuota", by=by, because=because,
                 message=f"Preempted by {by.namespace}/{by.name} on node {pod.record.node}",

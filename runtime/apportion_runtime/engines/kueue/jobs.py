@@ -95,12 +95,12 @@ class Jobs:
         known, kinds = {**FRAMEWORKS, **POD_FRAMEWORKS}, self._configured().settings.kinds
         integration = next((name for name, kind in known.items() if kind == kind_of(made)), None)
         if integration is not None:
-            cure = f"lacks `{integration}` in integrations.frameworks; add it there"
+            cure = f"does not list `{integration}` in integrations.frameworks; add it to the list"
             if kind_of(made) in kinds:
                 cure = "has a managedJobsNamespaceSelector that the namespace does not match; label the namespace"
             raise Denied(
                 f"{made['kind']} {namespace_of(made)}/{name_of(made)} has a queue label, but Kueue does not manage it: "
-                f"the manager's configuration {cure}"
+                f"Kueue's configuration {cure}"
             )
         kinds_known = ", ".join(sorted(kind for _, kind in kinds))
         raise Denied(f"the Kueue integration of {made.get('kind')} is not simulated; simulated kinds are {kinds_known}")

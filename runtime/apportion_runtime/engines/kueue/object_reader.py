@@ -249,7 +249,7 @@ def unmodelled(objects: List) -> Iterator[Fault]:
         if nested(made, "waitForPodsReady", "blockAdmission"):
             yield _not_simulated(
                 made,
-                "waitForPodsReady.blockAdmission is not simulated: workloads are admitted without waiting for the pods of others",
+                "waitForPodsReady.blockAdmission is not simulated: workloads are admitted without waiting for the pods of other workloads",
             )
         if nested(made, "admissionFairSharing"):
             yield _not_simulated(made, "admissionFairSharing is not simulated: past usage has no effect")
@@ -270,5 +270,5 @@ def _not_simulated(made: Manifest, message: str) -> Fault:
         IGNORED_VALUE,
         f"{str(made['kind']).lower()} {name_of(made)}",
         message,
-        "take this into account when you read the results",
+        "take this into account when interpreting the results",
     )

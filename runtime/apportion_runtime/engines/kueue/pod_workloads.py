@@ -47,7 +47,7 @@ class PodWorkloads:
         there = [made for made in self._pods_of(namespace_of(pod), group) if is_alive(made)]
         if len(there) >= size:
             raise Denied(
-                f"pod group {namespace_of(pod)}/{group} already has the {size} pods of its {POD_GROUP_COUNT_ANNOTATION}; "
+                f"pod group {namespace_of(pod)}/{group} already has the maximum number of pods, {size} ({POD_GROUP_COUNT_ANNOTATION}); "
                 "Kueue deletes excess pods"
             )
 

@@ -69,7 +69,7 @@ def written_configuration(objects: Iterable[Mapping[str, Any]]) -> SchedulerConf
         raise ConfigurationError(f"ConfigMap {SCHEDULER_CONFIG_MAP}: {str(wrong).replace(chr(10), ' ')}") from None
     if not isinstance(document, Mapping):
         raise ConfigurationError(
-            f"ConfigMap {SCHEDULER_CONFIG_MAP}: its {SCHEDULER_KEY} is not a mapping with actions and tiers"
+            f"ConfigMap {SCHEDULER_CONFIG_MAP}: {SCHEDULER_KEY} is not a mapping with actions and tiers"
         )
     fields = Fields(document)
     made = read_fields(SchedulerConfiguration, fields)

@@ -243,7 +243,7 @@ def _spec(made: Manifest) -> QueueSpec:
 
 def _because(victim: Task, by: Task, action: str) -> str:
     if action == eviction_actions.RECLAIM:
-        return f"queue {victim.queue} uses more than its deserved resources, and queue {by.queue} reclaims them"
+        return f"queue {victim.queue} exceeds its deserved resources, and queue {by.queue} reclaims the excess"
     return f"priority {victim.job.group.priority} is lower than {by.job.group.priority} in queue {by.queue}"
 
 

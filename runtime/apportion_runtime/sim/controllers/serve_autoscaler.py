@@ -57,16 +57,16 @@ def autoscaling_of(service: Manifest, target: float | None) -> Autoscaling:
     """
     groups = nested(service, "spec", "rayClusterConfig", "workerGroupSpecs") or ()
     if not groups:
-        raise ValueError("only a RayService with a worker group can be scaled by its requests")
+        raise ValueError("only a RayService with a worker group can be scaled by requests")
     least, most = groups[0].get("minReplicas") or 0, groups[0].get("maxReplicas") or groups[0].get("replicas") or 0
     configs = list(_configs(_serve_config(service)))
     if target is not None and len(configs) != 1:
         return Autoscaling(target, least, most)
     if not configs:
-        raise ValueError("its serveConfigV2 has no autoscaling_config: set `target_ongoing_requests`, or `load`")
+        raise ValueError("serveConfigV2 has no autoscaling_config: set `target_ongoing_requests`, or `load`")
     if len(configs) > 1:
         raise ValueError(
-            f"{len(configs)} of its deployments have an autoscaling_config: set `target_ongoing_requests` for all of them"
+            f"{len(configs)} deployments in serveConfigV2 have an autoscaling_config: set `target_ongoing_requests` for all of them"
         )
     return _read(configs[0], target, least, most)
 
@@ -76,7 +76,7 @@ def _serve_config(service: Manifest) -> object:
     try:
         return yaml.safe_load(written) if isinstance(written, str) else None
     except yaml.YAMLError as wrong:
-        raise ValueError(f"invalid YAML in its serveConfigV2: {' '.join(str(wrong).split())}") from None
+        raise ValueError(f"invalid YAML in serveConfigV2: {' '.join(str(wrong).split())}") from None
 
 
 def _configs(value: object) -> Iterator[Mapping[str, Any]]:
@@ -98,7 +98,7 @@ def _configs(value: object) -> Iterator[Mapping[str, Any]]:
 def _read(config: Mapping[str, Any], target: float | None, least: int, most: int) -> Autoscaling:
     for key, value in config.items():
         if key not in _READ and key not in _WITHOUT_EFFECT and value not in (None, 1, 1.0):
-            raise ValueError(f"{key} of its autoscaling_config is not simulated: set `load`")
+            raise ValueError(f"{key} of autoscaling_config is not simulated: set `load`")
     try:
         made = Autoscaling(
             target or float(config.get("target_ongoing_requests") or _TARGET),
@@ -108,7 +108,7 @@ def _read(config: Mapping[str, Any], target: float | None, least: int, most: int
             float(config.get("downscale_delay_s", DOWNSCALE_DELAY_S)),
         )
     except (TypeError, ValueError):
-        raise ValueError("a field of its autoscaling_config must be a number") from None
+        raise ValueError("the fields of autoscaling_config must be numbers") from None
     if made.target <= 0 or made.least > made.most:
         raise ValueError(
             f"invalid autoscaling_config: min_replicas {made.least}, max_replicas {made.most}, target_ongoing_requests {made.target:g}"

@@ -70,7 +70,7 @@ def check_request(
     wants = pod_requests(spec)
     gpus = sum(wants.get(resource, 0) for resource in GPUS)
     if not gpus:
-        return UnmetRequest(INVALID, "its pods request no GPUs, but queued provisioning provides only GPU nodes")
+        return UnmetRequest(INVALID, "the pods request no GPUs, but queued provisioning provides only GPU nodes")
     fitting = [pool for pool in pools if _is_for(spec, pool)]
     sized = [(pool, each) for pool in fitting if (each := _pods_each(wants, pool))]
     if not sized:
@@ -92,11 +92,11 @@ def _sized(request: Manifest, pool: Pool, nodes: int) -> RequestDemand | UnmetRe
     if nodes > queued.nodes_per_request:
         return UnmetRequest(
             INVALID,
-            f"it requires {counted(nodes, 'node')}, but a request provides at most {queued.nodes_per_request:,}",
+            f"the pods require {counted(nodes, 'node')}, but a request provides at most {queued.nodes_per_request:,}",
         )
     if nodes > pool.most:
         return UnmetRequest(
-            NOT_FOUND, f"it requires {counted(nodes, 'node')}, but node pool {pool.name} has at most {pool.most}"
+            NOT_FOUND, f"the pods require {counted(nodes, 'node')}, but node pool {pool.name} has at most {pool.most}"
         )
     return RequestDemand(pool.name, nodes, nodes * pool.shape.gpus, run)
 
@@ -147,9 +147,9 @@ def _pods_each(wants: Mapping[str, int], pool: Pool) -> int:
 
 def _no_pool(fitting: Sequence[Pool], pools: Sequence[Pool]) -> str:
     if fitting:
-        return f"at least one of its pods does not fit on a node of {', '.join(pool.name for pool in fitting)}"
+        return f"at least one pod does not fit on a node of {', '.join(pool.name for pool in fitting)}"
     known = " or ".join(pool.name for pool in pools)
-    return f"its pods select no node pool with queued provisioning; {f'select {known}' if known else 'no such pool exists'}"
+    return f"the pods select no node pool with queued provisioning; {f'select {known}' if known else 'no such pool exists'}"
 
 
 def request_name(made: Manifest) -> str:

@@ -31,7 +31,7 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
     least = count if (declared := fields.optional_integer("min")) is None else declared
     most = count if (declared := fields.optional_integer("max")) is None else declared
     if not least <= count <= most:
-        raise fields.fault("count", f"{count} is not in the range from min {least} to max {most}")
+        raise fields.fault("count", f"{count} is not between min {least} and max {most}")
     made = Pool(
         name,
         _shape(fields, base or NodeShape({}, {})),

@@ -195,7 +195,7 @@ def _manifests(fields: Fields, read: Reader, workload_labels: WorkloadLabels) ->
         wanted = fields.text("name")
         found = [made for made in _read(fields, "file", file, read) if not wanted or name_of(made) == wanted]
         if not found:
-            raise fields.fault("file", f"{file} has no workload {wanted}" if wanted else f"{file} is empty")
+            raise fields.fault("file", f"{file} does not contain workload {wanted}" if wanted else f"{file} is empty")
         return found
     return [_short(fields, workload_labels)]
 
@@ -250,7 +250,7 @@ def _size(fields: Fields) -> Size:
 def _objects(fields: Fields, read: Reader, key: str = "objects") -> Iterator[Manifest]:
     found = fields.raw(key) or []
     if not isinstance(found, list):
-        raise fields.fault(key, "it is not a list")
+        raise fields.fault(key, "must be a list")
     for item in found:
         if isinstance(item, str):
             yield from _read(fields, key, item, read)

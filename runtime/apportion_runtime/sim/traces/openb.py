@@ -129,7 +129,7 @@ def _job(row: Row, rules: OpenbRules, number: int) -> TraceJob:
     priority, queues = rules.priorities.get(qos), rules.queues.get(qos)
     if priority is None or not queues:
         known = ", ".join(sorted(qos for qos in rules.priorities if rules.queues.get(qos)))
-        raise BadRow(f"the rules have no QoS `{qos}`", f"add it to the rules, or use one of {known}")
+        raise BadRow(f"the rules do not define QoS `{qos}`", f"add it to the rules, or use one of {known}")
     gpus, gpu_milli = _gpus(row)
     arrives_s, stays_s, end = _life(row) if is_record else (float(number), None, JobEnd.OPEN)
     return TraceJob(
@@ -173,7 +173,7 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
     if began < created or (deleted is not None and deleted < began):
         raise BadRow(
             "creation_time, scheduled_time and deletion_time are not in ascending order",
-            "correct the times of this row",
+            "correct the times in this row",
         )
     if deleted is None:
         return created, None, JobEnd.OPEN

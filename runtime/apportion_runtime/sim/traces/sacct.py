@@ -136,7 +136,7 @@ def _job(row: Row, rules: SlurmRules) -> TraceJob:
     account = row.text("Account")
     queue = rules.queues.get(account)
     if queue is None and not account:
-        raise BadRow("it has no account", "map the empty account to a queue in the rules")
+        raise BadRow("Account is empty", "map the empty account to a queue in the rules")
     return TraceJob(
         name="",
         file=row.file,
@@ -165,7 +165,7 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
         raise BadRow(f"`{state}` is not a job state", "use sacct's format, such as COMPLETED")
     submit, start, ended = (_moment(row, column) for column in ("Submit", "Start", "End"))
     if submit is None:
-        raise BadRow("its submission time is missing", _TABLE.cure)
+        raise BadRow("Submit is empty", _TABLE.cure)
     elapsed = _span(row, "Elapsed") or 0.0
     eligible = _moment(row, "Eligible")
     arrives_s = submit if eligible is None else max(submit, eligible)
@@ -174,9 +174,9 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
     if elapsed or (start is not None and end is not JobEnd.STOPPED and state != "DEADLINE"):
         return arrives_s, elapsed, end
     if ended is None:
-        raise BadRow(f"it is {state} but its end time is missing", _TABLE.cure)
+        raise BadRow(f"State is {state}, but End is empty", _TABLE.cure)
     if ended < submit:
-        raise BadRow("it ended before it was submitted", "correct Submit and End of this row")
+        raise BadRow("End is before Submit", "correct Submit and End in this row")
     # A job with dependencies may be cancelled before it becomes eligible.
     arrives_s = min(arrives_s, ended)
     return arrives_s, ended - arrives_s, JobEnd.NEVER_RAN

@@ -54,7 +54,7 @@ def scenario_of(
             raise TraceError(
                 sharing.file,
                 sharing.line,
-                "it requests a fractional GPU, which this engine does not support",
+                "the job requests a fractional GPU, which this engine does not support",
                 _WHOLE,
             )
     return Scenario(

@@ -53,7 +53,7 @@ def shape_of(text: str, shares_per_gpu: Mapping[str, int]) -> Shape:
         gpus, gpu_milli = _shares(amounts, n_nodes, shares_per_gpu)
     n_pods = n_nodes if gpus % n_nodes == 0 else gpus
     if n_pods > MOST_AT_ONCE:
-        raise BadRow(f"`{text}` is a job on {n_pods} nodes", f"correct the value; the maximum is {MOST_AT_ONCE}")
+        raise BadRow(f"`{text}` requests {n_pods} nodes", f"correct the value; the maximum is {MOST_AT_ONCE}")
     cpu_milli, memory_mib = _whole(amounts, "cpu") * 1000, _memory_mib(amounts.get("mem", "0"))
     return Shape(n_pods, -(-cpu_milli // n_pods), -(-memory_mib // n_pods), gpus // n_pods, gpu_milli, model)
 
@@ -88,7 +88,7 @@ def _gpus(amounts: Mapping[str, str]) -> tuple[int, str]:
     typed = {name[len(_GPU) + 1 :]: _whole(amounts, name) for name in amounts if name.startswith(f"{_GPU}:")}
     types = [model for model, count in typed.items() if count]
     if len(types) > 1:
-        raise BadRow(f"it has GPUs of {len(types)} types, {' and '.join(types)}", "use one row per type")
+        raise BadRow(f"the job has GPUs of {len(types)} types, {' and '.join(types)}", "use one row per type")
     return max(_whole(amounts, _GPU), sum(typed.values())), types[0] if types else ""
 
 

@@ -81,7 +81,7 @@ def _label_number(node: Object, key: str, faults: list[Fault]) -> int | None:
     try:
         number = parse_integer(text)
         if key == GPU_MEMORY_LABEL and number < LEAST_DEVICE_MEMORY:
-            raise ValueError(f"{number} MiB is less than the {LEAST_DEVICE_MEMORY} MiB unit of the engine")
+            raise ValueError(f"{number} MiB is less than the engine's unit of {LEAST_DEVICE_MEMORY} MiB")
         return number
     except ValueError as wrong:
         faults.append(

@@ -250,7 +250,7 @@ def objects_by_kind(
                 Fault(
                     DUPLICATE,
                     address(kind, namespace, name),
-                    "it is listed twice",
+                    f"{address(kind, namespace, name)} is listed twice",
                     f"remove one definition of {address(kind, namespace, name)}",
                     place.at("metadata", "name"),
                 )
@@ -281,7 +281,7 @@ def _object(data: Mapping[str, Any], place: ObjectLocation, faults: list[Fault])
         _refuse(faults, address(kind, namespace, name), place.at(*path), f"`{dotted(path)}`: {message}")
         return None
     if not name:
-        _refuse(faults, kind, place, "it has no `metadata.name`")
+        _refuse(faults, kind, place, f"the {kind} has no `metadata.name`")
         return None
     return Object(kind, "" if kind in _CLUSTER_WIDE else namespace, name, data, place, typed)
 

@@ -66,7 +66,7 @@ class PodGroupReader:
             if not self._engine.is_of_pool(group.labels) or self._backs_off(group):
                 continue
             if group.name in made:
-                message = f"{made[group.name].namespace}/{group.name} has the same name, and the engine keeps only one of them"
+                message = f"pod group {made[group.name].namespace}/{group.name} has the same name, and the engine keeps only one of them"
                 place = group.place.at("metadata", "name")
                 self._faults.append(
                     Fault(IGNORED_VALUE, group.address, message, f"rename one of the pod groups {group.name}", place)
@@ -111,7 +111,9 @@ class PodGroupReader:
         if name in self._priorities:
             return self._priorities[name]
         if name is not None:
-            message = f"its priority class `{name}` does not exist; its priority defaults to {self._default}"
+            message = (
+                f"priority class `{name}` does not exist; the priority of the pod group defaults to {self._default}"
+            )
             hint = "include the priority classes: kubectl get priorityclasses -o json"
             place = group.place.at("spec", "priorityClassName")
             self._faults.append(Fault(UNKNOWN_CLASS, group.address, message, hint, place))

@@ -163,7 +163,7 @@ class PodReader:
             return name
         # The pod groups of other shards are not read.
         if self._engine.is_of_pool(pod.labels):
-            message = f"its pod group `{name}` does not exist; the pod is not scheduled"
+            message = f"pod group `{name}` does not exist; the pod is not scheduled"
             hint = "include the pod groups: kubectl get podgroups.scheduling.run.ai -A -o json"
             place = pod.place.at("metadata", "annotations", POD_GROUP_ANNOTATION)
             self._faults.append(Fault(UNKNOWN_GROUP, pod.address, message, hint, place))
@@ -205,7 +205,7 @@ class PodReader:
         if not spec.get("containers"):
             held = "none" if spec.get("containers") == [] else described_value(spec.get("containers"))
             message = f"`spec.containers`: expected at least one container, found {held}"
-            hint = "use the pod as the API server returns it; without containers, its requests are unknown"
+            hint = "export the pod unmodified from the API server; without containers, its requests are unknown"
             self._faults.append(Fault(UNREADABLE, pod.address, message, hint, pod.place.at("spec", "containers")))
         containers = [
             (

@@ -56,12 +56,12 @@ VALUES = SchedulerConfiguration(
     reservation_uses_cdi=True,
 )
 FAULTS = [
-    ("", "f:1: must be a mapping with apiVersion: apportion.dev/v1 and kind: SchedulerConfiguration"),
+    ("", "f:1: the document must be a mapping with apiVersion: apportion.dev/v1 and kind: SchedulerConfiguration"),
     ("kind: SchedulerConfiguration\n", "f:1: apiVersion is missing: add `apiVersion: apportion.dev/v1`"),
     ("apiVersion: apportion.dev/v1\n", "f:1: kind is missing: add `kind: SchedulerConfiguration`"),
     ("apiVersion: apportion.dev/v2\n", "f:1: apiVersion must be apportion.dev/v1"),
     (HEAD + "port: [1\n", "f:4: invalid YAML: expected ',' or ']', but got '<stream end>'"),
-    (HEAD + "port: 0\nport: 1\n", "f:4: port is set twice: remove it here or on line 3"),
+    (HEAD + "port: 0\nport: 1\n", "f:4: port is set twice: remove this value or the value on line 3"),
     (HEAD + "port: 65536\n", "f:3: port must be at most 65535, not 65536"),
     (HEAD + "port: '80'\n", "f:3: port must be an integer, not 80"),
     (HEAD + "port: true\n", "f:3: port must be an integer, not true"),

@@ -174,7 +174,7 @@ def test_failed_write_does_not_stop_the_scheduler(tmp_path: Path) -> None:
 def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
     other = tmp_path / "notes"
     other.write_text("shopping\n")
-    with pytest.raises(DecisionLogError, match="notes:1: not a record of a decision log; choose another file"):
+    with pytest.raises(DecisionLogError, match="notes:1: not a decision log record; choose another file"):
         DecisionLogWriter(other)
     assert other.read_text() == "shopping\n"
 
@@ -186,4 +186,4 @@ def test_missing_cycle_is_reported(tmp_path: Path) -> None:
     scheduler.cycle()
     with pytest.raises(DecisionLogError) as told:
         recorded_cycle(log.read_text().splitlines(), 9, "log")
-    assert str(told.value) == "log does not contain cycle 9; it has the cycles 1 to 2"
+    assert str(told.value) == "log does not contain cycle 9; the log contains cycles 1 to 2"

@@ -30,7 +30,7 @@ def test_missing_definitions_are_named(groups: tuple[str, ...], named: str) -> N
     )
     with running(server) as connection, pytest.raises(MissingDefinitions) as told:
         run(connection, Options("kai-scheduler"), None, Counters(), say=lambda _: None, ended=Event())
-    assert str(told.value) == f"the API server does not define {named}, which KAI's CRDs define"
+    assert str(told.value) == f"the API server does not define {named}, which are part of KAI's CRDs"
 
 
 def test_definitions_of_another_engine_are_named() -> None:

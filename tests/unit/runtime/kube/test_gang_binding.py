@@ -41,7 +41,7 @@ def test_rejected_gang_is_retried_with_backoff_and_reports_reason() -> None:
     run_cycle(cluster, NOW)
     cluster.clock_s = 9.9
     assert run_cycle(cluster, NOW + 9.9).refused == []
-    assert "denied the request; its gang is retried" in cluster.told["gang-1"]
+    assert "denied the request; the gang is retried" in cluster.told["gang-1"]
     cluster.clock_s = 10.0
     assert len(run_cycle(cluster, NOW + 10).refused) >= 1
     cluster.clock_s = 29.9

@@ -107,7 +107,9 @@ def test_no_pod_is_evicted_after_a_reservation_failed_until_one_succeeds() -> No
     cluster.create(sharing("new", priority="inference"))
     assert run_cycle(cluster, NOW + 42).evicted == []
     run_cycle(cluster, NOW + 43)
-    assert cluster.told["new"].startswith("no pod is evicted for it until a GPU reservation succeeds; the last one")
+    assert cluster.told["new"].startswith(
+        "no pods are evicted for the gang until a GPU reservation succeeds; the last attempt"
+    )
     # A device becomes free, and its reservation succeeds.
     end(cluster, "train-3")
     cluster.clock_s += 10

@@ -81,7 +81,7 @@ def test_gang_with_unsupported_pod_is_not_bound() -> None:
     workers = [pod(f"worker-{n}", "team", 0, **HALF, **{"pod-group-name": "gang"}) for n in range(4)]
     cluster = Memory(node("n1", 8), TRAIN, TEAM, pod_group("gang", "team", 5), head, *workers, pod("other", "team", 1))
     assert run_cycle(cluster, NOW).bound == ["team/other"]
-    assert cluster.told["head"].startswith("pod worker-0 of its gang cannot be bound: it shares a GPU")
+    assert cluster.told["head"].startswith("pod worker-0 of the gang cannot be bound: it shares a GPU")
 
 
 def test_running_pods_of_gang_keep_their_devices() -> None:

@@ -214,7 +214,7 @@ def test_lent_quota_is_reclaimed_from_queues_without_min_first() -> None:
     )  # fmt: skip
     assert {fact.workload for fact in of(history, "evicted")} == {"intern"}
     assert {taken.action for taken in history.taken} == {"reclaim"}
-    assert of(history, "evicted")[0].why == "root/interns uses more than its min, and root/b uses no more than its own"
+    assert of(history, "evicted")[0].why == "root/interns exceeds its min, and root/b is within its min"
     assert history.workloads[2].started_s == pytest.approx(40.0), "after the grace of those who leave"
     assert history.workloads[0].outcome == "succeeded"
 
@@ -243,7 +243,7 @@ def test_lower_priority_pods_of_a_quota_are_preempted() -> None:
     history = run(NODES + f"workloads: {works}\n", tree(quota("a", 4, 16), quota("b", 4, 8)), *classes)
     assert [fact.workload for fact in of(history, "evicted")] == ["low-2"], "the newest"
     assert history.taken[0].action == "preempt"
-    assert of(history, "evicted")[0].why == "priority 0 is lower than that of high in root/a"
+    assert of(history, "evicted")[0].why == "priority 0 is lower than the priority of high in root/a"
     assert at(history, "bound", "high") == [40.0]
 
 
@@ -377,5 +377,5 @@ def test_scenario_with_requeues_requires_an_end() -> None:
 
 def test_engine_without_job_queues_refuses_jumps() -> None:
     scenario = read_scenario("events: [{at: 1s, job: {name: x}, jump: true}]", lambda name: [])
-    with pytest.raises(ScenarioError, match=r"events\[0\]: KAI Scheduler does not support it"):
+    with pytest.raises(ScenarioError, match=r"events\[0\]: KAI Scheduler does not support this event"):
         Cluster((), scenario, KAI)

@@ -240,7 +240,7 @@ def test_impossible_cron_date_ends_the_schedule() -> None:
     ("text", "expected"),
     [
         ("nodes: [{pool: a, gpuss: 1}]", r"nodes\[0\].gpuss: unknown field"),
-        ("nodes: [{pool: a, count: 5, max: 3}]", r"nodes\[0\].count: 5 is not in the range from min 5 to max 3"),
+        ("nodes: [{pool: a, count: 5, max: 3}]", r"nodes\[0\].count: 5 is not between min 5 and max 3"),
         ("workloads: [{name: a, duration: soon}]", r"workloads\[0\].duration: `soon` is not a duration"),
         ("workloads: [{name: a, kind: Tram}]", r"workloads\[0\].kind: `Tram` has no short form"),
         ("workloads: [{name: a, gpus: 1.5}]", r"workloads\[0\].gpus: `1.5` is neither"),

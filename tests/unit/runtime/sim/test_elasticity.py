@@ -108,11 +108,14 @@ def test_automatic_replicas_have_the_bounds_of_ray() -> None:
     ("config", "said"),
     [
         ("applications: []", "has no autoscaling_config: set `target_ongoing_requests`, or `load`"),
-        (_SERVE % "upscaling_factor: 2", "upscaling_factor of its autoscaling_config is not simulated"),
-        (_SERVE % "max_replicas: x", "a field of its autoscaling_config must be a number"),
+        (_SERVE % "upscaling_factor: 2", "upscaling_factor of autoscaling_config is not simulated"),
+        (_SERVE % "max_replicas: x", "the fields of autoscaling_config must be numbers"),
         (_SERVE % "min_replicas: 9, max_replicas: 9", "min_replicas 9, max_replicas 4"),
-        ("{", "invalid YAML in its serveConfigV2: while"),
-        ("a: [{autoscaling_config: {}}, {autoscaling_config: {}}]", "2 of its deployments have an autoscaling_config"),
+        ("{", "invalid YAML in serveConfigV2: while"),
+        (
+            "a: [{autoscaling_config: {}}, {autoscaling_config: {}}]",
+            "2 deployments in serveConfigV2 have an autoscaling_config",
+        ),
     ],
 )
 def test_unsupported_configuration_is_refused(config: str, said: str) -> None:

@@ -152,7 +152,7 @@ def test_ignored_fields_are_reported() -> None:
     assert said == {
         "resourceflavor racks": "spec.topologyName is not simulated: pods are placed without topology awareness",
         "admissioncheck budget": "its controller acme.example/budget is not simulated: workloads that require this check stay pending",
-        "configuration configuration": "waitForPodsReady.blockAdmission is not simulated: workloads are admitted without waiting for the pods of others",
+        "configuration configuration": "waitForPodsReady.blockAdmission is not simulated: workloads are admitted without waiting for the pods of other workloads",
     }
 
 

@@ -144,7 +144,9 @@ def test_excess_group_pod_is_refused() -> None:
     pods = [("0s", _pod(name, group="g", size="1")) for name in ("one", "two")]
     history = _of_pods(pods, *queue_of("a", 2)).run()
     (refused,) = facts_of(history, "two", "refused")
-    assert refused.why.startswith("pod group ns/g already has the 1 pods of its kueue.x-k8s.io/pod-group-total-count;")
+    assert refused.why.startswith(
+        "pod group ns/g already has the maximum number of pods, 1 (kueue.x-k8s.io/pod-group-total-count);"
+    )
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Deployment"])
@@ -153,8 +155,8 @@ def test_kind_without_integration_is_refused(kind: str) -> None:
     history = cluster_of([job_of("serve", "a", "0s", 1, kind=kind, lifetime="1h")], config, *queue_of("a", 2)).run()
     (refused,) = facts_of(history, "serve", "refused")
     assert refused.why == (
-        f"{kind} ns/serve has a queue label, but Kueue does not manage it: the manager's configuration lacks "
-        f"`{kind.lower()}` in integrations.frameworks; add it there"
+        f"{kind} ns/serve has a queue label, but Kueue does not manage it: Kueue's configuration does not list "
+        f"`{kind.lower()}` in integrations.frameworks; add it to the list"
     )
 
 

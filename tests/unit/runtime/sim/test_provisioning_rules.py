@@ -53,16 +53,16 @@ def test_pods_are_packed_on_whole_nodes() -> None:
     ("said", "reason", "words"),
     [
         ({"spec": _spec(), "n_sets": 2}, "InvalidRequest", "supports one pod set per request; this request has 2"),
-        ({"spec": _spec(gpus=0)}, "InvalidRequest", "its pods request no GPU"),
+        ({"spec": _spec(gpus=0)}, "InvalidRequest", "the pods request no GPU"),
         ({"spec": _spec(), "max_run": "604801"}, "InvalidRequest", "is not between 600 and 604800 seconds"),
         ({"spec": _spec(), "max_run": "1h"}, "InvalidRequest", "`1h` is not between 600"),
         (
             {"spec": _spec(), "count": 2001},
             "InvalidRequest",
-            "it requires 1,001 nodes, but a request provides at most 1,000",
+            "the pods require 1,001 nodes, but a request provides at most 1,000",
         ),
-        ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "at least one of its pods does not fit on a node of dws"),
-        ({"spec": _spec(tolerations=[])}, "CapacityIsNotFound", "its pods select no node pool"),
+        ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "at least one pod does not fit on a node of dws"),
+        ({"spec": _spec(tolerations=[])}, "CapacityIsNotFound", "the pods select no node pool"),
     ],
 )
 def test_impossible_request_fails_with_a_reason(said: dict[str, Any], reason: str, words: str) -> None:
@@ -75,7 +75,7 @@ def test_impossible_request_fails_with_a_reason(said: dict[str, Any], reason: st
 
 def test_request_above_the_pool_maximum_fails() -> None:
     found = _judge(_spec(gpus=2), _pool(most=4), 5)
-    assert found == UnmetRequest("CapacityIsNotFound", "it requires 5 nodes, but node pool dws has at most 4")
+    assert found == UnmetRequest("CapacityIsNotFound", "the pods require 5 nodes, but node pool dws has at most 4")
 
 
 def test_nodes_come_from_a_single_zone() -> None:
