@@ -226,7 +226,7 @@ def test_pod_whose_gpu_is_not_reserved_evicts_no_pod_and_reports_why(
         urgent = _sharing("urgent")
         urgent["metadata"]["labels"]["priorityClassName"] = "inference"
         assert cluster.create(urgent).accepted
-        why = "no pod is evicted for it until a GPU reservation succeeds"
+        why = "no pods are evicted for the gang until a GPU reservation succeeds"
         until(lambda: pending_reason(cluster, "urgent"), lambda said: said.startswith(why), log)
     assert bound(cluster) == {"one", "two", "three"}
     assert events(cluster, "Preempted") == []

@@ -122,7 +122,10 @@ def test_unsupported_event_has_its_line(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text("nodes: [{pool: n}]\nevents:\n  - {at: 5m, job: {name: j}, jump: true}\n")
     result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
-    assert result.err.splitlines()[0] == f"apportion: error: {file}:3: events[0]: plain Kubernetes does not support this event"
+    assert (
+        result.err.splitlines()[0]
+        == f"apportion: error: {file}:3: events[0]: plain Kubernetes does not support this event"
+    )
 
 
 def test_invalid_yaml_has_its_line(run: Run, tmp_path: Path, scenario: Path) -> None:

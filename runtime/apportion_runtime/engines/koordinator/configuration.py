@@ -126,7 +126,7 @@ def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[s
     """Raise `ConfigurationError` for plugins and arguments that decide what is not simulated."""
     if arguments.get(_GANG, {}).get("enablePreemption"):
         raise _error(
-            f"enablePreemption of {_GANG} preempts pods of other quotas, which is not simulated; set it to false, as in "
+            f"{_GANG}.enablePreemption preempts pods of other quotas, which is not simulated; set it to false, as in "
             "the output of apportion compile"
         )
     after = [str(each["name"]) for each in _enabled(plugins, "postFilter")]

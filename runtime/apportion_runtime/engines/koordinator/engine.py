@@ -85,7 +85,7 @@ class Koordinator(PlainEngine):
         for name, (least, most) in RECLAIMED_BANDS.items():
             if least <= priority <= most:
                 raise Denied(
-                    f"Pod {name_of(made)}: its priority {priority} is that of {name}, for which Koordinator replaces cpu "
+                    f"Pod {name_of(made)}: its priority {priority} belongs to {name}, for which Koordinator replaces cpu "
                     "and memory with reclaimed resources, which is not simulated"
                 )
         profile = self._quotas.profile_of(quota)

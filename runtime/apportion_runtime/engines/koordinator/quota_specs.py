@@ -148,7 +148,7 @@ def _profile(made: Manifest) -> TreeProfile:
     with reading(f"ElasticQuotaProfile {name_of(made)}"):
         profile = read(ElasticQuotaProfile, made)
         if not profile.tree_id or not profile.quota or not profile.nodes:
-            raise ValueError("it requires a tree id, spec.quotaName and matchLabels of its nodes")
+            raise ValueError("a tree id, spec.quotaName and matchLabels of the nodes are required")
         return TreeProfile(profile.tree_id, profile.quota, profile.nodes, profile.resources)
 
 
@@ -165,10 +165,10 @@ def _parents_first(specs: Mapping[str, QuotaSpec]) -> Iterator[tuple[str, QuotaS
         at: QuotaSpec | None = spec
         while at is not None and at.name not in done:
             if at in path:
-                raise UnreadableError(f"ElasticQuota {at.name}: it is its own ancestor")
+                raise UnreadableError(f"ElasticQuota {at.name} is its own ancestor")
             path.append(at)
             if at.parent is not None and at.parent not in specs:
-                raise UnreadableError(f"ElasticQuota {at.name}: its parent {at.parent} does not exist")
+                raise UnreadableError(f"ElasticQuota {at.name}: parent {at.parent} does not exist")
             at = None if at.parent is None else specs[at.parent]
         for each in reversed(path):
             done.add(each.name)
@@ -179,14 +179,14 @@ def _check(specs: Mapping[str, QuotaSpec], trees: tuple[TreeProfile, ...]) -> No
     known = {tree.tree for tree in trees}
     for spec in specs.values():
         if spec.tree and spec.tree not in known:
-            raise UnreadableError(f"ElasticQuota {spec.name}: no ElasticQuotaProfile has its tree {spec.tree}")
+            raise UnreadableError(f"ElasticQuota {spec.name}: tree {spec.tree} has no ElasticQuotaProfile")
         if spec.parent is None:
             continue
         parent = specs[spec.parent]
         if parent.tree != spec.tree:
-            raise UnreadableError(f"ElasticQuota {spec.name}: it is not in the tree of its parent {parent.name}")
+            raise UnreadableError(f"ElasticQuota {spec.name} is not in the tree of its parent {parent.name}")
         if spec.maximum.keys() != parent.maximum.keys():
             raise UnreadableError(
-                f"ElasticQuota {spec.name}: its max has other resources than that of its parent {parent.name}, which "
+                f"ElasticQuota {spec.name}: its max lists other resources than its parent {parent.name}, which "
                 "Koordinator's webhook rejects"
             )

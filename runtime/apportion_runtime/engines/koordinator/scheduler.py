@@ -227,7 +227,7 @@ class KoordScheduler(KubeScheduler):
                 node.remove(guest)
         if chosen is None:
             self._nominated.pop(pod.uid, None)
-            return " preemption: no pods of lower priority in its quota can make room for it."
+            return " preemption: no lower-priority pods in its quota can make room for it."
         by = cluster_state.pods[pod.uid]
         quota = self._accounts[pod.uid].quota
         for victim in chosen.victims:

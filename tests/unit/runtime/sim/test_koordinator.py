@@ -236,7 +236,7 @@ def test_pods_of_a_parent_quota_are_denied() -> None:
             'annotations: {gang.scheduling.koordinator.sh/network-topology-spec: "{}"}',
             "the annotation gang.scheduling.koordinator.sh/network-topology-spec is not simulated",
         ),
-        ("priority: mid", "its priority 7500 is that of koord-mid"),
+        ("priority: mid", "its priority 7500 belongs to koord-mid"),
     ],
 )
 def test_pods_with_other_features_are_refused(metadata: str, said: str) -> None:
