@@ -15,7 +15,7 @@ from apportion_runtime.engines.kueue.observed_workloads import pending_of
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.records import Holder, Pending, Queue
-from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
+from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Repetition, Rules, run_cycle
 
 _MAX_COMPARISONS = 600_000
 """Limit of queue heads times workloads with quota: about two seconds."""
@@ -44,7 +44,7 @@ class Evictions:
 
 
 def evictions(cluster: KueueCluster, strategies: Sequence[str] | None, now: float) -> Evictions:
-    """Run cycles until one changes nothing.
+    """Run cycles until they repeat.
 
     Args:
         cluster: The cluster.
@@ -66,12 +66,13 @@ def evictions(cluster: KueueCluster, strategies: Sequence[str] | None, now: floa
         return "" if selects(queue.selector, labels) else "namespace is not selected"
 
     n_compared = cycle = 0
+    repetition = Repetition()
     while n_compared <= _MAX_COMPARISONS and cycle < _MAX_CYCLES:
         heads = [head for name in sorted(run.queues) if (head := run.queues[name].pop()) is not None]
         entries = run_cycle(rules, heads, run.holders.situation(now + cycle), refuses=refuses)
         changes = [run.apply(entry, now + cycle) for entry in entries]
         run.release(waits, now)
-        if not any(changes):
+        if not heads or repetition.begins(heads, has_changed=any(changes)):
             return Evictions(run.found, is_complete=True)
         cycle += 1
         n_compared += len(heads) * max(len(cluster.holders), 1)
@@ -89,7 +90,7 @@ class _Run:
         self._gone: dict[str, Holder] = {}
 
     def apply(self, entry: Entry, now: float) -> bool:
-        """Apply the decision about a head; return whether another cycle might decide differently."""
+        """Apply the decision about a head; return whether it changed anything, or the head is inadmissible now."""
         workload = entry.workload
         if entry.outcome is Outcome.RESERVED:
             self.holders.put(

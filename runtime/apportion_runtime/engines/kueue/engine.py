@@ -6,7 +6,7 @@ pods.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from apportion_api.kueue.names import PRIORITY_CLASS_LABEL, WORKLOAD
@@ -33,7 +33,7 @@ from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.quota_release import QuotaRelease
 from apportion_runtime.engines.kueue.quota_reservation import reclaim_completed, reserve_quota
 from apportion_runtime.engines.kueue.records import Pending, Queue
-from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, run_cycle
+from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Repetition, run_cycle
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, workload_object
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
@@ -176,8 +176,7 @@ class Kueue(PlainEngine):
     def run_cycle(self) -> None:
         """Admit workloads, and place their pods."""
         self.cluster_state.history.n_cycles += 1
-        while self._run_cycle():
-            self.has_changed = True
+        self._run_cycles()
         waiting = self.pods.waiting()
         unplaced = self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
         for each in unplaced:
@@ -196,19 +195,25 @@ class Kueue(PlainEngine):
         annotations = {} if made is None else made["metadata"].get("annotations") or {}
         return any(key in annotations for key in CONSUMES)
 
-    def _run_cycle(self) -> bool:
-        """Run one cycle of Kueue; return whether another one might change anything."""
-        heads = self.pending.heads()
-        if not heads:
-            return False
+    def _run_cycles(self) -> None:
+        """Run cycles of Kueue until they repeat."""
+        repetition = Repetition()
+        while heads := self.pending.heads():
+            has_changed = self._run_cycle(heads)
+            self.has_changed = self.has_changed or has_changed
+            if repetition.begins(heads, has_changed=has_changed):
+                break
+
+    def _run_cycle(self, heads: Sequence[Pending]) -> bool:
+        """Run one cycle of Kueue; return whether it changed more than the flavors at which heads continue."""
         entries = run_cycle(
             self.configured.rules, heads, self.holders.situation(self.cluster_state.now), refuses=self._refusal
         )
-        goes_on = False
+        has_changed = False
         for entry in entries:
-            goes_on = self._apply(entry) or goes_on
+            has_changed = self._apply(entry) or has_changed
         self.pending.queue_inadmissible_of_freed()
-        return goes_on
+        return has_changed
 
     def _refusal(self, workload: Pending, queue: Queue) -> str:
         if queue.inactive_because:
@@ -218,7 +223,7 @@ class Kueue(PlainEngine):
         return ""
 
     def _apply(self, entry: Entry) -> bool:
-        """Carry out the decision about a head; return whether another cycle might decide differently."""
+        """Carry out the decision about a head; return whether it changed anything, or the head is inadmissible now."""
         unit = self.units[entry.workload.key]
         queue = self.pending[unit.queue]
         if entry.outcome is Outcome.RESERVED:
@@ -231,8 +236,7 @@ class Kueue(PlainEngine):
         unit.message = entry.message
         self.note_waiting(unit.number, entry.message)
         queue.requeue(entry.again(), entry.why)
-        was_inadmissible = not queue.is_waiting(unit.key)
-        return is_new or was_inadmissible
+        return is_new or not queue.is_waiting(unit.key)
 
     def change_job(self, unit: WorkloadState, manifest: Manifest) -> None:
         """Start or stop the job of a workload, without handling this as a change by its owner."""

@@ -119,6 +119,10 @@ class FlavorAssigner:
                 made.message = _message(pod_set, reasons)
                 return made
             self._add(made, pod_set, requests, given)
+            if reasons:
+                # Without reasons, a pod set counts as fitting even if a resource of its flavor requires preemption, which
+                # is possible if preemption is preferred over borrowing (PodSetAssignment.RepresentativeMode).
+                made.mode = min(made.mode, *(each.mode for each in given.values()))
             if reasons and any(each.mode is not Mode.FIT for each in given.values()):
                 made.message = "; ".join(filter(None, (made.message, _message(pod_set, reasons))))
         return made
@@ -132,7 +136,6 @@ class FlavorAssigner:
             fr = (each.flavor, resource)
             made.usage[fr] = made.usage.get(fr, 0) + requests[resource]
             made.borrowing = max(made.borrowing, each.borrowing)
-            made.mode = min(made.mode, each.mode)
             made.next_flavor[pod_set.name, resource] = each.next_flavor
             if each.mode is not Mode.FIT:
                 made.contested.add(fr)

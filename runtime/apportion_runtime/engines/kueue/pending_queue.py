@@ -6,7 +6,7 @@ Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/queue/cluster_queue.go and inad
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from apportion_api.kueue.names import BEST_EFFORT, STRICT
@@ -109,8 +109,7 @@ class PendingQueue:
         ready = [key for key in self._inadmissible if self._not_before.get(key, now) <= now]
         for key in ready:
             self._not_before.pop(key, None)
-            # Their last flavor assignments are outdated as well.
-            self._activate(replace(self._inadmissible.pop(key), next_flavor={}))
+            self._activate(self._inadmissible.pop(key))
         return bool(ready)
 
 

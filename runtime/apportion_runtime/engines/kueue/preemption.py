@@ -31,12 +31,17 @@ class PreemptionRequest:
 
 @dataclass(slots=True)
 class PreemptionSnapshot:
-    """The queues, their usage, and the workloads that hold it. `holders` is by queue, and constant during a cycle."""
+    """The queues, their usage, and the workloads that hold it. `holders` is by queue, and constant during a cycle.
+
+    Attributes:
+        generations: By queue, how often a workload that holds its quota was changed or removed.
+    """
 
     queues: Mapping[str, Queue]
     ledger: UsageTree
     holders: Mapping[str, Iterable[Holder]]
     now: float = 0.0
+    generations: Mapping[str, int] = field(default_factory=dict)
     _found: dict[tuple[object, ...], list[Holder]] = field(default_factory=dict)
 
     def may_go(self, name: str, asking: PreemptionRequest, policy: str) -> list[Holder]:

@@ -18,21 +18,34 @@ class QuotaHolders:
         self.ledger = UsageTree(self._queues.values(), cohorts)
         self._held: dict[str, dict[str, Holder]] = {name: {} for name in self._queues}
         self._lists = {name: of.values() for name, of in self._held.items()}
+        self._generations: dict[str, int] = {}
         for holder in holders:
             self.put(holder)
 
     def put(self, holder: Holder) -> None:
-        """Add a workload that holds quota, or change its amount."""
-        self.remove(holder.queue, holder.key)
+        """Add a workload that holds quota, or change it.
+
+        Either begins a generation, as Kueue handles the event that follows a reservation as a change of its workload.
+        """
+        self._change(holder.queue)
+        self._remove(holder.queue, holder.key)
         self._held[holder.queue][holder.key] = holder
         self.ledger.add_usage(holder.queue, holder.usage)
 
     def remove(self, queue: str, key: str) -> None:
         """Remove a workload."""
+        if self._remove(queue, key):
+            self._change(queue)
+
+    def _remove(self, queue: str, key: str) -> bool:
         held = self._held.get(queue, {}).pop(key, None)
         if held is not None:
             self.ledger.remove_usage(queue, held.usage)
+        return held is not None
+
+    def _change(self, queue: str) -> None:
+        self._generations[queue] = self._generations.get(queue, 0) + 1
 
     def situation(self, now: float) -> PreemptionSnapshot:
         """Return the state for a cycle."""
-        return PreemptionSnapshot(self._queues, self.ledger, self._lists, now)
+        return PreemptionSnapshot(self._queues, self.ledger, self._lists, now, self._generations)

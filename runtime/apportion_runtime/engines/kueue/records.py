@@ -70,6 +70,7 @@ class Pending:
         key: Namespace and name.
         ordered_at: The timestamp for its queue order: creation or eviction.
         next_flavor: The next flavor to try, by pod set and resource.
+        generation: The generation of its queue's quota for which this holds.
         shape: Workloads of one shape fit or do not fit together; an empty shape is unique.
     """
 
@@ -82,6 +83,7 @@ class Pending:
     ordered_at: float = float("-inf")
     next_flavor: Mapping[tuple[str, str], int] = field(default_factory=dict)
     shape: str = ""
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,12 +60,33 @@ class Entry:
     outcome: Outcome = Outcome.WAITING
     why: RequeueReason = RequeueReason.GENERIC
     message: str = ""
+    generation: int = 0
 
     def again(self) -> Pending:
         """Return the workload for requeuing."""
-        if self.outcome is Outcome.WAITING:
-            return replace(self.workload, next_flavor=self.assignment.next_flavor)
-        return replace(self.workload, next_flavor={})
+        following = self.assignment.next_flavor if self.outcome is Outcome.WAITING else {}
+        return replace(self.workload, next_flavor=following, generation=self.generation)
+
+
+@dataclass(slots=True)
+class Repetition:
+    """Detects cycles that only repeat previous ones.
+
+    A head that may use several flavors continues at the next one in its next cycle, and starts over after the last.
+    """
+
+    _seen: set[frozenset[tuple[object, ...]]] = field(default_factory=set)
+
+    def begins(self, heads: Iterable[Pending], *, has_changed: bool) -> bool:
+        """Record a cycle; return whether the same heads were tried at the same flavors since the last change."""
+        if has_changed:
+            self._seen.clear()
+            return False
+        tried = frozenset((head.key, *sorted(head.next_flavor.items())) for head in heads)
+        if tried in self._seen:
+            return True
+        self._seen.add(tried)
+        return False
 
 
 def run_cycle(
@@ -99,6 +120,10 @@ def run_cycle(
 def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None:
     workload = entry.workload
     queue = rules.queues[workload.queue]
+    entry.generation = situation.generations.get(queue.name, 0)
+    if workload.generation < entry.generation:
+        # Since its last attempt, a workload of its queue has changed: an earlier flavor may fit.
+        workload = replace(workload, next_flavor={})
 
     def targets_for(usage: Mapping[FlavorResource, int], contested: Iterable[FlavorResource]) -> list[Target]:
         asking = PreemptionRequest(queue, usage, frozenset(contested), workload.priority, workload.ordered_at)
