@@ -1,23 +1,26 @@
 """Parallel writes: a fixed number of threads, binds before evictions, and both before notes.
 
 The pool does not wait for notes (conditions and events); a later note of the same key replaces one that is still
-queued, so the backlog is bounded by the number of objects.
+queued, so the backlog is bounded by the number of objects. Notes are written by a part of the threads: thousands of them
+follow the binds of a large cycle, and must not delay those of the next ones, here and on the API server.
 """
 
 from __future__ import annotations
 
 import itertools
-import queue
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from enum import IntEnum
+from heapq import heappop, heappush
 from typing import TypeVar
 
 from apportion_runtime.kube.errors import NotLeader, Refused, Unreachable
 
 T = TypeVar("T")
 _END = 9
+_THREADS_PER_NOTE = 4
+"""A note is written for every so many threads at once."""
 
 
 class Priority(IntEnum):
@@ -39,7 +42,10 @@ class WritePool:
 
     def __init__(self, n_threads: int, on_failure: Callable[[str], None]) -> None:
         self._on_failure = on_failure
-        self._queue: queue.PriorityQueue[tuple[int, int, Callable[[], None]]] = queue.PriorityQueue()
+        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self._queued = threading.Condition()
+        self._n_notes = 0
+        self._most_notes = -(-n_threads // _THREADS_PER_NOTE)
         self._order = itertools.count()
         self._notes: dict[Hashable, Callable[[], object]] = {}
         self._lock = threading.Lock()
@@ -81,7 +87,9 @@ class WritePool:
             thread.join()
 
     def _put(self, priority: int, work: Callable[[], None]) -> None:
-        self._queue.put((priority, next(self._order), work))
+        with self._queued:
+            heappush(self._queue, (priority, next(self._order), work))
+            self._queued.notify()
 
     def _write_note(self, key: Hashable) -> None:
         with self._lock:
@@ -96,15 +104,31 @@ class WritePool:
             self._on_failure(str(failed))
 
     def _work(self) -> None:
-        while True:
-            priority, _, work = self._queue.get()
+        priority: int = Priority.BIND
+        while priority != _END:
+            priority, work = self._take()
             try:
                 work()
             finally:
                 # An idle thread must not keep the session of the last cycle.
                 del work
-            if priority == _END:
-                return
+                self._done(priority)
+
+    def _take(self) -> tuple[int, Callable[[], None]]:
+        with self._queued:
+            self._queued.wait_for(self._is_ready)
+            priority, _, work = heappop(self._queue)
+            self._n_notes += priority == Priority.NOTE
+            return priority, work
+
+    def _is_ready(self) -> bool:
+        return bool(self._queue) and (self._queue[0][0] != Priority.NOTE or self._n_notes < self._most_notes)
+
+    def _done(self, priority: int) -> None:
+        with self._queued:
+            self._n_notes -= priority == Priority.NOTE
+            # Another thread may wait for a note to be written, and then for the end.
+            self._queued.notify()
 
 
 def _nothing() -> None:

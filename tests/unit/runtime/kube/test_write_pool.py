@@ -55,6 +55,28 @@ def test_no_more_writes_run_at_once_than_there_are_threads() -> None:
     assert most == 4
 
 
+def test_notes_leave_threads_to_binds() -> None:
+    lock, release = threading.Lock(), threading.Event()
+    running, most = 0, 0
+    pool = WritePool(8, lambda _: None)
+
+    def write() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        release.wait(10)
+        with lock:
+            running -= 1
+
+    for number in range(40):
+        pool.note(number, write)
+    results([pool.submit(Priority.BIND, lambda: None) for _ in range(40)])
+    release.set()
+    pool.stop()
+    assert (running, most) == (0, 2)
+
+
 def test_error_is_raised_after_all_writes() -> None:
     done: list[int] = []
     pool = WritePool(2, lambda _: None)
