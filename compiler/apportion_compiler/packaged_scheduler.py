@@ -15,10 +15,11 @@ from apportion_api.kubernetes.names import HOSTNAME_LABEL
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.dumper import dump_all
 from apportion_compiler.packaged_scheduler_access import cluster_rules, lease_rules, reservation_rules
-from apportion_compiler.packaged_scheduler_admission import config_map_policy, pod_policy
+from apportion_compiler.packaged_scheduler_admission import config_map_policy, job_policy, pod_policy
 from apportion_compiler.plain_objects import Manifest
 
 NAME = "apportion-scheduler"
+KAI, ACK = "kai", "ack"
 _PORT = 8080
 _FOLDER, _FILE = "/etc/apportion", "scheduler.yaml"
 _DIGEST = "apportion.dev/configuration-sha256"
@@ -37,6 +38,8 @@ class SchedulerDeployment:
         scheduler: The `schedulerName` of its pods.
         shards: The SchedulingShards to schedule, each by a Deployment of its own; empty if the cluster has one.
         reservation: KAI's image `resourcereservation`; without it, GPUs are not shared between pods.
+        engine: The engine of the cluster: `kai`, or `ack`, whose suspended jobs are released. `scheduler`, `shards` and
+            `reservation` apply only to KAI.
     """
 
     image: str
@@ -45,6 +48,12 @@ class SchedulerDeployment:
     scheduler: str = "kai-scheduler"
     shards: tuple[str, ...] = ()
     reservation: str | None = None
+    engine: str = KAI
+
+    @property
+    def releases_jobs(self) -> bool:
+        """Whether it releases jobs instead of scheduling pods."""
+        return self.engine == ACK
 
 
 def scheduler_objects(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
@@ -94,6 +103,8 @@ def _of(packaged: SchedulerDeployment, api_version: str, kind: str, shard: str |
 
 def _policies(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
     account = f"system:serviceaccount:{packaged.namespace}:{NAME}"
+    if packaged.releases_jobs:
+        return job_policy(_metadata(NAME, None), account)
     policies = pod_policy(_metadata(NAME, None), account, shares_gpus=packaged.reservation is not None)
     if packaged.reservation is None:
         return policies
@@ -105,7 +116,7 @@ def _cluster_role(packaged: SchedulerDeployment) -> Manifest:
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": _metadata(NAME, None),
-        "rules": cluster_rules(shares_gpus=packaged.reservation is not None),
+        "rules": cluster_rules(shares_gpus=packaged.reservation is not None, releases_jobs=packaged.releases_jobs),
     }
 
 
@@ -153,7 +164,7 @@ def _configuration(packaged: SchedulerDeployment, shard: str | None) -> str:
     document = {
         "apiVersion": "apportion.dev/v1",
         "kind": "SchedulerConfiguration",
-        "schedulerName": packaged.scheduler,
+        **({"engine": packaged.engine} if packaged.releases_jobs else {"schedulerName": packaged.scheduler}),
         **({"shard": shard} if shard else {}),
         "port": _PORT,
         "leaderElection": {"lease": f"{packaged.namespace}/{_name(shard)}"},

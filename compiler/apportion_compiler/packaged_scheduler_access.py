@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apportion_api.ack.names import QUEUE_GROUP, TREE_GROUP
 from apportion_api.kai.names import CONFIGURATION_GROUP, GROUP
 from apportion_api.kubernetes.names import SCHEDULING_GROUP
 
@@ -70,8 +71,29 @@ Source: deployments/kai-scheduler/templates/rbac/podgrouper.yaml at d5bc503a.
 """
 
 
-def cluster_rules(*, shares_gpus: bool) -> list[Rule]:
-    """Return the rules of the ClusterRole, with or without those for pods that share GPUs."""
+ADMISSION_ACCESS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    (TREE_GROUP, ("elasticquotatrees",), _WATCH),
+    (QUEUE_GROUP, ("queues",), (*_WATCH, "create")),
+    # The definition of 2023 has no subresource for the status, which is then a part of the object.
+    (QUEUE_GROUP, ("queueunits",), (*_WATCH, "create", "patch", "delete")),
+    (QUEUE_GROUP, ("queueunits/status",), ("patch",)),
+    ("batch", ("jobs",), (*_WATCH, "patch")),
+    ("ray.io", ("rayjobs",), (*_WATCH, "patch")),
+    (SCHEDULING_GROUP, ("priorityclasses",), _WATCH),
+    ("", ("events",), ("create",)),
+)
+"""What the scheduler reads and writes instead if it releases the suspended jobs of ACK."""
+
+
+def cluster_rules(*, shares_gpus: bool, releases_jobs: bool = False) -> list[Rule]:
+    """Return the rules of the ClusterRole.
+
+    Args:
+        shares_gpus: Whether it schedules pods that share GPUs.
+        releases_jobs: Whether it releases jobs, and schedules no pods.
+    """
+    if releases_jobs:
+        return [_rule(group, resources, verbs) for group, resources, verbs in ADMISSION_ACCESS]
     return [
         *(_rule(group, resources, verbs) for group, resources, verbs in CLUSTER_ACCESS),
         *(_rule(group, resources, ("get",)) for group, resources in OWNERS),

@@ -1,5 +1,5 @@
-"""The admission policies of the packaged scheduler: its account changes only the fields of pods that it writes, and only
-the ConfigMaps of pods that share GPUs.
+"""The admission policies of the packaged scheduler: its account changes only the fields of pods, or of released jobs,
+that it writes, and only the ConfigMaps of pods that share GPUs.
 
 RBAC permits or denies `patch` for pods as a whole. With the first policy, the account can mark a pod as part of its pod group
 and set its conditions, but change neither its image or tolerations nor labels that other controllers read.
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apportion_api.ack.names import DEQUEUED_AT_ANNOTATION, ENQUEUED_AT_ANNOTATION, SUSPEND_ANNOTATION
 from apportion_api.kai.names import (
     GPU_GROUP_LABEL,
     GPU_GROUP_LABEL_PREFIX,
@@ -23,6 +24,8 @@ POD_LABELS = (SUB_GROUP_LABEL,)
 POD_ANNOTATIONS = (POD_GROUP_ANNOTATION,)
 POD_CONDITIONS = ("PodScheduled", "DisruptionTarget")
 """The labels, annotations and conditions of pods that `apportion_runtime.kube` writes."""
+JOB_ANNOTATIONS = (ENQUEUED_AT_ANNOTATION, DEQUEUED_AT_ANNOTATION, SUSPEND_ANNOTATION)
+"""The annotations of released jobs that it writes."""
 _CONFIG_MAP = "-shared-gpu-i?[0-9]+(-evar)?$"
 """The names of ConfigMaps that KAI's admission webhook gives a pod that shares GPUs."""
 
@@ -41,7 +44,27 @@ def pod_policy(metadata: dict[str, Any], account: str, *, shares_gpus: bool) -> 
     """
     # The labels and annotations of a pod can be changed with its status as well.
     rule = _rule(("pods", "pods/status"), ("UPDATE",))
-    return _policy(metadata, account, rule, _validations(shares_gpus=shares_gpus))
+    return _policy(metadata, account, [rule], _validations(shares_gpus=shares_gpus))
+
+
+def job_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest, Manifest]:
+    """Return the policy for jobs that are released, and its binding; arguments as for `pod_policy`."""
+    validations = [
+        {
+            "expression": _is_unchanged(".spec", ("suspend",)),
+            "message": "the scheduler may change only suspend in the spec of a job",
+        },
+        {
+            "expression": _is_unchanged(".metadata", (*_OF_THE_SERVER, "annotations")),
+            "message": "the scheduler may change only the annotations in the metadata of a job",
+        },
+        {
+            "expression": _is_unchanged(".metadata.?annotations.orValue({})", JOB_ANNOTATIONS),
+            "message": f"the scheduler may change only these annotations of a job: {', '.join(JOB_ANNOTATIONS)}",
+        },
+    ]
+    rules = (_rule(("jobs",), ("UPDATE",), "batch"), _rule(("rayjobs",), ("UPDATE",), "ray.io"))
+    return _policy(metadata, account, rules, validations)
 
 
 def config_map_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest, Manifest]:
@@ -50,12 +73,12 @@ def config_map_policy(metadata: dict[str, Any], account: str) -> tuple[Manifest,
         "expression": f"object.metadata.name.matches('{_CONFIG_MAP}')",
         "message": f"the scheduler may write only ConfigMaps of pods that share GPUs, with names like {_CONFIG_MAP}",
     }
-    return _policy(metadata, account, _rule(("configmaps",), ("CREATE", "UPDATE")), [validation])
+    return _policy(metadata, account, [_rule(("configmaps",), ("CREATE", "UPDATE"))], [validation])
 
 
-def _rule(resources: Sequence[str], operations: Sequence[str]) -> dict[str, Any]:
+def _rule(resources: Sequence[str], operations: Sequence[str], group: str = "") -> dict[str, Any]:
     return {
-        "apiGroups": [""],
+        "apiGroups": [group],
         "apiVersions": ["v1"],
         "operations": list(operations),
         "resources": list(resources),
@@ -64,7 +87,7 @@ def _rule(resources: Sequence[str], operations: Sequence[str]) -> dict[str, Any]
 
 
 def _policy(
-    metadata: dict[str, Any], account: str, rule: Mapping[str, Any], validations: Sequence[Mapping[str, str]]
+    metadata: dict[str, Any], account: str, rules: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, str]]
 ) -> tuple[Manifest, Manifest]:
     policy = {
         "apiVersion": _API_VERSION,
@@ -72,7 +95,7 @@ def _policy(
         "metadata": metadata,
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [rule]},
+            "matchConstraints": {"resourceRules": list(rules)},
             "matchConditions": [{"name": "scheduler", "expression": f"request.userInfo.username == '{account}'"}],
             "validations": list(validations),
         },

@@ -43,6 +43,12 @@ _MONITORING = {
 )
 @click.option("--context", metavar="NAME", help="Kubeconfig context to use.")
 @click.option(
+    "--engine",
+    type=click.Choice(["kai", "ack"]),
+    show_default="kai",
+    help="Engine whose objects are enforced: kai schedules pods, ack releases suspended jobs.",
+)
+@click.option(
     "--name",
     "scheduler_name",
     metavar="NAME",
@@ -97,6 +103,8 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
     It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler, binder and pod grouper.
     Sharing a GPU requires KAI's reservation pods and admission webhook.
 
+    With --engine ack, it replaces kube-queue: suspended Jobs and RayJobs are released within ACK's ElasticQuotaTree.
+
     \b
     apportion scheduler --kubeconfig ~/.kube/config --period 0.5
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
@@ -105,12 +113,12 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
         return
     require_kubernetes_client()
 
-    from apportion_runtime.kube.configuration import SchedulerConfiguration
+    from apportion_runtime.kube.configuration import FIELDS, SchedulerConfiguration, engine_fault
     from apportion_runtime.kube.configuration_document import ConfigurationError
     from apportion_runtime.kube.configuration_file import ConfigurationFile
     from apportion_runtime.kube.connection import connect
     from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
-    from apportion_runtime.kube.definitions import INSTALLATION, MissingDefinitions
+    from apportion_runtime.kube.definitions import MissingDefinitions
     from apportion_runtime.kube.errors import Unreachable
     from apportion_runtime.kube.http_server import Counters, served
     from apportion_runtime.kube.log import json_line
@@ -123,6 +131,13 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
     except ConfigurationError as wrong:
         raise PreconditionError(str(wrong)) from None
     chosen = SchedulerConfiguration(**given) if file is None else file.current
+    defaults = SchedulerConfiguration()
+    changed = [
+        field.attribute for field in FIELDS if getattr(chosen, field.attribute) != getattr(defaults, field.attribute)
+    ]
+    misplaced = engine_fault(chosen.engine, changed)
+    if misplaced is not None:
+        raise PreconditionError(misplaced[1])
     console, ended, is_json = current(), Event(), chosen.log_format == "json"
 
     def say(text: str) -> None:
@@ -143,7 +158,7 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
     except DecisionLogError as wrong:
         raise PreconditionError(str(wrong)) from None
     except MissingDefinitions as missing:
-        raise PreconditionError(str(missing), hint=INSTALLATION) from None
+        raise PreconditionError(str(missing), hint=missing.installation) from None
     except Unreachable as unreachable:
         raise PreconditionError(str(unreachable)) from None
     except OSError as failed:

@@ -76,7 +76,7 @@ class EngineTraits:
         key_prefixes: Prefixes of the labels and annotations that it reads.
         config_maps: Names of its ConfigMaps.
         scheduler: The `schedulerName` of its pods; empty if it uses the default scheduler.
-        live_scheduler: Whether the packaged live scheduler can replace its scheduler.
+        live_scheduler: Whether the packaged live scheduler can replace its scheduler, or its queue of jobs.
         image: A regular expression for one of its images, with its release as the group `version`.
         configuration_kinds: Kinds of its configuration, which `import` keeps or reports.
         workload_keys: Labels and annotations that identify its workloads.

@@ -14,6 +14,7 @@ from apportion_api.kai.names import RESERVATION_APP
 
 API_VERSION = "apportion.dev/v1"
 KIND = "SchedulerConfiguration"
+KAI, ACK = "kai", "ack"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _IMAGE = r"\S+"
 _NAME = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
@@ -23,6 +24,7 @@ _NAME = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 class SchedulerConfiguration:
     """The settings of a scheduler; times are in seconds. `FIELDS` gives the meaning of each."""
 
+    engine: str = KAI
     scheduler_name: str = "kai-scheduler"
     shard: str | None = None
     kubeconfig: str | None = None
@@ -44,6 +46,7 @@ class SchedulerConfiguration:
     reservation_runtime_class: str | None = None
     reservation_timeout_s: float = 40.0
     reservation_uses_cdi: bool = False
+    requeue_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Field:
         choices: The values, if there are few.
         pattern: A regular expression for the whole text.
         is_reloaded: Whether a change takes effect without a restart.
+        engine: The only engine to which the field applies; None if it applies to all of them.
     """
 
     path: str
@@ -71,6 +75,7 @@ class Field:
     choices: tuple[str, ...] = ()
     pattern: str | None = None
     is_reloaded: bool = False
+    engine: str | None = None
 
     def fault(self, value: object) -> str | None:
         """Return what the value must be instead, or None if it is valid."""
@@ -113,9 +118,21 @@ _EXPECTED = {
 _LONGEST_S = 86_400.0
 
 FIELDS: tuple[Field, ...] = (
-    Field("schedulerName", "scheduler_name", "string", "the `schedulerName` of its pods", pattern=_NAME),
     Field(
-        "shard", "shard", "string", "the SchedulingShard to schedule, if the cluster has more than one", pattern=_NAME
+        "engine",
+        "engine",
+        "string",
+        "the engine whose objects are enforced: `kai` schedules pods, `ack` releases suspended jobs",
+        choices=(KAI, ACK),
+    ),
+    Field("schedulerName", "scheduler_name", "string", "the `schedulerName` of its pods", pattern=_NAME, engine=KAI),
+    Field(
+        "shard",
+        "shard",
+        "string",
+        "the SchedulingShard to schedule, if the cluster has more than one",
+        pattern=_NAME,
+        engine=KAI,
     ),
     Field("kubeconfig", "kubeconfig", "string", "kubeconfig file; if unset, KUBECONFIG or the pod's service account"),
     Field("context", "context", "string", "context in the kubeconfig"),
@@ -141,7 +158,14 @@ FIELDS: tuple[Field, ...] = (
     Field("writeConcurrency", "write_concurrency", "integer", "maximum number of parallel writes", 1, 256),
     Field("dryRun", "dry_run", "boolean", "report decisions and write nothing to the API server"),
     Field("logFormat", "log_format", "string", "log format", choices=("text", "json")),
-    Field("decisionLog", "decision_log", "string", "file in which each cycle is recorded for replay", pattern=r".+"),
+    Field(
+        "decisionLog",
+        "decision_log",
+        "string",
+        "file in which each cycle is recorded for replay",
+        pattern=r".+",
+        engine=KAI,
+    ),
     Field(
         "leaderElection.lease",
         "lease",
@@ -179,6 +203,7 @@ FIELDS: tuple[Field, ...] = (
         "string",
         "KAI's `resourcereservation` image; if unset, GPUs are not shared",
         pattern=_IMAGE,
+        engine=KAI,
     ),
     Field(
         "gpuReservation.namespace",
@@ -186,6 +211,7 @@ FIELDS: tuple[Field, ...] = (
         "string",
         "namespace of the reservation pods",
         pattern=_NAME,
+        engine=KAI,
     ),
     Field(
         "gpuReservation.serviceAccount",
@@ -193,6 +219,7 @@ FIELDS: tuple[Field, ...] = (
         "string",
         "service account of the reservation pods",
         pattern=_NAME,
+        engine=KAI,
     ),
     Field(
         "gpuReservation.runtimeClass",
@@ -200,6 +227,7 @@ FIELDS: tuple[Field, ...] = (
         "string",
         "runtime class of the reservation pods",
         pattern=_NAME,
+        engine=KAI,
     ),
     Field(
         "gpuReservation.timeoutSeconds",
@@ -208,12 +236,23 @@ FIELDS: tuple[Field, ...] = (
         "time within which a reservation pod must report its GPU",
         1,
         _LONGEST_S,
+        engine=KAI,
     ),
     Field(
         "gpuReservation.cdi",
         "reservation_uses_cdi",
         "boolean",
         "whether the device plugin uses CDI",
+        engine=KAI,
+    ),
+    Field(
+        "jobQueue.requeueSeconds",
+        "requeue_s",
+        "number",
+        "time within which the pods of a released job must start; otherwise it is suspended and queued again; if unset, released jobs are never suspended",
+        1,
+        _LONGEST_S,
+        engine=ACK,
     ),
 )
 
@@ -249,6 +288,18 @@ def timing_fault(configuration: SchedulerConfiguration) -> str | None:
         f"retryPeriodSeconds ({configuration.retry_period_s:g}) must be less than renewDeadlineSeconds "
         f"({configuration.renew_deadline_s:g}), which must be less than leaseDurationSeconds ({configuration.lease_duration_s:g})"
     )
+
+
+def engine_fault(engine: str, attributes: Iterable[str]) -> tuple[Field, str] | None:
+    """Return the first field that is set and does not apply to an engine, and a clause about it; None if all do."""
+    given = frozenset(attributes)
+    for field in FIELDS:
+        if field.attribute in given and field.engine not in (None, engine):
+            return (
+                field,
+                f"{field.path} applies only to engine: {field.engine}: remove it, or set engine: {field.engine}",
+            )
+    return None
 
 
 def restart_fields(before: SchedulerConfiguration, after: SchedulerConfiguration) -> Iterable[str]:

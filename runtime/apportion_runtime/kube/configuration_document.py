@@ -6,7 +6,14 @@ from typing import Any, NoReturn
 
 import yaml
 
-from apportion_runtime.kube.configuration import API_VERSION, FIELDS, KIND, SchedulerConfiguration, timing_fault
+from apportion_runtime.kube.configuration import (
+    API_VERSION,
+    FIELDS,
+    KIND,
+    SchedulerConfiguration,
+    engine_fault,
+    timing_fault,
+)
 
 _HEADER = {"apiVersion": API_VERSION, "kind": KIND}
 _BY_PATH = {field.path: field for field in FIELDS}
@@ -39,6 +46,10 @@ def parse_configuration(text: str, file: str) -> dict[str, Any]:
     for key, expected in _HEADER.items():
         if key not in read.header:
             raise ConfigurationError(f"{file}:1: {key} is missing: add `{key}: {expected}`")
+    misplaced = engine_fault(read.values.get("engine", SchedulerConfiguration().engine), read.values)
+    if misplaced is not None:
+        field, why = misplaced
+        raise ConfigurationError(f"{file}:{read.lines[field.path]}: {why}")
     fault = timing_fault(SchedulerConfiguration(**read.values))
     if fault is not None:
         raise ConfigurationError(f"{file}:{read.lines.get('leaderElection', 1)}: {fault}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apportion_runtime.kube.cluster import Manifest
@@ -28,6 +29,8 @@ class CycleResult:
         actions: The action of each eviction.
         pending: The number of pending pods by kind of reason.
         queues: The GPUs of each queue.
+        queued_jobs: The number of jobs in each queue of ACK; None if jobs are not released.
+        n_released: The number of suspended jobs that were released.
         log_fault: Why the cycle could not be recorded for replay.
         next_cycle_s: The time in seconds until another cycle may decide differently although nothing changes.
     """
@@ -43,6 +46,8 @@ class CycleResult:
     actions: list[str] = field(default_factory=list)
     pending: Counter[str] = field(default_factory=Counter)
     queues: tuple[QueueGpus, ...] = ()
+    queued_jobs: Mapping[str, int] | None = None
+    n_released: int = 0
     log_fault: str | None = None
     next_cycle_s: float = math.inf
 

@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
 
+from apportion_api.ack.names import QUEUE_API as KUBE_QUEUE_API
 from apportion_api.ack.names import QUEUE_GROUP as KUBE_QUEUE
+from apportion_api.ack.names import TREE_API
 from apportion_api.kai.names import POD_GROUP_API, QUEUE_API
 from apportion_api.koordinator.names import PROFILE_GROUP as KOORDINATOR
 from apportion_api.kueue.names import GROUP as KUEUE
 from apportion_api.volcano.names import GROUP as VOLCANO
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
-from apportion_runtime.kube.resources import WATCHED
+from apportion_runtime.kube.job_resources import ADMISSION_KINDS
+from apportion_runtime.kube.resources import WATCHED, Resource
 
-INSTALLATION = (
+KAI_INSTALLATION = (
     "helm show crds oci://ghcr.io/kai-scheduler/kai-scheduler/kai-scheduler --version VERSION"
     " | kubectl apply --server-side -f -"
 )
 """The command that installs KAI's definitions; KAI's chart has them in its directory `crds`."""
-
+ACK_INSTALLATION = (
+    "git clone --depth 1 https://github.com/kube-queue/api && kubectl apply -f api/pkg/crd; ACK installs ElasticQuotaTree,"
+    " and elsewhere https://github.com/AliyunContainerService/data-on-ack has its CRD"
+)
+"""How the definitions of job admission are installed."""
 
 _OTHERS = {
     KUEUE: "Kueue",
     VOLCANO: "Volcano",
     KOORDINATOR: "Koordinator",
-    KUBE_QUEUE: "ACK's kube-queue",
+    KUBE_QUEUE: "ACK's kube-queue (set `engine: ack` to release its jobs)",
 }
 """The engine of each API group."""
 
 
 class MissingDefinitions(Exception):
-    """The API server lacks definitions; the message is one clause, and `INSTALLATION` is the remedy."""
+    """The API server lacks definitions; the message is one clause, and `installation` is the command that adds them."""
+
+    def __init__(self, message: str, installation: str) -> None:
+        super().__init__(message)
+        self.installation = installation
 
 
 def check_definitions(connection: Connection) -> None:
@@ -41,10 +53,30 @@ def check_definitions(connection: Connection) -> None:
     Raises:
         MissingDefinitions: If kinds are not defined.
     """
+    required = [one for one in WATCHED.values() if one.api_version in (QUEUE_API, POD_GROUP_API)]
+    missing = _missing(connection, required)
+    if missing:
+        why = f"the API server does not define {missing}, which are part of KAI's CRDs"
+        raise MissingDefinitions(f"{why}{_of_others(connection)}", KAI_INSTALLATION)
+
+
+def check_admission_definitions(connection: Connection) -> None:
+    """Return unless the API server reports that a kind of ACK that job admission requires is not defined.
+
+    Raises:
+        MissingDefinitions: If kinds are not defined.
+    """
+    required = [one for one in ADMISSION_KINDS.values() if one.api_version in (TREE_API, KUBE_QUEUE_API)]
+    missing = _missing(connection, required)
+    if missing:
+        why = f"the API server does not define {missing}, which are part of the CRDs of ACK's quota tree and of kube-queue"
+        raise MissingDefinitions(why, ACK_INSTALLATION)
+
+
+def _missing(connection: Connection, required: Iterable[Resource]) -> str:
+    """Return the kinds that are not defined, as a phrase; empty if none is missing, or the server does not respond."""
     missing: list[str] = []
-    for resource in WATCHED.values():
-        if resource.api_version not in (QUEUE_API, POD_GROUP_API):
-            continue
+    for resource in required:
         try:
             connection.request("GET", f"{resource.everywhere}?limit=1")
         except Refused as refused:
@@ -53,10 +85,8 @@ def check_definitions(connection: Connection) -> None:
             group, _, version = resource.api_version.partition("/")
             missing.append(f"{resource.plural}.{group} ({version})")
         except Unreachable:
-            return
-    if missing:
-        why = f"the API server does not define {' and '.join(missing)}, which are part of KAI's CRDs"
-        raise MissingDefinitions(f"{why}{_of_others(connection)}")
+            return ""
+    return " and ".join(missing)
 
 
 def _of_others(connection: Connection) -> str:

@@ -75,10 +75,12 @@ class ClusterState:
     Attributes:
         queues: The GPUs of each queue.
         pending: The number of pending pods by kind of reason.
+        queued_jobs: The number of jobs in each queue of ACK; None if jobs are not released.
     """
 
     queues: tuple[QueueGpus, ...] = ()
     pending: Mapping[str, int] = field(default_factory=dict)
+    queued_jobs: Mapping[str, int] | None = None
 
 
 class _StateCollector(Collector):
@@ -94,7 +96,11 @@ class _StateCollector(Collector):
         guaranteed = GaugeMetricFamily(
             f"{PREFIX}_queue_gpus_guaranteed", "GPUs guaranteed to a queue", labels=("queue",)
         )
-        if self.state is not None:
+        jobs = GaugeMetricFamily(f"{PREFIX}_jobs_queued", "Suspended jobs in a queue", labels=("queue",))
+        if self.state is not None and self.state.queued_jobs is not None:
+            for name, count in sorted(self.state.queued_jobs.items()):
+                jobs.add_metric((name,), count)
+        elif self.state is not None:
             for kind in PENDING_KINDS:
                 pending.add_metric((kind,), self.state.pending.get(kind, 0))
             for queue in self.state.queues:
@@ -102,7 +108,7 @@ class _StateCollector(Collector):
                 fair.add_metric((queue.name,), queue.fair_share)
                 if queue.guaranteed is not None:
                     guaranteed.add_metric((queue.name,), queue.guaranteed)
-        yield from (pending, allocated, fair, guaranteed)
+        yield from (pending, allocated, fair, guaranteed, jobs)
 
 
 class Metrics:
@@ -130,6 +136,7 @@ class Metrics:
         self._rejected = CounterMetric(
             f"{PREFIX}_writes_rejected", "Writes that failed after all attempts", registry=registry
         )
+        self._released = CounterMetric(f"{PREFIX}_jobs_released", "Suspended jobs released", registry=registry)
         self._api_errors = CounterMetric(
             f"{PREFIX}_api_errors", "Requests that the API server did not accept", ("method", "code"), registry=registry
         )
@@ -147,13 +154,16 @@ class Metrics:
         """Count a request that failed; the code is the HTTP status, or `unreachable`."""
         self._api_errors.labels(method, code).inc()
 
-    def count_writes(self, *, latencies_s: list[float], evictions: Counter[str], n_rejected: int) -> None:
+    def count_writes(
+        self, *, latencies_s: list[float], evictions: Counter[str], n_rejected: int, n_released: int = 0
+    ) -> None:
         """Count the writes of a cycle."""
         for latency_s in latencies_s:
             self._bind_latency.observe(max(0.0, latency_s))
         for action, count in evictions.items():
             self._evicted.labels(action).inc(count)
         self._rejected.inc(n_rejected)
+        self._released.inc(n_released)
 
     def show(self, state: ClusterState | None) -> None:
         """Replace the gauges of the cluster's state; None removes them, since another scheduler leads."""

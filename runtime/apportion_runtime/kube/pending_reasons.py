@@ -21,6 +21,11 @@ class PendingReasons:
         self._now[uid] = words
         return is_new
 
+    def forget(self, uid: str) -> None:
+        """Forget an object that is not pending any more."""
+        self._before.pop(uid, None)
+        self._now.pop(uid, None)
+
     def end_cycle(self) -> None:
         """Forget the objects that were not pending in this cycle."""
         self._before, self._now = self._now, {}

@@ -12,24 +12,27 @@ from typing import Protocol
 
 from apportion_runtime.kube.api_writer import ApiWriter, SingleScheduler
 from apportion_runtime.kube.cluster import Cluster
-from apportion_runtime.kube.configuration import SchedulerConfiguration
+from apportion_runtime.kube.configuration import ACK, SchedulerConfiguration
 from apportion_runtime.kube.configuration_file import ConfigurationFile
 from apportion_runtime.kube.connection import N_WRITERS, Connection
 from apportion_runtime.kube.cycle_result import CycleResult
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
-from apportion_runtime.kube.definitions import check_definitions
+from apportion_runtime.kube.definitions import check_admission_definitions, check_definitions
 from apportion_runtime.kube.dry_run import DryRunCluster
 from apportion_runtime.kube.errors import MissingShard, NotLeader, Refused, Unreachable
 from apportion_runtime.kube.gang_reservations import GangReservations
 from apportion_runtime.kube.garbage_collection import collected_between_cycles
 from apportion_runtime.kube.gpu_reservation import ReservationSettings
 from apportion_runtime.kube.http_server import Counters
+from apportion_runtime.kube.job_admission import JobAdmission
+from apportion_runtime.kube.job_cluster import DryRunJobCluster, JobCluster, LiveJobCluster
+from apportion_runtime.kube.job_resources import ADMISSION_KINDS
 from apportion_runtime.kube.leader_election import LeaderElection
 from apportion_runtime.kube.live_cluster import LiveCluster
 from apportion_runtime.kube.log import Decision, Log
 from apportion_runtime.kube.metrics import ClusterState
 from apportion_runtime.kube.object_cache import ObjectCache
-from apportion_runtime.kube.resources import POD, POD_GROUP
+from apportion_runtime.kube.resources import POD, POD_GROUP, WATCHED
 from apportion_runtime.kube.scheduler import Scheduling, run_cycle
 from apportion_runtime.kube.write_pool import WritePool
 
@@ -54,6 +57,8 @@ class Options:
         is_json_log: Whether the lines of the log are JSON objects.
         reservation: The settings of reservation pods; None if pods do not share devices.
         is_dry_run: Whether decisions are only reported. Nothing is written then, including the lease.
+        releases_jobs: Whether it enforces ACK's objects, by releasing suspended jobs, instead of KAI's.
+        requeue_s: The time within which the pods of a released job must start; None if they need not.
     """
 
     scheduler: str
@@ -64,6 +69,8 @@ class Options:
     n_writers: int = N_WRITERS
     is_json_log: bool = False
     reservation: ReservationSettings | None = None
+    releases_jobs: bool = False
+    requeue_s: float | None = None
 
 
 def options_of(configuration: SchedulerConfiguration) -> Options:
@@ -77,6 +84,8 @@ def options_of(configuration: SchedulerConfiguration) -> Options:
         configuration.write_concurrency,
         configuration.log_format == "json",
         _reservation(configuration),
+        configuration.engine == ACK,
+        configuration.requeue_s,
     )
 
 
@@ -117,28 +126,27 @@ def run(
         decisions: Records the cycles for replay, if they are.
 
     Raises:
-        MissingDefinitions: If the API server lacks definitions of KAI.
+        MissingDefinitions: If the API server lacks definitions of the engine's objects.
         Unreachable: If the API server does not respond at startup.
     """
     log = Log(say, is_json=options.is_json_log)
     connection.on_error = counters.metrics.count_api_error
     if not connection.is_verified:
         log.warning("the kubeconfig disables verification of the API server's certificate (insecure-skip-tls-verify)")
-    check_definitions(connection)
-    cache = ObjectCache(connection, on_fault=lambda fault: log.warning(f"cannot watch {fault}"))
+    check = check_admission_definitions if options.releases_jobs else check_definitions
+    check(connection)
+    kinds = ADMISSION_KINDS if options.releases_jobs else WATCHED
+    cache = ObjectCache(connection, kinds, on_fault=lambda fault: log.warning(f"cannot watch {fault}"))
     cache.start(_LISTED_S)
     counters.is_ready = True
     log.decision("initial list of the cluster complete")
-    fence = SingleScheduler() if election is None else election
-    cluster: Cluster = DryRunCluster(cache) if options.is_dry_run else LiveCluster(cache, ApiWriter(connection, fence))
+    writer = ApiWriter(connection, SingleScheduler() if election is None else election)
     pool = WritePool(options.n_writers, lambda failed: log.warning(f"write rejected: {failed}"))
-    reservations = None if options.reservation is None else GangReservations(options.reservation)
-    scheduling = Scheduling(cluster, pool, options.scheduler, options.shard, reservations=reservations, log=decisions)
+    cycles = _cycles(options, cache, writer, pool, decisions)
     if election is not None:
         election.start()
     try:
         with collected_between_cycles() as collect:
-            cycles = PodScheduling(scheduling)
             _Loop(cache, pool, cycles, options, election, counters, log, ended, collect, file).run()
     finally:
         cache.stop()
@@ -147,6 +155,20 @@ def run(
         # The lease is released when no write can follow.
         if election is not None:
             election.stop()
+
+
+def _cycles(
+    options: Options, cache: ObjectCache, writer: ApiWriter, pool: WritePool, decisions: DecisionLogWriter | None
+) -> Cycles:
+    """Return the cycles of the engine whose objects are enforced."""
+    if options.releases_jobs:
+        jobs: JobCluster = DryRunJobCluster(cache) if options.is_dry_run else LiveJobCluster(cache, writer)
+        return JobAdmission(jobs, pool, time.time(), options.requeue_s)
+    cluster: Cluster = DryRunCluster(cache) if options.is_dry_run else LiveCluster(cache, writer)
+    reservations = None if options.reservation is None else GangReservations(options.reservation)
+    return PodScheduling(
+        Scheduling(cluster, pool, options.scheduler, options.shard, reservations=reservations, log=decisions)
+    )
 
 
 class Cycles(Protocol):
@@ -248,9 +270,12 @@ class _Loop:
         metrics = counters.metrics
         metrics.cycle_duration.observe(time.monotonic() - began_s)
         metrics.count_writes(
-            latencies_s=result.latencies_s, evictions=Counter(result.actions), n_rejected=len(result.refused)
+            latencies_s=result.latencies_s,
+            evictions=Counter(result.actions),
+            n_rejected=len(result.refused),
+            n_released=result.n_released,
         )
-        metrics.show(ClusterState(result.queues, result.pending))
+        metrics.show(ClusterState(result.queues, result.pending, result.queued_jobs))
         self._report(result.decisions)
         if result.log_fault is not None:
             self.log.warning(f"cannot write the decision log: {result.log_fault}")

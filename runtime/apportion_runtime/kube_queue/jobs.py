@@ -7,6 +7,7 @@ mpijob_v1alpha1.go) and pkg/framework/plugins/elasticquota/util.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from apportion_api.ack import names
@@ -57,27 +58,50 @@ def held_back(job: Manifest) -> Manifest:
     return with_suspended(job, suspended=True) if by_annotation and is_known(job) and not is_suspended(job) else job
 
 
-def resumed(job: Manifest, at: str) -> dict[str, Any]:
-    """Return a job that was dequeued at a given time."""
-    declared = {
-        names.DEQUEUED_AT_ANNOTATION: at,
-        **({names.SUSPEND_ANNOTATION: "false"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}),
-    }
-    return noted(with_suspended(job, suspended=False), declared)
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """What kube-queue writes to a job.
+
+    Attributes:
+        annotations: Annotations; None removes one.
+        suspended: Whether the job is suspended afterwards; None leaves it as it is.
+    """
+
+    annotations: Mapping[str, str | None]
+    suspended: bool | None = None
+
+    def applied(self, job: Manifest) -> dict[str, Any]:
+        """Return the changed job."""
+        made = job if self.suspended is None else with_suspended(job, suspended=self.suspended)
+        merged = {**annotations_of(job), **self.annotations}
+        annotations = {key: value for key, value in merged.items() if value is not None}
+        return {**made, "metadata": {**job["metadata"], "annotations": annotations}}
+
+    def patch(self, job: Manifest) -> dict[str, Any]:
+        """Return the change as a merge patch of this version of the job."""
+        kind = {"apiVersion": job["apiVersion"], "kind": job["kind"]}
+        made = {} if self.suspended is None else with_suspended(kind, suspended=self.suspended)
+        metadata = {key: job["metadata"][key] for key in ("uid", "resourceVersion") if key in job["metadata"]}
+        return {**made, "metadata": {**metadata, "annotations": dict(self.annotations)}}
 
 
-def suspended(job: Manifest) -> dict[str, Any]:
-    """Return a job that was requeued."""
-    declared = {names.SUSPEND_ANNOTATION: "true"} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}
-    made = noted(with_suspended(job, suspended=True), declared)
-    del made["metadata"]["annotations"][names.DEQUEUED_AT_ANNOTATION]
-    return made
+def enqueueing(at: str) -> JobChange:
+    """Return the change to a job that is enqueued at a given time."""
+    return JobChange({names.ENQUEUED_AT_ANNOTATION: at})
 
 
-def noted(job: Manifest, annotations: Mapping[str, str]) -> dict[str, Any]:
-    """Return a job with more annotations."""
-    metadata = job["metadata"]
-    return {**job, "metadata": {**metadata, "annotations": {**annotations_of(job), **annotations}}}
+def resumption(job: Manifest, at: str) -> JobChange:
+    """Return the change to a job that is dequeued at a given time."""
+    return JobChange({names.DEQUEUED_AT_ANNOTATION: at, **_suspend_annotation(job, "false")}, suspended=False)
+
+
+def suspension(job: Manifest) -> JobChange:
+    """Return the change to a job that is requeued."""
+    return JobChange({names.DEQUEUED_AT_ANNOTATION: None, **_suspend_annotation(job, "true")}, suspended=True)
+
+
+def _suspend_annotation(job: Manifest, value: str) -> dict[str, str]:
+    return {names.SUSPEND_ANNOTATION: value} if names.SUSPEND_ANNOTATION in annotations_of(job) else {}
 
 
 def unit_name(job: Manifest) -> str:
@@ -87,28 +111,66 @@ def unit_name(job: Manifest) -> str:
 
 
 def demand(job: Manifest) -> dict[str, int]:
-    """Return the total request of a job's pods. Raises `ValueError` for an invalid amount.
+    """Return the total request of a job's pods.
 
     The submitter pod of a RayJob does not count, as in kube-queue.
+
+    Raises:
+        ValueError: If an amount or a number of pods is invalid; the message begins with the path of the field.
     """
-    return total(
-        times(pod_requests(defaulted(template.get("spec") or {})), count) for template, count in _templates(job)
-    )
+    return total(times(_requests(template), template.count()) for template in _templates(job))
 
 
-def _templates(job: Manifest) -> Iterator[tuple[Mapping[str, Any], int]]:
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A pod template, and how many pods it has: a count that is not written has a default."""
+
+    path: str
+    written: Mapping[str, Any]
+    count_path: str
+    written_count: object
+    default_count: int
+
+    def count(self) -> int:
+        """Return the number of pods. Raises `ValueError`."""
+        written = self.written_count
+        if written is None:
+            return self.default_count
+        if isinstance(written, bool) or not isinstance(written, int) or written < 0:
+            raise ValueError(f"{self.count_path}: `{written}` is not a number of pods")
+        return written
+
+
+def _requests(template: _Template) -> dict[str, int]:
+    try:
+        requests = pod_requests(defaulted(template.written.get("spec") or {}))
+    except ValueError as wrong:
+        raise ValueError(f"{template.path}: {wrong}") from None
+    negative = next((name for name, amount in requests.items() if amount < 0), None)
+    if negative is not None:
+        raise ValueError(f"{template.path}: the request of {negative} is negative")
+    return requests
+
+
+def _templates(job: Manifest) -> Iterator[_Template]:
     if kind_of(job) == _RAY_JOB:
-        yield nested(job, "spec", "rayClusterSpec", "headGroupSpec", "template") or {}, 1
-        for group in nested(job, "spec", "rayClusterSpec", "workerGroupSpecs") or ():
-            yield group.get("template") or {}, group.get("replicas") or 0
+        cluster = "spec.rayClusterSpec"
+        head = nested(job, "spec", "rayClusterSpec", "headGroupSpec", "template") or {}
+        yield _Template(f"{cluster}.headGroupSpec.template", head, "", None, 1)
+        for number, group in enumerate(nested(job, "spec", "rayClusterSpec", "workerGroupSpecs") or ()):
+            path = f"{cluster}.workerGroupSpecs[{number}]"
+            yield _Template(
+                f"{path}.template", group.get("template") or {}, f"{path}.replicas", group.get("replicas"), 0
+            )
     elif kind_of(job) == _JOB:
-        parallelism = nested(job, "spec", "parallelism")
-        yield nested(job, "spec", "template") or {}, 1 if parallelism is None else parallelism
+        template = nested(job, "spec", "template") or {}
+        yield _Template("spec.template", template, "spec.parallelism", nested(job, "spec", "parallelism"), 1)
     else:
-        roles: Mapping[str, Any] = nested(job, "spec", ROLES[str(job["kind"])]) or {}
-        for role in roles.values():
-            replicas = role.get("replicas")
-            yield role.get("template") or {}, 1 if replicas is None else replicas
+        field = ROLES[str(job["kind"])]
+        roles: Mapping[str, Any] = nested(job, "spec", field) or {}
+        for name, role in roles.items():
+            path = f"spec.{field}.{name}"
+            yield _Template(f"{path}.template", role.get("template") or {}, f"{path}.replicas", role.get("replicas"), 1)
 
 
 def priority(job: Manifest, objects: ObjectLookup) -> int:
@@ -122,7 +184,7 @@ def priority(job: Manifest, objects: ObjectLookup) -> int:
 def _queue_settings(job: Manifest) -> Mapping[str, Any]:
     """Return the template that determines the job's priority: the head's, or that of a role other than the first."""
     if kind_of(job) in (_RAY_JOB, _JOB):
-        return next(_templates(job))[0]
+        return next(_templates(job)).written
     roles: Mapping[str, Any] = nested(job, "spec", ROLES[str(job["kind"])]) or {}
     role = next((role for role in roles if role not in _FIRST_ROLES), None)
     return {} if role is None else roles[role].get("template") or {}

@@ -129,6 +129,7 @@ def test_reservation_image_of_the_policy_is_the_default(tmp_path: Path) -> None:
     [
         ({"one": {}}, "must set the image"),
         ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is not one of"),
+        ({"one": {"image": IMAGE, "engine": "ack"}}, "has engine, which is not one of"),
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas must be an integer"),
         ({"one": {"image": IMAGE, "shards": "a100"}}, "shards must be a list of SchedulingShards"),
         ({"one": {"image": IMAGE, "reservation": True}}, "reservation must be a string"),
@@ -145,18 +146,39 @@ def test_unknown_cluster_is_refused(tmp_path: Path) -> None:
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"mars": {"image": IMAGE}}})
 
 
-@pytest.mark.parametrize("engine", ["kueue", "volcano", "koordinator", "ack", "yunikorn", "native"])
+@pytest.mark.parametrize("engine", ["kueue", "volcano", "koordinator", "yunikorn", "native"])
 def test_cluster_of_another_engine_is_refused(tmp_path: Path, engine: str) -> None:
     told = (
-        f"apportion:schedulers lists one, whose engine is {engine}, but the packaged scheduler replaces kai and enforces only its objects: "
-        "remove one from apportion:schedulers, or set its engine to kai"
+        f"apportion:schedulers lists one, whose engine is {engine}, but the packaged scheduler enforces only the objects of ack or kai: "
+        "remove one from apportion:schedulers, or set its engine to ack or kai"
     )
     with pytest.raises(pulumi.RunError, match=re.escape(told)):
         run_stack(policy_in(tmp_path), {"environment": f"on-{engine}", "schedulers": {"one": {"image": IMAGE}}})
 
 
-def test_service_account_has_no_wildcard_rights() -> None:
-    for one in scheduler_objects(SchedulerDeployment(IMAGE)):
+def test_scheduler_of_an_ack_cluster_releases_jobs_and_touches_no_pods(tmp_path: Path) -> None:
+    run = run_stack(policy_in(tmp_path), {"environment": "on-ack", "schedulers": {"one": {"image": IMAGE}}})
+    configuration = run.objects["one/scheduler/ConfigMap/apportion-scheduler"].inputs["data"]["scheduler.yaml"]
+    assert "engine: ack\n" in configuration
+    assert "schedulerName" not in configuration
+    rules = run.objects["one/scheduler/ClusterRole/apportion-scheduler"].inputs["rules"]
+    written = {name: rule["verbs"] for rule in rules for name in rule["resources"] if "patch" in rule["verbs"]}
+    assert written.keys() == {"jobs", "rayjobs", "queueunits", "queueunits/status"}
+    policy = run.objects["one/scheduler/ValidatingAdmissionPolicy/apportion-scheduler"].inputs["spec"]
+    matched = [rule["resources"] for rule in policy["matchConstraints"]["resourceRules"]]
+    assert matched == [["jobs"], ["rayjobs"]]
+
+
+def test_settings_of_pods_are_refused_on_an_ack_cluster(tmp_path: Path) -> None:
+    schedulers = {"one": {"image": IMAGE, "shards": ["a"]}}
+    told = "apportion:schedulers of one sets shards, but its engine is ack, where the packaged scheduler releases"
+    with pytest.raises(pulumi.RunError, match=told):
+        run_stack(policy_in(tmp_path), {"environment": "on-ack", "schedulers": schedulers})
+
+
+@pytest.mark.parametrize("engine", ["kai", "ack"])
+def test_service_account_has_no_wildcard_rights(engine: str) -> None:
+    for one in scheduler_objects(SchedulerDeployment(IMAGE, engine=engine)):
         for rule in one.get("rules", ()):
             assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
             assert "secrets" not in rule["resources"]

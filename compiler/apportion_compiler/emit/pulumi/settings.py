@@ -163,7 +163,8 @@ def _packaged(cluster: str, how: object) -> SchedulerDeployment:
         raise SettingsError(
             f"{key} must set the image, and may set replicas, namespace, scheduler, shards and reservation"
         )
-    known = {f.name for f in fields(SchedulerDeployment)}
+    # The policy determines the engine.
+    known = {f.name for f in fields(SchedulerDeployment)} - {"engine"}
     if unknown := sorted(set(how) - known):
         raise SettingsError(f"{key} has {unknown[0]}, which is not one of {', '.join(sorted(known))}")
     if not isinstance(how.get("replicas", 1), int):

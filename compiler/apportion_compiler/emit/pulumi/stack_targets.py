@@ -16,7 +16,7 @@ from apportion_compiler.emit.pulumi.environment_variables import POLICY
 from apportion_compiler.emit.pulumi.settings import NAMESPACE, StackSettings
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.errors import UnknownTargetError
-from apportion_compiler.packaged_scheduler import SchedulerDeployment
+from apportion_compiler.packaged_scheduler import ACK, SchedulerDeployment
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
 from apportion_policy.errors import AgreementError, ConfinementError
@@ -75,20 +75,40 @@ def _check_schedulers(policy: Policy, settings: StackSettings) -> None:
             replaced = " or ".join(sorted(name for name, traits in TRAITS.items() if traits.live_scheduler))
             raise Refused(
                 f"{NAMESPACE}:schedulers lists {cluster}, whose engine is {engine.value}, but the "
-                f"packaged scheduler replaces {replaced} and enforces only its objects: remove {cluster} from {NAMESPACE}:schedulers, or set its "
+                f"packaged scheduler enforces only the objects of {replaced}: remove {cluster} from {NAMESPACE}:schedulers, or set its "
                 f"engine to {replaced}"
+            )
+        if engine is not None and engine.value == ACK:
+            _check_admission(cluster, settings.schedulers[cluster])
+
+
+def _check_admission(cluster: str, packaged: SchedulerDeployment) -> None:
+    """Refuse settings of pods where the packaged scheduler releases jobs."""
+    default = SchedulerDeployment(packaged.image)
+    for name in ("scheduler", "shards", "reservation"):
+        if getattr(packaged, name) != getattr(default, name):
+            raise Refused(
+                f"{NAMESPACE}:schedulers of {cluster} sets {name}, but its engine is ack, where the packaged scheduler "
+                f"releases suspended jobs and schedules no pods: remove {name}"
             )
 
 
 def packaged_schedulers(compilation: Compilation, settings: StackSettings) -> Mapping[str, SchedulerDeployment]:
-    """Return the packaged scheduler of each cluster; the policy's image of reservation pods applies if none is set."""
+    """Return the packaged scheduler of each cluster; the policy determines its engine, and its
+    image of reservation pods applies if none is set.
+    """
     declared = {
         target.cluster: program.kai.live_scheduler.reservation_image
         for target, program in compilation.programs.items()
         if program.kai.live_scheduler is not None
     }
+    releasing = {target.cluster for target in compilation.programs if target.backend == ACK}
     return {
-        cluster: packaged if packaged.reservation else replace(packaged, reservation=declared.get(cluster))
+        cluster: replace(
+            packaged,
+            engine=ACK if cluster in releasing else packaged.engine,
+            reservation=packaged.reservation or declared.get(cluster),
+        )
         for cluster, packaged in settings.schedulers.items()
     }
 

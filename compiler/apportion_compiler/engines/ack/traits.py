@@ -16,6 +16,7 @@ TRAITS = EngineTraits(
     holds_to_guarantee=True,
     shared_kinds=((names.TREE_GROUP, "ElasticQuotaTree"), (names.QUEUE_GROUP, "Queue")),
     key_prefixes=("kube-queue/", "quota.scheduling.alibabacloud.com/"),
+    live_scheduler=True,
     image=r"kube-queue(?:-controller)?:(?P<version>[\w.-]+)",
     configuration_kinds=frozenset(((names.TREE_GROUP, "ElasticQuotaTree"), (names.QUEUE_GROUP, "Queue"))),
     workload_keys=(names.QUOTA_LABEL, names.SUSPEND_ANNOTATION),

@@ -75,7 +75,7 @@ class KubeQueue:
         except ValueError as refused:
             self._never(running, str(refused))
             return
-        running.manifest = cluster_state.store.update(jobs.noted(job, {names.ENQUEUED_AT_ANNOTATION: self._stamp()}))
+        running.manifest = cluster_state.store.update(jobs.enqueueing(self._stamp()).applied(job))
         unit = Unit(
             job=running.number,
             name=jobs.unit_name(job),
@@ -148,7 +148,7 @@ class KubeQueue:
         cluster_state.history.workloads[unit.job].end_waiting()
         cluster_state.note("dequeued", workload=unit.job, why=f"from queue {decision.queue.name}")
         running = self._workloads.running[unit.job]
-        self._workloads.change(unit.job, jobs.resumed(running.manifest, self._stamp()))
+        self._workloads.change(unit.job, jobs.resumption(running.manifest, self._stamp()).applied(running.manifest))
 
     def _take_back(self) -> None:
         """Requeue jobs whose pods did not start in time."""
@@ -162,7 +162,8 @@ class KubeQueue:
             self._ask(refused.unit, 1)
             self._set_phase(refused.unit, "Backoff", refused.why)
             cluster_state.note("requeued", workload=number, why=f"{refused.why}; {self._place(refused.unit)}")
-            self._workloads.change(number, jobs.suspended(self._workloads.running[number].manifest))
+            job = self._workloads.running[number].manifest
+            self._workloads.change(number, jobs.suspension(job).applied(job))
 
     def _has_run(self, number: int) -> bool:
         return self._cluster_state.history.workloads[number].started_s is not None

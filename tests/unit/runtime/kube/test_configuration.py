@@ -26,7 +26,7 @@ from .objects import TRAIN, TREE, node, pod
 PAGE = (Path(__file__).parents[4] / "docs/live-scheduler.md").read_text(encoding="utf-8")
 HEAD = "apiVersion: apportion.dev/v1\nkind: SchedulerConfiguration\n"
 WHOLE = HEAD + (
-    "schedulerName: kai-two\nshard: a100\nkubeconfig: /etc/kube/config\ncontext: dev\ncyclePeriodSeconds: 0.5\n"
+    "engine: kai\nschedulerName: kai-two\nshard: a100\nkubeconfig: /etc/kube/config\ncontext: dev\ncyclePeriodSeconds: 0.5\n"
     "idlePeriodSeconds: 30\nport: 9090\nwriteConcurrency: 32\ndryRun: true\nlogFormat: json\ndecisionLog: /log\nleaderElection:\n"
     "  lease: system/scheduler\n  leaseDurationSeconds: 30\n  renewDeadlineSeconds: 20\n  retryPeriodSeconds: 4\n"
     "gpuReservation:\n  image: registry/reservation:v1\n  namespace: reserved\n  serviceAccount: agent\n"
@@ -77,19 +77,37 @@ FAULTS = [
     (HEAD + "leaderElection:\n  lease: a\n", "f:4: leaderElection.lease must be NAMESPACE/NAME, not a"),
     (HEAD + "gpuReservation:\n  image: a b\n", "f:4: gpuReservation.image must be the name of an image, not a b"),
     (HEAD + "leaderElection:\n  port: 1\n", "f:4: leaderElection.port is unknown: remove it, or use one of lease, "),
-    (HEAD + "interval: 1\n", "f:3: interval is unknown: remove it, or use one of apiVersion, kind, schedulerName, "),
+    (HEAD + "engine: volcano\n", "f:3: engine must be kai or ack, not volcano"),
+    (
+        HEAD + "shard: a\nengine: ack\n",
+        "f:3: shard applies only to engine: kai: remove it, or set engine: kai",
+    ),
+    (
+        HEAD + "jobQueue:\n  requeueSeconds: 300\n",
+        "f:4: jobQueue.requeueSeconds applies only to engine: ack: remove it, or set engine: ack",
+    ),
+    (HEAD + "interval: 1\n", "f:3: interval is unknown: remove it, or use one of apiVersion, kind, engine, "),
     (
         HEAD + "leaderElection:\n  renewDeadlineSeconds: 15\n",
         "f:3: retryPeriodSeconds (2) must be less than renewDeadlineSeconds (15), which must be less than leaseDurationSeconds (15)",
     ),
 ]
-NOT_IN_THE_SCHEMA = ("invalid YAML", "set twice", "renewDeadlineSeconds (15)", "!!int", ".nan", ".inf")
+NOT_IN_THE_SCHEMA = ("invalid YAML", "set twice", "renewDeadlineSeconds (15)", "applies only", "!!int", ".nan", ".inf")
 """What a JSON Schema cannot express."""
 
 
 def test_document_sets_every_field() -> None:
     assert SchedulerConfiguration(**parse_configuration(WHOLE, "f")) == VALUES
     jsonschema.Draft202012Validator(configuration_schema()).validate(yaml.safe_load(WHOLE))
+
+
+def test_document_of_ack_sets_its_fields() -> None:
+    text = HEAD + "engine: ack\njobQueue:\n  requeueSeconds: 300\n"
+    expected = SchedulerConfiguration(engine="ack", requeue_s=300)
+    assert SchedulerConfiguration(**parse_configuration(text, "f")) == expected
+    jsonschema.Draft202012Validator(configuration_schema()).validate(yaml.safe_load(text))
+    given = {**parse_configuration(WHOLE, "f"), **parse_configuration(text, "f")}
+    assert given.keys() == {field.attribute for field in FIELDS}
 
 
 def test_empty_document_has_defaults() -> None:

@@ -42,6 +42,18 @@ def test_definitions_of_another_engine_are_named() -> None:
     assert str(told.value).endswith("; it defines objects of Kueue, which this scheduler does not enforce")
 
 
+def test_missing_definitions_of_ack_are_named_with_their_installation() -> None:
+    server = ApiServer()
+    server.answer = lambda sent: Rejection(404, "404 page not found") if "x-k8s.io" in sent.path else None
+    options = Options("kai-scheduler", releases_jobs=True)
+    with running(server) as connection, pytest.raises(MissingDefinitions) as told:
+        run(connection, options, None, Counters(), say=lambda _: None, ended=Event())
+    assert str(told.value).startswith(
+        "the API server does not define queues.scheduling.x-k8s.io (v1alpha1) and queueunits.scheduling.x-k8s.io (v1alpha1), "
+    )
+    assert "kubectl apply -f api/pkg/crd" in told.value.installation
+
+
 def test_optional_definitions_that_are_missing_are_not_requested_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apportion_runtime.kube.object_cache._AGAIN_S", 0.01)
     server = ApiServer()

@@ -32,16 +32,17 @@ VARIABLES = {"$__rate_interval": "5m", "$queue": ".*"}
 
 
 def _exported() -> dict[str, tuple[str, frozenset[str]]]:
-    """Return the type and the labels of each metric in a scrape of a scheduler that has done everything once."""
+    """Return the type and the labels of each metric in scrapes of schedulers that have done everything once."""
     metrics = Metrics()
     metrics.count_api_error("GET", "404")
-    metrics.show(ClusterState((QueueGpus("team", 1, 2, 3),), {}))
-    text = generate_latest(metrics.registry).decode()
-    found = {}
-    for family in text_string_to_metric_families(text):
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        labels = {label for sample in family.samples for label in sample.labels} - {"le"}
-        found[name] = (family.type, frozenset(labels))
+    found: dict[str, tuple[str, frozenset[str]]] = {}
+    for state in (ClusterState((QueueGpus("team", 1, 2, 3),), {}), ClusterState(queued_jobs={"team": 1})):
+        metrics.show(state)
+        for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+            _, former = found.get(name, ("", frozenset()))
+            found[name] = (family.type, former | labels)
     return {name: each for name, each in found.items() if not name.endswith("_created")}
 
 

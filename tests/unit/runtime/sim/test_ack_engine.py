@@ -277,7 +277,7 @@ def test_ray_job_holds_quota_until_its_cluster_is_deleted() -> None:
         (
             {"apiVersion": "batch/v1", "kind": "Job", "spec": {"suspend": True, "template": {"spec": {
                 "containers": [{"name": "m", "resources": {"requests": {"cpu": "lots"}}}]}}}},
-            "refused", "Job a/w: `lots` is not a quantity such as 500m, 2 or 16Gi",
+            "refused", "Job a/w: spec.template: `lots` is not a quantity such as 500m, 2 or 16Gi",
         ),
         (
             {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": {"suspend": True}},
