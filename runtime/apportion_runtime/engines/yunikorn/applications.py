@@ -260,6 +260,8 @@ class Application:
 
     def remove_request(self, key: str, now: float) -> None:
         """Remove a request, and its reservation."""
+        if not self.requests:
+            return
         self.unreserve(key)
         request = self.requests.pop(key, None)
         if request is not None:

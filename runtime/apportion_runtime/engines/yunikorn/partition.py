@@ -45,6 +45,7 @@ class Partition:
         applications: By id.
         evictions: Evictions that are not yet carried out.
         expired: Placeholders, and requests for them, that are to be removed because they timed out.
+        n_attempts: The number of attempted preemptions.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Partition:
         self.applications: dict[str, Application] = {}
         self.evictions: list[Eviction] = []
         self.expired: list[Allocation] = []
+        self.n_attempts = 0
 
     def add_node(self, node: Node) -> None:
         """Add a node."""

@@ -50,8 +50,15 @@ class Step:
 
 
 def run_step(partition: Partition, now: float) -> Step | None:
-    """Run one step; return None if it changed nothing."""
-    return _Stepper(partition, now).run()
+    """Run one step; return None if nothing can be changed now.
+
+    A queue attempts a limited number of preemptions in one step: as YuniKorn does, it continues with the next requests.
+    """
+    while True:
+        n_attempts = partition.n_attempts
+        step = _Stepper(partition, now).run()
+        if step is not None or partition.n_attempts == n_attempts:
+            return step
 
 
 class _Stepper:
@@ -229,6 +236,7 @@ class _Stepper:
         if not self._partition.preempts or not attempts[0] or not may_preempt(request, delay, self._now):
             return None
         attempts[0] -= 1
+        self._partition.n_attempts += 1
         found = Preemptor(request, self._nodes, self._predicates, self._now, nodes_tried=nodes_tried).run()
         if found is None:
             return None
