@@ -21,19 +21,22 @@ SIMULATED_NOTE = (
 )
 
 
-def simulated_evictions(objects: Sequence[Manifest], model: Model, *, max_comparisons: int) -> Evictions:
+def simulated_evictions(
+    objects: Sequence[Manifest], model: Model, *, max_comparisons: int, scheduler: str | None = None
+) -> Evictions:
     """Simulate an engine on the objects of a cluster, if work is pending.
 
     Args:
         objects: All objects of the cluster.
-        model: The engine, which places pods with kube-scheduler's profiles.
+        model: The engine.
         max_comparisons: Limit of pending pods times nodes, above which nothing is simulated.
+        scheduler: The `schedulerName` of the pods that evict others; None if they use kube-scheduler's profiles.
     """
     queued = model.queued(objects)
-    n_pending = sum(1 for _ in _own_pending(objects)) + len(queued) + n_missing_pods(objects, queued)
+    n_pending = sum(1 for _ in _own_pending(objects, scheduler)) + len(queued) + n_missing_pods(objects, queued)
     if not n_pending:
         return Evictions({})
-    unsupported = next(unsupported_features(objects), "")
+    unsupported = next(unsupported_features(objects, scheduler), "")
     if unsupported:
         return Evictions({}, unsupported)
     n_nodes = sum(1 for _ in of_group(objects, "", "Node"))
@@ -46,12 +49,12 @@ def simulated_evictions(objects: Sequence[Manifest], model: Model, *, max_compar
     return Evictions(found.found, is_complete=found.is_settled)
 
 
-def unsupported_features(objects: Sequence[Manifest]) -> Iterator[str]:
+def unsupported_features(objects: Sequence[Manifest], scheduler: str | None = None) -> Iterator[str]:
     """Yield features of the pending pods that kube-scheduler supports and the simulation does not."""
     _, plugins = read_profiles(objects)
     if plugins:
         yield f"the scheduler's configuration uses the plugin {plugins[0]}"
-    for pod in _own_pending(objects):
+    for pod in _own_pending(objects, scheduler):
         if items(pod, "spec", "resourceClaims"):
             yield f"Pod {name_of(pod)} has resource claims"
         if any(mapping(volume).get("persistentVolumeClaim") for volume in items(pod, "spec", "volumes")):
@@ -65,9 +68,9 @@ def other_schedulers_note(objects: Sequence[Manifest]) -> str:
     return f"Pending pods of other schedulers are not simulated: {', '.join(others)}." if others else ""
 
 
-def _own_pending(objects: Sequence[Manifest]) -> Iterator[Manifest]:
-    profiles, _ = read_profiles(objects)
-    return (pod for pod in pending_pods(objects) if _scheduler(pod) in profiles)
+def _own_pending(objects: Sequence[Manifest], scheduler: str | None) -> Iterator[Manifest]:
+    names = read_profiles(objects)[0].keys() if scheduler is None else {scheduler}
+    return (pod for pod in pending_pods(objects) if _scheduler(pod) in names)
 
 
 def _scheduler(pod: Manifest) -> str:

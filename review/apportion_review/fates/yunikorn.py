@@ -1,4 +1,4 @@
-"""The fates of running pods under YuniKorn, by a static model of its preemption.
+"""The fates of running pods under YuniKorn: simulated evictions for pending work, and a bound for future work.
 
 A pending pod of a queue within its guarantee preempts, after a delay, in queues above theirs.
 Source: apache/yunikorn-core pkg/scheduler/objects (preemption.go, queue.go) at be3bb487.
@@ -27,15 +27,19 @@ from apportion_compiler.engines.yunikorn.rules.amounts import least, parse_amoun
 from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_root
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
-from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, name_of, text
+from apportion_compiler.plain_objects import Manifest, annotations_of, labels_of, mapping, name_of, text
 from apportion_review.fates.pod_fates import EngineModel, pod_fates
 from apportion_review.fates.records import EngineFates, Fate, Verdict
+from apportion_review.fates.simulated_evictions import SIMULATED_NOTE, simulated_evictions
 from apportion_review.fates.unmanaged import scheduler_of
 from apportion_review.fates.workloads import OwnedPods, of_group, owned_pods, requests_of
+from apportion_runtime.engines.yunikorn.model import MODEL
 from apportion_runtime.snapshots.pod_requests import CPU, total
 
 SOURCE = "YuniKorn core be3bb487"
 _DISABLED = "disabled"
+_MAX_COMPARISONS = 20_000
+"""A few seconds: victims are looked for on all nodes."""
 
 
 def yunikorn_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
@@ -65,8 +69,6 @@ class _Leaf:
 class _Side:
     """A cluster under one policy. Raises `ValueError` for objects that cannot be evaluated."""
 
-    why_incomplete = ""
-
     def __init__(self, objects: Sequence[Manifest], *, namespaces: Mapping[str, Mapping[str, str]]) -> None:
         try:
             self._partition = configured_partition(objects)
@@ -80,6 +82,18 @@ class _Side:
             path = self._path(owned)
             held = total(requests_of(pod) for pod in owned.pods)
             self._used[path] = total((self._used.get(path, {}), _counted(held)))
+        self._evictions = simulated_evictions(
+            [_submitted(made, namespaces) for made in objects],
+            MODEL,
+            max_comparisons=_MAX_COMPARISONS,
+            scheduler=SCHEDULER,
+        )
+        self._ids = {path: leaf.id for path, leaf in self._leaves.items()}
+
+    @property
+    def why_incomplete(self) -> str:
+        """Why pending work may evict more than is found; empty if the simulation settled."""
+        return "" if self._evictions.is_complete else "the simulation was stopped before it settled"
 
     def _path(self, owned: OwnedPods) -> str:
         return queue_path(owned.pods[0], self._namespaces)
@@ -98,8 +112,8 @@ class _Side:
         return any(scheduler_of(pod) == SCHEDULER for pod in owned.pods)
 
     def notes(self) -> tuple[str, ...]:
-        """Return no notes: the model has all objects that it requires."""
-        return ()
+        """Return why YuniKorn was not simulated, if it was not."""
+        return tuple(filter(None, (self._evictions.note("YuniKorn"),)))
 
     def verdict(self, owned: OwnedPods) -> Verdict:
         """Return the fate of pods."""
@@ -109,6 +123,9 @@ class _Side:
         leaf = self._leaves.get(path)
         if leaf is None:
             return Verdict(Fate.UNKNOWN, f"queue {path} does not exist" if path else "its queue is unknown")
+        evicted = self._evictions.verdict(owned, self._ids)
+        if evicted is not None:
+            return evicted
         over = _first_over(self._used.get(path, {}), leaf.maximum)
         if self._partition.quota_preemption and over:
             return Verdict(Fate.ON_DEMAND, f"{leaf.id} is over its max of {over}, and quota preemption is enabled")
@@ -135,6 +152,16 @@ class _Side:
             resource in leaf.maximum and max(leaf.maximum[resource], used.get(resource, 0)) <= amount
             for resource, amount in leaf.guaranteed.items()
         )
+
+
+def _submitted(made: Manifest, namespaces: Mapping[str, Mapping[str, str]]) -> Manifest:
+    """Return an object, or a namespace with the queue to which its applications were submitted."""
+    if made.get("kind") != "Namespace":
+        return made
+    kept = {key: value for key, value in annotations_of(made).items() if key != PARENT_QUEUE_ANNOTATION}
+    before = namespaces.get(name_of(made), {}).get(PARENT_QUEUE_ANNOTATION)
+    placed = {PARENT_QUEUE_ANNOTATION: before} if before else {}
+    return {**made, "metadata": {**mapping(made, "metadata"), "annotations": {**kept, **placed}}}
 
 
 def namespace_annotations(objects: Sequence[Manifest]) -> Mapping[str, Mapping[str, str]]:
@@ -188,6 +215,6 @@ def _first_over(used: Mapping[str, int], maximum: Mapping[str, int]) -> str:
 
 
 _NOTES = (
-    "YuniKorn is not simulated on the snapshot: workloads that pending work would preempt count as reclaimable on demand.",
-    "Fences and priority offsets, which restrict the search for victims, are ignored.",
+    SIMULATED_NOTE,
+    "For future work, fences and priority offsets, which restrict the search for victims, are ignored.",
 )
