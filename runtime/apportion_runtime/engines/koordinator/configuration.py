@@ -6,19 +6,20 @@ Source: pkg/scheduler/apis/config/v1/defaults.go at a7a1b76b; the chart's templa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
-from apportion_api.koordinator.names import SCHEDULER, SCHEDULER_CONFIG
+from apportion_api.koordinator.names import DEFAULT_QUOTA, SCHEDULER, SCHEDULER_CONFIG, SYSTEM_QUOTA
 from apportion_runtime.admission.objects import name_of
 from apportion_runtime.engines.kube_scheduler import Profile, read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engine import UnreadableError
+from apportion_runtime.snapshots.pod_requests import Amounts, amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
-FIT_PLUS, NUMA = "NodeResourcesFitPlus", "NodeNUMAResource"
+FIT_PLUS, NUMA, BALANCE = "NodeResourcesFitPlus", "NodeNUMAResource", "NodeResourcesBalancedAllocation"
 _QUOTA, _GANG = "ElasticQuota", "Coscheduling"
 _PLUGINS = frozenset(
     (
@@ -28,6 +29,7 @@ _PLUGINS = frozenset(
 )  # fmt: skip
 """Plugins that are simulated, or without effect on clusters without reservations, devices and usage metrics."""
 _DEFAULT_DELAY_S = 120.0
+_OWN = {"defaultQuotaGroupMax": DEFAULT_QUOTA, "systemQuotaGroupMax": SYSTEM_QUOTA}
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -47,9 +49,11 @@ class Configuration:
         revokes: Whether pods of quotas above their runtime quota are evicted.
         delay_s: The time after which they are evicted.
         spares_default_quota: Whether pods of the default quota are never preempted.
+        own_maxima: The `max` of the default and system quotas that it sets, by name.
         fit_weight: The weight of the NodeResourcesFitPlus score.
         fit_resources: Its strategy and weight of each resource.
         numa_weight: The weight of the NodeNUMAResource score.
+        balance_weight: The weight of the NodeResourcesBalancedAllocation score, which is that of kube-scheduler 1.35.
     """
 
     profile: Profile
@@ -59,9 +63,11 @@ class Configuration:
     revokes: bool = False
     delay_s: float = _DEFAULT_DELAY_S
     spares_default_quota: bool = True
+    own_maxima: Mapping[str, Amounts] = field(default_factory=dict[str, Amounts])
     fit_weight: int = 0
     fit_resources: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     numa_weight: int = 0
+    balance_weight: int = 0
 
 
 def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
@@ -104,17 +110,21 @@ def _configuration(written: Mapping[str, Any]) -> Configuration:
             raise _error("hookPlugins of ElasticQuota are not simulated; remove them")
         weights = {str(each["name"]): int(each.get("weight") or 1) for each in _enabled(plugins, "score")}
         resources = arguments.get(FIT_PLUS, {}).get("resources") or {}
+        profile = profiles[SCHEDULER]
+        others = {name: weight for name, weight in profile.weights.items() if name != BALANCE}
         return Configuration(
-            profile=profiles[SCHEDULER],
+            profile=replace(profile, weights=others),
             checks_parents=bool(quota.get("enableCheckParentQuota", False)),
             uses_runtime=bool(quota.get("enableRuntimeQuota", True)),
             scales_min=bool(quota.get("enableMinQuotaScale", True)),
             revokes=bool(quota.get("monitorAllQuotas", False)) and bool(quota.get("enableRuntimeQuota", True)),
             delay_s=_seconds(quota.get("delayEvictTime")),
             spares_default_quota=bool(quota.get("disableDefaultQuotaPreemption", True)),
+            own_maxima={name: amounts(quota[key]) for key, name in _OWN.items() if quota.get(key)},
             fit_weight=weights.get(FIT_PLUS, 0),
             fit_resources={str(k): (str(v["type"]), int(v.get("weight") or 0)) for k, v in resources.items()},
             numa_weight=weights.get(NUMA, 0),
+            balance_weight=profile.weights.get(BALANCE, 0),
         )
     except UnreadableError:
         raise

@@ -93,9 +93,9 @@ def redistribute(total: int, members: Sequence[Member], record: Record | None = 
     if record is not None:
         record.guaranteed = dict(runtime)
     left = total - sum(runtime.values())
-    while left > 0 and any(member.weight > 0 for member in unsatisfied):
+    while left > 0 and sum(member.weight for member in unsatisfied) > 0:
         weights = {member.name: member.weight for member in unsatisfied}
-        given = largest_remainders(left, weights)
+        given = _given(left, weights)
         for name, amount in given.items():
             runtime[name] += amount
         returned: dict[str, int] = {}
@@ -111,6 +111,20 @@ def redistribute(total: int, members: Sequence[Member], record: Record | None = 
     if record is not None:
         record.runtime = dict(runtime)
     return runtime
+
+
+def _given(left: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """Return what each sibling gets in a round.
+
+    The sum of the weights includes negative ones, which get nothing, so the others may get more than there is. The weight
+    of the default quota for cpu is negative, because it overflows.
+    """
+    given = largest_remainders(left, weights)
+    if min(weights.values()) < 0:
+        of = sum(weights.values())
+        whole = {name: max(0, weight) * left // of for name, weight in weights.items()}
+        return whole if sum(whole.values()) >= left else given
+    return given
 
 
 @dataclass(frozen=True, slots=True)

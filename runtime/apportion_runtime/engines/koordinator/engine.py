@@ -42,7 +42,9 @@ class Koordinator(PlainEngine):
         store = cluster_state.store
         with reading(f"ConfigMap {SCHEDULER_CONFIG}"):
             self._configuration = read_configuration(store.list("ConfigMap"))
-        self._quotas = read_quotas(store.list("ElasticQuota"), store.list("ElasticQuotaProfile"))
+        self._quotas = read_quotas(
+            store.list("ElasticQuota"), store.list("ElasticQuotaProfile"), self._configuration.own_maxima
+        )
         self._accounts = QuotaAccounts(self._quotas, self._configuration)
         self._gangs = Gangs()
 
@@ -136,6 +138,7 @@ class Koordinator(PlainEngine):
         unplaced += self._place_beside(others)
         self.grow(unplaced)
         if self._configuration.revokes:
+            self._revocation.watch(cluster_state.now)
             at = self._revocation.next_time(cluster_state.now)
             if at < float("inf"):
                 cluster_state.request_cycle(at)
@@ -148,7 +151,7 @@ class Koordinator(PlainEngine):
     def _revoke(self) -> None:
         """Evict pods of the quotas that are due."""
         cluster_state = self.cluster_state
-        self._revocation.refresh(cluster_state.now)
+        # Checked every second, a quota is due just before a refresh at the end of its delay.
         for quota in self._revocation.overdue(cluster_state.now):
             for uid in victims(self._accounts, quota, self._scheduler.importance):
                 evict(
@@ -157,6 +160,8 @@ class Koordinator(PlainEngine):
                     message=f"quota {quota} used more than its runtime quota",
                     because=f"quota {quota} used more than its runtime quota for {self._configuration.delay_s:g}s",
                 )  # fmt: skip
+        self._revocation.refresh(cluster_state.now)
+        self._revocation.watch(cluster_state.now)
 
     def _place_beside(self, others: list[PodFacts]) -> list[PodFacts]:
         """Place the pods of other schedulers by kube-scheduler, which every cluster has; return the unplaced pods."""

@@ -1,18 +1,16 @@
 """The gangs of coscheduling, which annotations of pods define.
 
-The pods of a gang, or of several gangs in a gang group, are attempted one after another. If one of them fails, none of
-them is bound, in strict and in non-strict mode alike: at the end of the attempt, the pods that wait for the others are
-rejected. A gang that was bound once is complete for good, so its later pods are scheduled one by one.
+The pods of a gang are attempted one after another. If one of them fails, none of them is bound, in strict and in
+non-strict mode alike: at the end of the attempt, the pods that wait for the others are rejected. A gang that was bound once
+is complete for good, so its later pods are scheduled one by one.
 
 Source: pkg/scheduler/plugins/coscheduling/core (gang.go, gang_cache.go, core.go) at a7a1b76b.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from apportion_api.embedded_json import json_value
 from apportion_api.koordinator.names import (
     GANG_GROUPS_ANNOTATION,
     GANG_MATCH_POLICY_ANNOTATION,
@@ -39,21 +37,14 @@ class Gang:
     Attributes:
         key: `namespace/name`.
         minimum: The number of pods that start together; None if the pods do not declare it, so that they never start.
-        group: The keys of the gangs that start together, including its own.
-        pods: Its pods by uid: whether a pod is bound.
+        pods: The uids of its pods.
         is_satisfied: Whether any of its pods has been bound.
     """
 
     key: str
     minimum: int | None
-    group: tuple[str, ...]
-    pods: dict[str, bool] = field(default_factory=dict[str, bool])
+    pods: dict[str, None] = field(default_factory=dict[str, None])
     is_satisfied: bool = False
-
-    @property
-    def is_gathered(self) -> bool:
-        """Whether it has as many pods as must start together."""
-        return self.minimum is not None and len(self.pods) >= self.minimum
 
 
 class Gangs:
@@ -70,12 +61,11 @@ class Gangs:
             return
         gang = self._gangs.get(key)
         if gang is None:
-            gang = self._gangs[key] = Gang(key, _minimum(made), _group(made) or (key,))
+            gang = self._gangs[key] = Gang(key, _minimum(made))
         elif gang.minimum is None:
-            gang.minimum, gang.group = _minimum(made), _group(made) or (key,)
-        gang.is_satisfied = gang.is_satisfied or any(each.is_satisfied for each in self.group_of(gang))
+            gang.minimum = _minimum(made)
         self._key_of[uid] = key
-        gang.pods[uid] = False
+        gang.pods[uid] = None
         if is_bound:
             self.bind(uid)
 
@@ -85,12 +75,10 @@ class Gangs:
         return None if key is None else self._gangs[key]
 
     def bind(self, uid: str) -> None:
-        """A pod was bound: the gangs that start with it are complete for good."""
+        """A pod was bound: its gang is complete for good."""
         gang = self.of(uid)
         if gang is not None:
-            gang.pods[uid] = True
-            for each in self.group_of(gang):
-                each.is_satisfied = True
+            gang.is_satisfied = True
 
     def remove(self, uid: str) -> None:
         """A pod is gone; a gang without pods is forgotten."""
@@ -101,38 +89,17 @@ class Gangs:
         if not gang.pods:
             del self._gangs[gang.key]
 
-    def group_of(self, gang: Gang) -> Iterator[Gang]:
-        """Yield the existing gangs of a gang's group."""
-        return (self._gangs[key] for key in gang.group if key in self._gangs)
 
-    def shortage(self, gang: Gang, pod_name: str) -> str | None:
-        """Return why a gang cannot be attempted, in Koordinator's words; None if it can."""
-        if gang.minimum is None:
-            return f"gang has not init, gangName: {gang.key}, podName: {pod_name}"
-        missing = [key for key in gang.group if key not in self._gangs]
-        unknown = [each.key for each in self.group_of(gang) if each.minimum is None]
-        faults = [f"memberGangs [{' '.join(missing)}] doesn't exists"] if missing else []
-        faults += [f"memberGangs [{' '.join(unknown)}] has not init"] if unknown else []
-        if any(each.minimum is not None and not each.is_gathered for each in self.group_of(gang)):
-            faults.append(f"memberGangs [{' '.join(gang.group)}] child pod not collect enough")
-        if not faults:
-            return None
-        return (
-            f"gangGroup [{' '.join(gang.group)}] basic check: {', '.join(faults)}, current gang: {gang.key}, "
-            f"podName: {pod_name}"
-        )
-
-    def may_bind(self, gang: Gang, assumed: Sequence[str]) -> bool:
-        """Return whether each gang of a group has enough assumed pods."""
-        counts: dict[str, int] = {}
-        for uid in assumed:
-            key = self._key_of[uid]
-            counts[key] = counts.get(key, 0) + 1
-        return all(
-            key in self._gangs
-            and (self._gangs[key].is_satisfied or counts.get(key, 0) >= (self._gangs[key].minimum or 0))
-            for key in gang.group
-        )
+def shortage(gang: Gang, pod_name: str) -> str | None:
+    """Return why a gang cannot be attempted, in Koordinator's words; None if it can."""
+    if gang.minimum is None:
+        return f"gang has not init, gangName: {gang.key}, podName: {pod_name}"
+    if len(gang.pods) >= gang.minimum:
+        return None
+    return (
+        f"gangGroup [{gang.key}] basic check: memberGangs [{gang.key}] child pod not collect enough, current gang: "
+        f"{gang.key}, podName: {pod_name}"
+    )
 
 
 def gang_key(made: Manifest) -> str:
@@ -151,6 +118,8 @@ def check_gang(made: Manifest) -> None:
         )
     if GANG_TOPOLOGY_ANNOTATION in annotations:
         raise GangError(f"the annotation {GANG_TOPOLOGY_ANNOTATION} is not simulated; remove it")
+    if GANG_GROUPS_ANNOTATION in annotations:
+        raise GangError(f"the annotation {GANG_GROUPS_ANNOTATION} is not simulated; remove it")
     policy = annotations.get(GANG_MATCH_POLICY_ANNOTATION) or ONCE_SATISFIED
     if policy != ONCE_SATISFIED:
         raise GangError(f"{GANG_MATCH_POLICY_ANNOTATION}: {policy} is not simulated; only {ONCE_SATISFIED} is")
@@ -162,12 +131,3 @@ def _minimum(made: Manifest) -> int | None:
         return None if written is None else int(written)
     except ValueError:
         return None
-
-
-def _group(made: Manifest) -> tuple[str, ...]:
-    """Return the gangs that start together; Koordinator ignores an invalid list."""
-    try:
-        found = json_value(annotations_of(made).get(GANG_GROUPS_ANNOTATION) or "[]")
-    except ValueError:
-        return ()
-    return tuple(sorted(map(str, found))) if isinstance(found, list) else ()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from apportion_runtime.engines.koordinator.configuration import Configuration
 from apportion_runtime.engines.kube_scheduler import Nodes, NodeState, PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import LEAST, MOST
-from apportion_runtime.engines.kube_scheduler.scores import scores
+from apportion_runtime.engines.kube_scheduler.scores import evenness, scores
 from apportion_runtime.snapshots.pod_requests import CPU, MEMORY
 
 _MOST = 100
@@ -25,7 +25,20 @@ def node_scores(pod: PodFacts, configuration: Configuration, fitting: Sequence[N
     for i, node in enumerate(fitting):
         found[i] += configuration.fit_weight * _fit_plus(pod, node, configuration)
         found[i] += configuration.numa_weight * _least_allocated(pod, node)
+        if configuration.balance_weight and not pod.is_best_effort:
+            found[i] += configuration.balance_weight * _balance(pod, node)
     return found
+
+
+def _balance(pod: PodFacts, node: NodeState) -> int:
+    """Return the NodeResourcesBalancedAllocation score of kube-scheduler 1.35: how equal the used fractions are."""
+    parts: list[float] = []
+    for resource in (CPU, MEMORY):
+        capacity = node.allocatable.get(resource, 0)
+        if capacity:
+            held = node.requested.get(resource, 0) + pod.request.get(resource, 0)
+            parts.append(min(1.0, held / capacity))
+    return evenness(parts)
 
 
 def _fit_plus(pod: PodFacts, node: NodeState, configuration: Configuration) -> int:

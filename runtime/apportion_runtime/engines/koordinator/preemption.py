@@ -52,13 +52,28 @@ class Preemptor:
             return False
         return other.priority < self.pod.priority and held.quota == accounts[self.pod.uid].quota
 
-    def best_candidate(self, possible: Sequence[NodeState]) -> Candidate | None:
-        """Return the node with the least important victims; None if preemption does not help on any."""
-        found = [candidate for node in possible if (candidate := self._candidate(node)) is not None]
-        return cheapest(found, self.started)
+    def best_candidate(self, possible: Sequence[NodeState]) -> tuple[Candidate | None, bool]:
+        """Return the node with the least important victims, and whether the search failed on a node.
+
+        The candidate is None if preemption does not help on any node.
+        """
+        found: list[Candidate] = []
+        has_failed = False
+        for node in possible:
+            try:
+                candidate = self._candidate(node)
+            except _UnusableNodeError:
+                has_failed = True
+            else:
+                found += [] if candidate is None else [candidate]
+        return cheapest(found, self.started), has_failed
 
     def _candidate(self, node: NodeState) -> Candidate | None:
-        """Return the victims on a node; None if evictions there do not help."""
+        """Return the victims on a node; None if evictions there do not help.
+
+        Raises:
+            _UnusableNodeError: If the engine's search fails: without any victim, or if it removes one twice.
+        """
         potential = sorted(filter(self.may_evict, node.pods.values()), key=self._importance)
         if not potential:
             return None
@@ -71,13 +86,13 @@ class Preemptor:
             if filters.filter_status(node) is not None:
                 return None
             victims, n_violating = self._victims(node, order, spared)
-        except _UnusableNodeError:
-            return None
         finally:
             for other in potential:
                 if other.uid not in node.pods:
                     node.add(other)
-        return Candidate(node, tuple(victims), n_violating) if victims else None
+        if not victims:
+            raise _UnusableNodeError
+        return Candidate(node, tuple(victims), n_violating)
 
     def _victims(
         self, node: NodeState, order: Sequence[PodFacts], spared: frozenset[str]

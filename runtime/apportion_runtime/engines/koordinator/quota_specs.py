@@ -7,7 +7,7 @@ pkg/quota-controller/profile (the root of a tree) at a7a1b76b.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apportion_api.fields import Written
 from apportion_api.koordinator.names import (
@@ -23,10 +23,8 @@ from apportion_runtime.sim.engine import UnreadableError, reading
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.pod_requests import Amounts, amounts
 
-_OWN_MAXIMUM: Amounts = {"cpu": (2**63 - 1) // 5 * 1000, "memory": (2**63 - 1) // 5}
-"""The `max` of the default and system quotas (defaultDefaultQuotaGroupMax)."""
-_OWN_WEIGHTS: Amounts = {"cpu": 0, "memory": (2**63 - 1) // 5}
-"""Their weights: `max` in millicores overflows 64 bits, which Quantity.MilliValue returns as 0."""
+OWN_MAXIMUM: Amounts = {"cpu": (2**63 - 1) // 5 * 1000, "memory": (2**63 - 1) // 5}
+"""The `max` of the default and system quotas, unless the configuration sets it (defaultDefaultQuotaGroupMax)."""
 _TREE_MAXIMUM = (2**63 - 1) // 2000
 _OWN = frozenset((ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA))
 
@@ -86,12 +84,15 @@ class Quotas:
         return next((profile for profile in self.profiles if profile.tree == tree), None) if tree else None
 
 
-def read_quotas(elastic_quotas: Iterable[Manifest], profiles: Iterable[Manifest]) -> Quotas:
+def read_quotas(
+    elastic_quotas: Iterable[Manifest], profiles: Iterable[Manifest], own_maxima: Mapping[str, Amounts] | None = None
+) -> Quotas:
     """Return the quotas of a cluster.
 
     Args:
         elastic_quotas: The ElasticQuotas; objects of the same kind in other groups are skipped.
         profiles: The ElasticQuotaProfiles, which define the trees beside the default one.
+        own_maxima: The `max` of the default and system quotas if they are not among the ElasticQuotas, by name.
 
     Raises:
         UnreadableError: For a quota that cannot be read, whose parent does not exist, or with other resources in `max`
@@ -101,6 +102,7 @@ def read_quotas(elastic_quotas: Iterable[Manifest], profiles: Iterable[Manifest]
     found = {tree.root: _tree_root(tree) for tree in trees}
     by_namespace: dict[str, str] = {}
     own_namespace: dict[str, str] = {}
+    own = {name: _own(name, (own_maxima or {}).get(name, OWN_MAXIMUM)) for name in (DEFAULT_QUOTA, SYSTEM_QUOTA)}
     for made in elastic_quotas:
         if not is_a(ElasticQuota, made):
             continue
@@ -112,19 +114,23 @@ def read_quotas(elastic_quotas: Iterable[Manifest], profiles: Iterable[Manifest]
                 continue
             if quota.name not in _OWN:
                 found[quota.name] = _spec(quota)
+            elif quota.name in own:
+                own[quota.name] = replace(_spec(quota), parent=None)
             by_namespace.update(dict.fromkeys(quota.namespaces, quota.name))
             if quota.namespace == quota.name:
                 own_namespace[quota.name] = quota.name
     ordered = dict(_parents_first(found))
     _check(ordered, trees)
-    return Quotas({**ordered, **_own_quotas()}, {**by_namespace, **own_namespace}, trees)
+    return Quotas({**ordered, **own}, {**by_namespace, **own_namespace}, trees)
 
 
-def _own_quotas() -> dict[str, QuotaSpec]:
-    return {
-        name: QuotaSpec(name, None, maximum=_OWN_MAXIMUM, weights=_OWN_WEIGHTS)
-        for name in (DEFAULT_QUOTA, SYSTEM_QUOTA)
-    }
+def _own(name: str, maximum: Amounts) -> QuotaSpec:
+    return QuotaSpec(name, None, maximum=maximum, weights=_in_64_bits(maximum))
+
+
+def _in_64_bits(weights: Amounts) -> dict[str, int]:
+    """Return weights as the engine reads them: in millicores, the `max` of the default quota overflows to -600."""
+    return {name: (amount + 2**63) % 2**64 - 2**63 for name, amount in weights.items()}
 
 
 def _spec(quota: ElasticQuota) -> QuotaSpec:
@@ -136,7 +142,7 @@ def _spec(quota: ElasticQuota) -> QuotaSpec:
         lends=quota.lends,
         minimum=amounts(quota.minimum),
         maximum=amounts(quota.maximum),
-        weights=amounts({key: _written(value) for key, value in quota.weights.items()}),
+        weights=_in_64_bits(amounts({key: _written(value) for key, value in quota.weights.items()})),
     )
 
 

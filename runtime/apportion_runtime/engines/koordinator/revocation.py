@@ -49,15 +49,19 @@ class Revocation:
             return self._start
         return self._start + (math.floor((self._refreshed - self._start) / REFRESH_S) + 1) * REFRESH_S
 
+    def watch(self, now: float) -> None:
+        """Note which quotas are overused, and since when."""
+        for name in self._leaves:
+            if self._is_overused(name):
+                self._since.setdefault(name, now)
+            else:
+                self._since.pop(name, None)
+
     def overdue(self, now: float) -> list[str]:
         """Return the quotas that have been overused for the delay; they are watched anew from now on."""
-        found: list[str] = []
-        for name in self._leaves:
-            if not self._is_overused(name):
-                self._since.pop(name, None)
-            elif now - self._since.setdefault(name, now) >= self._delay_s:
-                self._since[name] = now
-                found.append(name)
+        self.watch(now)
+        found = [name for name, since in self._since.items() if now - since >= self._delay_s]
+        self._since.update(dict.fromkeys(found, now))
         return found
 
     def next_time(self, now: float) -> float:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_runtime.engines.koordinator.configuration import Configuration
-from apportion_runtime.engines.koordinator.gangs import Gang, Gangs
+from apportion_runtime.engines.koordinator.gangs import Gang, Gangs, shortage
 from apportion_runtime.engines.koordinator.node_scores import node_scores
 from apportion_runtime.engines.koordinator.preemption import Preemptor, terminating
 from apportion_runtime.engines.koordinator.quota_accounts import QuotaAccounts
@@ -38,6 +38,15 @@ class _Failure:
 
     why: str
     is_held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Assumed:
+    """A pod of a gang that waits for the others, its node, and the node to which it was nominated before."""
+
+    pod: PodFacts
+    node: NodeState
+    nominated: str
 
 
 class KoordScheduler(KubeScheduler):
@@ -117,8 +126,7 @@ class KoordScheduler(KubeScheduler):
         return unplaced
 
     def _members(self, gang: Gang, waiting: Sequence[PodFacts], done: set[str]) -> list[PodFacts]:
-        keys = {uid for each in self._gangs.group_of(gang) for uid in each.pods}
-        return [pod for pod in waiting if pod.uid in keys and pod.uid not in done]
+        return [pod for pod in waiting if pod.uid in gang.pods and pod.uid not in done]
 
     def _is_bound(self, pod: PodFacts) -> bool:
         return self._cluster_state.pods[pod.uid].is_bound
@@ -141,36 +149,41 @@ class KoordScheduler(KubeScheduler):
         return found
 
     def _attempt_gang(self, gang: Gang, pods: Sequence[PodFacts]) -> _Failure | None:
-        """Bind the pods of a gang group, or none of them; return why they failed."""
-        shortage = self._gangs.shortage(gang, self._key(pods[0]))
-        if shortage is not None:
-            return _Failure(shortage, is_held=True)
-        assumed: list[tuple[PodFacts, NodeState]] = []
+        """Bind the pods of a gang, or none of them; return why they failed."""
+        too_few = shortage(gang, self._key(pods[0]))
+        if too_few is not None:
+            return _Failure(too_few, is_held=True)
+        assumed: dict[str, _Assumed] = {}
         for pod in pods:
             found = self._place_within_quota(pod)
             if isinstance(found, _Failure):
                 self._forget(assumed)
-                group = ",".join(gang.group)
+                for other in pods[len(assumed) + 1 :]:
+                    # They are attempted without a node that could fit.
+                    self._nominated.pop(other.uid, None)
                 why = (
-                    f'GangGroup "{group}" gets rejected due to member Pod "{self._key(pod)}" is unschedulable with '
+                    f'GangGroup "{gang.key}" gets rejected due to member Pod "{self._key(pod)}" is unschedulable with '
                     f'reason "{found.why}", alreadyWaitForBound: {len(assumed)}'
                 )
                 return _Failure(why, found.is_held)
             found.add(pod)
             self._accounts.reserve(pod.uid)
-            assumed.append((pod, found))
-            if self._gangs.may_bind(gang, [each.uid for each, _ in assumed]):
+            assumed[pod.uid] = _Assumed(pod, found, self._nominated.pop(pod.uid, ""))
+            if len(assumed) >= (gang.minimum or 0):
                 self._forget(assumed)
-                for each, node in assumed:
-                    self.bind(each, node)
+                for each in assumed.values():
+                    self.bind(each.pod, each.node)
                 return None
         self._forget(assumed)
         return _Failure(f"gang {gang.key} waits for more pods", is_held=True)
 
-    def _forget(self, assumed: Sequence[tuple[PodFacts, NodeState]]) -> None:
-        for pod, node in assumed:
-            node.remove(pod)
-            self._accounts.unreserve(pod.uid)
+    def _forget(self, assumed: Mapping[str, _Assumed]) -> None:
+        for uid, each in assumed.items():
+            each.node.remove(each.pod)
+            self._accounts.unreserve(uid)
+            if each.nominated:
+                # Rejected with its gang, a pod keeps its nomination; when it is bound, it is forgotten.
+                self._nominated[uid] = each.nominated
 
     def _place_within_quota(self, pod: PodFacts) -> NodeState | _Failure:
         """Return a node for a pod; if there is none, preempt for the pod, and return why it failed."""
@@ -221,12 +234,13 @@ class KoordScheduler(KubeScheduler):
         for node, guest in reserved:
             node.add(guest)
         try:
-            chosen = preemptor.best_candidate(possible)
+            chosen, has_failed = preemptor.best_candidate(possible)
         finally:
             for node, guest in reserved:
                 node.remove(guest)
         if chosen is None:
-            self._nominated.pop(pod.uid, None)
+            if not has_failed:
+                self._nominated.pop(pod.uid, None)
             return " preemption: no lower-priority pods in its quota can make room for it."
         by = cluster_state.pods[pod.uid]
         quota = self._accounts[pod.uid].quota

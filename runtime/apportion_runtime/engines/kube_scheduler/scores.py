@@ -113,10 +113,11 @@ def balance_score(pod: PodFacts, node: NodeState, resources: Mapping[str, int]) 
         before.append(min(1.0, held / capacity))
         after.append(min(1.0, (held + asked) / capacity))
     # Go divides towards zero, and the difference is at least -50.
-    return _MOST // 2 + (_MOST // 2 + _evenness(after) - _evenness(before)) // 2
+    return _MOST // 2 + (_MOST // 2 + evenness(after) - evenness(before)) // 2
 
 
-def _evenness(parts: Sequence[float]) -> int:
+def evenness(parts: Sequence[float]) -> int:
+    """Return how equal fractions are, from 0 to 100."""
     deviation = 0.0
     if len(parts) == 2:
         deviation = abs((parts[0] - parts[1]) / 2)

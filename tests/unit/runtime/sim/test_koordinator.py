@@ -183,20 +183,6 @@ def test_gang_waits_for_all_its_pods() -> None:
     assert {fact.at_s for fact in complete.facts if fact.what == "bound"} == {120.0}
 
 
-def test_gangs_of_a_group_start_together() -> None:
-    groups = '["default/x","default/y"]'
-
-    def pod(name: str, gang: str, at: str) -> str:
-        prefix = "gang.scheduling.koordinator.sh"
-        notes = f"{{{prefix}/name: {gang}, {prefix}/min-available: '1', {prefix}/groups: '{groups}'}}"
-        return f"{{name: {name}, kind: Pod, queue: a, gpus: 1, at: {at}, annotations: {notes}, duration: 10m}}"
-
-    text = TWO_NODES + f"workloads: [{pod('one', 'x', '0s')}, {pod('two', 'y', '2m')}]"
-    history = run(text, A)
-    assert "memberGangs [default/y] doesn't exists" in why(history, "waiting", "one")
-    assert times(history, "bound", "one") == times(history, "bound", "two") == [120.0]
-
-
 def test_namespace_selects_the_quota() -> None:
     text = TWO_NODES + "workloads: [{name: w, kind: Job, namespace: team, pods: 3, gpus: 1, duration: 10m}]"
     history = run(text, quota("a", 0, 1, namespaces=("team",)))
@@ -208,6 +194,25 @@ def test_pods_without_a_quota_are_unlimited() -> None:
     history = run(TWO_NODES + "workloads: [{name: w, kind: Job, pods: 8, gpus: 1, duration: 10m}]", quota("a", 0, 1))
     assert times(history, "bound", "w") == [0.0] * 8
     assert history.workloads[0].queue == ""
+
+
+_CPUS = """
+workloads:
+  - {name: other, kind: Pod, cpu: 4, duration: 30m}
+  - {name: w, kind: Job, queue: a, pods: 40, cpu: 1, at: 1m, duration: 10m}
+  - {name: v, kind: Job, queue: b, pods: 40, cpu: 1, at: 1m, duration: 10m}
+"""
+
+
+def test_request_without_a_quota_distorts_the_division_of_cpu() -> None:
+    quotas = quota("a", 0, 64, resource="cpu"), quota("b", 0, 64, resource="cpu")
+
+    def n_started(config: dict[str, object] | None = None) -> int:
+        return times(run(TWO_NODES + _CPUS, *quotas, config=config), "bound", "w").count(60.0)
+
+    # The weight of the default quota, its max in millicores, overflows to -600: the others share 60 cores by 1000/1400.
+    assert n_started() == 40
+    assert n_started(config_map(profile(defaultQuotaGroupMax={"cpu": "1m", "memory": "1"}))) == 30
 
 
 def test_gpus_are_packed_on_one_node() -> None:
@@ -235,6 +240,10 @@ def test_pods_of_a_parent_quota_are_denied() -> None:
         (
             'annotations: {gang.scheduling.koordinator.sh/network-topology-spec: "{}"}',
             "the annotation gang.scheduling.koordinator.sh/network-topology-spec is not simulated",
+        ),
+        (
+            'annotations: {gang.scheduling.koordinator.sh/groups: "[]"}',
+            "the annotation gang.scheduling.koordinator.sh/groups is not simulated",
         ),
         ("priority: mid", "its priority 7500 belongs to koord-mid"),
     ],
