@@ -13,8 +13,9 @@ from apportion_policy import (
 
 VERSION = "1.33.2-gke.1240000"
 
-# Nodes can run for ten minutes to seven days. The article's job requests 600 seconds; a day suits real jobs.
-WHOLE_REQUESTS = ProvisioningPlan(id="dws", max_run_duration="1d", max_nodes_per_request=16)
+# Nodes can run for ten minutes to seven days. Each job requests its own duration by an annotation, the article's 600 seconds.
+# A `max_run_duration` of the plan would be a second value, and Kueue recreates a request forever if the two differ.
+WHOLE_REQUESTS = ProvisioningPlan(id="dws", max_nodes_per_request=16)
 
 QUEUED = NodePool(
     id="dws-pool",

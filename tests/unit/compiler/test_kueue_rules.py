@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.engine_rules.workload_rules.workload_context import context_of
 from apportion_compiler.engines.kueue.rules import RULES
+from apportion_compiler.engines.kueue.rules.request_parameters import overridden_parameters
 
 API = "kueue.x-k8s.io/v1beta2"
 REJECTED, IGNORED, PENDING = Effect.REJECTED, Effect.IGNORED, Effect.PENDING
@@ -258,3 +260,31 @@ def test_admitted_workload_is_immutable() -> None:
     reserved = {**_workload(queueName="a"), "status": {"conditions": [{"type": "QuotaReserved", "status": "True"}]}}
     assert said(_workload(queueName="b"), stored=[reserved]) == [(REJECTED, "spec.queueName", "Invalid")]
     assert said(_workload(queueName="b"), stored=[_workload(queueName="a")]) == []
+
+
+def test_annotation_that_replaces_a_parameter_of_the_configuration_is_never_provisioned() -> None:
+    gpu = "nvidia.com/gpu"
+    checks = {"admissionChecksStrategy": {"admissionChecks": [{"name": "dws"}]}}
+    controller = "kueue.x-k8s.io/provisioning-request"
+    reference = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "dws"}
+    configured = {"provisioningClassName": "queued-provisioning.gke.io", "managedResources": [gpu]}
+    cluster = (
+        DEFAULT,
+        queue(group("cpu", "memory", gpu, nominalQuota=8), **checks),
+        made("LocalQueue", "local", namespace="team", clusterQueue="queue"),
+        made("AdmissionCheck", "dws", controllerName=controller, parameters=reference),
+        made("ProvisioningRequestConfig", "dws", **configured, parameters={"maxRunDurationSeconds": "86400"}),
+    )
+
+    def verdicts(seconds: str, resource: str = gpu) -> list[tuple[Effect, str, str]]:
+        resources = {"requests": {resource: "1"}, "limits": {resource: "1"}}
+        spec = {"containers": [{"name": "main", "image": "none", "resources": resources}], "restartPolicy": "Never"}
+        job = made("Job", "work", namespace="team", version="batch/v1", suspend=True, template={"spec": spec})
+        job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "local"}
+        job["metadata"]["annotations"] = {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": seconds}
+        found = overridden_parameters(context_of("kueue", (job,), cluster))
+        return [(one.effect, one.field, one.kind) for one in found]
+
+    field = "metadata.annotations[provreq.kueue.x-k8s.io/maxRunDurationSeconds]"
+    assert verdicts("600") == [(PENDING, field, "NotSupported")]
+    assert verdicts("86400") == verdicts("600", "cpu") == []

@@ -13,6 +13,7 @@ from apportion_runtime.engines.kueue.provisioning_requests import (
     consuming_updates,
     flavor_update,
     is_needed,
+    overridden_parameter,
     request_name,
     request_objects,
 )
@@ -54,6 +55,9 @@ class Provisioner:
         store = engine.cluster_state.store
         workload = store.get(WORKLOAD, unit.namespace, unit.name)
         assert workload is not None
+        if (endless := overridden_parameter(workload, config)) is not None:
+            engine.note_waiting(unit.number, endless)
+            return
         name = request_name(unit.name, check, unit.retries.get(check, 0) + 1)
         flavors = engine.configured.rules.flavors
         updates = {each.name: flavor_update(flavors, unit.flavors.get(each.name, {})) for each in unit.assigned}

@@ -85,6 +85,22 @@ def _is_alike(one: PodSet, other: PodSet, policy: str | None) -> bool:
     return containers[0] == containers[1] and all(specs[0].get(key) == specs[1].get(key) for key in _LIKE)
 
 
+def overridden_parameter(workload: Manifest, config: ProvisioningRequestConfig) -> str | None:
+    """Return why Kueue recreates the request of a workload without end, as a clause; None if it does not.
+
+    Source: provReqSyncedWithConfig compares a request, which has the workload's values, with the configuration's.
+    """
+    annotations = annotations_of(workload)
+    for name, value in config.parameters.items():
+        annotated = annotations.get(f"{PARAMETERS_PREFIX}{name}")
+        if annotated is not None and annotated != value:
+            return (
+                f"Kueue deletes and recreates its ProvisioningRequest without end: {name} is {annotated}, but "
+                f"ProvisioningRequestConfig {config.name} sets {value}"
+            )
+    return None
+
+
 def request_name(workload: str, check: str, attempt: int) -> str:
     """Return the name of a request."""
     return _limited(f"{workload}-{check}-{attempt}")

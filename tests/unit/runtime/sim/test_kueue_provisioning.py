@@ -82,6 +82,23 @@ def test_work_without_gpus_needs_no_provisioning() -> None:
     assert not facts_of(history, "w", "requested")
 
 
+def test_annotation_that_differs_from_the_configuration_is_never_provisioned() -> None:
+    configured = {**CHECKS[0], "spec": {**CHECKS[0]["spec"], "parameters": {"maxRunDurationSeconds": "86400"}}}
+
+    def facts(seconds: str, what: str) -> list[str]:
+        work = job_of("w", "a", "0s", 4)
+        work["annotations"] = {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": seconds}
+        history = cluster_of([work], *queue_of("a", 8, **CHECKED), configured, CHECKS[1], nodes=DWS, until="1h").run()
+        return [fact.why for fact in facts_of(history, "w", what)]
+
+    (waits,) = facts("600", "waiting")
+    assert waits.startswith(
+        "Kueue deletes and recreates its ProvisioningRequest without end: maxRunDurationSeconds is 600"
+    )
+    assert facts("600", "admitted") == []
+    assert len(facts("86400", "admitted")) == 1
+
+
 def test_equal_pod_sets_are_merged_in_a_request() -> None:
     def jobset(name: str, second: str) -> Made:
         def job(cpu: str) -> Made:

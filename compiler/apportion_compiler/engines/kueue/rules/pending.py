@@ -16,6 +16,7 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
 )
 from apportion_compiler.engines.kueue.rules.potential_quota import placed, unreachable
 from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
+from apportion_compiler.engines.kueue.rules.request_parameters import overridden_parameters
 from apportion_compiler.plain_objects import items, labels_of, mapping
 
 _MAX_POD_SETS = 18
@@ -119,4 +120,4 @@ def _ray_job(workload: Workload, spec: Mapping[str, object]) -> Iterator[Verdict
         )  # fmt: skip
 
 
-RULES: tuple[Rule, ...] = (_labels, _coverage, unreachable, several_pod_sets, _ray)
+RULES: tuple[Rule, ...] = (_labels, _coverage, unreachable, several_pod_sets, overridden_parameters, _ray)
