@@ -25,8 +25,10 @@ from .rendered import Tree
 _FOLDER = Path(__file__).parent
 _CRDS = _FOLDER.parent / "crds"
 _NEVER_INSTALLED = ("*.strict.yaml", "yunikorn/*")
-_BINARIES = "APPORTION_E2E_BIN"
-_KUEUE = "APPORTION_E2E_KUEUE"
+BINARIES = "APPORTION_E2E_BIN"
+KUEUE = "APPORTION_E2E_KUEUE"
+KWOK = "APPORTION_E2E_KWOK"
+KUBERAY = "APPORTION_E2E_KUBERAY"
 _ESTABLISHED_S = 60
 _ENGINE_NAMESPACES = ("kai-scheduler", "koordinator-system", "kube-queue", "volcano-system", "yunikorn")
 """Namespaces created by an engine's installation, in which a tree may write configuration."""
@@ -84,7 +86,7 @@ def bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[Control
     _end_in_order()
     request.config.stash.setdefault(_LOGS, []).append(folder)
     try:
-        with control_plane(binaries(_BINARIES), folder) as plane:
+        with control_plane(binaries(BINARIES), folder) as plane:
             yield plane
     except NotReady as problem:
         # The report has the location of the logs.
@@ -127,7 +129,7 @@ def kueue_with(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     others = [path for path in upstream_definitions() if path.parent.name != "kueue"]
     with bare_plane(request, folder) as plane, contextlib.ExitStack() as process:
         install_definitions(plane.kubectl, others)
-        kueue = install(plane, binaries(_KUEUE))
+        kueue = install(plane, binaries(KUEUE))
         runs_with: list[Mapping[str, Any]] = []
 
         def kubectl_with(fragment: Mapping[str, Any]) -> Kubectl:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ from .kubectl import Answer, Kubectl, Object
 
 NAMESPACE = "scheduled"
 PACKAGED = SchedulerDeployment("apportion:test")
+SHARING = replace(PACKAGED, reservation="registry.example/resourcereservation:v0.17.0")
+"""With GPU sharing."""
 ACCOUNT = f"system:serviceaccount:{PACKAGED.namespace}:apportion-scheduler"
 """The user name of the packaged service account."""
 LIMIT_S = 60
@@ -132,6 +135,15 @@ def scheduler(access: Path, log: Path, *arguments: str, lease: str = "apportion-
         finally:
             process.terminate()
             assert process.wait(timeout=30) == 0, log.read_text()
+
+
+def sharing_configuration(folder: Path, timeout_s: int) -> str:
+    """Write the configuration of a scheduler that shares GPUs, and return the option that names it."""
+    path = folder / "scheduler.yaml"
+    reservation = {"image": SHARING.reservation, "timeoutSeconds": timeout_s}
+    header = {"apiVersion": "apportion.dev/v1", "kind": "SchedulerConfiguration"}
+    path.write_text(json.dumps({**header, "gpuReservation": reservation}))
+    return f"--config={path}"
 
 
 def until(said: Callable[[], _Found], wanted: Callable[[_Found], bool], log: Path | None = None) -> _Found:

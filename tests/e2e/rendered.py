@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,13 @@ def delete_unused(kubectl: Kubectl, *trees: Tree) -> None:
 
 
 @contextlib.contextmanager
-def installed(kubectl: Kubectl, trees: Sequence[Tree], *, refused: Sequence[Object]) -> Iterator[None]:
+def installed(
+    kubectl: Kubectl,
+    trees: Sequence[Tree],
+    *,
+    refused: Sequence[Object],
+    removed_by: Callable[[Kubectl, *tuple[Tree, ...]], None] = delete,
+) -> Iterator[None]:
     """Apply trees for the block, and wait until all `refused` objects are rejected."""
     try:
         for tree in trees:
@@ -113,7 +119,7 @@ def installed(kubectl: Kubectl, trees: Sequence[Tree], *, refused: Sequence[Obje
             time.sleep(0.5)
         yield
     finally:
-        delete(kubectl, *trees)
+        removed_by(kubectl, *trees)
 
 
 def prune_list(tree: Tree) -> list[Object]:

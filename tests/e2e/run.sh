@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds a real control plane and Kueue's manager from Go modules, once, and runs the end-to-end tests on them.
+# Builds a real control plane, Kueue's manager, KWOK and KubeRay's operator from Go modules, once, and runs the end-to-end
+# tests on them.
 # Everything listens on loopback only. `make e2e ARGS="-k admission"` hands ARGS to pytest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -10,7 +11,7 @@ fail() {
   exit 1
 }
 
-needs_go="make e2e needs Go 1.26 or later, which builds kube-apiserver, etcd and Kueue: https://go.dev/dl/"
+needs_go="make e2e needs Go 1.26 or later, which builds kube-apiserver, etcd, Kueue, KWOK and KubeRay: https://go.dev/dl/"
 go=$(command -v go) || go=/usr/local/go/bin/go
 [ -x "$go" ] || fail "$needs_go"
 # GOTOOLCHAIN keeps Go from fetching another release of itself in the middle of the run.
@@ -46,6 +47,10 @@ built kubernetes
 export APPORTION_E2E_BIN=$bin
 built kueue "$bin/kubectl"
 export APPORTION_E2E_KUEUE=$bin
+built kwok
+export APPORTION_E2E_KWOK=$bin
+built kuberay
+export APPORTION_E2E_KUBERAY=$bin
 
 say "starting the control planes and running the tests"
 # ARGS is read as a shell reads it, quotes included, as in the other targets of the Makefile.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,13 @@ from apportion_compiler.packaged_scheduler import scheduler_objects
 
 from .access_audit import permissions, requests, size
 from .control_plane import AUDIT_LOG, ControlPlane
+from .gpu_sharing_webhook import prepared
 from .kubectl import Kubectl, Object
 from .live_scheduler import (
     ACCOUNT,
     NAMESPACE,
     PACKAGED,
+    SHARING,
     add_node,
     bound,
     events,
@@ -29,13 +29,13 @@ from .live_scheduler import (
     pods,
     queue,
     scheduler,
+    sharing_configuration,
     until,
 )
 from .reservation_agent import ReservationAgent, reservation_agent
 
 pytestmark = pytest.mark.e2e
 
-SHARING = replace(PACKAGED, reservation="registry.example/resourcereservation:v0.17.0")
 SEED_QUEUES = (queue("department-1", None, -1, -1), queue("team-a", "department-1", -1, -1))
 URGENT = {
     "apiVersion": "scheduling.k8s.io/v1",
@@ -73,28 +73,13 @@ def access(plane: ControlPlane, kubectl: Kubectl, agent: ReservationAgent) -> It
         yield made
 
 
-def _configuration(folder: Path, timeout_s: int) -> str:
-    path = folder / "scheduler.yaml"
-    reservation = {"image": SHARING.reservation, "timeoutSeconds": timeout_s}
-    header = {"apiVersion": "apportion.dev/v1", "kind": "SchedulerConfiguration"}
-    path.write_text(json.dumps({**header, "gpuReservation": reservation}))
-    return f"--config={path}"
-
-
 def _sharing(name: str, fraction: str = "0.5", **annotations: str) -> dict[str, Any]:
     """Return a pod as KAI's admission webhook changes it."""
     made = pod(name, "team-a", 0)
-    prefix = f"{name}-abcdefg-shared-gpu"
-    made["metadata"]["annotations"] = {"gpu-fraction": fraction, "runai/shared-gpu-configmap": prefix, **annotations}
+    made["metadata"]["annotations"] = {"gpu-fraction": fraction, **annotations}
     (container,) = made["spec"]["containers"]
     container["resources"] = {}
-    container["env"] = [
-        {"name": key, "valueFrom": {"configMapKeyRef": {"name": f"{prefix}-0", "key": key}}}
-        for key in ("NVIDIA_VISIBLE_DEVICES", "RUNAI_NUM_OF_GPUS", "GPU_PORTION")
-    ]
-    container["envFrom"] = [{"configMapRef": {"name": f"{prefix}-0-evar", "optional": False}}]
-    made["spec"]["volumes"] = [{"name": f"{prefix}-0-vol", "configMap": {"name": f"{prefix}-0"}}]
-    return made
+    return prepared(made, f"{name}-abcdefg-shared-gpu")
 
 
 def _ray_cluster(kubectl: Kubectl) -> list[Object]:
@@ -162,7 +147,7 @@ def _check_devices(cluster: Kubectl, agent: ReservationAgent, expected: list[flo
 def test_seed_000_shares_gpus_also_after_restarts(
     plane: ControlPlane, cluster: Kubectl, access: Path, agent: ReservationAgent, tmp_path: Path
 ) -> None:
-    log, configuration = tmp_path / "scheduler.log", _configuration(tmp_path, timeout_s=60)
+    log, configuration = tmp_path / "scheduler.log", sharing_configuration(tmp_path, timeout_s=60)
     audit = plane.folder / AUDIT_LOG
     offset = size(audit)
     with scheduler(access, log, configuration):
@@ -210,7 +195,7 @@ def test_pod_whose_gpu_is_not_reserved_evicts_no_pod_and_reports_why(
     cluster: Kubectl, access: Path, agent: ReservationAgent, tmp_path: Path
 ) -> None:
     log = tmp_path / "scheduler.log"
-    with scheduler(access, log, _configuration(tmp_path, timeout_s=2)):
+    with scheduler(access, log, sharing_configuration(tmp_path, timeout_s=2)):
         # One GPU is left.
         for name, gpus in (("one", 4), ("two", 3)):
             assert cluster.create(pod(name, "team-a", gpus)).accepted

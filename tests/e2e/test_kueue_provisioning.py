@@ -1,6 +1,7 @@
 """Queued provisioning through Kueue: a Job starts only when nodes for all its pods are provisioned.
 
-The cluster is that of the example `seed-003-gke-dws`. There is no autoscaler: the test answers requests in its place.
+The cluster is that of the example `seed-003-gke-dws`. The provider is a stand-in that fulfils requests with nodes of KWOK,
+on which kube-scheduler binds the pods; tests of single answers give these in its place.
 """
 
 from __future__ import annotations
@@ -10,10 +11,26 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from .admission import answer_request, clear, holds_quota, is_admitted, may_run, provisioning_requests, submit, wait_for
+from .admission import (
+    answer_request,
+    clear,
+    holds_quota,
+    is_admitted,
+    is_held_back,
+    may_run,
+    provisioning_requests,
+    submit,
+    wait_for,
+)
 from .bound import bound_job
+from .conftest import BINARIES, KWOK, binaries
+from .kube_scheduler import kube_scheduler
 from .kubectl import Kubectl, Object
+from .kwok_nodes import complete, kwok
+from .pod_webhook import pod_webhook
+from .queued_provider import WEBHOOK, QueuedProvider
 from .rendered import REPOSITORY, Tree, compile_policy, installed
+from .scenarios import LiveScenario, by_gpus, live_scenario, running_pods
 from .workloads import pod
 
 pytestmark = pytest.mark.e2e
@@ -22,6 +39,7 @@ POLICY = REPOSITORY / "examples" / "seed-003-gke-dws"
 _NAMESPACE = "batch"
 _CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
 _ANSWERED_S = 30
+_SETTLED_S = 60
 
 
 @pytest.fixture
@@ -51,7 +69,7 @@ def test_job_starts_after_provisioning(cluster: Kubectl, work: Object) -> None:
     """One request for all pods, with the plan's class and parameters, is consumed by the Job's pods once provisioned."""
     request = _request(cluster)
     assert request["spec"]["provisioningClassName"] == "queued-provisioning.gke.io"
-    assert request["spec"]["parameters"] == {"maxRunDurationSeconds": "86400"}
+    assert not request["spec"].get("parameters")
     (pods,) = request["spec"]["podSets"]
     assert pods["count"] == 3
     template = cluster.get("podtemplate", pods["podTemplateRef"]["name"], f"--namespace={_NAMESPACE}")["template"]
@@ -84,3 +102,72 @@ def _request(cluster: Kubectl) -> Object:
         time.sleep(0.2)
     (request,) = found
     return request
+
+
+@pytest.fixture
+def live() -> LiveScenario:
+    return live_scenario(POLICY, engine="kueue", env="demo")
+
+
+@pytest.fixture
+def provider(cluster: Kubectl, live: LiveScenario) -> Iterator[QueuedProvider]:
+    """A provider with the scenario's pools, and what runs the pods."""
+    programs = binaries(BINARIES)
+    made = QueuedProvider(cluster, tuple(pool for pool in live.scenario.pools if pool.queued is not None))
+    with (
+        kwok(cluster, binaries(KWOK)),
+        kube_scheduler(cluster, programs),
+        pod_webhook(cluster, programs / "generate_cert", WEBHOOK, _NAMESPACE, made.consuming),
+    ):
+        try:
+            yield made
+        finally:
+            clear(cluster)
+            cluster.delete_objects([node for nodes in made.nodes.values() for node in nodes])
+
+
+def test_seed_003_runs_as_simulated(cluster: Kubectl, provider: QueuedProvider, live: LiveScenario) -> None:
+    """Requests are followed to their nodes, and each Job runs on those of its own request."""
+    member = cluster.as_user("vera", "@acme/platform")
+
+    def runs_as_at(hours: float) -> None:
+        provider.at_s = hours * 3600
+        wanted = by_gpus(live.simulated(provider.at_s))
+        deadline = time.monotonic() + _SETTLED_S
+        provider.answer()
+        while (found := by_gpus(live.running(cluster, _NAMESPACE))) != wanted:
+            assert time.monotonic() < deadline, (hours, found, wanted)
+            provider.answer()
+            time.sleep(0.3)
+        _run_on_their_own_nodes(cluster, provider, live)
+
+    def finish(job: str) -> None:
+        complete(cluster, (one for one in running_pods(cluster, _NAMESPACE) if live.workload_of(one) == job))
+        provider.release(job)
+
+    for name in ("sample-job", "train", "too-long", "evaluation"):
+        answer = member.create(live.workload(name))
+        assert answer.accepted, answer.said
+        # Kueue orders jobs by their time of creation, in whole seconds.
+        time.sleep(1.01)
+    wait_for(cluster, live.workload("too-long"), holds_quota, "given quota")
+    wait_for(cluster, live.workload("evaluation"), is_held_back, "held back")
+    runs_as_at(0.3)
+    assert provider.reason("evaluation") is None
+    runs_as_at(0.5)
+    finish("sample-job")
+    provider.revoke("too-long")
+    runs_as_at(1.0)
+    # Six machines in two zones: none has the eight that `train` needs.
+    assert provider.reason("train") == "CapacityIsNotFound"
+    wait_for(cluster, live.workload("evaluation"), holds_quota, "given quota")
+    runs_as_at(1.7)
+    assert provider.reason("evaluation") == "QuotaExceeded"
+    finish("train")
+    runs_as_at(3.4)
+
+
+def _run_on_their_own_nodes(cluster: Kubectl, provider: QueuedProvider, live: LiveScenario) -> None:
+    for one in running_pods(cluster, _NAMESPACE):
+        own = {node["metadata"]["name"] for node in provider.nodes_of(live.workload_of(one) or "")}
+        assert one["spec"]["nodeName"] in own

@@ -18,7 +18,8 @@ echo "e2e: building etcd and Go's generator of certificates (half a minute)"
 build "" "$out/etcd" go.etcd.io/etcd/server/v3
 # Go ships this program as source; it makes the certificates and the keys of the servers.
 build "" "$out/generate_cert" "$("$go" env GOROOT)/src/crypto/tls/generate_cert.go"
-echo "e2e: building kube-apiserver, kube-controller-manager and kubectl $kubernetes (about six minutes on two cores)"
+echo "e2e: building kube-apiserver, kube-controller-manager, kube-scheduler and kubectl $kubernetes (about seven minutes on two cores)"
 # Without a version at link time the API server says v0.0.0, which clients cannot read.
 build "-X $package.gitVersion=$kubernetes -X $package.gitMajor=1 -X $package.gitMinor=${minor%%.*}" "$out/" \
-  k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kubectl
+  k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager \
+  k8s.io/kubernetes/cmd/kube-scheduler k8s.io/kubernetes/cmd/kubectl
