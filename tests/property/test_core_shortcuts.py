@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apportion_runtime.core import cycle as core_cycle
+from apportion_runtime.core.actions import consolidation, preempt, reclaim
 from apportion_runtime.core.cycle import cycle, run_actions
 from apportion_runtime.core.node_ranking import NodeRankings
 from apportion_runtime.core.nodes import NodeTable
@@ -36,8 +39,17 @@ def _without_shortcuts(cluster: Cluster) -> Session:
         patch.object(NodeTable, "_change_status_in_place", lambda table, task, i: False),
         patch.object(scenario_simulation, "_has_no_node", lambda session, scenario, nodes: False),
         patch.object(NodeRankings, "for_task", lambda rankings, task: None),
+        _without_bounds(),
     ):
         return cycle(*cluster)
+
+
+@contextmanager
+def _without_bounds() -> Iterator[None]:
+    with ExitStack() as stack:
+        for action in (consolidation, preempt, reclaim):
+            stack.enter_context(patch.object(action, "may_free_enough_gpus", lambda session, job, victims: True))
+        yield
 
 
 def _gangs() -> Cluster:
@@ -148,6 +160,26 @@ def test_gang_that_selects_no_node_starts_no_search(size: str) -> None:
     with patch.object(victim_search, "simulate", wraps=victim_search.simulate) as tried:
         run_actions(session)
     assert (tried.call_count > 0) == (size == "small")
+
+
+@pytest.mark.parametrize("gpus", [8, 9])
+def test_reclaim_needs_victims_with_enough_gpus_on_one_node(gpus: int) -> None:
+    """The other queue has eight GPUs on each node; a pod of another scheduler has those of a larger node."""
+    snapshot, known = _gangs()
+    pods = [
+        replace(pod, gpu=GpuRequest(gpus, 1.0)) if pod.name.endswith("-0") else pod
+        for pod in snapshot.pods
+        if pod.status == RUNNING or pod.name.endswith("-0")
+    ]
+    groups = [replace(group, root=SubGroup("", None, (SubGroup("default", 1),))) for group in snapshot.pod_groups]
+    large = Node("large", {"cpu": 64e3, "memory": 1e12, "gpu": 9.0, "pods": 99.0}, n_gpus=9)
+    pods.append(
+        Pod("other", "other", "b", None, RUNNING, "large", request=_REQUEST, gpu=GpuRequest(9, 1.0), scheduler="other")
+    )
+    asked = replace(snapshot, nodes=(*snapshot.nodes, large), pods=tuple(pods), pod_groups=tuple(groups))
+    with patch.object(reclaim, "solve", wraps=victim_search.solve) as searched:
+        session = cycle(asked, known)
+    assert (searched.call_count > 0) == (gpus == 8) == bool(session.decided.evictions)
 
 
 @given(cluster=clusters(), n=st.integers(0, 4))

@@ -15,6 +15,7 @@ from apportion_runtime.core.resources import mig_slices
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.solver.search_state import VictimSearch
+from apportion_runtime.core.solver.victim_bounds import may_free_enough_gpus
 from apportion_runtime.core.solver.victim_search import solve
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import RELEASING
@@ -45,9 +46,13 @@ def _attempt(session: Session, job: Job) -> Statement | None:
         if other.uid != job.uid and other.n_counted != 0 and has_pods_here(other)
     ]
 
+    # The engine takes the first in the order of a map; here they are the first of the snapshot.
+    candidates = others if bound == _NO_BOUND else others[: bound + 1]
+    if not may_free_enough_gpus(session, job, candidates):
+        return None
+
     def victims() -> JobOrder:
-        # The engine takes the first in the order of a map; here they are the first of the snapshot.
-        return victim_order(session, others if bound == _NO_BOUND else others[: bound + 1])
+        return victim_order(session, candidates)
 
     return solve(session, VictimSearch(job, victims, _all_placed_anew, "consolidation"))
 

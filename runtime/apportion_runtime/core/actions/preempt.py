@@ -13,6 +13,7 @@ from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_pree
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.solver.search_state import VictimSearch
+from apportion_runtime.core.solver.victim_bounds import may_free_enough_gpus
 from apportion_runtime.core.solver.victim_search import solve
 from apportion_runtime.core.statement import Statement
 
@@ -31,7 +32,10 @@ def preempt(session: Session) -> None:
             running = session.queue_jobs[job.queue].running().jobs
             lowest[job.queue] = min((other.priority for other in running), default=None)
         least = lowest[job.queue]
-        return least is not None and least < job.priority and not _is_over_quota(session, job)
+        if least is None or least >= job.priority or _is_over_quota(session, job):
+            return False
+        running = session.queue_jobs[job.queue].running().jobs
+        return may_free_enough_gpus(session, job, (other for other in running if other.priority < job.priority))
 
     for_each_pending(session, "preempt", attempt, has_victims=has_victims)
 
@@ -47,19 +51,18 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     if _is_over_quota(session, job):
         return None
     protects = "minruntime" in session.plugins
-    candidates: list[Job] | None = None
+    candidates = [
+        other
+        for other in session.queue_jobs[job.queue].running().jobs
+        if other.priority < job.priority
+        and other.n_counted != 0
+        and has_pods_here(other)
+        and (not protects or may_be_preempted(session, other))
+    ]
+    if not may_free_enough_gpus(session, job, candidates):
+        return None
 
     def victims() -> JobOrder:
-        nonlocal candidates
-        if candidates is None:
-            candidates = [
-                other
-                for other in session.queue_jobs[job.queue].running().jobs
-                if other.priority < job.priority
-                and other.n_counted != 0
-                and has_pods_here(other)
-                and (not protects or may_be_preempted(session, other))
-            ]
         return victim_order(session, candidates)
 
     def validator(scenario: Scenario) -> bool:

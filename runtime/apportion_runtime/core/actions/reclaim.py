@@ -8,6 +8,7 @@ Source: pkg/scheduler/actions/reclaim/reclaim.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from apportion_runtime.core.actions.victim_actions import for_each_pending, victim_order
 from apportion_runtime.core.job import Job
@@ -23,6 +24,7 @@ from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.solver.search_state import VictimSearch
+from apportion_runtime.core.solver.victim_bounds import may_free_enough_gpus
 from apportion_runtime.core.solver.victim_search import solve
 from apportion_runtime.core.statement import Statement
 
@@ -40,13 +42,15 @@ def reclaim(session: Session) -> None:
         "reclaim",
         attempt,
         eligible=lambda job: can_reclaim(session, job),
-        has_victims=lambda job: any(members.jobs for members in _candidates(session, job)),
+        has_victims=lambda job: _has_victims(session, job),
     )
 
 
 def _attempt(session: Session, job: Job) -> Statement | None:
     frozen = session.shares.frozen()
     candidates = list(_candidates(session, job))
+    if not may_free_enough_gpus(session, job, chain.from_iterable(members.jobs for members in candidates)):
+        return None
 
     def victims() -> JobOrder:
         order = victim_order(session, ())
@@ -59,6 +63,11 @@ def _attempt(session: Session, job: Job) -> Statement | None:
         return "minruntime" not in session.plugins or keeps_minima(session, scenario, reclaim=True)
 
     return solve(session, VictimSearch(job, victims, validator, "reclaim"))
+
+
+def _has_victims(session: Session, job: Job) -> bool:
+    victims = [victim for members in _candidates(session, job) for victim in members.jobs]
+    return bool(victims) and may_free_enough_gpus(session, job, victims)
 
 
 def _candidates(session: Session, job: Job) -> Iterator[JobList]:
