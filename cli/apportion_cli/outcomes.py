@@ -79,8 +79,8 @@ class Outcome:
         longest = sorted((self._longest_wait(found), number) for number, found in enumerate(asked))
         n_allowed = math.ceil(len(longest) * percentile / 100)
         over = [(wait, asked[number]) for wait, number in longest[:n_allowed] if wait > bound]
-        what = f"{_of(queue)}waits longer than {lasting(bound)}"
-        self._refuse(what, over, asked, lambda wait, found: f"{lasting(wait)} for {devices(found.gpus)} GPUs")
+        what = f"waited longer than {lasting(bound)}"
+        self._refuse(queue, what, over, asked, lambda wait, found: f"{lasting(wait)} for {devices(found.gpus)} GPUs")
 
     def assert_evictions(self, queue: str | None = None, *, at_most: int = 0, by: str | None = None) -> None:
         """Assert the maximum number of evictions of gangs, of a queue or in total; `by` counts only those for one queue."""
@@ -105,7 +105,7 @@ class Outcome:
         __tracebackhide__ = True
         share = self.queue(queue).share
         if share is None:
-            raise AssertionError(f"{queue} had no fair share: no workload requests its GPUs")
+            raise AssertionError(f"{queue} had no fair share: no workload requested its GPUs")
         if share < at_least:
             raise AssertionError(
                 f"{queue} used {percent(share)} of its fair share, expected at least {percent(at_least)}"
@@ -141,14 +141,14 @@ class Outcome:
             why = f" ({found.why_waiting})" if found.why_waiting else ""
             return f"{found.outcome}{why}" if took == math.inf else f"took {lasting(took)}"
 
-        self._refuse(f"{_of(queue)}does not succeed{in_time}", late, asked, describe)
+        self._refuse(queue, f"did not succeed{in_time}", late, asked, describe)
 
     def _asked(self, queue: str | None, gpus: float) -> list[WorkloadReport]:
         found = self.workloads(queue, gpus=gpus)
         if not found:
             most = "" if gpus == math.inf else f" that requests at most {devices(gpus)} GPUs"
             raise AssertionError(
-                f"the load has no workload {_of(queue).replace(': ', '')}{most}, so the assertion is vacuous"
+                f"the load has no workload{'' if queue is None else f' in queue {queue}'}{most}, so the assertion is vacuous"
             )
         return found
 
@@ -163,6 +163,7 @@ class Outcome:
 
     def _refuse(
         self,
+        queue: str | None,
         what: str,
         over: Sequence[tuple[float, WorkloadReport]],
         asked: Sequence[WorkloadReport],
@@ -175,7 +176,8 @@ class Outcome:
         lines = [f"  {found.name} ({found.queue}), which arrived at {elapsed(found.arrived_s)}: {describe(value, found)}"
                  for value, found in worst]  # fmt: skip
         rest = [] if len(over) <= _MOST_NAMED else [f"  … and {len(over) - _MOST_NAMED} more"]
-        raise AssertionError("\n".join([f"{what}: {len(over)} of {counted(len(asked), 'workload')}", *lines, *rest]))
+        first = f"{_of(queue)}{len(over)} of {counted(len(asked), 'workload')} {what}"
+        raise AssertionError("\n".join([first, *lines, *rest]))
 
 
 def run(
@@ -234,7 +236,7 @@ def _seconds(name: str, duration: Duration) -> float:
 
 
 def _of(queue: str | None) -> str:
-    return "" if queue is None else f"of {queue}: "
+    return "" if queue is None else f"queue {queue}: "
 
 
 def _times(number: int) -> str:

@@ -71,12 +71,15 @@ def test_satisfied_assertions_pass(outcome: Outcome) -> None:
     [
         (
             lambda o: o.assert_waits("research", at_most="30m"),
-            "of research: waits longer than 30m: 1 of 3 workloads\n  borrower (nlp), which arrived at 00:00:00: 1h for 4 GPUs",
+            "queue research: 1 of 3 workloads waited longer than 30m\n  borrower (nlp), which arrived at 00:00:00: 1h for 4 GPUs",
         ),
-        (lambda o: o.assert_waits("nlp", at_most="1h", gpus=2), "no workload of nlp that requests at most 2 GPUs"),
+        (
+            lambda o: o.assert_waits("nlp", at_most="1h", gpus=2),
+            "no workload in queue nlp that requests at most 2 GPUs",
+        ),
         (lambda o: o.assert_evictions(), "1 eviction, expected at most 0: nlp evicted by vision once"),
         (lambda o: o.assert_share("vision", at_least=1.5), "of its fair share, expected at least 150%"),
-        (lambda o: o.assert_succeeds("nlp", within="2h"), "of nlp: does not succeed within 2h: 1 of 1 workload"),
+        (lambda o: o.assert_succeeds("nlp", within="2h"), "queue nlp: 1 of 1 workload did not succeed within 2h"),
         (lambda o: o.assert_lost(at_most_gpu_hours=0.5), "GPU-hours lost, expected at most 0.5"),
         (lambda o: o.assert_utilisation(at_least=0.99), "expected at least 99%"),
     ],
@@ -107,7 +110,7 @@ def test_many_long_waits_are_summarised() -> None:
         for w in outcome.report.workloads
     ]
     late = [wait for wait in longest if wait > 3600]
-    assert first == f"waits longer than 1h: {len(late)} of 300 workloads"
+    assert first == f"{len(late)} of 300 workloads waited longer than 1h"
     assert len(named) == 6
     assert named[-1] == f"  … and {len(late) - 5} more"
     outcome.assert_waits(at_most="1h", percentile=100 * (300 - len(late)) / 300)

@@ -97,7 +97,7 @@ def configuration_of(text: str) -> Configuration:
         if (partition.name or PARTITION) == PARTITION:
             _check_partition(partition)
             return _configuration(partition)
-    raise ConfigurationError(f"there is no partition {PARTITION}")
+    raise ConfigurationError(f"partition {PARTITION} does not exist")
 
 
 def _decoded(value: object, shape: Shape, path: str) -> object:
@@ -193,7 +193,9 @@ def _queue(
     if not is_open and queue.submit_acl.strip():
         raise ConfigurationError(f'{queue.path}.submitacl: access lists other than "*" are not simulated')
     if is_leaf and not is_open:
-        raise ConfigurationError(f'{queue.path}: nobody may submit to it; set submitacl: "*" on it or above it')
+        raise ConfigurationError(
+            f'{queue.path}: no user can submit to the queue; set submitacl: "*" on the queue or an ancestor'
+        )
     made = Queue(queue.name.lower(), parent, is_leaf, _settings(queue, properties, is_leaf=is_leaf))
     found = dict(_limits(queue))
     if found:

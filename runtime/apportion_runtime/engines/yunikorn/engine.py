@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from apportion_api.counted_nouns import agreeing
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_api.yunikorn.names import SCHEDULER
 from apportion_runtime.core.snapshot import Pod
@@ -201,7 +202,7 @@ class YuniKorn(PlainEngine):
                 self.cluster_state, self.workloads.kubelet, pod,
                 action=_PREEMPT, rule="guaranteed", by=self.cluster_state.pods.get(by.key),
                 message=f"preempting allocations to free up resources to run ask: {by.key}",
-                because=f"queue {theirs} uses more than its guarantee, and queue {ours} is within its own",
+                because=f"queue {theirs} exceeds its guarantee, and queue {ours} is within its guarantee",
             )  # fmt: skip
         return found
 
@@ -229,10 +230,13 @@ class YuniKorn(PlainEngine):
             if request is None:
                 blocked = [each for each in submission.placeholders.values() if not each.is_allocated]
                 why = blocked[0].why if blocked else ""
-                self.explain(pod, f"its gang waits for {len(blocked)} placeholders: {why or 'they are not allocated'}")
+                self.explain(
+                    pod,
+                    f"the gang waits for {len(blocked)} {agreeing(len(blocked), 'placeholder')}: {why or 'not allocated'}",
+                )
                 request = blocked[0] if blocked else None
             else:
-                self.explain(pod, request.why or "it waits for its turn")
+                self.explain(pod, request.why or "waiting to be scheduled")
             if request is not None and self._lacks_node(request):
                 unplaced.append(pod)
         return unplaced

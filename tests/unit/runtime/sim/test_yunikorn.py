@@ -68,7 +68,7 @@ workloads:
     )  # fmt: skip
     (evicted,) = facts(history, "evicted", "later")
     assert (evicted.at_s, evicted.by) == (40.0, "owner")
-    assert evicted.why == "queue root.a uses more than its guarantee, and queue root.b is within its own"
+    assert evicted.why == "queue root.a exceeds its guarantee, and queue root.b is within its guarantee"
     assert facts(history, "started", "owner")[0].at_s >= 40.0
     assert not facts(history, "evicted", "borrower")
 
@@ -211,7 +211,7 @@ workloads:
     )  # fmt: skip
     assert {fact.at_s for fact in facts(history, "bound", "train")} == {302.0}
     waits = [fact.why for fact in facts(history, "waiting", "train")]
-    assert waits[0] == "its gang waits for 2 placeholders: no node has enough free resources"
+    assert waits[0] == "the gang waits for 2 placeholders: no node has enough free resources"
 
 
 def test_gang_continues_without_placeholders_that_time_out() -> None:
@@ -263,7 +263,7 @@ def test_pods_of_other_schedulers_use_nodes() -> None:
         ([config_map(queue("a", 1, properties={"quota.preemption.delay": "10m"}))], r"quota.preemption.delay\] is not simulated"),
         ([config_map(queue("a", resources={"max": {GPU: "1.5"}}))], "resources.max.nvidia.com/gpu: invalid quantity"),
         ([config_map(queue("a", colour="red"))], r"unknown key partitions\[0\].queues\[0\].queues\[0\].colour"),
-        ([config_map(queue("a"), name="other")], "there is no partition default"),
+        ([config_map(queue("a"), name="other")], "partition default does not exist"),
     ],
 )  # fmt: skip
 def test_configuration_that_is_not_simulated_is_refused(objects: list[Made], said: str | None) -> None:
