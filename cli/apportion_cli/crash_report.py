@@ -25,7 +25,7 @@ def report_crash(fault: Exception, arguments: Sequence[str], *, debug: bool) -> 
     except OSError:
         console.err("  this is a bug in apportion; run it again with --debug for the traceback")
     else:
-        console.err(f"  this is a bug in apportion; the report is {path}")
+        console.err(f"  this is a bug in apportion; the report was written to {path}")
     return ExitCode.INTERNAL
 
 

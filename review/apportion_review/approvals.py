@@ -186,7 +186,7 @@ def _new_owners(found: Differences) -> Iterator[tuple[str, str]]:
         if change.fact.kind == QUEUE and change.fact.field == ("owner",) and change.fact.name in found.head.parents:
             for owner in (change.before, change.after):
                 if owner and change.fact.name in found.base.parents:
-                    yield str(owner), f"`{change.fact.name}` changes owner"
+                    yield str(owner), f"the owner of `{change.fact.name}` changes"
 
 
 def _of_organisation(found: Differences, statements: Sequence[Statement]) -> Iterator[tuple[str, str]]:

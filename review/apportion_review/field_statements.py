@@ -91,7 +91,7 @@ def _direct(
         clusters = tuple(cluster for group in groups for cluster in group.clusters)
         return _phrase(family, declared, moved, place_text(clusters, every)), (), _partial(clusters, every)
     details = tuple(_phrase(family, g.changes, moved, place_text(g.clusters, every), g.clusters) for g in groups)
-    note = "" if details else "; no value on a cluster changes"
+    note = "" if details else "; no effective value changes"
     return _phrase(family, declared, moved, " as written") + note, details, ()
 
 

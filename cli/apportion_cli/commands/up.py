@@ -84,5 +84,5 @@ def up(
 
 def _agrees(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} There is no terminal to confirm on: pass --yes")
+        raise click.UsageError(f"{question} Standard input is not a terminal; pass --yes to confirm")
     return click.confirm(question, err=True)

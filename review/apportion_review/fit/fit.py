@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from apportion_api.counted_nouns import agreeing, counted
 from apportion_api.kai.objects import SchedulingShard
 from apportion_api.objects import read_all
 from apportion_compiler.graph.graph import PolicyGraph, Scope
@@ -154,9 +155,11 @@ def _unaccounted(probe: Probe) -> Iterator[str]:
     found = [each for each in state.history.workloads if each.started_s is not None and each.gpus and not each.queue]
     if found:
         first = f"{found[0].kind} {found[0].namespace}/{found[0].name}"
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         yield (
-            f"Running workloads with GPUs that no queue accounts for: {len(found)}, such as {first}. If the snapshot lacks their "
-            "pod groups or Workloads, the quota in use is higher than assumed: include these objects."
+            f"{counted(len(found), 'running workload')} with GPUs {agreeing(len(found), 'does', 'do')} not count against any "
+            f"queue: {first}{more}. If the snapshot lacks their pod groups or Workloads, the quota in use is higher than "
+            "assumed: include these objects."
         )
 
 

@@ -179,7 +179,7 @@ def _facts(review: Review) -> Iterator[str]:
         ]
         yield f"**Required approvals:** {listed(owners, _MAX_OWNERS)}"
     else:
-        yield "**Required approvals:** only the code owners'."
+        yield "**Required approvals:** code owners only."
 
 
 def _errors(review: Review) -> str:

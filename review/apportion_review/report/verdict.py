@@ -128,7 +128,7 @@ def _unknown(review: Review) -> Iterable[str]:
     incomplete = [c.name for c in review.clusters if c.fates is not None and c.fates.why_incomplete]
     incomplete = [name for name in unknown_clusters(review.diff, review.clusters) if name in incomplete]
     if incomplete:
-        yield f"evictions on {clusters_text(incomplete)} are not fully known"
+        yield f"the list of evictions on {clusters_text(incomplete)} is incomplete"
 
 
 def _losses(review: Review) -> Iterable[str]:

@@ -125,7 +125,7 @@ FIELDS: tuple[Field, ...] = (
         "the engine whose objects are enforced: `kai` schedules pods, `ack` releases suspended jobs",
         choices=(KAI, ACK),
     ),
-    Field("schedulerName", "scheduler_name", "string", "the `schedulerName` of its pods", pattern=_NAME, engine=KAI),
+    Field("schedulerName", "scheduler_name", "string", "`schedulerName` of the pods to schedule", pattern=_NAME, engine=KAI),
     Field(
         "shard",
         "shard",
@@ -185,7 +185,7 @@ FIELDS: tuple[Field, ...] = (
         "leaderElection.renewDeadlineSeconds",
         "renew_deadline_s",
         "number",
-        "time after the last renewal after which the leader stops writing; must be less than the lease duration",
+        "time since the last renewal after which the leader stops writing; must be less than the lease duration",
         0.5,
         _LONGEST_S,
     ),

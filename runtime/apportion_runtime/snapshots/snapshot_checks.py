@@ -240,7 +240,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
         yield Fault(OVERCOMMITTED, address, message, hint, place)
     for group, portion in sorted(parts.items()):
         if round(portion * _PARTS) > _PARTS:
-            message = f"pods use {portion:.4g} of 1 GPU in runai-gpu-group `{group}`"
+            message = f"pods use {portion:.4g} GPUs in runai-gpu-group `{group}`, which is a single GPU"
             hint = "reduce the fractions of pods with the same runai-gpu-group to a total of at most 1"
             yield Fault(OVERLAPPING, address, message, hint, place)
 

@@ -200,14 +200,14 @@ def test_other_patch_release_of_the_engine_leaves_evictions_known(run: Run, repo
     (repository / "policy.py").write_text(POLICY.replace("0.18.3", "0.18.2"))
     told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
     assert told.code == 10
-    assert "not fully known" not in told.out
+    assert "list of evictions" not in told.out
 
 
 def test_other_version_of_the_engine_leaves_evictions_unknown(run: Run, repository: Path) -> None:
     (repository / "policy.py").write_text(POLICY.replace("0.18.3", "0.17.1"))
     told = run("review", "main", "--snapshot", "../idle.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert told.out.startswith("Evictions on prod/one are not fully known;")
+    assert told.out.startswith("The list of evictions on prod/one is incomplete;")
     assert "the engine's version changes from 0.18.3 to 0.17.1" in " ".join(told.out.split())
 
 

@@ -30,8 +30,8 @@ SPEECH = POLICY.splitlines()[6]
         pytest.param(
             {**CUT, "@acme/vision-leads": "@mallory"},
             {
-                "@acme/vision-leads": "`vision` guaranteed −4 GPUs (16 → 12); `vision` changes owner",
-                "@mallory": "`vision` changes owner",
+                "@acme/vision-leads": "`vision` guaranteed −4 GPUs (16 → 12); the owner of `vision` changes",
+                "@mallory": "the owner of `vision` changes",
             },
             id="the former owner is asked",
         ),

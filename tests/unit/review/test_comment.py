@@ -73,7 +73,7 @@ def test_incomplete_fates_are_unknown_above_the_fold(cut: Review) -> None:
     found = replace(planted, clusters=(replace(held, fates=fates),))
     assert verdict(found).level is Level.UNKNOWN
     screen = first_screen(comment(found))
-    assert screen[1].startswith("### 🟠 Evictions on prod/one are not fully known")
+    assert screen[1].startswith("### 🟠 The list of evictions on prod/one is incomplete")
     assert any(
         "pending work may evict more workloads than listed, because the search stopped" in line for line in screen
     )

@@ -343,4 +343,4 @@ def test_running_work_without_queue_is_noted() -> None:
     policy = policy_for("kueue")
     held = [made for made in held_by(policy, job("a", "vision", 1, 8)) if made["kind"] != "Workload"]
     found = answer(policy, job("new", "vision", 1, 8), held)
-    assert found.notes[0].startswith("Running workloads with GPUs that no queue accounts for: 1, such as Job vision/a.")
+    assert found.notes[0].startswith("1 running workload with GPUs does not count against any queue: Job vision/a.")

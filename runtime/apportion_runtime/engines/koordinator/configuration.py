@@ -147,7 +147,7 @@ def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[s
     for point, names in (("preFilter", (_QUOTA,)), ("postFilter", (_QUOTA,)), ("permit", (_GANG,))):
         missing = set(names) - {str(each["name"]) for each in _enabled(plugins, point)}
         if missing:
-            raise _error(f"{min(missing)} is not enabled under {point}; Koordinator is only simulated with it")
+            raise _error(f"{min(missing)} is not enabled under {point}; the simulation of Koordinator requires it")
 
 
 def _enabled(plugins: Mapping[str, Any], point: str) -> list[Mapping[str, Any]]:
