@@ -93,7 +93,7 @@ class _Side:
     @property
     def why_incomplete(self) -> str:
         """Why pending work may evict more than is found; empty if the simulation settled."""
-        return "" if self._evictions.is_complete else "the simulation was stopped before it settled"
+        return "" if self._evictions.is_complete else "the simulation was stopped before it reached a stable state"
 
     def _path(self, owned: OwnedPods) -> str:
         return queue_path(owned.pods[0], self._namespaces)

@@ -125,7 +125,14 @@ FIELDS: tuple[Field, ...] = (
         "the engine whose objects are enforced: `kai` schedules pods, `ack` releases suspended jobs",
         choices=(KAI, ACK),
     ),
-    Field("schedulerName", "scheduler_name", "string", "`schedulerName` of the pods to schedule", pattern=_NAME, engine=KAI),
+    Field(
+        "schedulerName",
+        "scheduler_name",
+        "string",
+        "`schedulerName` of the pods to schedule",
+        pattern=_NAME,
+        engine=KAI,
+    ),
     Field(
         "shard",
         "shard",

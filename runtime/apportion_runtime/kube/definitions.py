@@ -23,8 +23,8 @@ KAI_INSTALLATION = (
 )
 """The command that installs KAI's definitions; KAI's chart has them in its directory `crds`."""
 ACK_INSTALLATION = (
-    "git clone --depth 1 https://github.com/kube-queue/api && kubectl apply -f api/pkg/crd; ACK installs ElasticQuotaTree,"
-    " and elsewhere https://github.com/AliyunContainerService/data-on-ack has its CRD"
+    "git clone --depth 1 https://github.com/kube-queue/api && kubectl apply -f api/pkg/crd; ACK installs ElasticQuotaTree;"
+    " elsewhere, install its CRD from https://github.com/AliyunContainerService/data-on-ack"
 )
 """How the definitions of job admission are installed."""
 
@@ -69,7 +69,7 @@ def check_admission_definitions(connection: Connection) -> None:
     required = [one for one in ADMISSION_KINDS.values() if one.api_version in (TREE_API, KUBE_QUEUE_API)]
     missing = _missing(connection, required)
     if missing:
-        why = f"the API server does not define {missing}, which are part of the CRDs of ACK's quota tree and of kube-queue"
+        why = f"the API server does not define {missing}, which are part of the CRDs of ElasticQuotaTree and kube-queue"
         raise MissingDefinitions(why, ACK_INSTALLATION)
 
 

@@ -42,8 +42,8 @@ def read_configuration(trees: Iterable[Manifest], queues: Iterable[Manifest]) ->
     found = sorted((one for one in trees if namespace_of(one) == TREE_NAMESPACE), key=name_of)
     if len(found) != 1:
         names = ", ".join(map(name_of, found))
-        how_many = f"there is no {TREE}" if not found else f"there are {len(found)} of them ({names})"
-        return _without_tree(f"{TREE} in namespace {TREE_NAMESPACE}", f"{how_many}, and there must be one")
+        how_many = f"found {len(found)} ({names})" if found else "found none"
+        return _without_tree(f"{TREE} in namespace {TREE_NAMESPACE}", f"expected one, {how_many}")
     try:
         tree = read_tree(found[0])
     except TreeError as wrong:
@@ -55,7 +55,7 @@ def read_configuration(trees: Iterable[Manifest], queues: Iterable[Manifest]) ->
             read_queue(one)
         except ValueError as wrong:
             address = f"{QUEUE} {QUEUE_NAMESPACE}/{name_of(one)}"
-            faults.append(Fault(UNREADABLE, address, f"{wrong}: it has the default settings until it is valid", ""))
+            faults.append(Fault(UNREADABLE, address, f"{wrong}; the default settings apply until it is valid", ""))
             readable.append(_with_defaults(one))
         else:
             readable.append(one)
@@ -65,7 +65,7 @@ def read_configuration(trees: Iterable[Manifest], queues: Iterable[Manifest]) ->
 
 
 def _without_tree(address: str, why: str) -> QueueConfiguration:
-    return QueueConfiguration(None, faults=(Fault(UNREADABLE, address, f"{why}: no job is released", ""),))
+    return QueueConfiguration(None, faults=(Fault(UNREADABLE, address, f"{why}; no jobs are released", ""),))
 
 
 def _with_defaults(queue: Manifest) -> dict[str, Any]:

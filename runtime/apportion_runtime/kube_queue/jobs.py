@@ -148,7 +148,7 @@ def _requests(template: _Template) -> dict[str, int]:
         raise ValueError(f"{template.path}: {wrong}") from None
     negative = next((name for name, amount in requests.items() if amount < 0), None)
     if negative is not None:
-        raise ValueError(f"{template.path}: the request of {negative} is negative")
+        raise ValueError(f"{template.path}: the {negative} request is negative")
     return requests
 
 

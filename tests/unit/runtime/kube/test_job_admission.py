@@ -228,11 +228,11 @@ def test_jobs_that_no_queue_accepts_stay_suspended_with_the_reason() -> None:
     [
         (
             (),
-            "ElasticQuotaTree in namespace kube-system: there is no ElasticQuotaTree, and there must be one: no job is released",
+            "ElasticQuotaTree in namespace kube-system: expected one, found none; no jobs are released",
         ),
         (
             (tree(quota("video", 12, 14, namespaces="video")),),
-            "ElasticQuotaTree kube-system/elasticquotatree: spec.root.children[0].children[0].namespaces: `video` is not a list: no job is released",
+            "ElasticQuotaTree kube-system/elasticquotatree: spec.root.children[0].children[0].namespaces: `video` is not a list; no jobs are released",
         ),
     ],
 )
