@@ -7,8 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apportion_api.kubernetes.names import REGION_LABEL, ZONE_LABEL
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.resources import POD, POD_GROUP
+
+_COPIED_LABELS = frozenset((ZONE_LABEL, REGION_LABEL))
+"""Labels that the API server copies from the node to a pod when it is bound (PodTopologyLabels, Kubernetes 1.35)."""
 
 
 def is_relevant(kind: str, before: Manifest | None, after: Manifest) -> bool:
@@ -35,9 +39,13 @@ def _of_metadata(manifest: Manifest) -> tuple[Any, ...]:
 
 
 def _of_pod(manifest: Manifest) -> tuple[Any, ...]:
-    status = manifest.get("status") or {}
+    status, spec, metadata = manifest.get("status") or {}, manifest.get("spec") or {}, manifest["metadata"]
     read = tuple(status.get(key) for key in ("phase", "nominatedNodeName", "qosClass", "resourceClaimStatuses"))
-    return _of_metadata(manifest), manifest.get("spec"), read
+    labels = metadata.get("labels") or {}
+    if spec.get("nodeName") and not labels.keys().isdisjoint(_COPIED_LABELS):
+        labels = {key: value for key, value in labels.items() if key not in _COPIED_LABELS}
+        manifest = {**manifest, "metadata": {**metadata, "labels": labels}}
+    return _of_metadata(manifest), spec, read
 
 
 def _of_node(manifest: Manifest) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from kubernetes.client import Configuration
 
+from apportion_api.kubernetes.names import REGION_LABEL, ZONE_LABEL
 from apportion_runtime.kube.connection import Connection
 
 Object = dict[str, Any]
@@ -169,8 +170,14 @@ class ApiServer:
         elif pod["spec"].get("nodeName"):
             return 409, {}, {"message": "the pod is already assigned to a node"}
         else:
-            self.put(path, {**pod, "spec": {**pod["spec"], "nodeName": body["target"]["name"]}}, "MODIFIED")
+            self._bind(path, pod, body["target"]["name"])
         return 201, {}, {"status": "Success"}
+
+    def _bind(self, path: str, pod: Object, node: str) -> None:
+        labels = self.held.get(f"/api/v1/nodes/{node}", {"metadata": {}})["metadata"].get("labels") or {}
+        copied = {key: value for key, value in labels.items() if key in (ZONE_LABEL, REGION_LABEL)}
+        bound = merged(pod, {"spec": {"nodeName": node}, **({"metadata": {"labels": copied}} if copied else {})})
+        self.put(path, bound, "MODIFIED")
 
 
 def _plural(path: str) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from apportion_api.kubernetes.names import REGION_LABEL, ZONE_LABEL
 from apportion_runtime.kube.change_filter import is_relevant
 
 from .objects import node, pod, pod_group, queue
 
 Change = Callable[[dict[str, Any]], object]
 NODE, POD, QUEUE, GROUP = node("n1", 8), pod("a", "team", 1), queue("team", None, 8), pod_group("g", "team", 2)
+BOUND = pod("a", "team", 1, on="n1")
 
 
 def _heartbeat(made: dict[str, Any]) -> None:
@@ -42,6 +44,9 @@ def _condition(made: dict[str, Any]) -> None:
         (POD, lambda made: made["metadata"].update(deletionTimestamp="2026-11-21T08:00:00Z"), True),
         (POD, lambda made: made["metadata"]["labels"].update(team="b"), True),
         (POD, lambda made: made["metadata"].update(uid="another"), True),
+        (POD, lambda made: made["metadata"]["labels"].update({ZONE_LABEL: "a"}), True),
+        (BOUND, lambda made: made["metadata"]["labels"].update({ZONE_LABEL: "a", REGION_LABEL: "b"}), False),
+        (BOUND, lambda made: made["metadata"]["labels"].update({ZONE_LABEL: "a", "team": "b"}), True),
         (QUEUE, lambda made: made.update(status={"allocated": {}}), False),
         (QUEUE, lambda made: made["spec"]["resources"]["gpu"].update(quota=4), True),
         (GROUP, lambda made: made.update(status={"resourcesStatus": {}}), False),

@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 
+from apportion_api.kubernetes.names import ZONE_LABEL
 from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.scheduler_process import Options
 
@@ -79,7 +80,10 @@ class LateEvents(ApiServer):
 
 @pytest.mark.parametrize("server", [LateResponses(), LateEvents()], ids=["late responses", "late events"])
 def test_lone_pod_is_grouped_and_bound_in_one_cycle_and_starts_no_other(server: ApiServer) -> None:
-    server.add(node("n1", 8), TRAIN, TEAM)
+    machine = node("n1", 8)
+    # The API server copies it to the pods that are bound to the node.
+    machine["metadata"]["labels"][ZONE_LABEL] = "a"
+    server.add(machine, TRAIN, TEAM)
     with _scheduler(server) as counters:
         before = _settled(counters)
         for number, name in enumerate("ab", 1):
