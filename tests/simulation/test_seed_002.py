@@ -165,8 +165,8 @@ def test_interns_without_min_are_evicted_first(facts: Facts) -> None:
     evicted = [fact for fact in of(facts, "evicted") if fact["at_s"] == 3.5 * HOUR]
     assert sorted(fact["workload"] for fact in evicted) == ["intern-text", "intern-video"]
     assert {fact["by"] for fact in evicted} == {"video-now"}
-    assert {fact["why"].partition(" uses more than its min, and ")[2] for fact in evicted} == {
-        "root/algorithm/video uses no more than its own"
+    assert {fact["why"].partition(" exceeds its min, and ")[2] for fact in evicted} == {
+        "root/algorithm/video is within its min"
     }
     assert at(facts, "started", "video-now") == [3.5 * HOUR + 30.0], "when their grace is over"
     assert 4.5 * HOUR < at(facts, "started", "intern-text")[1] < 4.6 * HOUR, "they come back when it is done"
