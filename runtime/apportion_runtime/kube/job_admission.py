@@ -34,6 +34,8 @@ from apportion_runtime.kube_queue.timestamps import stamp
 
 _DEQUEUED = "Dequeued because schedule successfully"
 """kube-queue's message."""
+_REPEATED_S = 1.0
+"""The time after which rejected writes are tried again."""
 
 
 @dataclass(slots=True)
@@ -98,7 +100,7 @@ class JobAdmission:
                 self._wait(state.queues, decision, now)
         self._release(state.queues, [one for one in decisions if isinstance(one, Dequeued)], result, now)
         result.queued_jobs = Counter({queue.settings.name: len(queue.units) for queue in state.queues.queues.values()})
-        result.next_cycle_s = min((at - now for at in self._moments(state.queues)), default=result.next_cycle_s)
+        result.next_cycle_s = min(result.next_cycle_s, *(at - now for at in self._moments(state.queues)))
         return result
 
     def _moments(self, queues: JobQueues) -> Iterator[float]:
@@ -143,7 +145,7 @@ class JobAdmission:
         }
         self.state.unwritten = dict.fromkeys(failed)
         if failed:
-            result.next_cycle_s = min(result.next_cycle_s, 1.0)
+            result.next_cycle_s = min(result.next_cycle_s, _REPEATED_S)
 
     def _requeue_overdue(self, queues: JobQueues, result: CycleResult, now: float) -> None:
         """Suspend the jobs whose pods did not start in time, and return them to their queues."""
@@ -186,7 +188,7 @@ class JobAdmission:
             if not self._outcome(_shown(key), write, result):
                 # It is tried again after a backoff.
                 queues.requeue(unit.job, now)
-                result.next_cycle_s = min(result.next_cycle_s, 1.0)
+                result.next_cycle_s = min(result.next_cycle_s, _REPEATED_S)
                 continue
             self.reasons.forget(uid_of(job))
             self._set_phase(unit, "Dequeued", _DEQUEUED)

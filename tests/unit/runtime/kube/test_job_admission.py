@@ -199,6 +199,22 @@ def test_rejected_release_is_repeated_and_holds_no_quota_meanwhile() -> None:
         assert any("write rejected: Job video/a: webhook says no" in line for line in log)
 
 
+def test_job_that_changes_while_it_is_enqueued_is_annotated_afterwards() -> None:
+    server, log = ApiServer(), list[str]()
+    conflicts = [Rejection(409, "the object has been modified")]
+
+    def answer(sent: Sent) -> Rejection | None:
+        is_enqueueing = sent.method == "PATCH" and sent.path.endswith("/jobs/b") and "spec" not in sent.body
+        return conflicts.pop() if is_enqueueing and conflicts else None
+
+    server.answer = answer
+    server.add(TREE, job("a", 12))
+    with admitting(server, log):
+        until(lambda: released(server) == {"a"}, log)
+        server.add(job("b", 12))
+        until(lambda: _is_enqueued(server, "b"), log, limit_s=10)
+
+
 def test_jobs_that_no_queue_accepts_stay_suspended_with_the_reason() -> None:
     server, log = ApiServer(), list[str]()
     owned = {"ownerReferences": [{"kind": "JobSet", "name": "set", "uid": "u", "controller": True}]}
