@@ -23,11 +23,13 @@ def enqueue(session: Session) -> None:
     for job in session.in_order(session.wanting):
         if job.group.phase is Phase.PENDING and job.queue in capacity.queues:
             pending.setdefault(job.queue, []).append(job)
-    while pending:
-        queue = capacity.first(pending)
+    queues = session.queues(session.jobs.values())
+    while queues:
+        queue = queues.pop()
+        if not pending.get(queue):
+            continue
         job = pending[queue].pop(0)
-        if not pending[queue]:
-            del pending[queue]
+        queues.push(queue)
         least = job.group.least_resources
         why = "" if least is None else capacity.not_enqueued(queue, least)
         if why:
@@ -39,7 +41,6 @@ def enqueue(session: Session) -> None:
 
 def allocate(session: Session) -> None:
     """Allocate jobs, one job per queue in turn: the gang minimum, or nothing."""
-    capacity = session.capacity
     if "enqueue" not in session.configuration.actions:
         for job in session.jobs.values():
             if job.group.phase is Phase.PENDING:
@@ -54,16 +55,18 @@ def allocate(session: Session) -> None:
                 waiting.setdefault(job.queue, []).append(job)
     unschedulable: dict[object, str] = {}
     waiting = {queue: session.in_order(jobs) for queue, jobs in waiting.items()}
-    while waiting:
-        queue = capacity.first(waiting)
+    queues = session.queues(job for jobs in waiting.values() for job in jobs)
+    while queues:
+        queue = queues.pop()
+        if not waiting[queue]:
+            continue
         job = waiting[queue].pop(0)
         statement = _for_job(session, job, tasks[job.key], unschedulable)
         if statement is not None and job.is_ready:
             session.commit(statement)
             if tasks[job.key]:
                 insort(waiting[queue], job, key=session.order)
-        if not waiting[queue]:
-            del waiting[queue]
+        queues.push(queue)
 
 
 def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[object, str]) -> Statement | None:

@@ -231,10 +231,6 @@ class Capacity:
                 return _insufficient(short)
         return ""
 
-    def first(self, names: Iterable[str]) -> str:
-        """Return the queue that is served first."""
-        return min(names, key=cmp_to_key(self.compare))
-
     def in_order(self, names: Iterable[str]) -> list[str]:
         """Return queues in queue order."""
         return sorted(names, key=cmp_to_key(self.compare))

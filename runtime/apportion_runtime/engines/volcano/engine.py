@@ -134,6 +134,7 @@ class Volcano(PlainEngine):
         session = Session(
             self._configuration, self._nodes, capacity, self._wanted(), self._tasks, nominated=self._nominated
         )
+        before = self._state()
         run_actions(session)
         self._nominated |= session.nominations()
         for statement in session.committed:
@@ -141,8 +142,16 @@ class Volcano(PlainEngine):
         unplaced = self._close(session)
         self._sample(capacity)
         self.grow([*unplaced, *self._place_beside()])
-        if any(statement.evicted or statement.placed for statement in session.committed):
+        has_decided = any(statement.evicted or statement.placed for statement in session.committed)
+        if has_decided or self._state() != before:
             cluster_state.request_cycle()
+
+    def _state(self) -> tuple[dict[str, str], list[Phase]]:
+        """Return what later cycles depend on beside decisions: nominations, and the phases of pod groups.
+
+        The next pods of a gang are nominated in the next cycle; a pod with a nominated node may not preempt again.
+        """
+        return dict(self._nominated), [group.phase for group in self._groups.values()]
 
     def _allocatable(self, node: str) -> Amounts:
         record = self.cluster_state.records.nodes[node]

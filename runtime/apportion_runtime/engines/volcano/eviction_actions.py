@@ -7,7 +7,6 @@ BuildVictimsPriorityQueue); the preemptable functions of priority, gang, conform
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cmp_to_key
 
 from apportion_api.volcano.configuration import Plugin
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
@@ -15,6 +14,7 @@ from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.volcano.amounts import fits, plus
 from apportion_runtime.engines.volcano.configuration import is_decided_by
 from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task
+from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.reclaim_rules import may_reclaim, reclaimable
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement, merge
@@ -29,10 +29,9 @@ def preempt(session: Session) -> None:
     """Preempt jobs of lower priority in the same queue, and pods of the same job."""
     starving = _starving(session)
     least = _least_priorities(session)
-    pending = set(starving)
-    while pending:
-        queue = session.capacity.first(pending)
-        pending.discard(queue)
+    queues = PriorityQueue(session.capacity.compare, sorted(starving))
+    while queues:
+        queue = queues.pop()
         for job in session.in_order(starving[queue]):
             statement, waiting = Statement(), job.waiting()
             kind = session.kind(job, waiting, PREEMPT)
@@ -128,10 +127,9 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
         if not fits(task.request, plus(session.future_idle(node), total(v.request for v in victims))):
             continue
         attempt = Statement()
-        for victim in _leaving_first(session, victims, task):
-            if _has_room(session, task, node):
-                break
-            session.evict(attempt, victim, task, PREEMPT)
+        leaving = _victim_queue(session, victims, task)
+        while leaving and not _has_room(session, task, node):
+            session.evict(attempt, leaving.pop(), task, PREEMPT)
         if _has_room(session, task, node):
             session.pipeline(attempt, task, node, nominates=bool(attempt.evicted))
             merge(statement, attempt)
@@ -178,11 +176,10 @@ def _has_room(session: Session, task: Task, node: NodeState) -> bool:
 def reclaim(session: Session) -> None:
     """Reclaim for queues within their deserved resources from queues above theirs."""
     starving = _starving(session)
-    pending = set(starving)
-    while pending:
-        queue = session.capacity.first(pending)
-        pending.discard(queue)
-        for job in session.in_order(starving[queue]):
+    queues = session.queues(job for job in session.jobs.values() if session.is_schedulable(job))
+    while queues:
+        queue = queues.pop()
+        for job in session.in_order(starving.get(queue, ())):
             statement, waiting = Statement(), job.waiting()
             kind = session.kind(job, waiting, RECLAIM)
             if kind in session.failed_requests:
@@ -220,10 +217,9 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
         if not candidates or not fits(task.request, plus(session.future_idle(node), total(v.request for v in victims))):
             continue
         attempt = Statement()
-        for victim in _leaving_first(session, victims, task):
-            if session.fits_later(task, node):
-                break
-            session.evict(attempt, victim, task, RECLAIM)
+        leaving = _victim_queue(session, victims, task)
+        while leaving and not session.fits_later(task, node):
+            session.evict(attempt, leaving.pop(), task, RECLAIM)
         if session.fits_later(task, node):
             session.pipeline(attempt, task, node, nominates=bool(attempt.evicted))
             merge(statement, attempt)
@@ -234,8 +230,8 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
 
 
 def _on(session: Session, node: NodeState) -> list[Task]:
-    """Return the running pods on a node."""
-    found = [session.tasks[uid] for uid in node.pods if uid in session.tasks]
+    """Return the running pods on a node; upstream has them in any order, here in that of their ids."""
+    found = [session.tasks[uid] for uid in sorted(node.pods) if uid in session.tasks]
     return [task for task in found if task.status in HOLDING]
 
 
@@ -292,7 +288,7 @@ def _by_plugin(
                 if other.pod.record.priority_class not in _CRITICAL and other.pod.record.namespace != _SYSTEM_NAMESPACE
             ]
         case "capacity" if what == "Reclaimable":
-            ordered = _leaving_first(session, candidates, task)
+            ordered = _victim_queue(session, candidates, task).all()
             return [ordered[i] for i in reclaimable(session.capacity, task.queue, task.request, ordered)]
         case _:
             return None
@@ -316,8 +312,11 @@ def _beyond_minimum(candidates: Sequence[Task]) -> list[Task]:
     return found
 
 
-def _leaving_first(session: Session, victims: Sequence[Task], task: Task) -> list[Task]:
-    """Return victims in order: the nearest queue, then the lowest priority job, then its last pod."""
+def _victim_queue(session: Session, victims: Sequence[Task], task: Task) -> PriorityQueue[Task]:
+    """Return victims in order: the nearest queue, then the lowest priority job, then its last pod.
+
+    The order changes while victims are evicted: a job that is no longer ready comes later.
+    """
     by_queue = session.capacity.victim_order(task.queue)
 
     def compare(left: Task, right: Task) -> int:
@@ -328,4 +327,4 @@ def _leaving_first(session: Session, victims: Sequence[Task], task: Task) -> lis
             return 1 if one < other else -1
         return left.is_before(right) - right.is_before(left)
 
-    return sorted(victims, key=cmp_to_key(compare))
+    return PriorityQueue(compare, victims)

@@ -21,6 +21,7 @@ from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.node_groups import NodeGroups
 from apportion_runtime.engines.volcano.node_scores import binpack_score, strategy_score
+from apportion_runtime.engines.volcano.priority_queue import PriorityQueue
 from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.snapshots.pod_requests import add
 
@@ -119,6 +120,11 @@ class Session:
             capacity.count(queue, requested=requested, inqueue=inqueue, elastic=elastic)
             capacity.charge(queue, held)
         capacity.update_shares()
+
+    def queues(self, jobs: Iterable[Job]) -> PriorityQueue[str]:
+        """Return the queues of jobs as a heap; upstream adds them in any order, here in that of the jobs' ids."""
+        names = dict.fromkeys(job.queue for job in sorted(jobs, key=lambda job: job.key))
+        return PriorityQueue(self.capacity.compare, (name for name in names if name in self.capacity.queues))
 
     def in_order(self, jobs: Iterable[Job]) -> list[Job]:
         """Return jobs in job order."""

@@ -168,7 +168,7 @@ class _Cluster:
         for job in jobs:
             job.reasons = {}
         session = Session(self._configuration, self._nodes, capacity, jobs, self._tasks, nominated=self._nominated)
-        before = [job.group.phase for job in jobs]
+        before = [job.group.phase for job in jobs], dict(self._nominated)
         run_actions(session)
         left = [task for task in self._tasks.values() if task.status is Status.RELEASING]
         evicted = [each for statement in session.committed for each in statement.evicted]
@@ -182,8 +182,9 @@ class _Cluster:
         for job, phase in zip(jobs, phases, strict=True):
             job.group.phase = phase
         self._nominated |= session.nominations()
+        has_changed = (phases, self._nominated) != before
         self._settle(placed, left, number)
-        return found, bool(evicted or placed or left or phases != before)
+        return found, bool(evicted or placed or left or has_changed)
 
     def _settle(self, placed: list[Task], left: list[Task], number: int) -> None:
         """Set placed pods to running and other unfinished placements to pending, and recreate terminating pods."""
