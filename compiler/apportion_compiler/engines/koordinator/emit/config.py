@@ -25,6 +25,7 @@ VALUES_FILE = "values.yaml"
 NODE_LABELS_FILE = "node-labels.yaml"
 
 _API = "kubescheduler.config.k8s.io/v1"
+_SMALLEST = {"cpu": "1m", "memory": "1"}
 _SCORE = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _ARGUMENTS = {
     "quotaGroupNamespace": QUOTA_NAMESPACE,
@@ -35,6 +36,10 @@ _ARGUMENTS = {
     "enableRuntimeQuota": True,
     "enableMinQuotaScale": True,
     "disableDefaultQuotaPreemption": True,
+    # These quotas are unlimited whatever their max is, which is their weight beside the top-level quotas. By default, it
+    # overflows to -600 for cpu, and lets them take the memory that their pods request twice.
+    "defaultQuotaGroupMax": dict(_SMALLEST),
+    "systemQuotaGroupMax": dict(_SMALLEST),
 }
 
 
@@ -117,6 +122,9 @@ def _scheduler_config(program: Program) -> str:
         "Configuration of koord-scheduler. The chart overwrites this ConfigMap: after each `helm upgrade`, run",
         f"kubectl apply --server-side --force-conflicts -f {CONFIG_FILE}, and restart koord-scheduler.",
         "If your ConfigMap has other settings, merge the arguments of ElasticQuota and NodeResourcesFitPlus into it.",
+        "koord-scheduler applies defaultQuotaGroupMax and systemQuotaGroupMax only to quotas that it creates. If",
+        "koordinator-default-quota exists, run kubectl patch elasticquotas.scheduling.sigs.k8s.io koordinator-default-quota",
+        f'-n {QUOTA_NAMESPACE} --type merge -p \'{{"spec":{{"max":{{"cpu":"1m","memory":"1"}}}}}}\'',
     ]
     return yaml_document(notes, config_map)
 
