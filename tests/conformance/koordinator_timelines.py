@@ -1,0 +1,130 @@
+"""Recorded timelines of Koordinator, run on the simulated engine: nodes, quotas, and pods that come and go.
+
+The scheduler runs every ten seconds. The decisions of each run are the pods that are revoked, those that are preempted,
+those that are bound with their nodes, and the runtime quotas afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from apportion_runtime.engines.koordinator.engine import Koordinator
+from apportion_runtime.engines.koordinator.model import MODEL
+from apportion_runtime.sim.api.cluster_state import ClusterState
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.scenario.format import Scenario, Timing, Work
+
+Made = dict[str, Any]
+STEP_S = 10.0
+_PLUGINS = {
+    "preFilter": {"enabled": [{"name": "ElasticQuota"}]},
+    "postFilter": {"disabled": [{"name": "*"}], "enabled": [{"name": "Coscheduling"}, {"name": "ElasticQuota"}]},
+    "permit": {"enabled": [{"name": "Coscheduling"}]},
+    "score": {
+        "disabled": [{"name": name} for name in ("NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")],
+        "enabled": [{"name": "NodeResourcesFitPlus", "weight": 10}],
+    },
+}
+
+
+def simulated(case: Mapping[str, Any]) -> list[Made]:
+    """The decisions of every run of the scheduler, as they are recorded."""
+    runs: list[Made] = []
+
+    def engine(cluster_state: ClusterState) -> Koordinator:
+        return _Timeline(cluster_state, float(case["until"]), runs)
+
+    works = tuple(Work(_pod(pod), arrives_s=float(pod["at"]), work_s=pod["duration"]) for pod in case["pods"])
+    timing = Timing(period_s=1.0, container_start_s=2.0)
+    Cluster(
+        tuple(_objects(case)),
+        Scenario(works=works, timing=timing, until_s=float(case["until"])),
+        replace(MODEL, made_by=engine),
+    ).run()
+    return runs
+
+
+class _Timeline(Koordinator):
+    """The engine, which notes the decisions of each run."""
+
+    def __init__(self, cluster_state: ClusterState, until_s: float, runs: list[Made]) -> None:
+        super().__init__(cluster_state)
+        self._until_s, self._runs = until_s, runs
+        self._n_taken = 0
+        self._bound: set[tuple[str, str]] = set()
+
+    def run_cycle(self) -> None:
+        cluster_state = self.cluster_state
+        if cluster_state.elapsed_s % STEP_S:
+            cluster_state.request_cycle()
+            return
+        super().run_cycle()
+        taken = cluster_state.history.taken[self._n_taken :]
+        self._n_taken += len(taken)
+        bound = {(pod.name, pod.record.node or "") for pod in cluster_state.pods.values() if pod.is_bound}
+        self._runs.append(
+            {
+                "at": cluster_state.elapsed_s,
+                "revoked": sorted(each.pod for each in taken if each.action == "revoke"),
+                "preempted": sorted(each.pod for each in taken if each.action == "preempt"),
+                "bound": sorted([*pod] for pod in bound - self._bound),
+                "runtime": {
+                    name: {key: amount for key, amount in self._accounts.state(name).runtime.items() if amount}
+                    for name in self.parents
+                },
+            }
+        )
+        self._bound |= bound
+        if cluster_state.elapsed_s + STEP_S <= self._until_s:
+            cluster_state.request_cycle(cluster_state.now + STEP_S)
+
+
+def _pod(pod: Mapping[str, Any]) -> Made:
+    spec: Made = {
+        "schedulerName": "koord-scheduler",
+        "priorityClassName": pod["class"],
+        "terminationGracePeriodSeconds": pod["grace"],
+        "containers": [{"name": "main", "resources": {"requests": pod["requests"], "limits": pod["requests"]}}],
+        "nodeSelector": pod["selector"],
+    }
+    metadata = {key: pod[key] for key in ("name", "namespace", "labels", "annotations")}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _objects(case: Mapping[str, Any]) -> Iterator[Made]:
+    arguments = {"ElasticQuota": case["args"], "NodeResourcesFitPlus": {"resources": case["fit"]}}
+    profile = {
+        "schedulerName": "koord-scheduler",
+        "pluginConfig": [{"name": name, "args": args} for name, args in arguments.items()],
+        "plugins": _PLUGINS,
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "koord-scheduler-config", "namespace": "koordinator-system"},
+        "data": {"koord-scheduler-config": json.dumps({"profiles": [profile]})},
+    }
+    yield from case["quotas"]
+    for each in case["classes"]:
+        policy = {"preemptionPolicy": "Never"} if each["never"] else {}
+        metadata = {"name": each["name"]}
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": metadata,
+            "value": each["value"],
+            **policy,
+        }
+    for node in case["nodes"]:
+        allocatable = node["allocatable"]
+        ready = [{"type": "Ready", "status": "True"}]
+        yield {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": node["name"], "labels": node["labels"]},
+            "spec": {"unschedulable": node["unschedulable"]},
+            "status": {"allocatable": allocatable, "capacity": allocatable, "conditions": ready},
+        }
