@@ -78,6 +78,7 @@ PAGES: Mapping[str, Page] = {
             ),
         },
     ),
+    "docs/advise.md": Page(),
     "docs/bind.md": Page(setup=_ONE_CLUSTER + _JOB, programs={"kubectl": KUBECTL}),
     "docs/delivery.md": Page(setup=_SCAFFOLD + _RENDERED, programs={"kubectl": KUBECTL}),
     "docs/diff.md": Page(setup=_CHANGED, exits={"apportion diff main": 10}),

@@ -25,6 +25,8 @@ from .pages import PAGES, Page
 
 ROOT = Path(__file__).parents[2]
 _CAN_FAIL = {1, 10}
+_REDIRECTION = re.compile(r"""("[^"]*"|'[^']*')|\d?[<>].*""")
+"""A redirection to the end of its command; not a comparison in quotes."""
 
 
 def _pages() -> list[str]:
@@ -41,7 +43,8 @@ def _invocations(text: str) -> list[list[str]]:
     """The arguments of each `apportion` in a script, as far as a shell has nothing to expand in them."""
     joined = text.replace("\\\n", " ")
     parts = re.split(r"\||&&|;|\n", re.sub(r"\s#.*", "", joined, flags=re.MULTILINE))
-    return [shlex.split(re.sub(r"\d?[<>]+.*", "", part))[1:] for part in parts if re.match(r"\s*apportion(\s|$)", part)]
+    commands = [_REDIRECTION.sub(lambda found: found[1] or "", part) for part in parts]
+    return [shlex.split(command)[1:] for command in commands if re.match(r"\s*apportion(\s|$)", command)]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,0 +1,236 @@
+"""`apportion advise`: the smallest change of quotas that meets goals under a load."""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import PreconditionError
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import Output, json_option, limits, output_option, reading_options
+from apportion_cli.scopes import cluster_scope, place_options
+from apportion_cli.trace_input import trace_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from apportion_cli.advise_runs import LoadSimulation
+    from apportion_cli.inputs import Inputs
+    from apportion_cli.trace_input import TraceInput
+    from apportion_compiler.graph.graph import PolicyGraph, Scope
+    from apportion_review.advise.goals import Goal
+    from apportion_review.advise.records import Advice, QuotaChange
+    from apportion_review.fit.quota_edits import QuotaEdit
+
+_RUNS = 60
+_WIDTH = 8
+"""Simulations that are chosen at a time, on any number of processors, so that the result is the same on each."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Limits of a search, and the queues that it must not change."""
+
+    max_runs: int
+    n_processes: int
+    seed: int
+    kept: tuple[str, ...]
+
+
+@click.command()
+@click.option(
+    "--goal",
+    "goals",
+    multiple=True,
+    required=True,
+    metavar="GOAL",
+    help="Goal such as `p90 wait of vision <= 5m`, `evictions of research <= 10` or `lost GPU-hours <= 20`; may be repeated.",
+)
+@place_options
+@click.option("--scenario", metavar="FILE", help="Scenario file with the nodes and workloads to simulate.")
+@trace_options
+@click.option(
+    "--keep", "kept", multiple=True, metavar="QUEUE", help="Do not change the quotas of this queue; may be repeated."
+)
+@click.option("--shard", metavar="NAME", help="SchedulingShard to use; required if the cluster has more than one.")
+@click.option(
+    "--max-runs",
+    type=click.IntRange(min=2),
+    default=_RUNS,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of simulations.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of simulations to run in parallel (default: the number of processors).",
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the search.")
+@output_option("text", "json", "patch")
+@json_option
+@reading_options
+def advise(
+    policy: str,
+    *,
+    goals: tuple[str, ...],
+    env: str | None,
+    cluster: str | None,
+    scenario: str | None,
+    trace: TraceInput | None,
+    kept: tuple[str, ...],
+    shard: str | None,
+    max_runs: int,
+    jobs: int | None,
+    seed: int,
+    outputs: tuple[Output, ...],
+    as_of: date,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> int:
+    """Find the smallest change of quotas under which a load meets goals, and print it as a patch.
+
+    The load is a scenario or a trace, as for `apportion simulate`. GPU guarantees and limits are searched by
+    simulation. Exit 0 if POLICY meets the goals, 10 if a change does, 1 if none was found.
+
+    \b
+    apportion advise policy.py --scenario load.yaml --goal "p90 wait of vision <= 5m"
+    apportion advise policy.py --scenario load.yaml --goal "evictions <= 2" -o patch | git apply
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
+    from apportion_cli.advise_runs import LoadSimulation
+    from apportion_cli.findings import show_findings
+    from apportion_cli.fit_inputs import cluster_compiler
+    from apportion_cli.inputs import read_policy
+    from apportion_compiler.compile import check_policy
+    from apportion_compiler.diagnostics.diagnostic import has_errors
+
+    if scenario is None and trace is None:
+        raise click.UsageError("pass --scenario FILE or --trace FORMAT:FILE")
+    wanted = _goals(goals)
+    console = current()
+    inputs = read_policy(policy, limits(time_limit, memory_limit))
+    if inputs.policy is None:
+        return show_findings(console, inputs, inputs.diagnostics, "error")
+    checked = check_policy(inputs.policy, as_of)
+    if checked.graph is None or has_errors(checked.diagnostics):
+        return show_findings(console, inputs, checked.diagnostics, "error")
+    scope = cluster_scope(checked.graph, env, cluster)
+    unknown = [queue for queue in kept if queue not in checked.graph.nodes]
+    if unknown:
+        raise click.BadParameter(f"queue {unknown[0]} does not exist", param_hint="--keep")
+    load = replace(trace, beside=scenario) if trace is not None else scenario or ""
+    targets = cluster_compiler(inputs.policy, scope, as_of=as_of).targets
+    simulation = LoadSimulation(policy, inputs.policy, targets, as_of, load, shard)
+    options = SearchOptions(max_runs, jobs or os.cpu_count() or 1, seed, kept)
+    try:
+        advice = _advice(simulation, inputs, (checked.graph, scope), wanted, options)
+    except KeyboardInterrupt:
+        console.err("apportion: interrupted")
+        return ExitCode.INTERRUPTED
+    _deliver(advice, outputs)
+    if not advice.is_met:
+        return ExitCode.FINDINGS
+    return ExitCode.CHANGES if advice.changes else ExitCode.OK
+
+
+def _goals(texts: Sequence[str]) -> tuple[Goal, ...]:
+    from apportion_review.advise.goals import parse_goal
+
+    try:
+        return tuple(map(parse_goal, texts))
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong), param_hint="--goal") from None
+
+
+def _deliver(advice: Advice, outputs: Sequence[Output]) -> None:
+    from apportion_cli.delivery import deliver
+    from apportion_review.advise.document import advice_json
+    from apportion_review.advise.text import advice_text
+
+    for output in outputs or (Output("text"),):
+        match output.format:
+            case "json":
+                text = advice_json(advice)
+            case "patch":
+                text = advice.patch
+            case _:
+                text = advice_text(advice)
+        deliver(current(), output, text)
+
+
+def _advice(
+    simulation: LoadSimulation,
+    inputs: Inputs,
+    place: tuple[PolicyGraph, Scope],
+    goals: tuple[Goal, ...],
+    options: SearchOptions,
+) -> Advice:
+    from apportion_cli.advise_patch import quota_patch
+    from apportion_cli.advise_runs import parallel_summaries
+    from apportion_review.advise.advise import SearchInputs, advise_quotas
+    from apportion_review.advise.goals import value_of
+    from apportion_review.advise.quotas import searched_quotas
+    from apportion_review.advise.records import Advice
+
+    console = current()
+    graph, scope = place
+    first = simulation.run(())
+    if first is None:
+        raise PreconditionError("the policy has errors", hint=f"apportion validate {simulation.source}")
+    names = sorted(each.name for each in first.report.summary.queues)
+    for goal in goals:
+        try:
+            value_of(goal, first.report.summary)
+        except KeyError:
+            raise PreconditionError(
+                f"the simulated cluster has no queue {goal.queue}; it has {', '.join(names)}"
+            ) from None
+    searched = searched_quotas(graph, scope, first.report, goals, options.kept)
+    if not console.quiet:
+        console.err(f"apportion: searching {len(searched.quotas)} quotas with at most {options.max_runs} simulations")
+    with parallel_summaries(simulation, options.n_processes) as summaries:
+        found = advise_quotas(
+            SearchInputs(
+                goals,
+                searched,
+                first.report.summary,
+                lambda batch: summaries.of([searched.edits(vector) for vector in batch]),
+                options.max_runs,
+                _WIDTH,
+                random.Random(options.seed).randrange,  # noqa: S311 - the search must be repeatable
+            )
+        )
+    edits = searched.edits(found.found.vector) if found.found.is_met else ()
+    patch, unpatched = quota_patch(graph, inputs.sources, edits)
+    changes = {edit: _change(graph, inputs, edit) for edit in edits}
+    return Advice(
+        cluster=simulation.targets[0].scope,
+        load=str(simulation.load),
+        goals=found.goals,
+        changes=tuple(changes.values()),
+        columns=tuple(f"{quota.queue} {quota.field} {quota.resource}" for quota in searched.quotas),
+        runs=found.runs,
+        patch=patch,
+        unpatched=tuple(changes[edit] for edit in unpatched),
+        notes=searched.notes,
+        max_runs=options.max_runs,
+    )
+
+
+def _change(graph: PolicyGraph, inputs: Inputs, edit: QuotaEdit) -> QuotaChange:
+    from apportion_policy.quantity import gpu_text
+    from apportion_review.advise.records import QuotaChange
+
+    queue = graph.nodes[edit.queue].queue
+    before = getattr(graph.base.values[edit.queue], edit.field).get(edit.resource, 0)
+    declared = getattr(queue, edit.field)
+    at = (queue if declared is None else declared).source
+    place = f"{inputs.sources.near(at.file)}:{at.line}" if at.line else ""
+    return QuotaChange(edit.queue, edit.field, edit.resource, gpu_text(before), gpu_text(edit.amount), place)

@@ -1,0 +1,83 @@
+"""The search for quotas that meet goals, with the simulations behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_review.advise.goals import Goal, value_of
+from apportion_review.advise.quotas import SearchedQuotas
+from apportion_review.advise.records import GoalResult, Run
+from apportion_review.advise.search import Draw, Excesses, Found, Search, Vector, find
+from apportion_runtime.sim.report.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class SearchInputs:
+    """What is searched, and how.
+
+    Attributes:
+        goals: The goals.
+        quotas: The quotas that may change.
+        baseline: The simulation of the policy as it is.
+        simulate: Simulates a batch of quotas; None for a policy with errors.
+        max_runs: Maximum number of simulations, including the first.
+        width: Number of simulations that are chosen at a time.
+        draw: Draws the random points.
+    """
+
+    goals: tuple[Goal, ...]
+    quotas: SearchedQuotas
+    baseline: Summary
+    simulate: Callable[[Sequence[Vector]], Sequence[Summary | None]]
+    max_runs: int
+    width: int
+    draw: Draw
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What was found: the quotas, the goals under them, and every simulation in order."""
+
+    found: Found
+    goals: tuple[GoalResult, ...]
+    runs: tuple[Run, ...]
+
+
+def advise_quotas(inputs: SearchInputs) -> SearchOutcome:
+    """Search quotas until all goals are met with a change that cannot be reduced."""
+    values: dict[Vector, tuple[float, ...]] = {}
+
+    def evaluate(batch: Sequence[Vector]) -> list[Excesses | None]:
+        known = {inputs.quotas.problem.present: inputs.baseline}
+        wanted = [vector for vector in batch if vector not in known]
+        known.update(
+            (vector, summary)
+            for vector, summary in zip(wanted, inputs.simulate(wanted), strict=True)
+            if summary is not None
+        )
+        for vector, summary in known.items():
+            values[vector] = tuple(value_of(goal, summary) for goal in inputs.goals)
+        return [_excesses(inputs.goals, values[vector]) if vector in known else None for vector in batch]
+
+    search = Search(inputs.quotas.problem, evaluate, inputs.max_runs, inputs.width)
+    found = find(search, inputs.draw)
+    results = tuple(_result(number, goal, found, values, inputs) for number, goal in enumerate(inputs.goals))
+    return SearchOutcome(found, results, tuple(Run(vector, values[vector]) for vector in search.runs))
+
+
+def _excesses(goals: Sequence[Goal], values: Sequence[float]) -> Excesses:
+    return tuple(goal.excess(value) for goal, value in zip(goals, values, strict=True))
+
+
+def _result(
+    number: int, goal: Goal, found: Found, values: Mapping[Vector, Sequence[float]], inputs: SearchInputs
+) -> GoalResult:
+    at_best = min(each[number] for each in values.values()) if number in found.unattained else None
+    return GoalResult(
+        goal,
+        values[inputs.quotas.problem.present][number],
+        values[found.vector][number],
+        at_best,
+        found.costs[number] if found.costs else None,
+    )

@@ -1,0 +1,40 @@
+"""Advice as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from apportion_review.advise.records import Advice
+
+
+def advice_json(advice: Advice) -> str:
+    """Return advice as a JSON document with every simulation."""
+    document = {
+        "apiVersion": "apportion.dev/v1",
+        "kind": "Advice",
+        "cluster": advice.cluster,
+        "load": advice.load,
+        "met": advice.is_met,
+        "goals": [
+            {
+                "measure": result.goal.measure.value,
+                "queue": result.goal.queue,
+                "atMost": result.goal.bound,
+                "before": result.before,
+                "after": result.after,
+                "atBest": result.at_best,
+                "cost": result.cost,
+                "met": result.is_met,
+            }
+            for result in advice.goals
+        ],
+        "changes": [asdict(change) for change in advice.changes],
+        "patch": advice.patch,
+        "unpatched": [asdict(change) for change in advice.unpatched],
+        "notes": list(advice.notes),
+        "maxRuns": advice.max_runs,
+        "quotas": list(advice.columns),
+        "runs": [{"quotas": list(run.quotas), "values": list(run.values)} for run in advice.runs],
+    }
+    return json.dumps(document, indent=2) + "\n"

@@ -1,0 +1,82 @@
+"""Advice as text with 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from apportion_api.counted_nouns import counted
+from apportion_review.advise.records import Advice, GoalResult, QuotaChange
+
+_WIDTH = 80
+
+
+def advice_text(advice: Advice) -> str:
+    """Return advice as text: the decision, the goals, the changes and the patch."""
+    paragraphs = [_headline(advice), *_goals(advice)]
+    if advice.changes:
+        paragraphs.append(_table([("queue", "quota", "now", "then", ""), *map(_change_row, advice.changes)]))
+    for change in advice.unpatched:
+        paragraphs.append(
+            _wrapped(
+                f"{change.place}: set {change.field} of {change.queue} to {change.after}; the value is not a literal that a patch can replace."
+            )
+        )
+    paragraphs += [_wrapped(f"Note: {note}.") for note in advice.notes]
+    return "\n\n".join(paragraphs) + "\n" + (f"\n{advice.patch}" if advice.patch else "")
+
+
+def _headline(advice: Advice) -> str:
+    n_runs, n_goals = counted(len(advice.runs), "simulation"), counted(len(advice.goals), "goal")
+    if advice.is_met and not advice.changes:
+        return f"{advice.cluster}: the policy meets {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'}."
+    if advice.is_met:
+        return _wrapped(
+            f"{advice.cluster}: {counted(len(advice.changes), 'changed quota')} {'meets' if len(advice.changes) == 1 else 'meet'} {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'} ({n_runs})."
+        )
+    hopeless = [result for result in advice.goals if not result.is_attainable]
+    if hopeless:
+        return _wrapped(
+            f"{advice.cluster}: no quotas were found that meet the goal for the {_listed(hopeless)} ({n_runs})."
+        )
+    return _wrapped(
+        f"{advice.cluster}: no quotas were found that meet {'the goal' if len(advice.goals) == 1 else f'the {n_goals}'} ({n_runs} of at most {advice.max_runs})."
+    )
+
+
+def _listed(results: Sequence[GoalResult]) -> str:
+    return " or the ".join(result.goal.subject for result in results)
+
+
+def _goals(advice: Advice) -> Iterator[str]:
+    # If no change is proposed, `then` is the closest found.
+    then = "closest" if not advice.is_met else "then"
+    has_after = len(advice.runs) > 1
+    has_costs = len(advice.goals) > 1 and bool(advice.changes)
+    rows = [("goal", "at most", "now", *((then,) if has_after else ()), *(("alone",) if has_costs else ()))]
+    for result in advice.goals:
+        goal = result.goal
+        after = (goal.amount_text(result.after),) if has_after else ()
+        cost = (counted(result.cost, "GPU") if result.cost else "no change",) if has_costs else ()
+        rows.append((goal.subject, goal.amount_text(goal.bound), goal.amount_text(result.before), *after, *cost))
+    yield _table(rows)
+    for result in advice.goals:
+        if not result.is_attainable and result.at_best is not None:
+            yield _wrapped(
+                f"Even with the largest possible guarantee, the {result.goal.subject} is {result.goal.amount_text(result.at_best)}: it requires more GPUs, or less load."
+            )
+
+
+def _change_row(change: QuotaChange) -> tuple[str, ...]:
+    return change.queue, f"{change.field} {change.resource}", change.before, change.after, change.place
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,95 @@
+"""The search of `apportion advise` against a full grid, on loads whose waits end above a number of GPUs of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apportion_review.advise.search import Draw, Excesses, Problem, Search, Variable, Vector, find
+
+pytestmark = pytest.mark.property
+
+_CAPACITY = 32
+_N = 3
+
+
+@st.composite
+def _loads(draw: st.DrawFn) -> tuple[Vector, Vector]:
+    """The guarantees of three queues that use the capacity, and the number that each queue needs."""
+    first = draw(st.integers(1, _CAPACITY - 2))
+    second = draw(st.integers(1, _CAPACITY - first - 1))
+    needs = draw(st.tuples(*[st.integers(0, _CAPACITY)] * _N))
+    return (first, second, _CAPACITY - first - second), needs
+
+
+def _problem(present: Vector) -> Problem:
+    rivals = [tuple(other for other in range(_N) if other != index) for index in range(_N)]
+    variables = tuple(Variable(value, 1, _CAPACITY, rivals[index]) for index, value in enumerate(present))
+    return Problem(variables, tuple((index,) for index in range(_N)), (True,) * _N)
+
+
+def _excesses(vector: Vector, needs: Vector) -> Excesses:
+    return tuple(max(0, need - value) / max(need, 1) for value, need in zip(vector, needs, strict=True))
+
+
+def _draw() -> Draw:
+    return Random(0).randrange
+
+
+def _search(present: Vector, needs: Vector) -> Search:
+    def evaluate(batch: Sequence[Vector]) -> list[Excesses | None]:
+        return [_excesses(vector, needs) if sum(vector) <= _CAPACITY else None for vector in batch]
+
+    return Search(_problem(present), evaluate, max_runs=60, width=8)
+
+
+@given(_loads())
+def test_goals_are_met_where_a_grid_meets_them_in_a_tenth_of_its_runs(load: tuple[Vector, Vector]) -> None:
+    present, needs = load
+    grid = [v for v in product(range(1, _CAPACITY + 1), repeat=_N) if sum(v) <= _CAPACITY]
+    best = min((_problem(present).cost(vector) for vector in grid if not any(_excesses(vector, needs))), default=None)
+    search = _search(present, needs)
+    found = find(search, _draw())
+    assert found.is_met == (best is not None)
+    assert len(search.runs) <= len(grid) / 10
+    if best is not None:
+        assert search.problem.cost(found.vector) <= best + 2, "at most one unit is moved more than necessary"
+
+
+@given(_loads())
+def test_result_meets_the_goals_and_stays_within_the_capacity(load: tuple[Vector, Vector]) -> None:
+    present, needs = load
+    found = find(_search(present, needs), _draw())
+    if found.is_met:
+        assert not any(_excesses(found.vector, needs))
+        assert sum(found.vector) <= _CAPACITY
+
+
+@given(_loads())
+def test_number_of_parallel_runs_does_not_change_the_result(load: tuple[Vector, Vector]) -> None:
+    present, needs = load
+    batches: list[int] = []
+    alone, together = _search(present, needs), _search(present, needs)
+    evaluate = alone.evaluate
+
+    def one_by_one(batch: Sequence[Vector]) -> list[Excesses | None]:
+        batches.append(len(batch))
+        return [excesses for vector in batch for excesses in evaluate([vector])]
+
+    alone.evaluate = one_by_one
+    assert find(alone, _draw()) == find(together, _draw())
+
+
+def test_goal_that_no_guarantee_meets_is_reported() -> None:
+    found = find(_search((10, 11, 11), (31, 1, 1)), _draw())
+    assert (found.is_met, found.unattained) == (False, (0,))
+
+
+def test_met_goals_need_no_change_and_no_further_run() -> None:
+    search = _search((10, 11, 11), (10, 5, 5))
+    assert (find(search, _draw()).vector, len(search.runs)) == ((10, 11, 11), 1)
