@@ -36,7 +36,7 @@ def test_dry_run_reports_binds_and_evictions_and_sends_no_writes() -> None:
 
     def use(counters: Counters, log: list[str]) -> None:
         until(lambda: any("dry run: evicted 1 pod for team/pg-mine-uid-mine " in line for line in log), log)
-        until(lambda: any("dry run: bound 1 of team/pg-cpu-uid-cpu to n1" in line for line in log), log)
+        until(lambda: any("dry run: bound 1 pod of team/pg-cpu-uid-cpu to n1" in line for line in log), log)
         # A further cycle decides the same, which is not reported again.
         before = n_cycles(counters)
         server.add({**pod("other", "nlp", 0), "spec": {"schedulerName": "default-scheduler", "containers": []}})
@@ -53,7 +53,7 @@ def test_dry_run_reports_pods_that_share_gpus_without_reserving_any() -> None:
     server.add(node("n1", 1), TRAIN, *TREE, *(sharing(name, queue="nlp") for name in ("a", "b", "c")))
 
     def use(counters: Counters, log: list[str]) -> None:
-        until(lambda: sum("dry run: bound 1 of team/pg-" in line for line in log) == 2, log)
+        until(lambda: sum("dry run: bound 1 pod of team/pg-" in line for line in log) == 2, log)
         before = n_cycles(counters)
         server.add({**pod("other", "nlp", 0), "spec": {"schedulerName": "default-scheduler", "containers": []}})
         until(lambda: n_cycles(counters) > before, log)
