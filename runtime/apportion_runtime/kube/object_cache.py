@@ -254,6 +254,8 @@ class ObjectCache:
         while not self._ended.is_set() and self._generations[resource.kind] == generation:
             began_s = time.monotonic()
             try:
+                if version and self._is_ahead(resource, version):
+                    version = ""
                 if not version:
                     version = self._list(resource, generation)
                 for seen in self._watch(resource, generation, version):
@@ -271,6 +273,17 @@ class ObjectCache:
                 else:
                     self._failed(resource, failed)
                 self._ended.wait(delay_s)
+
+    def _is_ahead(self, resource: Resource, version: str) -> bool:
+        """Return whether a version is later than the API server's, which happens if etcd is restored from a backup.
+
+        A watch from it would deliver no changes until the API server reaches it.
+        """
+        current = self._connection.request("GET", f"{resource.everywhere}?limit=1")["metadata"]["resourceVersion"]
+        if int(current) >= int(version):
+            return False
+        self._on_fault(f"{resource.plural}: the API server went back to an earlier state; all objects are listed again")
+        return True
 
     def _failed(self, resource: Resource, failed: Refused | Unreachable) -> None:
         self.faults[resource.kind] = f"{resource.plural}: {failed}"

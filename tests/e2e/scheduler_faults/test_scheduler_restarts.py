@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -78,4 +79,30 @@ def test_api_server_that_restarts_between_two_binds_of_a_gang(bed: FaultBed) -> 
         bed.wait_bound(BEFORE, by=scheduler)
         bed.create(AFTER)
         bed.wait_bound(BEFORE, AFTER, by=scheduler)
+        check_process(scheduler)
+
+
+def test_etcd_restored_from_a_backup(bed: FaultBed) -> None:
+    """The API server goes back to the backup: what was created since does not exist, and versions are used again."""
+    data, backup = bed.plane.folder / "etcd", bed.plane.folder / "etcd-backup"
+    bed.stop_shared()
+    with bed.started_directly() as scheduler:
+        bed.create(BEFORE)
+        bed.wait_bound(BEFORE, by=scheduler)
+        bed.plane.etcd.kill()
+        shutil.copytree(data, backup)
+        bed.plane.etcd.start()
+        bed.plane.wait_until_ready()
+        bed.create(*DURING)
+        bed.wait_bound(BEFORE, *DURING, by=scheduler)
+        bed.plane.server.kill()
+        bed.plane.etcd.kill()
+        shutil.rmtree(data)
+        backup.rename(data)
+        bed.plane.etcd.start()
+        bed.plane.server.start()
+        bed.plane.wait_until_ready()
+        bed.create(AFTER)
+        bed.wait_bound(BEFORE, AFTER, by=scheduler)
+        assert all(not read_state(bed.api).pods_of(gang.name) for gang in DURING)
         check_process(scheduler)

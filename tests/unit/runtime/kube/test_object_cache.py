@@ -270,6 +270,9 @@ class DroppedWatch(Server):
         self.requests: list[str] = []
 
     def request(self, method: str, path: str, body: object = None, **said: Any) -> dict[str, Any]:
+        if path.endswith(f"/{PODS}?limit=1"):
+            self.requests.append("compare")
+            return {"items": [self.pod], "metadata": {"resourceVersion": "7"}}
         if f"/{PODS}?" in path:
             self.requests.append("list")
         return super().request(method, path, body, **said)
@@ -288,8 +291,8 @@ class DroppedWatch(Server):
 @pytest.mark.parametrize(
     ("failure", "requests"),
     [
-        (Unreachable("connection reset"), ["list", "1", "7"]),
-        (Refused(503, "shutting down"), ["list", "1", "7"]),
+        (Unreachable("connection reset"), ["list", "1", "compare", "7"]),
+        (Refused(503, "shutting down"), ["list", "1", "compare", "7"]),
         (Refused(410, "too old resource version"), ["list", "1", "list", "1"]),
     ],
     ids=["dropped", "unavailable", "expired"],
@@ -328,3 +331,40 @@ def test_field_managers_are_not_kept(cache: ObjectCache, cluster: LiveCluster, s
     cache.resync((POD,), 10)
     assert _held(cache)["spec"] == {}
     assert "managedFields" not in _held(cache)["metadata"]
+
+
+class InterruptedServer(Server):
+    """An API server whose watches end without an error, and whose version the test sets."""
+
+    version = "1"
+
+    def request(self, method: str, path: str, body: object = None, **more: Any) -> dict[str, Any]:
+        answer = super().request(method, path, body, **more)
+        return {**answer, "metadata": {"resourceVersion": self.version}} if "items" in answer else answer
+
+    def lines(self, path: str, _: float) -> Iterator[dict[str, Any]]:
+        if f"/{PODS}?" not in path:
+            raise Refused(410, "watch closed")
+        while (event := self.events.get()) is not None:
+            yield event
+
+
+@pytest.mark.parametrize(("version", "is_listed_again"), [("8", True), ("9", False)])
+def test_objects_are_listed_again_if_the_api_server_went_back(version: str, *, is_listed_again: bool) -> None:
+    server, faults = InterruptedServer(), list[str]()
+    cache = ObjectCache(server, on_fault=faults.append)
+    cache.start(10)
+    later = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}}
+    try:
+        _tell(cache, server, "MODIFIED", later)
+        server.version = version
+        server.events.put(None)
+        other = {"metadata": {"namespace": "vision", "name": "other", "uid": "2", "resourceVersion": "10"}, "spec": {}}
+        server.events.put({"type": "ADDED", "object": other})
+        _until(lambda: cache.get(POD, "vision", "other") is not None)
+        assert _held(cache)["metadata"]["resourceVersion"] == ("1" if is_listed_again else "9")
+        said = "pods: the API server went back to an earlier state; all objects are listed again"
+        assert (said in faults) is is_listed_again
+    finally:
+        cache.stop()
+        server.events.put(None)
