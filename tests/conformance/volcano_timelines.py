@@ -1,0 +1,65 @@
+"""A described timeline under Volcano, run by the simulator: arrivals, deletions and evictions. See volcano_random/README.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from tests.unit.review.volcano_objects import GPU
+from tests.unit.review.volcano_tree_objects import MODEL, objects_of
+
+from apportion_runtime.engines.volcano.model import MODEL as VOLCANO
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.scenario.format import Scenario, Timing, Work
+
+Decision = list[Any]
+"""Second, what, workload, and the number of pods by node."""
+
+START = 1_790_000_000.0
+
+
+def job_of(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a workload as a Volcano Job."""
+    asked = {name: amount for name, amount in zip((GPU, "cpu", "memory"), said["req"], strict=True) if amount}
+    requests = {name: f"{amount}Gi" if name == "memory" else str(amount) for name, amount in asked.items()}
+    pod: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": requests, "limits": requests}}]}
+    spec: dict[str, Any] = {"schedulerName": "volcano", "queue": said["queue"], "minAvailable": said["min"]}
+    if said["class"]:
+        pod["priorityClassName"] = spec["priorityClassName"] = said["class"]
+    if said.get("model"):
+        pod["nodeSelector"] = {MODEL: said["model"]}
+    template: dict[str, Any] = {"spec": pod}
+    if said.get("keep"):
+        template["metadata"] = {"annotations": {"volcano.sh/preemptable": "false"}}
+    spec["tasks"] = [{"name": "p", "replicas": said["replicas"], "template": template}]
+    api = "batch.volcano.sh/v1alpha1"
+    return {"apiVersion": api, "kind": "Job", "metadata": {"name": said["name"], "namespace": "work"}, "spec": spec}
+
+
+def scenario_of(case: Mapping[str, Any]) -> Scenario:
+    """Return the scenario of a case: each workload is deleted some time after its arrival."""
+    works = tuple(
+        Work(job_of(said), arrives_s=float(said["at"]), lifetime_s=float(said["stays"]))
+        for said in case["cluster"]["jobs"]
+    )
+    timing = Timing(container_start_s=0.0, grace_s=float(case["grace"]))
+    return Scenario((), works, timing=timing, start=START, until_s=float(case["until"]))
+
+
+def simulated(case: Mapping[str, Any]) -> list[Decision]:
+    """Return the pods that the simulated engine binds and evicts at each second, in order of time and workload."""
+    cluster = Cluster(list(objects_of({**case["cluster"], "jobs": []})), scenario_of(case), VOLCANO)
+    found: Counter[tuple[int, str, str, str]] = Counter()
+    for fact in cluster.run().facts:
+        if fact.what in ("bound", "evicted"):
+            found[round(fact.at_s), fact.what, fact.workload, fact.node] += 1
+    return by_workload(found)
+
+
+def by_workload(counts: Mapping[tuple[int, str, str, str], int]) -> list[Decision]:
+    """Return the counts of pods by second, event, workload and node as decisions."""
+    made: dict[tuple[int, str, str], dict[str, int]] = {}
+    for (at, what, workload, node), count in sorted(counts.items()):
+        made.setdefault((at, what, workload), {})[node] = count
+    return [[*key, nodes] for key, nodes in made.items()]
