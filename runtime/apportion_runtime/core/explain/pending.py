@@ -6,8 +6,9 @@ the cycle; if a job would fit by then, the engine's earlier fit error is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from apportion_runtime.core.capacity import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, over_limit, over_quota, requested
 from apportion_runtime.core.explain.attempt import Attempt, attempt
@@ -72,7 +73,7 @@ class PendingJob:
 
 def pending_jobs(session: Session) -> Iterator[PendingJob]:
     """Yield every job with pending pods, in the snapshot's order."""
-    running = _running_jobs(session)
+    running = cache(partial(_running_jobs, session))
     for job in session.jobs.values():
         if _waits(job):
             yield _why_pending(session, job, running)
@@ -80,13 +81,13 @@ def pending_jobs(session: Session) -> Iterator[PendingJob]:
 
 def why_pending(session: Session, job: Job) -> PendingJob:
     """Return why a job is pending; without reasons if it is not."""
-    return _why_pending(session, job, _running_jobs(session))
+    return _why_pending(session, job, partial(_running_jobs, session))
 
 
-_Running = Mapping[str, Sequence[Job]]
+_Running = Callable[[], Mapping[str, Sequence[Job]]]
 
 
-def _running_jobs(session: Session) -> _Running:
+def _running_jobs(session: Session) -> Mapping[str, Sequence[Job]]:
     """Return the running jobs by queue."""
     found: dict[str, list[Job]] = {}
     for job in session.jobs.values():
@@ -270,7 +271,7 @@ def _no_reclaim_victims(session: Session, job: Job, running: _Running) -> NoVict
     within: list[str] = []
     judged: dict[str, bool] = {}
     n_protected = n_firm = n_tried = 0
-    for queue, jobs in running.items():
+    for queue, jobs in running().items():
         if queue == job.queue:
             continue
         if not may_be_victim(session, reclaimer, queue, judged):
@@ -286,7 +287,7 @@ def _no_reclaim_victims(session: Session, job: Job, running: _Running) -> NoVict
 
 
 def _no_preemption_victims(session: Session, job: Job, running: _Running) -> NoVictims:
-    lower = [other for other in running.get(job.queue, ()) if other.priority < job.priority]
+    lower = [other for other in running().get(job.queue, ()) if other.priority < job.priority]
     own = [other for other in lower if other.preemptible]
     protects = "minruntime" in session.plugins
     protected = [other for other in own if protects and not may_be_preempted(session, other)]
