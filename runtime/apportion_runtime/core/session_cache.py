@@ -49,6 +49,11 @@ class ClusterInfo:
     devices: tuple[Device, ...] = ()
     device_classes: tuple[DeviceClass, ...] = ()
 
+    @property
+    def needs_new_sessions(self) -> bool:
+        """Whether each cycle opens a new session: with claims, devices or NUMA zones."""
+        return bool(self.claims or self.devices or self.device_classes) or any(node.numa for node in self.nodes)
+
 
 @dataclass(slots=True)
 class _Changes:
@@ -65,6 +70,7 @@ class SessionCache:
     def __init__(self, settings: Settings, cluster_info: ClusterInfo) -> None:
         self.settings = settings
         self._cluster_info = cluster_info
+        self._needs_new_sessions = cluster_info.needs_new_sessions
         self._groups: dict[str, PodGroup] = {}
         self._pods: dict[str, dict[str, Pod]] = {_NO_GROUP: {}}
         self._numbers: dict[str, int] = {}
@@ -86,6 +92,7 @@ class SessionCache:
     def set_cluster_info(self, cluster_info: ClusterInfo) -> None:
         """Replace nodes, queues and devices."""
         self._cluster_info = cluster_info
+        self._needs_new_sessions = cluster_info.needs_new_sessions
         self._session = None
 
     def groups(self) -> Mapping[str, PodGroup]:
@@ -209,7 +216,7 @@ class SessionCache:
         The session of the previous cycle must not be used any more.
         """
         session = self._session
-        if session is None or self._needs_new_session() or self._has_new_resources(session):
+        if session is None or self._needs_new_sessions or self._has_new_resources(session):
             session = self._open_anew(self.snapshot(now))
         else:
             session.begin_cycle(now, lambda: self.snapshot(now))
@@ -217,10 +224,6 @@ class SessionCache:
         self._read_changes = len(session.nodes.changed)
         self._changes = _Changes()
         return session
-
-    def _needs_new_session(self) -> bool:
-        known = self._cluster_info
-        return bool(known.claims or known.devices or known.device_classes) or any(n.numa for n in known.nodes)
 
     def _has_new_resources(self, session: Session) -> bool:
         index = session.resources
