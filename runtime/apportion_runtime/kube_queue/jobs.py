@@ -92,7 +92,10 @@ def enqueueing(at: str) -> JobChange:
 
 def resumption(job: Manifest, at: str) -> JobChange:
     """Return the change to a job that is dequeued at a given time."""
-    return JobChange({names.DEQUEUED_AT_ANNOTATION: at, **_suspend_annotation(job, "false")}, suspended=False)
+    # A job may be dequeued before it is annotated as enqueued.
+    enqueued = {names.ENQUEUED_AT_ANNOTATION: at, **annotations_of(job)}[names.ENQUEUED_AT_ANNOTATION]
+    annotations = {names.ENQUEUED_AT_ANNOTATION: enqueued, names.DEQUEUED_AT_ANNOTATION: at}
+    return JobChange({**annotations, **_suspend_annotation(job, "false")}, suspended=False)
 
 
 def suspension(job: Manifest) -> JobChange:

@@ -199,7 +199,9 @@ def test_rejected_release_is_repeated_and_holds_no_quota_meanwhile() -> None:
         assert any("write rejected: Job video/a: webhook says no" in line for line in log)
 
 
-def test_job_that_changes_while_it_is_enqueued_is_annotated_afterwards() -> None:
+@pytest.mark.parametrize("held", [12, 1])
+def test_job_that_changes_while_it_is_enqueued_is_annotated_afterwards(held: int) -> None:
+    """It is annotated later while it waits, and with its release if it need not wait."""
     server, log = ApiServer(), list[str]()
     conflicts = [Rejection(409, "the object has been modified")]
 
@@ -208,11 +210,12 @@ def test_job_that_changes_while_it_is_enqueued_is_annotated_afterwards() -> None
         return conflicts.pop() if is_enqueueing and conflicts else None
 
     server.answer = answer
-    server.add(TREE, job("a", 12))
+    server.add(TREE, job("a", held))
     with admitting(server, log):
         until(lambda: released(server) == {"a"}, log)
         server.add(job("b", 12))
         until(lambda: _is_enqueued(server, "b"), log, limit_s=10)
+    assert conflicts == []
 
 
 def test_jobs_that_no_queue_accepts_stay_suspended_with_the_reason() -> None:
