@@ -25,6 +25,8 @@ from apportion_runtime.engines.koordinator.division import runtime_quotas
 from apportion_runtime.snapshots.pod_requests import amount, amounts, total
 
 SOURCE = "Koordinator v1.8.0-61"
+_OF_DEFAULT_QUOTA = frozenset(("cpu", "memory"))
+"""The resources of pods without a quota that the quotas do not divide (defaultDefaultQuotaGroupMax)."""
 
 
 def koordinator_fates(base: Sequence[Manifest], head: Sequence[Manifest], *, now: float | None) -> EngineFates:
@@ -61,7 +63,7 @@ class _Side:
                 if name is not None:
                     held = requested.setdefault(name, {})
                     held[resource] = held.get(resource, 0) + asked
-                elif text(pod, "spec", "nodeName"):
+                elif text(pod, "spec", "nodeName") and resource in _OF_DEFAULT_QUOTA:
                     capacity[resource] = capacity.get(resource, 0) - asked
         found: dict[tuple[str, str], int] = {}
         for resource in sorted({key for quota in self._quotas.values() for key in quota.maximum}):

@@ -119,11 +119,15 @@ def _given(left: int, weights: Mapping[str, int]) -> dict[str, int]:
     The sum of the weights includes negative ones, which get nothing, so the others may get more than there is. The weight
     of the default quota for cpu is negative, because it overflows.
     """
-    given = largest_remainders(left, weights)
-    if min(weights.values()) < 0:
-        of = sum(weights.values())
-        whole = {name: max(0, weight) * left // of for name, weight in weights.items()}
-        return whole if sum(whole.values()) >= left else given
+    if min(weights.values()) >= 0:
+        return largest_remainders(left, weights)
+    of = sum(weights.values())
+    parts = {name: divmod(max(0, weight) * left, of) for name, weight in weights.items()}
+    given = {name: whole for name, (whole, _) in parts.items()}
+    weighing = [name for name, weight in weights.items() if weight > 0]
+    n_left = max(0, left - sum(given.values()))
+    for name in sorted(weighing, key=lambda name: (-parts[name][1], name))[:n_left]:
+        given[name] += 1
     return given
 
 
