@@ -135,7 +135,7 @@ def test_invalid_node_list_is_refused(run: Run, queues: Path, openb: str, nodes:
         (["--trace", "openb"], "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv or sacct:FILE"),
         (["--trace", "openb:nodes.csv"], "openb requires two files, as in openb:NODES.csv,PODS.csv"),
         (["--trace-load", "0.8"], "require --trace FORMAT:FILE"),
-        (["--trace", "sacct:x", "--trace-load", "1", "--trace-inflate", "1"], "pass one of them"),
+        (["--trace", "sacct:x", "--trace-load", "1", "--trace-inflate", "1"], "pass only one of them"),
         (["--trace", "sacct:x", "--trace-until", "soon"], "`soon` is not a duration such as 90s, 1h30m or 2d"),
         (["--trace", "sacct:x", "--trace-queue", "a"], "`a` is not NAME=VALUE"),
     ],

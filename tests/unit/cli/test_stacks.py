@@ -178,7 +178,10 @@ def test_missing_plugin_names_its_download() -> None:
         "error: Could not automatically download and install resource plugin 'pulumi-resource-kubernetes' at version "
         "v4.34.2, install the plugin using `pulumi plugin install resource kubernetes v4.34.2`: no route\n"
     )
-    with pytest.raises(PreconditionError, match="plugin `pulumi-resource-kubernetes` is not installed") as refused, _said():
+    with (
+        pytest.raises(PreconditionError, match="plugin `pulumi-resource-kubernetes` is not installed") as refused,
+        _said(),
+    ):
         raise CommandError(CommandResult(stdout="", stderr=said, code=255))
     assert refused.value.hint is not None
     assert refused.value.hint.startswith("install it: pulumi plugin install resource kubernetes v4.34.2 (https://")
