@@ -125,15 +125,14 @@ class Partition:
             now: The time.
             timed_out: Whether it is a placeholder that timed out; its request is kept.
         """
-        application = allocation.application
-        if application.is_over:
-            return
-        queue = application.queue
+        application, queue = allocation.application, allocation.application.queue
+        # The queue of an application that is over no longer counts it.
+        is_counted = not application.is_over
         removed = application.remove_allocation(allocation.key, now)
         if removed is not None and removed.node is not None:
-            if self.nodes.release(removed.node, removed.key):
+            if self.nodes.release(removed.node, removed.key) and is_counted:
                 queue.release(removed.amounts)
-            if removed.is_preempted:
+            if removed.is_preempted and is_counted:
                 queue.remove_preempting(removed.amounts)
         self._close(application)
         if not timed_out and not application.is_over:
@@ -209,7 +208,7 @@ class Partition:
             application.fail(now)
         else:
             application.resume()
-        for allocation in application.allocations.values():
+        for allocation in sorted(application.allocations.values(), key=lambda allocation: allocation.created):
             if not allocation.is_preempted:
                 allocation.is_released = True
                 self.expired.append(allocation)
@@ -229,6 +228,9 @@ class Partition:
         queue = application.queue
         queue.remove_pending(application.pending)
         queue.release(plus(application.allocated, application.placeholders))
+        for allocation in application.allocations.values():
+            if allocation.is_preempted:
+                queue.remove_preempting(allocation.amounts)
         queue.forget(application.name)
         self.applications.pop(application.name, None)
 

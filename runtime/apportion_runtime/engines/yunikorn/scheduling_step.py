@@ -150,10 +150,11 @@ class _Stepper:
         return None
 
     def _swaps(self, application: Application) -> Iterator[tuple[Allocation, Allocation]]:
+        oldest = sorted(application.allocations.values(), key=lambda allocation: allocation.created)
         for _, request in list(application.in_order):
             if request.is_placeholder or not request.task_group:
                 continue
-            for placeholder in list(application.allocations.values()):
+            for placeholder in oldest:
                 if (
                     placeholder.is_placeholder
                     and not placeholder.is_released
