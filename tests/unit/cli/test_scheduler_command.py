@@ -83,7 +83,7 @@ def test_invalid_configuration_is_one_sentence(run: Run, tmp_path: Path, text: s
         file.write_text(text)
     told = run("scheduler", "--config", file)
     assert told.code == 3
-    assert told.err.startswith(f"apportion: error: {file}:")
+    assert told.err.startswith(f"apportion: error: {file}")
     assert said in told.err
 
 
