@@ -240,12 +240,12 @@ def test_policy_errors_are_reported(run: Run, write: Callable[..., None]) -> Non
     assert "policy.py:" in result.text
 
 
-def test_unsimulated_engine_never_predicts_a_start(run: Run, write: Callable[..., None]) -> None:
-    Path("policy.py").write_text(policy_text("yunikorn"))
+@pytest.mark.parametrize("engine", ["koordinator", "yunikorn"])
+def test_start_on_an_idle_cluster_is_predicted(engine: str, run: Run, write: Callable[..., None]) -> None:
+    Path("policy.py").write_text(policy_text(engine))
     Path("job.yaml").write_text(yaml.safe_dump(job("train", "vision", 1, 8)))
     result = run("fit", "policy.py", "-f", "job.yaml", "--as-of", "2026-11-24")
-    assert result.code == 1
-    assert result.out.startswith("Job vision/train: not decided\n")
+    assert (result.code, result.out.splitlines()[0]) == (0, "Job vision/train: starts now")
 
 
 @pytest.mark.parametrize("engine", VERSIONS)
