@@ -34,7 +34,7 @@ def parse_quantity(written: float | str) -> Decimal:
     exponent = match["exponent"]
     factor = Decimal(10) ** int(exponent) if exponent else MULTIPLIERS[match["suffix"] or ""]
     found = EXACT.multiply(Decimal(match["number"]), factor)
-    return -found if text.startswith("-") else found
+    return EXACT.minus(found) if text.startswith("-") else found
 
 
 def canonical_text(nanos: int, *, is_binary: bool) -> str:

@@ -277,7 +277,7 @@ def _said() -> Iterator[None]:
     except ConcurrentUpdateError:
         raise LockedError(
             "another update of this stack is running, or an interrupted update did not release its lock",
-            hint="wait for it; if no update is running, pass --unlock",
+            hint="wait for the other update to finish; if none is running, pass --unlock",
         ) from None
     except InvalidVersionError as old:
         raise PreconditionError(str(old), hint=f"install a newer one: {_INSTALL}") from None

@@ -34,7 +34,7 @@ VERBS: Mapping[str, Verb] = dict(
         _verb(_CHECK, "codeowners", "Generate a CODEOWNERS file from the owners in a policy."),
         _verb(_CHECK, "simulate", "Simulate a workload under a policy, or one scheduling cycle on a snapshot."),
         _verb(_CHECK, "fit", "Check whether, where and when a workload would start, and suggest changes if not."),
-        _verb(_CHECK, "advise", "Find the smallest change of quotas under which a load meets goals."),
+        _verb(_CHECK, "advise", "Find the smallest quota change that meets goals for a load."),
         (
             "compile",
             Verb(

@@ -95,14 +95,15 @@ def advise(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Find the smallest change of quotas under which a load meets goals, and print it as a patch.
+    """Find the smallest quota change that meets goals for a recorded or described load, and print it as a patch.
 
     The load is a scenario or a trace, as for `apportion simulate`. GPU guarantees and limits are searched by
     simulation. Exit 0 if POLICY meets the goals, 10 if a change does, 1 if none was found.
 
     \b
-    apportion advise policy.py --scenario load.yaml --goal "p90 wait of vision <= 5m"
-    apportion advise policy.py --scenario load.yaml --goal "evictions <= 2" -o patch | git apply
+    apportion advise policy.py --scenario load.yaml \\
+      --goal "p90 wait of vision <= 5m" --goal "evictions <= 10"
+    apportion advise --scenario load.yaml --goal "evictions <= 2" -o patch=quota.patch
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.advise_runs import LoadSimulation
     from apportion_cli.findings import show_findings

@@ -36,7 +36,7 @@ def codeowners(
 ) -> int:
     """Write a CODEOWNERS file: each file of POLICY belongs to the owners of the queues that it declares.
 
-    Everything else of a policy, such as its node pools and rules, belongs to the organisation's owner. Owners that are
+    Everything else in a policy, such as its node pools and rules, belongs to the organisation's owner. Owners that are
     not handles, such as `group:default/vision`, are written as comments.
 
     \b

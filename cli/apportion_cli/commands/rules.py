@@ -35,7 +35,7 @@ def rules(outputs: tuple[Output, ...]) -> None:
     """List the rules with their code, name, default severity and summary.
 
     A policy changes severities with `Rules(severity={"AP204": "off"})`; rules marked as required are always errors.
-    `apportion explain CODE` shows the page of a rule.
+    `apportion explain CODE` shows the documentation of a rule.
 
     \b
     apportion rules -o json

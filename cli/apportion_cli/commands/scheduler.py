@@ -103,7 +103,8 @@ def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: An
     It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler, binder and pod grouper.
     Sharing a GPU requires KAI's reservation pods and admission webhook.
 
-    With --engine ack, it replaces kube-queue: suspended Jobs and RayJobs are released within ACK's ElasticQuotaTree.
+    With --engine ack, it replaces kube-queue, and releases suspended Jobs and RayJobs as the quotas in ACK's
+    ElasticQuotaTree allow.
 
     \b
     apportion scheduler --kubeconfig ~/.kube/config --period 0.5

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.machine_types import gke_machine
 from apportion_policy.pool import NodePool
 from apportion_policy.providers import Gke, Karpenter
 
@@ -53,19 +54,27 @@ def _pairs(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str,
 
 def _requested(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str, str]]:
     """Report pools that GKE creates on request with the same accelerator, by which alone it distinguishes them."""
-    known: dict[str | None, NodePool] = {}
+    known: dict[str, NodePool] = {}
     for pool in pools:
         if not isinstance(pool.provider, Gke) or not pool.provider.node_auto_provisioning or pool.accelerator is None:
             continue
-        name = pool.accelerator.provider_name
+        name = pool.accelerator.provider_name or _included_accelerator(pool)
+        if name is None:
+            continue
         if name in known:
             yield (
                 known[name],
                 pool,
-                f"and `{known[name].id}` are both created by GKE on request, and only {name} distinguishes them",
+                f"and `{known[name].id}` are both created by GKE with the accelerator {name}, so GKE cannot tell them apart",
                 "merge them into one pool, or set node_auto_provisioning to false on one of them",
             )
         known.setdefault(name, pool)
+
+
+def _included_accelerator(pool: NodePool) -> str | None:
+    """Return the accelerator that a machine type includes."""
+    machine = None if pool.machine_type is None else gke_machine(pool.machine_type)
+    return None if machine is None else machine.accelerator
 
 
 def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str, str]]:

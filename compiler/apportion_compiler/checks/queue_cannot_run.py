@@ -20,7 +20,7 @@ from apportion_policy.priority import PriorityClass
 from apportion_policy.quantity import UNLIMITED, Unlimited
 from apportion_policy.resources import CPU, MEMORY, amount_text
 
-QUEUE_CANNOT_RUN = Rule("AP205", "queue-cannot-run", Severity.ERROR, "no workload can run in a queue")
+QUEUE_CANNOT_RUN = Rule("AP205", "queue-cannot-run", Severity.ERROR, "a queue cannot run any workload")
 
 _NEEDED = (CPU, MEMORY)
 """Resources that every workload requests; a queue without GPUs can still run workloads without GPUs."""

@@ -125,7 +125,7 @@ def _import_fault(error: ImportError, tree: PolicyTree) -> Fault:
         hint = f"install {top} alongside apportion, or add {top}.py next to {os.path.basename(tree.entry)}"  # noqa: PTH119
         return Fault("missing-import", f"no module named `{name}`", hint=hint)
     if name in sys.stdlib_module_names and tree.contains(f"{tree.root}/{name}.py"):
-        message = f"`import {name}` imports the module of Python's standard library, not {name}.py of the policy"
+        message = f"`import {name}` imports the standard library module, not the policy's {name}.py"
         return Fault("missing-import", message, hint=f"rename {name}.py")
     return Fault("missing-import", _text_of(error), hint=_package_hint(tree))
 

@@ -34,7 +34,7 @@ _COHORT = cohort_name("")
 
 @dataclass(frozen=True, slots=True)
 class _Quotas:
-    """The tree of quotas.
+    """The quota tree.
 
     Attributes:
         nodes: Cohorts and active ClusterQueues by name, parents before their children.

@@ -1,4 +1,4 @@
-"""Two GPU models that quotas tell apart: a tree of quotas for each."""
+"""Two GPU models that quotas tell apart: a quota tree for each."""
 
 from apportion_policy import (
     GPU_TAINT,

@@ -1,4 +1,4 @@
-"""Small programs of one cluster for the backends that write trees of quotas."""
+"""Small programs of one cluster for the backends that write quota trees."""
 
 from __future__ import annotations
 

@@ -177,8 +177,8 @@ _AS_LISTED = f"run sacct -P -X --format={FORMAT}"
         ({"JobID": "7_[0-999999999]"}, ("`7_[0-999999999]` is not a list of 1 to 100000 tasks; "
          "run sacct with --array, which prints one row per task")),
         ({"JobID": "6"}, "the job 6 submitted at 2026-11-02T08:00:00 is listed twice; keep one row per job"),
-        ({"State": "DONE"}, "`DONE` is not a job state; use sacct's format, such as COMPLETED"),
-        ({"State": ""}, "`` is not a job state; use sacct's format, such as COMPLETED"),
+        ({"State": "DONE"}, "`DONE` is not a job state; use a state that sacct reports, such as COMPLETED"),
+        ({"State": ""}, "`` is not a job state; use a state that sacct reports, such as COMPLETED"),
         ({"Submit": "Unknown"}, f"Submit is empty; {_AS_LISTED}"),
         ({"Submit": "Mon 12:34:56"}, ("Submit `Mon 12:34:56` is not a time such as 2026-11-21T08:00:00; "
          "run sacct without SLURM_TIME_FORMAT")),

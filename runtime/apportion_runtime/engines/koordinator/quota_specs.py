@@ -1,4 +1,4 @@
-"""ElasticQuotas as the scheduler reads them: trees of quotas, and the quota of each pod.
+"""ElasticQuotas as the scheduler reads them: quota trees, and the quota of each pod.
 
 Source: pkg/scheduler/plugins/elasticquota (plugin_helper.go, quota_handler.go), apis/extension/elastic_quota.go;
 pkg/quota-controller/profile (the root of a tree) at a7a1b76b.

@@ -162,7 +162,7 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
         raise BadRow("the job ran on another cluster of the federation")
     end = _ENDS.get(state)
     if end is None:
-        raise BadRow(f"`{state}` is not a job state", "use sacct's format, such as COMPLETED")
+        raise BadRow(f"`{state}` is not a job state", "use a state that sacct reports, such as COMPLETED")
     submit, start, ended = (_moment(row, column) for column in ("Submit", "Start", "End"))
     if submit is None:
         raise BadRow("Submit is empty", _TABLE.cure)

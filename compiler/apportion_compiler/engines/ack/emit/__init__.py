@@ -81,8 +81,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "a fraction of a GPU is a separate resource, such as aliyun.com/gpu-mem, which the tree does not count with "
-        "nvidia.com/gpu",
+        "a fraction of a GPU is a separate resource, such as aliyun.com/gpu-mem, which does not count towards "
+        "the tree's nvidia.com/gpu",
         "remove `gpu_sharing`, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Unsupported(

@@ -37,7 +37,9 @@ from apportion_compiler.ir.program import Program
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("ElasticQuota label quota.scheduling.koordinator.sh/parent"),
     Feature.GUARANTEED: Native("ElasticQuota spec.min"),
-    Feature.LIMIT: Native("ElasticQuota spec.max, on parents by enableCheckParentQuota in koord-scheduler-config.yaml"),
+    Feature.LIMIT: Native(
+        "ElasticQuota spec.max, enforced on parents by enableCheckParentQuota in koord-scheduler-config.yaml"
+    ),
     Feature.LIMIT_OVER_NAMESPACES: Native("ElasticQuota spec.max, across all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
         "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, if the queue lends either all or "
@@ -60,7 +62,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove the minimum runtime on this cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "if the cluster has several models, an ElasticQuotaProfile and a tree of quotas for each model",
+        "if the cluster has several models, an ElasticQuotaProfile and a quota tree for each model",
         "surplus is divided within each model's tree, so a surplus of one model does not cover a shortage of another; a "
         "model's tree counts only GPUs, so amounts of cpu, memory and other resources apply only to nodes without a "
         "counted model; a limit without a model applies to each model separately; a pod must select the quota of the "
@@ -68,14 +70,14 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model has its own tree of quotas, so a guarantee must specify the model",
+        "each GPU model has its own quota tree, so a guarantee must specify the model",
         "set `gpu` to a mapping from GPU model to number of GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "a fraction of a GPU is a separate resource, koordinator.sh/gpu-core, which a quota does not count with "
-        "nvidia.com/gpu, so a queue that may request both has twice its quota",
+        "a fraction of a GPU is a separate resource, koordinator.sh/gpu-core, which does not count towards "
+        "a quota's nvidia.com/gpu, so a queue that may request both has twice its quota",
         "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -143,7 +145,7 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of Koordinator's Helm chart",
-        "quotas cannot have resources that their parent lacks, and there is only one tree of quotas",
+        "quotas cannot have resources that their parent lacks, and there is only one quota tree",
         (
             Feature.GUARANTEED,
             Feature.GPU_MODEL_QUOTA,

@@ -197,7 +197,7 @@ def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
     models = {tree.model for tree in trees if tree.model is not None}
     labels = {pool.id: dict(gpu_model_labels(pool)) for pool in program.pools if pool.gpu_model in models}
     notes = [
-        "Node label of each pool, which assigns its nodes to a tree of quotas.",
+        "Node label of each pool, which assigns its nodes to a quota tree.",
         "Set it in the configuration of the pool so that new nodes get it.",
     ]
     return yaml_document(notes, labels)

@@ -78,7 +78,7 @@ def _names(limit: object, kind: str, path: str) -> Iterator[Fault]:
                     at,
                     "Invalid",
                     f"{resource} must be a standard resource for containers or fully qualified",
-                    "use cpu, memory, or a name with its domain such as nvidia.com/gpu",
+                    "use cpu, memory, or a fully qualified name, such as nvidia.com/gpu",
                 )
             elif parse(amount) is None:
                 yield rejected(at, "Invalid", f"{amount} is not a quantity", "use a quantity such as 4, 500m or 8Gi")

@@ -134,7 +134,7 @@ def _order(index: int, queue: Queue) -> Iterator[Verdict]:
                 index,
                 at,
                 f"deserved[{name}] must be >= guarantee[{name}]={kubernetes_text(str(value))}",
-                f"set deserved of {name} to at least its guarantee",
+                f"set deserved[{name}] to at least guarantee[{name}]",
             )
         elif has < kept:
             yield rejected(
