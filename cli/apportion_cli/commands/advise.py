@@ -103,7 +103,7 @@ def advise(
     \b
     apportion advise policy.py --scenario load.yaml \\
       --goal "p90 wait of vision <= 5m" --goal "evictions <= 10"
-    apportion advise --scenario load.yaml --goal "evictions <= 2" -o patch=quota.patch
+    apportion advise --scenario load.yaml --goal "evictions <= 2" -o patch
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.advise_runs import LoadSimulation
     from apportion_cli.findings import show_findings

@@ -20,7 +20,7 @@ def advice_json(advice: Advice) -> str:
             {
                 "measure": result.goal.measure.value,
                 "queue": result.goal.queue,
-                "atMost": result.goal.bound,
+                "bound": result.goal.bound,
                 "before": result.before,
                 "after": result.after,
                 "atBest": result.at_best,
