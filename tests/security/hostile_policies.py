@@ -242,7 +242,7 @@ CASES = [
         "shadowed-module",
         "from enum import vision  # here\n",
         "missing-import",
-        "the module of Python's standard library",
+        "the standard library module",
     ),
     Case("native-module", "import native  # here\n", "sandbox-violation", "native code"),
     Case("bytecode-without-source", "import bare  # here\n", "sandbox-violation", "without its source"),
