@@ -84,6 +84,7 @@ def test_goal_beyond_the_capacity_is_reported_with_the_best_value(run: Run, file
     assert (advice.code, "Even with the largest possible guarantee" in advice.out) == (1, True)
 
 
+@pytest.mark.slow
 def test_parallel_simulations_give_the_same_advice(run_process: Run, files: Path) -> None:
     asked = ("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--json", "-q")
     alone, together = run_process(*asked, "--jobs", "1"), run_process(*asked, "--jobs", "3")
