@@ -119,7 +119,8 @@ class Probe:
         submission = Submission(cluster, workload)
         submission.settle(_HORIZON_S)
         decision = submission.decision()
-        if decision.victims or not submission.withdraw() or _footprint(cluster) != before:
+        remains = not submission.withdraw() or cluster.engine.remembers_workloads
+        if decision.victims or remains or _footprint(cluster) != before:
             self.invalidate()
         return decision
 

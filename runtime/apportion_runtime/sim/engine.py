@@ -59,6 +59,11 @@ class Engine(Protocol):
         """The parent of each queue."""
         ...
 
+    @property
+    def remembers_workloads(self) -> bool:
+        """Whether a deleted workload affects the next one of the same name."""
+        ...
+
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
         """Start the engine; called once, before the first event."""
         ...

@@ -119,6 +119,7 @@ class PlainEngine:
     """
 
     name = ""
+    remembers_workloads = False
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self.cluster_state = cluster_state

@@ -40,6 +40,7 @@ class Kai:
     """The KAI Scheduler engine."""
 
     name = "kai"
+    remembers_workloads = False
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state

@@ -44,6 +44,8 @@ class YuniKorn(PlainEngine):
     """The YuniKorn engine."""
 
     name = "yunikorn"
+    remembers_workloads = True
+    """An application without pods is kept for a while, and its next pods are not a gang."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         super().__init__(cluster_state)
