@@ -10,7 +10,7 @@ from tests.conformance.kueue_timelines import simulated
 from tests.conformance.random_cases import cases
 
 FOLDER = "kueue_random"
-REASONS = ("InClusterQueue", "InCohortReclamation", "InCohortFairSharing", "InCohortReclaimWhileBorrowing")
+REASONS = ("InClusterQueue", "InCohortReclamation", "InCohortFairSharing")
 
 
 def check(case: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ esac
 HANDOVER = """
 case "$1 $2" in
   "patch config.kai.scheduler") case "$6" in *'"enabled": false'*) ;; *) exit 2 ;; esac ;;
+  "create namespace") ;;
   "get bindrequests") echo "No resources found" ;;
   "apply "*) cat >/dev/null ;;
   *) echo "kubectl: not expected here: $*" >&2; exit 2 ;;
@@ -106,8 +107,8 @@ PAGES: Mapping[str, Page] = {
     "docs/kubectl-plugin.md": Page(programs={"pip": SUCCEED, "kubectl": SUCCEED}, consoles=False),
     "docs/live-scheduler.md": Page(
         setup='python "$TOOLS/decision_log.py" decisions.log\n',
-        programs={"helm": "echo '# CRDs'\n", "pip": SUCCEED, "kubectl": HANDOVER},
-        exits={"apportion scheduler --kubeconfig": 3},
+        programs={"helm": "echo '# CRDs'\n", "pip": SUCCEED, "git": SUCCEED, "kubectl": HANDOVER},
+        exits={"apportion scheduler --kubeconfig": 3, "apportion scheduler --engine ack": 3},
     ),
     "docs/manifests.md": Page(
         setup=_SCAFFOLD

@@ -152,7 +152,7 @@ def test_commands_work_with_a_minimal_engine(copy: Path) -> None:
     (copy / "snapshot.yaml").write_text(yaml.safe_dump({**running, "status": {"phase": "Running"}}), encoding="utf-8")
     reviewed = _apportion(copy, "review", POLICY, POLICY, "--snapshot", "snapshot.yaml")
     assert (reviewed.returncode, reviewed.stderr) == (0, "")
-    assert "fates on plenum are not modelled" in reviewed.stdout
+    assert "evictions on plenum are not modelled" in reviewed.stdout
     explained = _apportion(copy, "explain", "queue", "research", "-p", POLICY, "--env", "prod")
     assert "Fair shares on plenum are not modelled." in explained.stdout
     (copy / "compiler/apportion_compiler/engines/plenum/binding.py").unlink()
