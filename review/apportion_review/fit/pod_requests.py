@@ -9,6 +9,7 @@ from apportion_api.kai.names import GPU_FRACTION_ANNOTATION
 from apportion_compiler.plain_objects import Manifest, annotations_of, mapping
 from apportion_compiler.workload_shapes import pod_sets
 from apportion_policy.quantity import cpu_text, memory_text
+from apportion_review.fit.task_groups import Group, change_task_groups
 from apportion_runtime.snapshots.pod_requests import CPU, GPUS, MEMORY, amount
 
 _UNITS = {CPU: 1000, MEMORY: 1024**3}
@@ -69,7 +70,21 @@ def with_request(workload: Manifest, resource: str, most: int) -> Manifest:
                 held = resources.get(side)
                 if isinstance(held, dict) and resource in held and amount(resource, str(held[resource])) > most * unit:
                     held[resource] = request_text(resource, most)
+        annotations = mapping(each.template, "metadata").get("annotations")
+        if isinstance(annotations, dict):
+            marks = cast("dict[str, object]", annotations)
+            change_task_groups(marks, lambda group: _with_lower_request(group, resource, most))
     return made
+
+
+def _with_lower_request(group: Group, resource: str, most: int) -> Group:
+    """Return a task group whose pods request at most some GPUs, cores or GiB each."""
+    requests = mapping(group, "minResource")
+    try:
+        is_lower = resource in requests and amount(resource, str(requests[resource])) > most * _UNITS.get(resource, 1)
+    except ValueError:
+        return group
+    return {**group, "minResource": {**requests, resource: request_text(resource, most)}} if is_lower else group
 
 
 def request_text(resource: str, most: int) -> str:

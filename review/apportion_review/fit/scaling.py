@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -12,10 +11,10 @@ from apportion_api.kai import names as kai
 from apportion_api.koordinator import names as koordinator
 from apportion_api.kueue.names import MIN_PARALLELISM_ANNOTATION
 from apportion_api.volcano import names as volcano
-from apportion_api.yunikorn import names as yunikorn
 from apportion_compiler.plain_objects import Manifest, integer, mapping
 from apportion_compiler.workload_shapes import PodSet, pod_sets
 from apportion_review.fit.pod_requests import gpus_of_pod
+from apportion_review.fit.task_groups import change_task_groups, with_fewer_members
 
 Path = tuple[str | int, ...]
 _REPLICAS = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "LeaderWorkerSet"))
@@ -74,32 +73,12 @@ def scaled(workload: Manifest, dimension: Dimension, count: int) -> Manifest:
             written = str(marks.get(key, ""))
             if written.isdecimal() and int(written) > total:
                 marks[key] = str(total)
-        _lower_task_groups(marks, total)
+        change_task_groups(marks, lambda group: with_fewer_members(group, total))
         # Kueue requires a number below the number of pods.
         written = str(marks.get(MIN_PARALLELISM_ANNOTATION, ""))
         if written.isdecimal() and int(written) >= total:
             del marks[MIN_PARALLELISM_ANNOTATION]
     return made
-
-
-def _lower_task_groups(marks: dict[str, object], total: int) -> None:
-    """Lower the minimums of YuniKorn's task groups so that they do not exceed a number of pods."""
-    written = str(marks.get(yunikorn.TASK_GROUPS_ANNOTATION, ""))
-    try:
-        groups = json.loads(written) if written else []
-    except ValueError:
-        # The engine reports it.
-        return
-    if not isinstance(groups, list):
-        return
-    lowered = [
-        {**group, "minMember": min(group["minMember"], total)}
-        if isinstance(group, dict) and isinstance(group.get("minMember"), int)
-        else group
-        for group in groups
-    ]
-    if lowered != groups:
-        marks[yunikorn.TASK_GROUPS_ANNOTATION] = json.dumps(lowered, separators=(",", ":"))
 
 
 def _marks(made: Mapping[str, object]) -> Iterator[dict[str, object]]:
