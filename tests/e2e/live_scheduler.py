@@ -24,7 +24,7 @@ SHARING = replace(PACKAGED, reservation="registry.example/resourcereservation:v0
 """With GPU sharing."""
 ACCOUNT = f"system:serviceaccount:{PACKAGED.namespace}:apportion-scheduler"
 """The user name of the packaged service account."""
-LIMIT_S = 60
+LIMIT_S = 180
 CAPACITY = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "4", "pods": "110"}
 _Found = TypeVar("_Found")
 
@@ -147,7 +147,7 @@ def sharing_configuration(folder: Path, timeout_s: int) -> str:
 
 
 def until(said: Callable[[], _Found], wanted: Callable[[_Found], bool], log: Path | None = None) -> _Found:
-    """Return the first wanted value; fail with the log of the scheduler after a minute."""
+    """Return the first wanted value; fail with the log of the scheduler after three minutes."""
     deadline = time.monotonic() + LIMIT_S
     while not wanted(found := said()):
         assert time.monotonic() < deadline, f"{found}\n{log.read_text() if log else ''}"

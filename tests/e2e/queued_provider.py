@@ -148,7 +148,9 @@ class QueuedProvider:
         meta = request["metadata"]
         patch = json.dumps({"status": {"conditions": list(held.values())}})
         flags = ("--subresource=status", "--type=merge", f"--namespace={meta['namespace']}", "--patch", patch)
-        self.kubectl.must("patch", _REQUESTS, meta["name"], *flags)
+        answer = self.kubectl("patch", _REQUESTS, meta["name"], *flags)
+        # Kueue may have deleted the request since it was listed.
+        assert answer.accepted or "(NotFound)" in answer.said, answer.said
 
 
 def _workload_of(request: str) -> str:

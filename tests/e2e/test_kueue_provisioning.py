@@ -39,7 +39,7 @@ POLICY = REPOSITORY / "examples" / "seed-003-gke-dws"
 _NAMESPACE = "batch"
 _CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
 _ANSWERED_S = 30
-_SETTLED_S = 60
+_SETTLED_S = 180
 
 
 @pytest.fixture

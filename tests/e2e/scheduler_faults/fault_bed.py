@@ -18,6 +18,7 @@ from .invariants import ALWAYS, AT_REST, violations
 from .scheduler_process import Scheduler, scheduler
 
 RECOVERY_S = 15.0
+_CREATED_S = 90.0
 """Within this time after the end of a fault, what can be bound is bound, and the invariants hold."""
 ACCOUNT = "apportion-scheduler"
 SYSTEM = "apportion-system"
@@ -108,6 +109,15 @@ class FaultBed:
         end = time.monotonic() + duration_s
         while time.monotonic() < end:
             self.check()
+            time.sleep(_POLL_S)
+
+    def wait_created(self, *gangs: Gang) -> None:
+        """Wait until kube-controller-manager, which a fault may have affected as well, has created all pods."""
+        deadline = time.monotonic() + _CREATED_S
+        while any(len(read_state(self.api).pods_of(gang.name)) < gang.size for gang in gangs):
+            assert time.monotonic() < deadline, (
+                f"kube-controller-manager has not created all pods within {_CREATED_S:g} s"
+            )
             time.sleep(_POLL_S)
 
     def wait_bound(self, *gangs: Gang, by: Scheduler | None = None, within_s: float = RECOVERY_S) -> ClusterState:
