@@ -18,8 +18,8 @@ from .invariants import ALWAYS, AT_REST, violations
 from .scheduler_process import Scheduler, scheduler
 
 RECOVERY_S = 15.0
-_CREATED_S = 90.0
 """Within this time after the end of a fault, what can be bound is bound, and the invariants hold."""
+_CREATED_S = 90.0
 ACCOUNT = "apportion-scheduler"
 SYSTEM = "apportion-system"
 LEASE = f"{SYSTEM}/apportion-scheduler"
