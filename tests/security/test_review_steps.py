@@ -140,7 +140,9 @@ def _on_gitlab(
     return ended.returncode, (project / "apportion-review.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("review", [workflow, action, pipeline, component])
+@pytest.mark.parametrize(
+    "review", [workflow, *(pytest.param(each, marks=pytest.mark.slow) for each in (action, pipeline, component))]
+)
 @pytest.mark.parametrize(
     ("change", "options", "code", "verdict"),
     [
@@ -171,7 +173,7 @@ def test_exit_code_and_comment_of_a_review(
         assert f"`apportion review` exited with code {code}; see the log of its job." in lines
 
 
-@pytest.mark.parametrize("review", [workflow, pipeline])
+@pytest.mark.parametrize("review", [workflow, pytest.param(pipeline, marks=pytest.mark.slow)])
 def test_snapshots_are_read_from_the_base_branch(review: Review, base: Path, tmp_path: Path) -> None:
     own = tmp_path / "own-base"
     git(tmp_path, "clone", "--quiet", str(base), str(own))
