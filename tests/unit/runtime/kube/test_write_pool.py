@@ -56,7 +56,7 @@ def test_no_more_writes_run_at_once_than_there_are_threads() -> None:
 
 
 def test_notes_leave_threads_to_binds() -> None:
-    lock, release = threading.Lock(), threading.Event()
+    lock, release, started = threading.Lock(), threading.Event(), threading.Semaphore(0)
     running, most = 0, 0
     pool = WritePool(8, lambda _: None)
 
@@ -65,6 +65,7 @@ def test_notes_leave_threads_to_binds() -> None:
         with lock:
             running += 1
             most = max(most, running)
+        started.release()
         release.wait(10)
         with lock:
             running -= 1
@@ -72,6 +73,7 @@ def test_notes_leave_threads_to_binds() -> None:
     for number in range(40):
         pool.note(number, write)
     results([pool.submit(Priority.BIND, lambda: None) for _ in range(40)])
+    assert all(started.acquire(timeout=10) for _ in range(2))
     release.set()
     pool.stop()
     assert (running, most) == (0, 2)
