@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from apportion_cli.sources import Sources
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def quota_patch(graph: PolicyGraph, sources: Sources, edits: Sequence[QuotaEdit]) -> tuple[str, tuple[QuotaEdit, ...]]:
     """Return a unified diff for `git apply`, and the edits that it lacks because their value is not a literal."""
     from apportion_compiler.checks.edits import amount_edit
-    from apportion_compiler.fixes import TextEdit, apply_edits, shared_places, text_edit
+    from apportion_compiler.fixes import TextEdit, apply_edits, shared_places, text_edit, unified_diff
 
     shared = shared_places(graph.policy)
     by_file: dict[str, list[TextEdit]] = {}
@@ -29,14 +28,7 @@ def quota_patch(graph: PolicyGraph, sources: Sources, edits: Sequence[QuotaEdit]
         else:
             by_file.setdefault(made.file, []).append(made)
     return "".join(
-        _diff(sources.near(name), text, apply_edits(text, made))
+        unified_diff(f"a/{sources.near(name)}", f"b/{sources.near(name)}", text, apply_edits(text, made), context=3)
         for name, made in sorted(by_file.items())
         if (text := sources.read(name)) is not None
     ), tuple(unpatched)
-
-
-def _diff(file: str, before: str, after: str) -> str:
-    lines: Iterable[str] = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{file}", f"b/{file}"
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
-from apportion_cli.policy_nodes import policy_nodes
-from apportion_cli.scenario_objects import ScenarioObjects, objects_of_targets
+from apportion_cli.scenario_objects import compiled_objects
 from apportion_cli.scenario_run import SimulationResult, SimulationTarget, simulate_objects
 
 if TYPE_CHECKING:
@@ -55,21 +53,11 @@ class LoadSimulation:
         from apportion_compiler.compile import compile_policy
         from apportion_compiler.diagnostics.diagnostic import has_errors
         from apportion_review.fit.quota_edits import edited
-        from apportion_runtime.engines.base.model import NoModelError
-        from apportion_runtime.engines.detection import choose, of_model
 
         compilation = compile_policy(edited(self.policy, edits), self.targets, self.as_of)
         if has_errors(compilation.diagnostics):
             return None
-        objects = objects_of_targets(compilation, self.targets)
-        program = compilation.programs[self.targets[0]]
-        try:
-            model = choose(objects, program.engine)
-        except NoModelError as none:
-            raise PreconditionError(f"{self.source}: {none}") from None
-        found = ScenarioObjects(
-            of_model(objects, model), model, program.environment, program.cluster, policy_nodes(program)
-        )
+        found = compiled_objects(compilation, self.targets[0].scope)
         result = simulate_objects(SimulationTarget(self.source, shard=self.shard), found, self.load, keeps_facts=False)
         if result.code != ExitCode.OK:
             raise KeyboardInterrupt
@@ -91,7 +79,7 @@ def _summary(edits: Sequence[QuotaEdit]) -> Summary | None:
 def parallel_summaries(simulation: LoadSimulation, n_processes: int) -> Iterator[Summaries]:
     """Yield what simulates a batch under edited quotas.
 
-    The processes are forked, so they have the policy and the load without a copy of either.
+    The processes are forked, so the policy is not copied to them.
     """
     global _simulation  # noqa: PLW0603 - forked processes take it over.
     _simulation = simulation

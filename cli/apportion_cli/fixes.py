@@ -158,7 +158,10 @@ def _changes(inputs: Inputs, before: dict[str, str], style: Style) -> str:
     from apportion_compiler.fixes import unified_diff
 
     sources = inputs.sources
-    diffs = [unified_diff(sources.near(name), text, sources.read(name) or "") for name, text in sorted(before.items())]
+    diffs = [
+        unified_diff(near := sources.near(name), f"{near} (fixed)", text, sources.read(name) or "")
+        for name, text in sorted(before.items())
+    ]
     lines = [_colored(line, style) for diff in diffs for line in diff.splitlines()]
     n_files = counted(len(before), "file")
     return "\n".join((*lines, f"fixed {n_files}", ""))

@@ -89,14 +89,14 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
-def unified_diff(file: str, before: str, after: str) -> str:
-    """Return the changes of edits in a file as a unified diff."""
+def unified_diff(before_name: str, after_name: str, before: str, after: str, *, context: int = 1) -> str:
+    """Return the changes between two texts as a unified diff, which `git apply` accepts."""
     import difflib
 
     lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), f"{file}", f"{file} (fixed)", n=1
+        before.splitlines(keepends=True), after.splitlines(keepends=True), before_name, after_name, n=context
     )
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _touches(edit: TextEdit, other: TextEdit) -> bool:

@@ -30,6 +30,9 @@ def gpu_reservation(program: Program, export: Sequence[Manifest]) -> Iterator[tu
     if live is not None and not configurations:
         yield "live scheduler", "missing", f"the export contains no ConfigMap with a {CONFIGURATION_KIND}"
     for name, document in configurations:
+        if document is None:
+            yield name, "bad", f"contains a {CONFIGURATION_KIND} that is not valid YAML"
+            continue
         image = text(document, "gpuReservation", "image")
         if image is None:
             unset = "gpuReservation.image is not set, so pods that share a GPU stay pending"
@@ -50,8 +53,8 @@ def _namespace(export: Sequence[Manifest]) -> tuple[str, State, str]:
     return name, "bad", "does not exist, so pods that share a GPU stay pending; KAI's chart creates it"
 
 
-def _configurations(export: Sequence[Manifest]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield the configuration documents of the live scheduler in ConfigMaps, each with the name of its ConfigMap."""
+def _configurations(export: Sequence[Manifest]) -> Iterator[tuple[str, Mapping[str, object] | None]]:
+    """Yield the name of each ConfigMap with a configuration of the live scheduler, and the document; None if it is invalid."""
     for config_map in of_kind(export, "", "ConfigMap"):
         for content in mapping(config_map, "data").values():
             if CONFIGURATION_KIND not in str(content):
@@ -59,6 +62,7 @@ def _configurations(export: Sequence[Manifest]) -> Iterator[tuple[str, Mapping[s
             try:
                 document = yaml_value(str(content))
             except ValueError:
+                yield described(config_map), None
                 continue
             if isinstance(document, Mapping) and document.get("kind") == CONFIGURATION_KIND:
                 yield described(config_map), document

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from apportion_runtime.sim.traces.openb import NODE_COLUMNS, POD_COLUMNS, read_openb
+from apportion_runtime.sim.traces.openb import NODE_COLUMNS, RECORD_COLUMNS, REQUEST_COLUMNS, read_openb
 from apportion_runtime.sim.traces.records import JobEnd, Source, Trace, TraceJob, TraceNode, in_order
 from apportion_runtime.sim.traces.sacct import FORMAT, read_sacct
 from apportion_runtime.sim.traces.scenario import scenario_of
@@ -113,7 +113,7 @@ _FIELD = st.sampled_from(["", "0", "1", "7", "-1", "G2", "LS", "BE", "Running", 
 
 @given(st.lists(st.lists(_FIELD, min_size=11, max_size=12), max_size=12))
 def test_every_pod_row_is_read_or_reported(rows: list[list[str]]) -> None:
-    text = "\n".join([",".join(POD_COLUMNS), *(",".join(row).replace('"', "") for row in rows)])
+    text = "\n".join([",".join((*REQUEST_COLUMNS, *RECORD_COLUMNS)), *(",".join(row).replace('"', "") for row in rows)])
     trace = read_openb(Source("n", ",".join(NODE_COLUMNS)), Source("p", text))
     lines = [job.line for job in trace.jobs] + [skip.line for skip in trace.skips]
     assert sorted(lines) == list(range(2, len(rows) + 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from apportion_cli.advise_runs import LoadSimulation
     from apportion_cli.inputs import Inputs
     from apportion_cli.trace_input import TraceInput
+    from apportion_compiler.compile import CheckResult
     from apportion_compiler.graph.graph import PolicyGraph, Scope
     from apportion_review.advise.goals import Goal
     from apportion_review.advise.records import Advice, QuotaChange
@@ -114,6 +116,8 @@ def advise(
 
     if scenario is None and trace is None:
         raise click.UsageError("pass --scenario FILE or --trace FORMAT:FILE")
+    if scenario is not None and Path(scenario).exists() and not Path(scenario).is_file():
+        raise click.UsageError(f"--scenario {scenario} must be a regular file, because every simulation reads it")
     wanted = _goals(goals)
     console = current()
     inputs = read_policy(policy, limits(time_limit, memory_limit))
@@ -131,7 +135,7 @@ def advise(
     simulation = LoadSimulation(policy, inputs.policy, targets, as_of, load, shard)
     options = SearchOptions(max_runs, jobs or os.cpu_count() or 1, seed, kept)
     try:
-        advice = _advice(simulation, inputs, (checked.graph, scope), wanted, options)
+        advice = _advice(simulation, inputs, checked, scope, goals=wanted, options=options)
     except KeyboardInterrupt:
         console.err("apportion: interrupted")
         return ExitCode.INTERRUPTED
@@ -169,31 +173,37 @@ def _deliver(advice: Advice, outputs: Sequence[Output]) -> None:
 def _advice(
     simulation: LoadSimulation,
     inputs: Inputs,
-    place: tuple[PolicyGraph, Scope],
+    checked: CheckResult,
+    scope: Scope,
+    *,
     goals: tuple[Goal, ...],
     options: SearchOptions,
 ) -> Advice:
     from apportion_cli.advise_patch import quota_patch
     from apportion_cli.advise_runs import parallel_summaries
     from apportion_review.advise.advise import SearchInputs, advise_quotas
-    from apportion_review.advise.goals import value_of
-    from apportion_review.advise.quotas import searched_quotas
+    from apportion_review.advise.quotas import named_as_simulated, searched_quotas, simulated_names
     from apportion_review.advise.records import Advice
 
     console = current()
-    graph, scope = place
+    graph = checked.graph
+    assert graph is not None
+    assert scope.name is not None
     first = simulation.run(())
     if first is None:
         raise PreconditionError("the policy has errors", hint=f"apportion validate {simulation.source}")
-    names = sorted(each.name for each in first.report.summary.queues)
+    summary = first.report.summary
+    names = simulated_names(checked.programs[scope.name], summary)
+    goals = tuple(named_as_simulated(goal, names, summary) for goal in goals)
+    known = sorted(each.name for each in summary.queues)
     for goal in goals:
-        try:
-            value_of(goal, first.report.summary)
-        except KeyError:
-            raise PreconditionError(
-                f"the simulated cluster has no queue {goal.queue}; it has {', '.join(names)}"
-            ) from None
-    searched = searched_quotas(graph, scope, first.report, goals, options.kept)
+        if goal.queue is not None and goal.queue not in known:
+            raise PreconditionError(f"the simulated cluster has no queue {goal.queue}; it has {', '.join(known)}")
+    searched = searched_quotas(graph, scope, first.report, names, goals=goals, kept=options.kept)
+    if not searched.quotas:
+        raise PreconditionError(
+            "; ".join(("the policy sets no GPU quota of a simulated queue that can be changed", *searched.notes))
+        )
     if not console.quiet:
         console.err(f"apportion: searching {len(searched.quotas)} quotas with at most {options.max_runs} simulations")
     with parallel_summaries(simulation, options.n_processes) as summaries:
@@ -201,7 +211,7 @@ def _advice(
             SearchInputs(
                 goals,
                 searched,
-                first.report.summary,
+                summary,
                 lambda batch: summaries.of([searched.edits(vector) for vector in batch]),
                 options.max_runs,
                 _WIDTH,

@@ -9,6 +9,7 @@ from apportion_review.advise.goals import Goal, value_of
 from apportion_review.advise.quotas import SearchedQuotas
 from apportion_review.advise.records import GoalResult, Run
 from apportion_review.advise.search import Draw, Excesses, Found, Search, Vector, find
+from apportion_runtime.sim.controllers.workloads import REFUSED
 from apportion_runtime.sim.report.summary import Summary
 
 
@@ -20,7 +21,7 @@ class SearchInputs:
         goals: The goals.
         quotas: The quotas that may change.
         baseline: The simulation of the policy as it is.
-        simulate: Simulates a batch of quotas; None for a policy with errors.
+        simulate: Simulates a batch of quotas; None for a policy with errors. One that rejects more workloads is not a solution.
         max_runs: Maximum number of simulations, including the first.
         width: Number of simulations that are chosen at a time.
         draw: Draws the random points.
@@ -46,19 +47,16 @@ class SearchOutcome:
 
 def advise_quotas(inputs: SearchInputs) -> SearchOutcome:
     """Search quotas until all goals are met with a change that cannot be reduced."""
-    values: dict[Vector, tuple[float, ...]] = {}
+    baseline = inputs.baseline
+    values = {inputs.quotas.problem.present: tuple(value_of(goal, baseline) for goal in inputs.goals)}
 
     def evaluate(batch: Sequence[Vector]) -> list[Excesses | None]:
-        known = {inputs.quotas.problem.present: inputs.baseline}
-        wanted = [vector for vector in batch if vector not in known]
-        known.update(
-            (vector, summary)
-            for vector, summary in zip(wanted, inputs.simulate(wanted), strict=True)
-            if summary is not None
-        )
-        for vector, summary in known.items():
-            values[vector] = tuple(value_of(goal, summary) for goal in inputs.goals)
-        return [_excesses(inputs.goals, values[vector]) if vector in known else None for vector in batch]
+        wanted = [vector for vector in batch if vector not in values]
+        for vector, summary in zip(wanted, inputs.simulate(wanted), strict=True):
+            # A workload that is rejected does not wait.
+            if summary is not None and summary.outcomes.get(REFUSED, 0) <= baseline.outcomes.get(REFUSED, 0):
+                values[vector] = tuple(value_of(goal, summary) for goal in inputs.goals)
+        return [_excesses(inputs.goals, values[vector]) if vector in values else None for vector in batch]
 
     search = Search(inputs.quotas.problem, evaluate, inputs.max_runs, inputs.width)
     found = find(search, inputs.draw)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from apportion_policy.duration import duration_text
+from apportion_policy.duration import duration_text, parse_duration
 from apportion_runtime.sim.report.summary import QueueSummary, Summary
 
 _GOAL = re.compile(
@@ -16,8 +15,7 @@ _GOAL = re.compile(
     r"\s*(?:<=|≤|at most)\s*(?P<bound>\S.*)",
     re.IGNORECASE,
 )
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(d|days?|h|hours?|min|minutes?|m|s|seconds?)", re.IGNORECASE)
-_SECONDS: Mapping[str, float] = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+_UNIT = re.compile(r"\s*(d|h|m|s)(ays?|ours?|in|inutes?|econds?)?\b\s*")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
@@ -55,11 +53,6 @@ class Goal:
         """Return `p90 wait of serving`."""
         return self.measure.value if self.queue is None else f"{self.measure.value} of {self.queue}"
 
-    @property
-    def text(self) -> str:
-        """Return `p90 wait of serving at most 5m`."""
-        return f"{self.subject} at most {self.amount_text(self.bound)}"
-
     def amount_text(self, amount: float) -> str:
         """Return a value of its measure as text."""
         return duration_text(math.ceil(amount)) if self.measure.is_wait else f"{amount:g}"
@@ -89,10 +82,10 @@ def parse_goal(text: str) -> Goal:
 
 
 def _seconds(text: str) -> float | None:
-    if text == "0":
-        return 0.0
-    found = _TIME.fullmatch(text)
-    return None if found is None else float(found[1]) * _SECONDS[found[2][0].lower()]
+    try:
+        return float(parse_duration("0s" if text == "0" else _UNIT.sub(r"\1", text.lower())))
+    except ValueError:
+        return None
 
 
 def _number(text: str) -> float | None:

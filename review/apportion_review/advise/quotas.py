@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from apportion_compiler.backends.partitions import partitions_of, queue_names
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph, Scope
-from apportion_compiler.kubernetes_names import object_name
+from apportion_compiler.ir.program import Program
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
 from apportion_review.advise.goals import Goal
 from apportion_review.advise.search import Problem, Variable, Vector
 from apportion_review.fit.quota_edits import QuotaEdit
 from apportion_runtime.sim.report.report import Report
+from apportion_runtime.sim.report.summary import Summary, upwards
 
 GUARANTEED, LIMIT = "guaranteed", "limit"
 _DEVICE = 1000
@@ -29,22 +32,40 @@ class SearchedQuota:
         field: `guaranteed` or `limit`.
         resource: `gpu` or `gpu/<model>`.
         present: GPUs on the cluster.
-        declared: Thousandths of GPUs in the policy.
-        share: The cluster's share of them.
+        share: The cluster's share of the GPUs in the policy.
     """
 
     queue: str
     field: str
     resource: str
     present: int
-    declared: int
     share: Fraction
 
     def edit(self, n_gpus: int) -> QuotaEdit:
-        """Return the edit of the policy that results in a number of GPUs on the cluster."""
-        if n_gpus == self.present:
-            return QuotaEdit(self.queue, self.field, self.resource, self.declared)
-        return QuotaEdit(self.queue, self.field, self.resource, math.ceil(n_gpus / self.share) * _DEVICE)
+        """Return the edit of the policy that results in a number of GPUs on the cluster.
+
+        A share of a guarantee is rounded down, and one of a limit up.
+        """
+        declared = n_gpus / self.share
+        whole = math.floor(declared) if self.field == LIMIT else math.ceil(declared)
+        return QuotaEdit(self.queue, self.field, self.resource, whole * _DEVICE)
+
+
+@dataclass(frozen=True, slots=True)
+class ParentGuarantee:
+    """The guarantee of a queue with children.
+
+    Attributes:
+        queue: Id of the queue.
+        children: Ids of its children.
+        quota: Its declared guarantee; None if it is the sum of its children's.
+        slack: GPUs of the declared guarantee beyond that sum.
+    """
+
+    queue: str
+    children: tuple[str, ...]
+    quota: SearchedQuota | None
+    slack: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +75,62 @@ class SearchedQuotas:
     Attributes:
         quotas: In the order of the problem's variables.
         problem: The integers to choose: GPUs.
-        parents: Declared guarantees of parents, which follow the sum of their children.
-        children: For each of `parents`, the indices of the guarantees below it.
+        parents: The queues with children, children before their parents.
         notes: Why a queue's quota is not searched.
     """
 
     quotas: tuple[SearchedQuota, ...]
     problem: Problem
-    parents: tuple[SearchedQuota, ...]
-    children: tuple[tuple[int, ...], ...]
+    parents: tuple[ParentGuarantee, ...]
     notes: tuple[str, ...]
 
     def edits(self, vector: Vector) -> tuple[QuotaEdit, ...]:
-        """Return the edits of the policy for a vector."""
-        made = [q.edit(n) for q, n in zip(self.quotas, vector, strict=True) if n != q.present]
-        present = self.problem.present
-        for parent, below in zip(self.parents, self.children, strict=True):
-            change = sum(vector[index] - present[index] for index in below)
-            if change:
-                made.append(parent.edit(max(0, parent.present + change)))
+        """Return the edits of the policy for a vector: a parent is raised only if its children exceed it."""
+        changed = [
+            (quota, number) for quota, number in zip(self.quotas, vector, strict=True) if number != quota.present
+        ]
+        made = [quota.edit(number) for quota, number in changed]
+        changes = {quota.queue: number - quota.present for quota, number in changed if quota.field == GUARANTEED}
+        for parent in self.parents:
+            change = sum(changes.get(child, 0) for child in parent.children)
+            if parent.quota is not None:
+                change = max(0, change - parent.slack) if change > 0 else 0 if parent.slack else change
+                if change:
+                    made.append(parent.quota.edit(parent.quota.present + change))
+            changes[parent.queue] = change
         return tuple(made)
 
 
+def simulated_names(program: Program, summary: Summary) -> dict[str, tuple[str, str | None]]:
+    """Return the name of each queue in a simulation, and the GPU model if its engine divides queues by model."""
+    simulated = {each.name for each in summary.queues}
+    partitions, root = partitions_of(program), TRAITS[program.engine].path_root
+    found: dict[str, tuple[str, str | None]] = {}
+    for partition, names in zip(partitions, queue_names(program, partitions), strict=True):
+        for queue in program.queues:
+            if not all(id_ in names for id_ in queue.path):
+                continue
+            name = names[queue.id] if root is None else ".".join((root, *(names[id_] for id_ in queue.path)))
+            if name in simulated:
+                found[queue.id] = name, partition.model
+    return found
+
+
+def named_as_simulated(goal: Goal, names: Mapping[str, tuple[str, str | None]], summary: Summary) -> Goal:
+    """Return a goal whose queue has the name of the simulation; the policy's id is accepted as well."""
+    if goal.queue is not None and goal.queue in names and not any(each.name == goal.queue for each in summary.queues):
+        return replace(goal, queue=names[goal.queue][0])
+    return goal
+
+
 def searched_quotas(
-    graph: PolicyGraph, scope: Scope, report: Report, goals: Sequence[Goal], kept: Collection[str] = ()
+    graph: PolicyGraph,
+    scope: Scope,
+    report: Report,
+    names: Mapping[str, tuple[str, str | None]],
+    *,
+    goals: Sequence[Goal],
+    kept: Collection[str],
 ) -> SearchedQuotas:
     """Return the quotas of the queues that a load uses.
 
@@ -85,133 +138,94 @@ def searched_quotas(
         graph: The graph of the policy.
         scope: The cluster.
         report: The simulation of the policy as it is.
-        goals: The goals.
+        names: The simulated queues, from `simulated_names`.
+        goals: The goals, with the names of the simulation.
         kept: Ids of queues whose quotas are not changed.
     """
-    names = _names(graph, scope, report)
     peaks = {each.queue: math.ceil(max((value for _, value in each.requested), default=0.0)) for each in report.series}
     notes: list[str] = []
-    quotas: list[SearchedQuota] = []
-    most: list[int] = []
-    for id_, (name, model) in names.items():
-        if graph.nodes[id_].children or id_ in kept:
-            continue
-        found = _guarantee(graph, scope, id_, model)
-        if isinstance(found, str):
-            notes.append(f"the guarantee of {id_} is not changed: {found}")
-        elif peaks.get(name) or found.present:
-            quotas.append(found)
-            most.append(max(found.present, peaks.get(name, 0)))
-    n_guarantees = len(quotas)
-    for id_, (name, model) in names.items():
-        limit = None if id_ in kept else _limit(graph, scope, id_, model)
-        if limit is not None and limit.present < peaks.get(name, 0):
-            quotas.append(limit)
-            most.append(peaks[name])
-    rivals = range(n_guarantees)
+    found: list[tuple[SearchedQuota, int]] = []
+    for field in (GUARANTEED, LIMIT):
+        for id_, (name, model) in names.items():
+            peak = peaks.get(name, 0)
+            if id_ in kept or (field == GUARANTEED and graph.nodes[id_].children):
+                continue
+            quota = _quota(graph, scope, id_, model, field)
+            if isinstance(quota, str):
+                notes.append(f"the {field if field == LIMIT else 'guarantee'} of {id_} is not changed: {quota}")
+            elif quota is not None and (quota.present < peak or (field == GUARANTEED and quota.present)):
+                found.append((quota, max(quota.present, peak)))
+    guarantees = [index for index, (quota, _) in enumerate(found) if quota.field == GUARANTEED]
     variables = tuple(
-        Variable(
-            quota.present,
-            min(quota.present, 1) if index < n_guarantees else quota.present,
-            most[index],
-            tuple(other for other in rivals if other != index) if index < n_guarantees else (),
-        )
-        for index, quota in enumerate(quotas)
+        Variable(quota.present, min(quota.present, 1), most, tuple(other for other in guarantees if other != index))
+        if quota.field == GUARANTEED
+        else Variable(quota.present, quota.present, most)
+        for index, (quota, most) in enumerate(found)
     )
-    helpful = tuple(tuple(_helpful(goal, quotas, graph, names)) for goal in goals)
-    # The waits of a queue are shortest if it has everything; evictions depend on the other queues as well.
-    is_monotonic = tuple(goal.measure.is_wait and goal.queue is not None for goal in goals)
-    parents, children = _parents(graph, scope, quotas[:n_guarantees])
-    return SearchedQuotas(tuple(quotas), Problem(variables, helpful, is_monotonic), parents, children, tuple(notes))
-
-
-def _names(graph: PolicyGraph, scope: Scope, report: Report) -> Mapping[str, tuple[str, str | None]]:
-    """Return the simulated queue of each queue, and the GPU model if the queues of the simulation count only one."""
-    simulated = {each.name for each in report.summary.queues}
-    found: dict[str, tuple[str, str | None]] = {}
-    for id_ in graph.nodes:
-        if object_name(id_) in simulated:
-            found[id_] = object_name(id_), None
-            continue
-        for model in _models(scope, id_):
-            if (name := object_name(f"{id_}-{model}")) in simulated:
-                found[id_] = name, model
-    return found
-
-
-def _models(scope: Scope, id_: str) -> Iterator[str]:
-    for resource in scope.values[id_].guaranteed:
-        if resource.startswith(f"{GPU}/"):
-            yield resource.partition("/")[2]
-
-
-def _guarantee(graph: PolicyGraph, scope: Scope, id_: str, model: str | None) -> SearchedQuota | str:
-    """Return the guarantee of a queue, or the reason why an edit of the queue does not determine it."""
-    found = _quota(graph, scope, id_, model, GUARANTEED)
-    return found if found is not None else "it is not a number"
-
-
-def _limit(graph: PolicyGraph, scope: Scope, id_: str, model: str | None) -> SearchedQuota | None:
-    """Return the limit of a queue; None without one, or if an edit of the queue does not determine it."""
-    if not any(key == GPU or key.startswith(f"{GPU}/") for key in scope.values[id_].limit):
-        return None
-    found = _quota(graph, scope, id_, model, LIMIT)
-    return None if isinstance(found, str) else found
+    quotas = tuple(quota for quota, _ in found)
+    problem = Problem(
+        variables,
+        tuple(tuple(_helpful(goal, quotas, names, report.summary)) for goal in goals),
+        # The waits of a queue are shortest if it has everything; evictions depend on the other queues as well.
+        tuple(goal.measure.is_wait and goal.queue is not None for goal in goals),
+    )
+    return SearchedQuotas(quotas, problem, tuple(_parents(graph, scope, names)), tuple(notes))
 
 
 def _quota(graph: PolicyGraph, scope: Scope, id_: str, model: str | None, field: str) -> SearchedQuota | str | None:
+    """Return a quota of a queue, None without one, or the reason why an edit of the queue does not determine it."""
     declared = getattr(graph.nodes[id_].queue, field)
+    here = getattr(scope.values[id_], field)
+    if field == LIMIT and not any(key == GPU or key.startswith(f"{GPU}/") for key in here):
+        return None
     if any(key == field or key.startswith(f"{field}/{GPU}") for key in scope.values[id_].sources):
         return "an override sets it"
     if declared is not None and declared.machines is not None:
-        return "it is counted in machines"
-    own: list[str] = []
+        return "it is declared in machines"
+    models: list[str] = []
     if declared is not None and isinstance(declared.gpu, Mapping):
-        own.extend(declared.gpu)
-    if model is None and len(own) > 1:
+        models.extend(declared.gpu)
+    if model is None and len(models) > 1:
         return "it counts several GPU models"
-    resource = GPU if model is None and not own else f"{GPU}/{model or own[0]}"
-    base = getattr(graph.base.values[id_], field).get(resource, 0)
-    present = getattr(scope.values[id_], field).get(resource, 0)
-    if isinstance(base, Unlimited) or isinstance(present, Unlimited):
+    resource = GPU if model is None and not models else f"{GPU}/{model or models[0]}"
+    if field == LIMIT and resource not in here:
         return None
-    share = Fraction(1) if scope.cluster is None else Fraction(scope.cluster.share)
-    return SearchedQuota(id_, field, resource, int(present) // _DEVICE, int(base), share)
+    present = here.get(resource, 0)
+    if isinstance(present, Unlimited):
+        return "it is unlimited"
+    return SearchedQuota(id_, field, resource, int(present) // _DEVICE, _share(scope))
+
+
+def _share(scope: Scope) -> Fraction:
+    return Fraction(1) if scope.cluster is None else Fraction(scope.cluster.share)
 
 
 def _helpful(
     goal: Goal,
     quotas: Sequence[SearchedQuota],
-    graph: PolicyGraph,
     names: Mapping[str, tuple[str, str | None]],
+    summary: Summary,
 ) -> Iterator[int]:
     """Yield the quotas whose increase may help a goal: those of its queue, of queues below it, and limits above it."""
-    owner = next((id_ for id_, (name, _) in names.items() if name == goal.queue), None)
+    parents = {each.name: each.parent for each in summary.queues}
     for index, quota in enumerate(quotas):
-        path = graph.nodes[quota.queue].path
-        above = () if owner is None else graph.nodes[owner].path
-        if goal.queue is None or owner in path or (quota.field == LIMIT and quota.queue in above):
+        name = names[quota.queue][0]
+        is_above = quota.field == LIMIT and goal.queue is not None and name in upwards(goal.queue, parents)
+        if goal.queue is None or goal.queue in upwards(name, parents) or is_above:
             yield index
 
 
 def _parents(
-    graph: PolicyGraph, scope: Scope, guarantees: Sequence[SearchedQuota]
-) -> tuple[tuple[SearchedQuota, ...], tuple[tuple[int, ...], ...]]:
-    found: dict[str, SearchedQuota] = {}
-    below: dict[str, list[int]] = {}
-    for index, quota in enumerate(guarantees):
-        for ancestor in graph.nodes[quota.queue].path[:-1]:
-            if quota.resource not in scope.values[ancestor].declared:
-                continue
-            base, present = (
-                graph.base.values[ancestor].guaranteed.get(quota.resource, 0),
-                scope.values[ancestor].guaranteed.get(quota.resource, 0),
-            )
-            if isinstance(base, Unlimited) or isinstance(present, Unlimited):
-                continue
-            found.setdefault(
-                ancestor,
-                SearchedQuota(ancestor, GUARANTEED, quota.resource, int(present) // _DEVICE, int(base), quota.share),
-            )
-            below.setdefault(ancestor, []).append(index)
-    return tuple(found.values()), tuple(tuple(below[ancestor]) for ancestor in found)
+    graph: PolicyGraph, scope: Scope, names: Mapping[str, tuple[str, str | None]]
+) -> Iterator[ParentGuarantee]:
+    for id_ in reversed(list(names)):
+        node = graph.nodes[id_]
+        if not node.children:
+            continue
+        quota = _quota(graph, scope, id_, names[id_][1], GUARANTEED)
+        if not isinstance(quota, SearchedQuota) or quota.resource not in scope.values[id_].declared:
+            yield ParentGuarantee(id_, tuple(node.children), None, 0)
+            continue
+        below = (scope.values[child].guaranteed.get(quota.resource, 0) for child in node.children)
+        total = sum(int(amount) // _DEVICE for amount in below if not isinstance(amount, Unlimited))
+        yield ParentGuarantee(id_, tuple(node.children), quota, max(0, quota.present - total))

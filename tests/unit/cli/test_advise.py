@@ -84,6 +84,22 @@ def test_goal_beyond_the_capacity_is_reported_with_the_best_value(run: Run, file
     assert (advice.code, "Even with the largest possible guarantee" in advice.out) == (1, True)
 
 
+def test_queue_is_named_by_its_id_where_the_engine_uses_another_name(run: Run, files: Path) -> None:
+    text = POLICY.replace('Engine.KAI, engine_version="0.17.0"', 'Engine.YUNIKORN, engine_version="1.8.0"')
+    (files / "policy.py").write_text(text)
+    advice = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--jobs", "1", "--json", "-q")
+    document = json.loads(advice.out)
+    assert (advice.code, document["goals"][0]["queue"]) == (10, "root.serving")
+    assert document["quotas"] == ["batch guaranteed gpu", "serving guaranteed gpu"]
+
+
+def test_nothing_to_search_is_refused(run: Run, files: Path) -> None:
+    kept = ("--keep", "batch", "--keep", "serving")
+    refused = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, *kept, "--jobs", "1")
+    assert (refused.code, refused.out) == (3, "")
+    assert "the policy sets no GPU quota of a simulated queue that can be changed" in refused.err
+
+
 @pytest.mark.slow
 def test_parallel_simulations_give_the_same_advice(run_process: Run, files: Path) -> None:
     asked = ("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--json", "-q")

@@ -221,7 +221,10 @@ def test_overlapping_edits_are_postponed() -> None:
 
 
 def test_diff_shows_changed_lines() -> None:
-    assert unified_diff("p.py", "a\nb\n", "a\nc\n") == "--- p.py\n+++ p.py (fixed)\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+    assert (
+        unified_diff("p.py", "p.py (fixed)", "a\nb\n", "a\nc\n")
+        == "--- p.py\n+++ p.py (fixed)\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+    )
 
 
 amounts = st.one_of(st.integers(0, 10_000), st.sampled_from(["500m", "64", "unlimited", "1500m"]))

@@ -54,5 +54,7 @@ def test_excess_is_relative_to_the_bound(goal: Goal, value: float, excess: float
     assert goal.excess(value) == excess
 
 
-def test_goal_is_written_with_units() -> None:
-    assert parse_goal("p90 wait of vision <= 90s").text == "p90 wait of vision at most 1m30s"
+@pytest.mark.parametrize(("text", "bound"), [("1h30m", "1h30m"), ("90s", "1m30s"), ("2 hours", "2h"), ("1d", "24h")])
+def test_bound_is_written_with_units(text: str, bound: str) -> None:
+    goal = parse_goal(f"p90 wait of vision <= {text}")
+    assert (goal.subject, goal.amount_text(goal.bound)) == ("p90 wait of vision", bound)

@@ -28,7 +28,6 @@ NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 REQUEST_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 RECORD_COLUMNS = ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
 """A list of requests alone, such as `openb_pod_list_multigpu50.csv`, has none of them."""
-POD_COLUMNS = (*REQUEST_COLUMNS, *RECORD_COLUMNS)
 _QOS_OF_REQUESTS = "BE"
 _CURE = "use the unmodified files of cluster-trace-gpu-v2023, with their header"
 _MISFIT = "give every row one field per column"
