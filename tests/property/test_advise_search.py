@@ -86,8 +86,9 @@ def test_number_of_parallel_runs_does_not_change_the_result(load: tuple[Vector, 
 
 
 def test_goal_that_no_guarantee_meets_is_reported() -> None:
-    found = find(_search((10, 11, 11), (31, 1, 1)), _draw())
-    assert (found.is_met, found.unattained) == (False, (0,))
+    search = _search((10, 11, 11), (31, 1, 1))
+    found = find(search, _draw())
+    assert (found.is_met, found.unattained, len(search.runs)) == (False, (0,), 2)
 
 
 def test_met_goals_need_no_change_and_no_further_run() -> None:

@@ -151,8 +151,10 @@ def find(search: Search, draw: Draw) -> Found:
         for goal, vector in extremes.items()
         if problem.is_monotonic[goal] and vector in search.runs and search.runs[vector][goal] > 0
     )
+    if unattained:
+        return Found(search.best(), is_met=False, unattained=unattained)
     _approach(search)
-    while not unattained and not search.is_exhausted and not search.meets(search.best()):
+    while not search.is_exhausted and not search.meets(search.best()):
         before = len(search.runs)
         search.run([_random(problem, draw) for _ in range(4 * search.width)])
         _approach(search)
@@ -160,7 +162,7 @@ def find(search: Search, draw: Draw) -> Found:
             break
     best = search.best()
     if not search.meets(best):
-        return Found(best, is_met=False, unattained=unattained)
+        return Found(best, is_met=False)
     reduced = _reduced(search, best)
     return Found(reduced, is_met=True, costs=_costs(search, reduced))
 
