@@ -17,11 +17,11 @@ from apportion_cli.verbosity import console_options
 @click.option(
     "--for",
     "name",
-    type=click.Choice(["policy", "report", "diff", "review", "fit", "snapshot", "scheduler"]),
+    type=click.Choice(["policy", "report", "diff", "review", "fit", "advise", "snapshot", "scheduler"]),
     default="policy",
     show_default=True,
-    help="Schema to print: a policy document, the output of `validate`, `diff`, `review` or `fit` with `-o json`, the "
-    "snapshot of `simulate --cycle`, or the configuration of `scheduler`.",
+    help="Schema to print: a policy document, the output of `validate`, `diff`, `review`, `fit` or `advise` with "
+    "`-o json`, the snapshot of `simulate --cycle`, or the configuration of `scheduler`.",
 )
 @console_options
 def schema(name: str) -> None:
@@ -40,8 +40,8 @@ def schema(name: str) -> None:
 
         current().out(json.dumps(configuration_schema(), indent=2) + "\n")
         return
-    if name in ("diff", "fit", "review"):
-        from apportion_review.schemas import schema_text
-    else:
+    if name in ("policy", "report"):
         from apportion_compiler.schemas import schema_text
+    else:
+        from apportion_review.schemas import schema_text
     current().out(schema_text(name))

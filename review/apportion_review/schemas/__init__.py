@@ -1,10 +1,15 @@
-"""Published JSON Schemas of the output of `diff` and `review`."""
+"""Published JSON Schemas of the output of `advise`, `diff`, `fit` and `review`."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 
-SCHEMAS = {"diff": "policy-diff.v1.json", "fit": "fit-report.v1.json", "review": "policy-review.v1.json"}
+SCHEMAS = {
+    "advise": "advice.v1.json",
+    "diff": "policy-diff.v1.json",
+    "fit": "fit-report.v1.json",
+    "review": "policy-review.v1.json",
+}
 """Files by their name in `apportion schema --for`."""
 
 

@@ -6,7 +6,10 @@ import json
 import subprocess
 from pathlib import Path
 
+import jsonschema
 import pytest
+
+from apportion_review.schemas import schema_text
 
 from .conftest import Run
 
@@ -118,6 +121,7 @@ def test_kept_queue_is_not_changed(run: Run, files: Path) -> None:
 def test_json_has_every_simulation(run: Run, files: Path) -> None:
     advice = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--jobs", "1", "--json")
     document = json.loads(advice.out)
+    jsonschema.validate(document, json.loads(schema_text("advise")))
     assert document["quotas"] == ["batch guaranteed gpu", "serving guaranteed gpu"]
     assert document["runs"][0]["quotas"] == [7, 1]
     assert any(run["quotas"] == [5, 3] and run["values"][0] <= 300 for run in document["runs"])
