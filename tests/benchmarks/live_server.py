@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from ..e2e.control_plane import ControlPlane, control_plane
-from ..e2e.processes import Running, running
+from ..e2e.processes import Running, free_ports
 from .live_objects import PODS, SCHEDULER, Object, Request
 
 _THREADS = 8
 _CRDS = Path(__file__).parents[1] / "crds" / "kai"
 _MAX_S = 1800
+_QPS = 5000
+Command = tuple[str | Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,26 +123,40 @@ def install_definitions(server: Server) -> None:
     time.sleep(5)
 
 
-@contextlib.contextmanager
-def scheduler(server: Server, kube_scheduler: Path | None) -> Iterator[Running]:
-    """Run `apportion scheduler`, or kube-scheduler without limits on its requests."""
-    kubeconfig = server.plane.folder / "administrator.kubeconfig"
-    if kube_scheduler is None:
-        program = Path(sys.executable).with_name("apportion")
-        command: list[str | Path] = [program, "scheduler", "--kubeconfig", kubeconfig, "--port=0"]
-    else:
-        configuration = {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
-            "leaderElection": {"leaderElect": False},
-            "profiles": [{"schedulerName": SCHEDULER}],
-        }
-        file = server.plane.folder / "kube-scheduler.json"
-        file.write_text(json.dumps(configuration))
-        command = [kube_scheduler, f"--config={file}", "--secure-port=0"]
-    with running(command, server.plane.folder / "scheduler.log") as process:
-        yield process
+def apportion_commands(server: Server) -> Iterator[Command]:
+    """Yield the command of `apportion scheduler`."""
+    program = Path(sys.executable).with_name("apportion")
+    yield program, "scheduler", "--kubeconfig", _kubeconfig(server), "--port=0"
+
+
+def kube_scheduler_commands(server: Server, program: Path) -> Iterator[Command]:
+    """Yield the command of kube-scheduler, without limits on its requests."""
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(_kubeconfig(server)), "qps": _QPS, "burst": _QPS},
+        "leaderElection": {"leaderElect": False},
+        "profiles": [{"schedulerName": SCHEDULER}],
+    }
+    file = server.plane.folder / "kube-scheduler.json"
+    file.write_text(json.dumps(configuration))
+    yield program, f"--config={file}", "--secure-port=0"
+
+
+def kai_commands(server: Server, binaries: Path) -> Iterator[Command]:
+    """Yield the commands of KAI's scheduler, binder and pod grouper, without limits on their requests."""
+    ports = [f":{port}" for port in free_ports(6)]
+    own = {
+        "scheduler": (f"--listen-address={ports[0]}", f"--plugin-server-port={ports[1][1:]}"),
+        "binder": (f"--metrics-bind-address={ports[2]}", f"--health-probe-bind-address={ports[3]}"),
+        "podgrouper": (f"--metrics-bind-address={ports[4]}", f"--health-probe-bind-address={ports[5]}"),
+    }
+    for name, flags in own.items():
+        yield "env", f"KUBECONFIG={_kubeconfig(server)}", binaries / name, f"--qps={_QPS}", f"--burst={_QPS}", *flags
+
+
+def _kubeconfig(server: Server) -> Path:
+    return server.plane.folder / "administrator.kubeconfig"
 
 
 def pods_per_second(server: Server, process: Running, n_pods: int) -> float:
