@@ -1,12 +1,15 @@
 """The fields of objects that the cache keeps: those that decisions, events or conditions are made from.
 
 Field managers, the programs of containers (images, commands, variables, probes) and the state of running containers are
-two thirds of a pod. Texts that occur more than once are stored once.
+two thirds of a pod. Texts that occur more than once are stored once, and so are parts that are equal in two versions of an
+object, or in pods of one gang: kept objects must not be changed in place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
+from operator import is_
 from sys import intern
 from typing import Any
 
@@ -25,8 +28,14 @@ _NOT_OF_STATUS = frozenset(
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def cached_fields(kind: str, manifest: Manifest) -> dict[str, Any]:
-    """Return an object from the API server as the cache keeps it."""
+def cached_fields(kind: str, manifest: Manifest, like: Manifest | None = None) -> dict[str, Any]:
+    """Return an object from the API server as the cache keeps it.
+
+    Args:
+        kind: Its kind.
+        manifest: The object.
+        like: A kept object whose equal parts are used again: an earlier version, or another object of the kind.
+    """
     made = dict(manifest)
     metadata = {key: value for key, value in manifest["metadata"].items() if key != "managedFields"}
     if _LAST_APPLIED in (metadata.get("annotations") or {}):
@@ -38,8 +47,8 @@ def cached_fields(kind: str, manifest: Manifest) -> dict[str, Any]:
     # The state of containers that have not started says what a reservation pod waits for.
     if status and not (kind == POD and status.get("phase") == "Pending"):
         made["status"] = {key: value for key, value in status.items() if key not in _NOT_OF_STATUS}
-    interned: dict[str, Any] = _interned(made)
-    return interned
+    kept: dict[str, Any] = _kept(made, like)
+    return kept
 
 
 def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,10 +88,20 @@ def _volume(volume: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"name": volume["name"], "projected": {"sources": kept}}
 
 
-def _interned(value: Any) -> Any:
+def _kept(value: Any, like: Any) -> Any:
     kind = type(value)
-    if kind is dict:
-        return {intern(key): _interned(one) for key, one in value.items()}
     if kind is str:
         return intern(value)
-    return [_interned(one) for one in value] if kind is list else value
+    if kind is dict:
+        if type(like) is not dict:
+            return {intern(key): _kept(one, None) for key, one in value.items()}
+        made = {intern(key): _kept(one, like.get(key)) for key, one in value.items()}
+        # Equal texts and parts are identical by now, and an API server writes keys in one order.
+        is_equal = len(made) == len(like) and all(map(is_, made, like)) and all(map(is_, made.values(), like.values()))
+        return like if is_equal else made
+    if kind is not list:
+        return value
+    if type(like) is not list:
+        return [_kept(one, None) for one in value]
+    items = [_kept(one, other) for one, other in zip_longest(value, like[: len(value)])]
+    return like if len(items) == len(like) and all(map(is_, items, like)) else items

@@ -156,18 +156,20 @@ class ObjectCache:
 
     def put_created(self, kind: str, made: Manifest) -> None:
         """Add an object that was created, unless the watch has delivered it."""
-        key, made = key_of(made), cached_fields(kind, made)
+        key = key_of(made)
         with self._lock:
             held = self._store.of(kind).get(key)
+            made = cached_fields(kind, made, held)
             self._own_writes.stored((kind, key), made, held)
             if held is None:
                 self._store.put(kind, key, made)
 
     def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
         """Replace an object by the result of a patch, unless the watch has delivered a later change."""
-        key, made = key_of(made), cached_fields(kind, made)
+        key = key_of(made)
         with self._lock:
             held = self._store.of(kind).get(key)
+            made = cached_fields(kind, made, held)
             self._own_writes.stored((kind, key), made, held)
             if before is not None and held is before:
                 self._store.put(kind, key, self._assumptions.applied(key, made) if kind == POD else made)
@@ -222,7 +224,7 @@ class ObjectCache:
                 if found is None:
                     self._store.drop(POD, key)
                 elif before is not None:
-                    self._store.put(POD, key, cached_fields(POD, found))
+                    self._store.put(POD, key, cached_fields(POD, found, before))
 
     def node_of(self, pod: Manifest) -> str | None:
         """Return the node to which a pod is bound on the API server; None if it is not bound or another pod."""
@@ -293,13 +295,15 @@ class ObjectCache:
 
     def _list(self, resource: Resource, generation: int) -> str:
         found: dict[Key, Manifest] = {}
+        held, made = self._store.of(resource.kind), None
         path = f"{resource.everywhere}?limit={_PAGE}"
         answer = self._connection.request("GET", path)
         while True:
             for one in answer["items"]:
                 # Items of a list have no apiVersion and kind.
                 named = {"apiVersion": resource.api_version, "kind": resource.kind, **one}
-                found[key_of(one)] = cached_fields(resource.kind, named)
+                key = key_of(one)
+                made = found[key] = cached_fields(resource.kind, named, held.get(key, made))
             more = answer["metadata"].get("continue")
             if not more:
                 break
@@ -316,6 +320,7 @@ class ObjectCache:
 
     def _watch(self, resource: Resource, generation: int, version: str) -> Iterator[str]:
         """Store the events of a watch, and yield the resource version after each, until it ends."""
+        made: Manifest | None = None
         path = f"{resource.everywhere}?watch=1&allowWatchBookmarks=true&resourceVersion={version}"
         for event in self._connection.lines(path, _WATCH_S):
             one: dict[str, Any] = event["object"]
@@ -328,7 +333,9 @@ class ObjectCache:
             with self._lock:
                 if self._generations[resource.kind] != generation:
                     break
-                is_due = self._receive(resource.kind, event["type"], cached_fields(resource.kind, one))
+                held = self._store.of(resource.kind).get(key_of(one), made)
+                made = cached_fields(resource.kind, one, held)
+                is_due = self._receive(resource.kind, event["type"], made)
             if is_due:
                 self.changed.set()
             yield version

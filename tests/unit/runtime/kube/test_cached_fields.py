@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from apportion_runtime.kube.cached_fields import cached_fields
 from apportion_runtime.kube.gpu_reservation import waiting_reason
 
@@ -78,3 +81,30 @@ def test_images_of_nodes_are_dropped() -> None:
     made = node("n1", 4)
     whole = {**made, "status": {**made["status"], "images": [{"names": ["a"], "sizeBytes": 1}]}}
     assert cached_fields("Node", whole) == made
+
+
+def test_parts_that_two_pods_of_a_gang_share_are_stored_once() -> None:
+    first = cached_fields("Pod", _large(pod("a", "team", 1)))
+    second = cached_fields("Pod", _large(pod("b", "team", 1)), first)
+    assert second["metadata"]["name"] == "b"
+    assert second["spec"] is first["spec"]
+
+
+def test_unchanged_version_is_the_kept_object() -> None:
+    first = cached_fields("Pod", _large(pod("a", "team", 1)))
+    assert cached_fields("Pod", _large(pod("a", "team", 1)), first) is first
+
+
+_TEXTS = st.text("ab", max_size=2)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from([1.0, 2**70]) | _TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(_VALUES, _VALUES)
+def test_object_is_the_same_whatever_it_shares(value: object, other: object) -> None:
+    kept = cached_fields("Queue", {"metadata": {}, "spec": value}, {"metadata": {}, "spec": other})
+    # The text tells 1 from 1.0 and from true, and the orders of keys apart.
+    assert json.dumps(kept) == json.dumps({"metadata": {}, "spec": value})
