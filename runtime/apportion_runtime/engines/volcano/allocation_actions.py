@@ -62,7 +62,7 @@ def allocate(session: Session) -> None:
             continue
         job = waiting[queue].pop(0)
         statement = _for_job(session, job, tasks[job.key], unschedulable)
-        if statement is not None and job.is_ready:
+        if statement is not None and job.may_start:
             session.commit(statement)
             if tasks[job.key]:
                 insort(waiting[queue], job, key=session.order)
@@ -89,6 +89,9 @@ def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[
         if why:
             job.reasons[task.uid] = why
             continue
+        if task.role and task.role in job.failed_roles:
+            job.reasons[task.uid] = job.failed_roles[task.role]
+            continue
         session.prepared.add(task.uid)
         shape = _shape(session, task)
         if shape is not None and shape in unschedulable:
@@ -99,8 +102,8 @@ def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[
             if not has_place and shape is not None and not statement.done:
                 unschedulable[shape] = job.reasons[task.uid]
         if not has_place:
-            # The remaining pods cannot make the job ready, unless pods of other shapes remain.
-            if not _may_still_start(job, tasks):
+            job.failed_roles[task.role] = job.reasons[task.uid]
+            if not job.may_continue():
                 break
             continue
         if job.is_ready:
@@ -122,10 +125,6 @@ def _shape(session: Session, task: Task) -> object | None:
     return None if shape is None else (task.queue, shape)
 
 
-def _may_still_start(job: Job, tasks: list[Task]) -> bool:
-    return job.is_ready or job.n_ready + job.n_waiting + job.n_free + len(tasks) >= job.least
-
-
 def _place(session: Session, statement: Statement, task: Task) -> bool:
     """Allocate a pod on idle resources, or else pipeline it on releasing ones."""
     found = session.predicates(task)
@@ -137,17 +136,16 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
         filter_status = found[node.name]
         if filter_status is not None:
             statuses.append(filter_status)
-        elif fits_on(task.request, node):
-            idle.append(node)
-        elif session.changes(node) and session.fits_later(task, node):
-            later.append(node)
-        else:
+        elif not session.fits_later(task, node):
+            # Resources that another pod is pipelined on are not available twice.
             statuses.append(_insufficient(tuple(session.lacking_later(task, node))))
+        elif not session.changes(node) or fits_on(task.request, node):
+            idle.append(node)
+        else:
+            later.append(node)
     own = [node for node in (*idle, *later) if node.name == nominated]
     if own:
         idle, later = [n for n in own if n in idle], [n for n in own if n in later]
-    # Resources that another pod is pipelined on are not available twice.
-    idle = [node for node in idle if not session.changes(node) or session.fits_later(task, node)]
     if idle:
         session.allocate(statement, task, session.best(task, idle))
     elif later:
@@ -165,21 +163,37 @@ def _insufficient(names: tuple[str, ...]) -> FilterStatus:
 
 def backfill(session: Session) -> None:
     """Backfill pods without requests."""
-    for job in session.in_order(job for job in session.wanting if job.has_best_effort):
-        if not session.is_schedulable(job):
-            continue
-        for task in job.tasks.values():
+    chosen = [job for job in session.wanting if job.has_best_effort and session.is_schedulable(job)]
+    waiting: dict[str, list[Job]] = {}
+    for job in chosen:
+        for task in list(job.tasks.values()):
             if task.is_best_effort and task.status is Status.PIPELINED:
                 session.unpipeline(task)
+        if job.n_free:
+            waiting.setdefault(job.queue, []).append(job)
+    queues = session.queues(job for jobs in waiting.values() for job in jobs)
+    for job in [job for queue in queues.all() for job in session.in_order(waiting[queue])]:
         for task in job.waiting():
-            if not task.is_best_effort:
-                continue
-            found = session.predicates(task)
-            fitting = [node for node in session.nodes.all if found[node.name] is None]
-            if not fitting:
-                reasons = [filter_status for filter_status in found.values() if filter_status is not None]
-                job.reasons[task.uid] = explained(reasons, len(found))
-                continue
-            statement = Statement()
-            session.allocate(statement, task, session.best(task, fitting))
-            session.commit(statement)
+            if task.is_best_effort:
+                _backfill(session, task)
+
+
+def _backfill(session: Session, task: Task) -> None:
+    """Place a pod without requests; once its job may start, all its placed pods are bound."""
+    found = session.predicates(task)
+    fitting = [node for node in session.nodes.all if found[node.name] is None]
+    if not fitting:
+        reasons = [filter_status for filter_status in found.values() if filter_status is not None]
+        task.job.reasons[task.uid] = explained(reasons, len(found))
+        return
+    statement = Statement()
+    session.allocate(statement, task, session.best(task, fitting))
+    if task.job.may_start:
+        statement.placed = [
+            each
+            for each in task.job.tasks.values()
+            if each.status is Status.ALLOCATED and each.uid not in session.bound
+        ]
+        session.commit(statement)
+    else:
+        session.forget(statement)

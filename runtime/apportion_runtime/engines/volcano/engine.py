@@ -23,14 +23,14 @@ from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, 
 from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.cycle import open_capacity, run_actions
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
-from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, is_preemptable
+from apportion_runtime.engines.volcano.pod_groups import OWN_MINIMUM, group_of, is_preemptable, role_of
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.engines.volcano.statement import Statement
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import reading
-from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Sample
+from apportion_runtime.sim.history import ENDED_BY_EVICTION, ENDED_BY_SUCCESS, Sample
 from apportion_runtime.sim.kubelet.eviction import evict
 from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.scenario.format import Manifest
@@ -90,7 +90,7 @@ class Volcano(PlainEngine):
             known.phase = Phase.RUNNING
         job = self._jobs.setdefault(known.key, Job(known))
         facts = self.pods.facts_of(record)
-        self._coming[record.uid] = Task(facts, job, Status.PENDING, None, is_preemptable(made))
+        self._coming[record.uid] = Task(facts, job, Status.PENDING, None, is_preemptable(made), role_of(made))
         self.cluster_state.history.workloads[running.number].queue = known.queue
         return record
 
@@ -180,9 +180,10 @@ class Volcano(PlainEngine):
             if task.status is not status:
                 task.become(status)
             task.node = self._nodes.get(pod.record.node or "")
+            task.is_evicted = pod.leaving == ENDED_BY_EVICTION
         jobs = [job for job in self._jobs.values() if job.tasks]
         for job in jobs:
-            job.reasons = {}
+            job.begin_cycle()
         return jobs
 
     def _carry_out(self, statement: Statement) -> None:

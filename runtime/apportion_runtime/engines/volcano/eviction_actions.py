@@ -42,7 +42,7 @@ def preempt(session: Session) -> None:
                 if not session.is_starving(job):
                     break
                 _preempt(session, statement, task, in_job=False, evicts=evicts)
-            _settle(session, statement, kind, done=job.is_pipelined)
+            _settle(session, statement, kind, done=job.may_start_later)
         for job in starving[queue]:
             own = [task.pod.priority for task in job.tasks.values() if task.status is Status.RUNNING]
             for task in job.waiting():
@@ -83,8 +83,9 @@ def _settle(session: Session, statement: Statement, kind: object | None, *, done
 
 
 def _starving(session: Session) -> dict[str, list[Job]]:
+    """Return the starving jobs of each queue; upstream has them in any order, here in that of their ids."""
     found: dict[str, list[Job]] = {}
-    for job in session.wanting:
+    for job in sorted(session.wanting, key=lambda job: job.key):
         if session.is_schedulable(job) and session.is_starving(job):
             found.setdefault(job.queue, []).append(job)
     return found
@@ -179,18 +180,26 @@ def reclaim(session: Session) -> None:
     queues = session.queues(job for job in session.jobs.values() if session.is_schedulable(job))
     while queues:
         queue = queues.pop()
-        for job in session.in_order(starving.get(queue, ())):
-            statement, waiting = Statement(), job.waiting()
-            kind = session.kind(job, waiting, RECLAIM)
-            if kind in session.failed_requests:
-                continue
-            for task in waiting:
-                if not session.is_starving(job):
-                    break
-                if task.pod.may_preempt and may_reclaim(session.capacity, queue, task.request):
-                    session.prepared.add(task.uid)
-                    _reclaim(session, statement, task)
-            _settle(session, statement, kind, done=job.is_pipelined)
+        waiting_jobs = session.in_order(starving.pop(queue, ()))
+        for number, job in enumerate(waiting_jobs, 1):
+            _reclaim_for(session, queue, job)
+            if number < len(waiting_jobs):
+                # The queue has no more jobs when it is next; but it moves the others, whose shares have changed.
+                queues.push(queue)
+
+
+def _reclaim_for(session: Session, queue: str, job: Job) -> None:
+    statement, waiting = Statement(), job.waiting()
+    kind = session.kind(job, waiting, RECLAIM)
+    if kind in session.failed_requests:
+        return
+    for task in waiting:
+        if not session.is_starving(job):
+            break
+        if task.pod.may_preempt and may_reclaim(session.capacity, queue, task.request):
+            session.prepared.add(task.uid)
+            _reclaim(session, statement, task)
+    _settle(session, statement, kind, done=job.may_start_later)
 
 
 def _reclaim(session: Session, statement: Statement, task: Task) -> None:

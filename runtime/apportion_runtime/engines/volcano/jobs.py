@@ -6,7 +6,8 @@ pkg/scheduler/framework/session.go (getPodGroupPhase).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import cmp_to_key
@@ -54,17 +55,21 @@ class GroupState:
     phase: Phase = Phase.PENDING
     n_succeeded: int = 0
     why: str = ""
+    task_least: Mapping[str, int] = field(default_factory=dict)
+    """The minimum number of pods of each role (`minTaskMember`); ignored if their sum exceeds `least`."""
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A pod in a cycle."""
+    """A pod in a cycle. `is_evicted` means that a scheduler evicted it before the cycle, and it is still terminating."""
 
     pod: PodFacts
     job: Job
     status: Status
     node: NodeState | None
     preemptable: bool
+    role: str = ""
+    is_evicted: bool = False
 
     def become(self, status: Status) -> None:
         """Set the status."""
@@ -110,6 +115,10 @@ class Task:
         return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() else None
 
 
+def _is_free(task: Task) -> bool:
+    return task.status is Status.PENDING and task.is_best_effort
+
+
 def _compare(one: Task, other: Task) -> int:
     return other.is_before(one) - one.is_before(other)
 
@@ -124,6 +133,7 @@ class Job:
 
     Attributes:
         reasons: Why each pod was not placed in the cycle.
+        failed_roles: Why a pod of each role found no node in the cycle.
         counts: The number of pods in each status.
         allocated: The resources of its placed pods.
         has_best_effort: Whether any of its pods has no requests.
@@ -132,9 +142,14 @@ class Job:
     group: GroupState
     tasks: dict[str, Task] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    failed_roles: dict[str, str] = field(default_factory=dict)
     counts: list[int] = field(default_factory=lambda: [0] * len(Status))
     allocated: dict[str, int] = field(default_factory=dict)
     has_best_effort: bool = False
+
+    def begin_cycle(self) -> None:
+        """Forget why pods were not placed in the last cycle."""
+        self.reasons, self.failed_roles = {}, {}
 
     def add(self, task: Task) -> None:
         """Add a pod."""
@@ -209,10 +224,47 @@ class Job:
         return self.n_waiting + self.n_ready + self.n_free >= self.least
 
     @property
+    def may_start(self) -> bool:
+        """Whether the gang minimum and the minimum of each role are placed, so that its pods are bound."""
+        return self.is_ready and self._has_each_role(lambda task: _HOLDS[task.status] or _is_free(task))
+
+    @property
+    def may_start_later(self) -> bool:
+        """Whether the gang minimum and the minimum of each role are placed or pipelined."""
+        return self.is_pipelined and self._has_each_role(
+            lambda task: _HOLDS[task.status] or task.status is Status.PIPELINED or _is_free(task)
+        )
+
+    @property
     def is_valid(self) -> bool:
-        """Whether it has at least the gang minimum of pods."""
+        """Whether it has at least the gang minimum of pods, and that of each role."""
         n_alive = self.counts[Status.PENDING] + self.counts[Status.PIPELINED] + self.n_holding
-        return n_alive + self.group.n_succeeded >= self.least
+        return n_alive + self.group.n_succeeded >= self.least and self._has_each_role(
+            lambda task: task.status not in (Status.GATED, Status.RELEASING)
+        )
+
+    def _has_each_role(self, counts: Callable[[Task], bool]) -> bool:
+        """Return whether enough pods of each role count. Succeeded pods, whose role is unknown here, count for all."""
+        least = self.group.task_least
+        if not least or self.least < sum(least.values()):
+            return True
+        found = Counter(task.role for task in self.tasks.values() if counts(task))
+        return all(found[role] + self.group.n_succeeded >= number for role, number in least.items())
+
+    def may_continue(self) -> bool:
+        """Return whether other pods may still start the job after one of the failed roles found no node.
+
+        Source: NeedContinueAllocating.
+        """
+        if self.least >= len(self.tasks) + self.group.n_succeeded:
+            return False
+        least = self.group.task_least
+        if self.least < sum(least.values()):
+            tasks = self.tasks.values()
+            n_left = sum(task.status is Status.PENDING and task.role not in self.failed_roles for task in tasks)
+            return self.n_ready + n_left >= self.least
+        placed = Counter(task.role for task in self.tasks.values() if _HOLDS[task.status] or _is_free(task))
+        return all(placed[role] >= least.get(role, 0) for role in self.failed_roles)
 
     def is_starving(self, by: str) -> bool:
         """Return whether it is starving, by a plugin's definition."""
@@ -241,11 +293,11 @@ class Job:
         return exceeding(least, self.allocated)
 
     def next_phase(self) -> Phase:
-        """Return its phase after a cycle."""
-        if self.counts[Status.RUNNING] and not self.is_ready:
+        """Return its phase after a cycle. Pods that the cycle has bound do not count yet (ScheduledStatus)."""
+        n_running = self.counts[Status.RUNNING]
+        if n_running and not self.is_ready:
             return Phase.UNKNOWN
-        n_scheduled = self.n_holding + self.counts[Status.RELEASING] + self.group.n_succeeded
-        if n_scheduled >= self.least:
+        if n_running + self.counts[Status.RELEASING] + self.group.n_succeeded >= self.least:
             return Phase.RUNNING
         return Phase.INQUEUE if self.group.phase is Phase.INQUEUE else Phase.PENDING
 

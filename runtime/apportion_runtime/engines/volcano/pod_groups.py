@@ -16,6 +16,7 @@ from apportion_api.kubernetes.operators import (
     RAY_GROUP_LABEL,
     RAY_HEAD_GROUP,
     RAY_PRIORITY_CLASS_LABEL,
+    REPLICA_TYPE_LABEL,
 )
 from apportion_api.objects import read
 from apportion_api.volcano.names import (
@@ -25,6 +26,7 @@ from apportion_api.volcano.names import (
     PREEMPTABLE,
     QUEUE_ANNOTATION,
     QUEUE_LABEL,
+    TASK_ANNOTATION,
 )
 from apportion_api.volcano.objects import PodGroup
 from apportion_runtime.admission.expansion import Slot, is_observed
@@ -48,6 +50,7 @@ from apportion_runtime.snapshots.quantities import parse_time
 
 OWN_MINIMUM = ("ray.io", "kubeflow.org")
 """API groups whose workloads specify their own minimum."""
+_ROLE_LABELS = (TASK_ANNOTATION, RAY_GROUP_LABEL, REPLICA_TYPE_LABEL)
 _BY_OWNER = frozenset((("batch", "Job"), ("apps", "ReplicaSet"), ("apps", "StatefulSet")))
 
 
@@ -199,3 +202,13 @@ def is_preemptable(made: Manifest) -> bool:
     """Return whether a pod is preemptable: by default, or if its annotation is invalid."""
     declared = annotations_of(made).get(PREEMPTABLE, labels_of(made).get(PREEMPTABLE))
     return declared is None or str(declared).lower() in ("1", "t", "true")
+
+
+def role_of(made: Manifest) -> str:
+    """Return the role of a pod in its pod group; empty if it has none.
+
+    Volcano's job controller, KubeRay and Kubeflow's training operator write the annotation.
+    """
+    labels = labels_of(made)
+    written = (annotations_of(made).get(TASK_ANNOTATION), *map(labels.get, _ROLE_LABELS))
+    return next((str(role) for role in written if role), "")

@@ -52,7 +52,8 @@ class Session:
         unpreemptable_requests: Failed searches, valid until a decision.
         failed_requests: Unschedulable jobs by shape, with the reason for each pod.
         prepared: Pods that an action has examined.
-        leaving: Pods that were evicted before this cycle and still exist.
+        leaving: Pods that a scheduler evicted before this cycle and that still exist; not pods that were deleted.
+        bound: Pods that are bound in this cycle.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Session:
         self.failed_requests: dict[object, tuple[str, ...]] = {}
         self.prepared: set[str] = set()
         self.leaving: set[str] = set()
+        self.bound: set[str] = set()
         self._attempts: dict[str, str | None] = {}
         """By pod, the node of its last discarded attempt; None if that attempt had no victims."""
         self.committed: list[Statement] = []
@@ -102,7 +104,8 @@ class Session:
                 for task in job.tasks.values():
                     if task.status is Status.RELEASING and task.node is not None and task.uid in task.node.pods:
                         self._becomes_free(task.node, task.request, 1)
-                        self.leaving.add(task.uid)
+                        if task.is_evicted:
+                            self.leaving.add(task.uid)
             if job.queue not in capacity.queues:
                 continue
             if not capacity.is_leaf(job.queue):
@@ -276,7 +279,9 @@ class Session:
         statement.evicted.append((task, by, action))
         assert task.node is not None
         self._becomes_free(task.node, task.request, 1)
-        self._seen_by_scores(task.node).remove(task.pod)
+        seen = self._seen_by_scores(task.node)
+        if task.uid in seen.pods:
+            seen.remove(task.pod)
         task.become(Status.RELEASING)
         self.capacity.charge(task.queue, task.request, -1)
 
@@ -294,8 +299,8 @@ class Session:
             elif task.status is Status.PIPELINED:
                 self.unpipeline(task)
             elif task.status is Status.RELEASING and task.node is not None:
+                # Scores do not count the pod again: its Reserve fails, because no PreFilter has run for it.
                 self._becomes_free(task.node, task.request, -1)
-                self._seen_by_scores(task.node).add(task.pod)
                 self.capacity.charge(task.queue, task.request)
             task.become(status)
             task.node = node
@@ -325,6 +330,7 @@ class Session:
         """Commit a statement."""
         self.forget(statement)
         self.committed.append(statement)
+        self.bound.update(task.uid for task in statement.placed)
         for task, _, _ in statement.done:
             self._attempts.pop(task.uid, None)
 

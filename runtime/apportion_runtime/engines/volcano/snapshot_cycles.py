@@ -23,7 +23,7 @@ from apportion_runtime.engines.volcano.capacity import DEFAULT, queue_spec
 from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.cycle import open_capacity, run_actions
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
-from apportion_runtime.engines.volcano.pod_groups import is_preemptable
+from apportion_runtime.engines.volcano.pod_groups import is_preemptable, role_of
 from apportion_runtime.engines.volcano.session import Session
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.cluster_state import ClusterState
@@ -137,7 +137,10 @@ class _Cluster:
         if is_own:
             job = self._job_of(made)
             if job is not None:
-                task = self._tasks[facts.uid] = Task(facts, job, _status(made), None, is_preemptable(made))
+                task = Task(
+                    facts, job, _status(made), None, is_preemptable(made), role_of(made), is_evicted=_is_evicted(made)
+                )
+                self._tasks[facts.uid] = task
                 job.add(task)
                 nominated = nested(made, "status", "nominatedNodeName")
                 if nominated and not node:
@@ -166,7 +169,7 @@ class _Cluster:
         capacity = open_capacity(self._specs, self._resources, self._configuration)
         jobs = [job for job in self._jobs.values() if job.tasks]
         for job in jobs:
-            job.reasons = {}
+            job.begin_cycle()
         session = Session(self._configuration, self._nodes, capacity, jobs, self._tasks, nominated=self._nominated)
         before = [job.group.phase for job in jobs], dict(self._nominated)
         run_actions(session)
@@ -220,7 +223,7 @@ class _Cluster:
         uid = f"{old}-{number}"
         record = replace(facts.record, uid=uid, node=None, created=self._last + 1 + number)
         self._facts[uid] = replace(facts, record=record)
-        self._tasks[uid] = Task(self._facts[uid], job, Status.PENDING, None, task.preemptable)
+        self._tasks[uid] = Task(self._facts[uid], job, Status.PENDING, None, task.preemptable, task.role)
         job.add(self._tasks[uid])
 
 
@@ -235,6 +238,13 @@ def _status(made: Manifest) -> Status:
     if made["spec"].get("nodeName"):
         return Status.RUNNING
     return Status.GATED if made["spec"].get("schedulingGates") else Status.PENDING
+
+
+def _is_evicted(made: Manifest) -> bool:
+    """Return whether a scheduler evicted a pod. Source: pkg/scheduler/actions/preempt (podTerminatingByPreemption)."""
+    conditions = nested(made, "status", "conditions") or ()
+    found = next((each for each in conditions if each.get("type") == "DisruptionTarget"), {})
+    return found.get("status") == "True" and found.get("reason") == "PreemptionByScheduler"
 
 
 def _time(made: Manifest) -> float:
