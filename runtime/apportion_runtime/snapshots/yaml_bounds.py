@@ -9,8 +9,8 @@ from __future__ import annotations
 import yaml
 
 MAX_DEPTH = 200
-MAX_VALUES = 5_000_000
-"""The maximum number of values, with aliases expanded: a snapshot of a large cluster has a few million."""
+MAX_EXPANDED = 5_000_000
+"""The maximum number of values that aliases add. Values that a text contains itself are limited only by its length."""
 
 
 class BoundsError(ValueError):
@@ -26,7 +26,7 @@ def check_bounds(text: str) -> None:
     """Raise `BoundsError` for a text that must not be composed; invalid YAML passes, and is rejected by the reader."""
     sizes: dict[str, int] = {}
     open_nodes: list[tuple[str | None, int]] = []
-    n_values = 0
+    n_values = n_expanded = 0
     try:
         for event in yaml.parse(text.encode("utf-8", "surrogatepass"), Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.CollectionStartEvent):
@@ -45,9 +45,10 @@ def check_bounds(text: str) -> None:
             elif isinstance(event, yaml.AliasEvent):
                 if any(anchor == event.anchor for anchor, _ in open_nodes):
                     raise BoundsError("an alias refers to its own parent", _line(event))
-                n_values += sizes.get(event.anchor or "", 1)
-            if n_values > MAX_VALUES:
-                raise BoundsError(f"more than {MAX_VALUES} values after expanding aliases", _line(event))
+                size = sizes.get(event.anchor or "", 1)
+                n_values, n_expanded = n_values + size, n_expanded + size
+                if n_expanded > MAX_EXPANDED:
+                    raise BoundsError(f"aliases add more than {MAX_EXPANDED} values", _line(event))
     except yaml.YAMLError:
         return
 
