@@ -21,20 +21,32 @@ START = 1_790_000_000.0
 
 def job_of(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return a workload as a Volcano Job."""
-    asked = {name: amount for name, amount in zip((GPU, "cpu", "memory"), said["req"], strict=True) if amount}
-    requests = {name: f"{amount}Gi" if name == "memory" else str(amount) for name, amount in asked.items()}
-    pod: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": requests, "limits": requests}}]}
     spec: dict[str, Any] = {"schedulerName": "volcano", "queue": said["queue"], "minAvailable": said["min"]}
     if said["class"]:
-        pod["priorityClassName"] = spec["priorityClassName"] = said["class"]
+        spec["priorityClassName"] = said["class"]
+    tasks = said.get("tasks") or [{"name": "p", "replicas": said["replicas"], "req": said["req"]}]
+    spec["tasks"] = [_task_of(said, task) for task in tasks]
+    api = "batch.volcano.sh/v1alpha1"
+    return {"apiVersion": api, "kind": "Job", "metadata": {"name": said["name"], "namespace": "work"}, "spec": spec}
+
+
+def _task_of(said: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task of a workload, which may have a minimum and a class of its own."""
+    asked = {name: amount for name, amount in zip((GPU, "cpu", "memory"), task["req"], strict=True) if amount}
+    requests = {name: f"{amount}Gi" if name == "memory" else str(amount) for name, amount in asked.items()}
+    pod: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": requests, "limits": requests}}]}
+    class_name = task.get("class", said["class"])
+    if class_name:
+        pod["priorityClassName"] = class_name
     if said.get("model"):
         pod["nodeSelector"] = {MODEL: said["model"]}
     template: dict[str, Any] = {"spec": pod}
     if said.get("keep"):
         template["metadata"] = {"annotations": {"volcano.sh/preemptable": "false"}}
-    spec["tasks"] = [{"name": "p", "replicas": said["replicas"], "template": template}]
-    api = "batch.volcano.sh/v1alpha1"
-    return {"apiVersion": api, "kind": "Job", "metadata": {"name": said["name"], "namespace": "work"}, "spec": spec}
+    made: dict[str, Any] = {"name": task["name"], "replicas": task["replicas"], "template": template}
+    if "min" in task:
+        made["minAvailable"] = task["min"]
+    return made
 
 
 def scenario_of(case: Mapping[str, Any]) -> Scenario:

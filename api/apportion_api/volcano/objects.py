@@ -10,6 +10,7 @@ from apportion_api.objects import (
     ApiObject,
     flag,
     integer,
+    integers,
     mapping,
     mappings,
     optional_quantities,
@@ -59,6 +60,7 @@ class PodGroup(ApiObject):
     namespace: str | None = text("metadata.namespace")
     queue: str | None = text("spec.queue")
     min_member: int | None = integer("spec.minMember")
+    task_least: Mapping[str, int] = integers("spec.minTaskMember")
     min_resources: Mapping[str, Written] | None = optional_quantities("spec.minResources")
     priority_class: str | None = text("spec.priorityClassName")
     network_topology: Manifest = mapping("spec.networkTopology")

@@ -20,8 +20,9 @@ def enqueue(session: Session) -> None:
     """Enqueue jobs whose minimum fits into their queues, one job per queue in turn."""
     capacity = session.capacity
     pending: dict[str, list[Job]] = {}
-    for job in session.in_order(session.wanting):
-        if job.group.phase is Phase.PENDING and job.queue in capacity.queues:
+    # A job whose pods were all bound in the last cycle may be pending again, and then counts twice for its queue.
+    for job in session.in_order(job for job in session.jobs.values() if job.group.phase is Phase.PENDING):
+        if job.queue in capacity.queues:
             pending.setdefault(job.queue, []).append(job)
     queues = session.queues(session.jobs.values())
     while queues:
@@ -106,9 +107,9 @@ def _for_job(session: Session, job: Job, tasks: list[Task], unschedulable: dict[
             if not job.may_continue():
                 break
             continue
-        if job.is_ready:
+        if job.may_start:
             break
-    if job.is_ready or job.is_pipelined:
+    if job.may_start or job.may_start_later:
         session.forget(statement)
         return statement
     session.discard(statement)

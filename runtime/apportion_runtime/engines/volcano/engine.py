@@ -131,8 +131,15 @@ class Volcano(PlainEngine):
         self._nodes.refresh()
         resources = total(self._allocatable(name) for name in cluster_state.records.nodes)
         capacity = open_capacity(self._specs.values(), resources, self._configuration)
+        jobs = self._wanted()
         session = Session(
-            self._configuration, self._nodes, capacity, self._wanted(), self._tasks, nominated=self._nominated
+            self._configuration,
+            self._nodes,
+            capacity,
+            [job for job in jobs if not self._is_deleted(job)],
+            self._tasks,
+            nominated=self._nominated,
+            deleted=[job for job in jobs if self._is_deleted(job)],
         )
         before = self._state()
         run_actions(session)
@@ -185,6 +192,11 @@ class Volcano(PlainEngine):
         for job in jobs:
             job.begin_cycle()
         return jobs
+
+    def _is_deleted(self, job: Job) -> bool:
+        """Return whether a pod group is deleted, although its pods are still terminating."""
+        running = self.workloads.running.get(job.group.workload)
+        return job.group.is_owned and running is not None and bool(running.outcome)
 
     def _carry_out(self, statement: Statement) -> None:
         cluster_state, kubelet = self.cluster_state, self.workloads.kubelet

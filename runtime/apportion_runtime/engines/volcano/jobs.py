@@ -53,6 +53,8 @@ class GroupState:
     created: float
     workload: int
     phase: Phase = Phase.PENDING
+    is_owned: bool = True
+    """Whether it is deleted together with its workload."""
     n_succeeded: int = 0
     why: str = ""
     task_least: Mapping[str, int] = field(default_factory=dict)

@@ -84,6 +84,8 @@ def _named(cluster_state: ClusterState, running: Running, made: Manifest, name: 
         _priority(cluster_state, group.priority_class or "", made),
         cluster_state.now if created is None else parse_time(str(created)),
         running.number,
+        is_owned=False,
+        task_least=group.task_least,
     )
     if is_observed(running.manifest):
         phase = nested(written or {}, "status", "phase")
@@ -105,13 +107,16 @@ def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) 
         labels.get(RAY_PRIORITY_CLASS_LABEL) or policy.get("priorityClass") or spec.get("priorityClassName") or ""
     )
     slots = [slot for slot in running.slots.values() if not slot.comes_last]
-    if kind_of(workload)[0] == "ray.io":
+    task_least: dict[str, int] = {}
+    if kind_of(workload)[0] == BATCH_GROUP:
+        task_least, least, needed_slots = _of_volcano_job(cluster_state, workload, slots)
+    elif kind_of(workload)[0] == "ray.io":
         needed_slots = _of_ray(workload, slots)
         least = len(needed_slots)
         # The submitter of a job does not count for the minimum, but its resources are reserved.
         needed_slots += [slot for slot in running.slots.values() if slot.comes_last]
     else:
-        least = int(policy.get("minAvailable") or spec.get("minAvailable") or len(slots))
+        least = int(policy.get("minAvailable") or len(slots))
         needed_slots = slots[:least]
     needed = total(pod_requests(slot.spec) for slot in needed_slots)
     return GroupState(
@@ -122,7 +127,38 @@ def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) 
         _priority(cluster_state, str(class_name), made),
         cluster_state.now,
         running.number,
+        task_least=task_least,
     )
+
+
+def _of_volcano_job(
+    cluster_state: ClusterState, workload: Manifest, slots: list[Slot]
+) -> tuple[dict[str, int], int, list[Slot]]:
+    """Return the minimum of each task of a Volcano Job, its gang minimum, and the pods whose requests are reserved.
+
+    Source: pkg/controllers/job/job_controller_actions.go (calcPGMinResources), job_controller_util.go.
+    """
+    spec = workload.get("spec") or {}
+    of_task: dict[str, list[Slot]] = {}
+    for slot in slots:
+        of_task.setdefault(slot.labels[TASK_ANNOTATION], []).append(slot)
+    task_least = {}
+    for number, task in enumerate(spec.get("tasks") or ()):
+        name, written = str(task.get("name") or f"default{number}"), whole(task, "minAvailable")
+        task_least[name] = len(of_task.get(name, ())) if written is None else written
+    least = whole(spec, "minAvailable") or sum(task_least.values())
+    # Tasks by the priority of their pods' class.
+    names = sorted(of_task, key=lambda name: -_class_value(cluster_state, of_task[name][0]))
+    if least < sum(task_least.values()):
+        return task_least, least, [slot for name in names for slot in of_task[name]][:least]
+    first = [slot for name in names for slot in of_task[name][: task_least[name]]]
+    others = [slot for name in names for slot in of_task[name][task_least[name] :]]
+    return task_least, least, (first + others)[:least]
+
+
+def _class_value(cluster_state: ClusterState, slot: Slot) -> int:
+    found = cluster_state.store.get("PriorityClass", "", str(slot.spec.get("priorityClassName") or ""))
+    return 0 if found is None else read(PriorityClass, found).value or 0
 
 
 def _of_ray(workload: Manifest, slots: list[Slot]) -> list[Slot]:

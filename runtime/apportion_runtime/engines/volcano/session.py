@@ -46,6 +46,7 @@ class Session:
         jobs: The jobs.
         tasks: Their pods by uid.
         nominated: The nominated node of each pod.
+        deleted: Jobs whose pod groups are deleted, with terminating pods.
 
     Attributes:
         wanting: The jobs with pending pods.
@@ -65,6 +66,7 @@ class Session:
         tasks: Mapping[str, Task],
         *,
         nominated: Mapping[str, str],
+        deleted: Iterable[Job] = (),
     ) -> None:
         self.configuration = configuration
         self.nodes = nodes
@@ -93,19 +95,24 @@ class Session:
             for plugin in configuration.plugins
             if plugin.name in ("priority", "gang") and plugin.does("JobOrder")
         ]
+        for job in (*self.jobs.values(), *deleted):
+            if job.counts[Status.RELEASING]:
+                self._note_releasing(job)
         self._count()
 
+    def _note_releasing(self, job: Job) -> None:
+        """Add the releasing resources of a job to the nodes."""
+        for task in job.tasks.values():
+            if task.status is Status.RELEASING and task.node is not None and task.uid in task.node.pods:
+                self._becomes_free(task.node, task.request, 1)
+                if task.is_evicted:
+                    self.leaving.add(task.uid)
+
     def _count(self) -> None:
-        """Add the allocation and requests of jobs to their queues, and the releasing resources to the nodes."""
+        """Add the allocation and requests of jobs to their queues."""
         capacity = self.capacity
         sums: dict[str, tuple[dict[str, int], ...]] = {}
         for job in self.jobs.values():
-            if job.counts[Status.RELEASING]:
-                for task in job.tasks.values():
-                    if task.status is Status.RELEASING and task.node is not None and task.uid in task.node.pods:
-                        self._becomes_free(task.node, task.request, 1)
-                        if task.is_evicted:
-                            self.leaving.add(task.uid)
             if job.queue not in capacity.queues:
                 continue
             if not capacity.is_leaf(job.queue):

@@ -111,6 +111,7 @@ class _Cluster:
             _time(made),
             -1,
             phase={"": Phase.PENDING, "Completed": Phase.RUNNING}.get(phase) or Phase(phase),
+            task_least=written.task_least,
         )
 
     def _add_pod(self, made: Manifest) -> None:
