@@ -124,7 +124,7 @@ def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) 
         str(queue),
         least,
         needed,
-        _priority(cluster_state, str(class_name), made),
+        _priority(cluster_state, str(class_name), None if kind_of(workload)[0] == BATCH_GROUP else made),
         cluster_state.now,
         running.number,
         task_least=task_least,
@@ -227,11 +227,15 @@ def _of_owner(cluster_state: ClusterState, running: Running, made: Manifest) -> 
     )
 
 
-def _priority(cluster_state: ClusterState, name: str, made: Manifest) -> int:
+def _priority(cluster_state: ClusterState, name: str, made: Manifest | None) -> int:
+    """Return the priority of a group by its class, or else that of a pod; without a pod, that of the default class."""
     found = cluster_state.store.get("PriorityClass", "", name) if name else None
     if found is not None:
         return read(PriorityClass, found).value or 0
-    return int(nested(made, "spec", "priority") or 0)
+    if made is not None:
+        return int(nested(made, "spec", "priority") or 0)
+    classes = cluster_state.store.list("PriorityClass")
+    return next((int(each.get("value") or 0) for each in classes if each.get("globalDefault")), 0)
 
 
 def is_preemptable(made: Manifest) -> bool:
