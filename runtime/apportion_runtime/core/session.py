@@ -114,6 +114,14 @@ class Session:
         self.now, self._snapshot = now, snapshot
         self.predicates.begin_cycle()
 
+    def release(self) -> None:
+        """Drop all parts. They refer to each other, and would otherwise be kept until a full garbage collection."""
+        for job in self.jobs.values():
+            job.on_change = None
+            for pod_set in job.pod_sets.values():
+                pod_set.parent = None
+        vars(self).clear()
+
     def protect(self, jobs: Collection[str]) -> None:
         """Exclude jobs from the victims of this cycle: their eviction was refused."""
         for queue_jobs in self.queue_jobs.values():

@@ -57,6 +57,7 @@ class ClusterRecords:
     def __init__(self) -> None:
         self.objects = CycleObjects()
         self._readers: _Readers | None = None
+        self._session: Session | None = None
         self._pods: dict[Key, Pod] = {}
         self._members: dict[str, dict[Key, None]] = {}
         self._terminating: dict[Key, None] = {}
@@ -69,6 +70,8 @@ class ClusterRecords:
 
     def open(self, *, now: float, shard: str | None) -> tuple[Session, tuple[Fault, ...]]:
         """Return a session on the objects that the cycle reads, and the faults of those that changed.
+
+        The session of the previous cycle must not be used any more.
 
         Args:
             now: The current time, in seconds since 1970.
@@ -87,7 +90,11 @@ class ClusterRecords:
             readers = self._readers = self._rebuilt(now, shard)
         else:
             self._update(readers, changes, now)
-        return readers.cache.open(now), tuple(self._faults)
+        session, before = readers.cache.open(now), self._session
+        if before is not None and before is not session:
+            before.release()
+        self._session = session
+        return session, tuple(self._faults)
 
     def _count_groups(self, changes: Iterable[Change]) -> None:
         for kind, (_, name), before, after in changes:

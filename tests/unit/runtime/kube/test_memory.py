@@ -74,6 +74,23 @@ def test_three_hundred_cycles_of_churn_allocate_no_memory_for_good() -> None:
     assert churn.blocks[_LAST] - churn.blocks[_WARM] < _MOST_BLOCKS_PER_CYCLE * (_LAST - _WARM)
 
 
+@pytest.mark.usefixtures("no_automatic_collection")
+def test_session_that_a_changed_node_replaces_is_freed_at_once() -> None:
+    cluster = Memory(node("n1", 8), TRAIN, queue("team", None, 8), *(pod(f"pod-{n}", "team", 1) for n in range(50)))
+    pool, blocks = WritePool(2, cluster.failures.append), []
+    scheduling = Scheduling(cluster, pool)
+    for number in range(21):
+        machine = node("n1", 8)
+        machine["metadata"]["labels"]["round"] = str(number)
+        cluster.held["Node", "", "n1"] = machine
+        run_cycle(scheduling, NOW)
+        if number in (10, 20):
+            blocks.append(sys.getallocatedblocks())
+    pool.stop()
+    # A session of 50 pods takes some 2,000 blocks.
+    assert blocks[1] - blocks[0] < 10 * 200
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_automatic_collection")
 def test_ten_thousand_cycles_of_churn_allocate_no_memory_for_good() -> None:
