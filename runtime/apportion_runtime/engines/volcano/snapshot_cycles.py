@@ -244,7 +244,7 @@ def _status(made: Manifest) -> Status:
 def _is_evicted(made: Manifest) -> bool:
     """Return whether a scheduler evicted a pod. Source: pkg/scheduler/actions/preempt (podTerminatingByPreemption)."""
     conditions = nested(made, "status", "conditions") or ()
-    found = next((each for each in conditions if each.get("type") == "DisruptionTarget"), {})
+    found: Manifest = next((each for each in conditions if each.get("type") == "DisruptionTarget"), {})
     return found.get("status") == "True" and found.get("reason") == "PreemptionByScheduler"
 
 
