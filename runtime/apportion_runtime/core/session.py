@@ -118,8 +118,6 @@ class Session:
         """Drop all parts. They refer to each other, and would otherwise be kept until a full garbage collection."""
         for job in self.jobs.values():
             job.on_change = None
-            for pod_set in job.pod_sets.values():
-                pod_set.parent = None
         vars(self).clear()
 
     def protect(self, jobs: Collection[str]) -> None:

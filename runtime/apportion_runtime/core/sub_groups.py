@@ -34,7 +34,6 @@ class PodSet:
         "n_gated",
         "n_used",
         "name",
-        "parent",
         "tasks",
     )
 
@@ -42,7 +41,6 @@ class PodSet:
         self.name = name
         self.min_available = min_available
         self.constraint = constraint
-        self.parent: SubGroupSet | None = None
         self.tasks: dict[str, Task] = {}
         self.n_allocated = self.n_used = self.n_alive = self.n_gated = 0
 
@@ -85,19 +83,17 @@ class PodSet:
 class SubGroupSet:
     """An inner part of the tree; the root has no name."""
 
-    __slots__ = ("constraint", "groups", "min_members", "name", "parent", "sets")
+    __slots__ = ("constraint", "groups", "min_members", "name", "sets")
 
     def __init__(self, name: str, min_members: int | None, constraint: TopologyConstraint | None) -> None:
         self.name = name
         self.min_members = min_members
         self.constraint = constraint
-        self.parent: SubGroupSet | None = None
         self.groups: list[SubGroupSet] = []
         self.sets: list[PodSet] = []
 
     def add(self, member: Member) -> None:
         """Add a child."""
-        member.parent = self
         if isinstance(member, PodSet):
             self.sets.append(member)
         else:
@@ -139,6 +135,14 @@ class SubGroupSet:
         yield from self.sets
         for group in self.groups:
             yield from group.pod_sets()
+
+    def paths(self) -> Iterator[tuple[PodSet, tuple[SubGroupSet, ...]]]:
+        """Yield each pod set of the whole part, with the sets around it, this one last."""
+        for pod_set in self.sets:
+            yield pod_set, (self,)
+        for group in self.groups:
+            for pod_set, around in group.paths():
+                yield pod_set, (*around, self)
 
 
 Member = PodSet | SubGroupSet

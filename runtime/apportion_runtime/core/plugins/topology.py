@@ -160,12 +160,12 @@ class TopologyTrees:
         """Add the scores for the part that a pod belongs to; nodes without a score are excluded."""
         if not self._scores:
             return score
-        part: Part | None = job.pod_sets[task.pod_set]
-        while part is not None:
-            found = self._scores.get(part.name)
+        own = job.pod_sets[task.pod_set]
+        around = next(around for pod_set, around in job.root.paths() if pod_set is own)
+        for name in (own.name, *(part.name for part in around)):
+            found = self._scores.get(name)
             if found is not None:
                 return np.asarray(score + np.array([found.get(int(i), -np.inf) for i in nodes]))
-            part = part.parent
         return score
 
     def _sum_free(self, domain: Domain) -> Vector:

@@ -6,12 +6,13 @@ Source: pkg/scheduler/actions/common/minimal_job_comparison.go, api/podgroup_inf
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 from operator import le
 
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PENDING
-from apportion_runtime.core.sub_groups import PodSet
+from apportion_runtime.core.sub_groups import PodSet, SubGroupSet
 
 
 class FailureCache:
@@ -39,20 +40,14 @@ def signature(job: Job) -> object:
     KAI computes it when it opens the session: pods that are placed since count as they were in the snapshot.
     """
     if job.constraints is None:
-        job.constraints = tuple(sorted(map(repr, (_of_set(pod_set) for pod_set in job.pod_sets.values()))))
+        job.constraints = tuple(sorted(map(repr, starmap(_of_pod_set, job.root.paths()))))
     return job.constraints
 
 
-def _of_set(pod_set: PodSet) -> object:
+def _of_pod_set(pod_set: PodSet, around: tuple[SubGroupSet, ...]) -> object:
     waiting = [task.pod for task in pod_set.tasks.values() if not task.pod.status & ACTIVE_ALLOCATED_STATUSES]
-    if not waiting:
-        return ""
-    constraints: list[object] = [pod_set.constraint]
-    above = pod_set.parent
-    while above is not None:
-        constraints.append(above.constraint)
-        above = above.parent
-    return constraints, sorted(repr(_of_pod(pod)) for pod in waiting)
+    constraints = [pod_set.constraint, *(part.constraint for part in around)]
+    return (constraints, sorted(repr(_of_pod(pod)) for pod in waiting)) if waiting else ""
 
 
 def _of_pod(pod: Pod) -> object:
