@@ -156,20 +156,18 @@ class ObjectCache:
 
     def put_created(self, kind: str, made: Manifest) -> None:
         """Add an object that was created, unless the watch has delivered it."""
-        key = key_of(made)
+        key, made = key_of(made), self._cached(kind, made)
         with self._lock:
             held = self._store.of(kind).get(key)
-            made = cached_fields(kind, made, held)
             self._own_writes.stored((kind, key), made, held)
             if held is None:
                 self._store.put(kind, key, made)
 
     def put_patched(self, kind: str, before: Manifest | None, made: Manifest) -> None:
         """Replace an object by the result of a patch, unless the watch has delivered a later change."""
-        key = key_of(made)
+        key, made = key_of(made), self._cached(kind, made)
         with self._lock:
             held = self._store.of(kind).get(key)
-            made = cached_fields(kind, made, held)
             self._own_writes.stored((kind, key), made, held)
             if before is not None and held is before:
                 self._store.put(kind, key, self._assumptions.applied(key, made) if kind == POD else made)
@@ -295,15 +293,14 @@ class ObjectCache:
 
     def _list(self, resource: Resource, generation: int) -> str:
         found: dict[Key, Manifest] = {}
-        held, made = self._store.of(resource.kind), None
+        made: Manifest | None = None
         path = f"{resource.everywhere}?limit={_PAGE}"
         answer = self._connection.request("GET", path)
         while True:
             for one in answer["items"]:
                 # Items of a list have no apiVersion and kind.
                 named = {"apiVersion": resource.api_version, "kind": resource.kind, **one}
-                key = key_of(one)
-                made = found[key] = cached_fields(resource.kind, named, held.get(key, made))
+                made = found[key_of(one)] = self._cached(resource.kind, named, made)
             more = answer["metadata"].get("continue")
             if not more:
                 break
@@ -330,17 +327,22 @@ class ObjectCache:
             if event["type"] == "BOOKMARK":
                 yield version
                 continue
+            made = self._cached(resource.kind, one, made)
             with self._lock:
                 if self._generations[resource.kind] != generation:
                     break
-                held = self._store.of(resource.kind).get(key_of(one), made)
-                made = cached_fields(resource.kind, one, held)
                 is_due = self._receive(resource.kind, event["type"], made)
             if is_due:
                 self.changed.set()
             yield version
             if self._ended.is_set():
                 break
+
+    def _cached(self, kind: str, one: Manifest, like: Manifest | None = None) -> Manifest:
+        """Return an object as it is kept, with the equal parts of its cached version, or else of another object."""
+        with self._lock:
+            held = self._store.of(kind).get(key_of(one), like)
+        return cached_fields(kind, one, held)
 
     def _receive(self, kind: str, event: str, one: Manifest) -> bool:
         """Store what a watch delivers, and return whether it is another's change that may change decisions."""
