@@ -131,15 +131,18 @@ class Volcano(PlainEngine):
         self._nodes.refresh()
         resources = total(self._allocatable(name) for name in cluster_state.records.nodes)
         capacity = open_capacity(self._specs.values(), resources, self._configuration)
-        jobs = self._wanted()
+        jobs: list[Job] = []
+        deleted: list[Job] = []
+        for job in self._wanted():
+            (deleted if self._is_deleted(job) else jobs).append(job)
         session = Session(
             self._configuration,
             self._nodes,
             capacity,
-            [job for job in jobs if not self._is_deleted(job)],
+            jobs,
             self._tasks,
             nominated=self._nominated,
-            deleted=[job for job in jobs if self._is_deleted(job)],
+            deleted=deleted,
         )
         before = self._state()
         run_actions(session)
