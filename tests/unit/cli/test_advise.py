@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -54,6 +55,13 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def _document(text: str) -> dict[str, Any]:
+    """Return advice in JSON, which satisfies its schema."""
+    document: dict[str, Any] = json.loads(text)
+    jsonschema.validate(document, json.loads(schema_text("advise")))
+    return document
+
+
 def test_patch_meets_the_goal_with_the_smallest_change(run: Run, files: Path) -> None:
     advice = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--jobs", "1", "-o", "patch")
     assert advice.code == 10
@@ -83,15 +91,18 @@ def test_goals_that_exclude_each_other_are_reported(run: Run, files: Path) -> No
 
 
 def test_goal_beyond_the_capacity_is_reported_with_the_best_value(run: Run, files: Path) -> None:
-    advice = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", "p90 wait of batch <= 1s", "--jobs", "1")
+    asked = ("advise", "policy.py", "--scenario", "load.yaml", "--goal", "p90 wait of batch <= 1s", "--jobs", "1")
+    advice = run(*asked)
     assert (advice.code, "Even with the largest possible guarantee" in advice.out) == (1, True)
+    goal = _document(run(*asked, "--json").out)["goals"][0]
+    assert goal["atBest"] > 1
 
 
 def test_queue_is_named_by_its_id_where_the_engine_uses_another_name(run: Run, files: Path) -> None:
     text = POLICY.replace('Engine.KAI, engine_version="0.17.0"', 'Engine.YUNIKORN, engine_version="1.8.0"')
     (files / "policy.py").write_text(text)
     advice = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--jobs", "1", "--json", "-q")
-    document = json.loads(advice.out)
+    document = _document(advice.out)
     assert (advice.code, document["goals"][0]["queue"]) == (10, "root.serving")
     assert document["quotas"] == ["batch guaranteed gpu", "serving guaranteed gpu"]
 
@@ -114,14 +125,13 @@ def test_parallel_simulations_give_the_same_advice(run_process: Run, files: Path
 def test_kept_queue_is_not_changed(run: Run, files: Path) -> None:
     asked = ("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--keep", "batch", "--jobs", "1")
     advice = run(*asked, "-o", "json")
-    document = json.loads(advice.out)
+    document = _document(advice.out)
     assert (advice.code, document["quotas"], document["changes"]) == (1, ["serving guaranteed gpu"], [])
 
 
 def test_json_has_every_simulation(run: Run, files: Path) -> None:
     advice = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, "--jobs", "1", "--json")
-    document = json.loads(advice.out)
-    jsonschema.validate(document, json.loads(schema_text("advise")))
+    document = _document(advice.out)
     assert document["quotas"] == ["batch guaranteed gpu", "serving guaranteed gpu"]
     assert document["runs"][0]["quotas"] == [7, 1]
     assert any(run["quotas"] == [5, 3] and run["values"][0] <= 300 for run in document["runs"])
