@@ -1,8 +1,9 @@
 """The live scheduler under load: its cycles on full clusters, and throughput and latency beside kube-scheduler.
 
-The benchmarks on a real API server use what neither `make bench` nor CI provides:
+The benchmarks on a real API server use what `make bench` does not provide:
 
-* APPORTION_E2E_BIN: the directory of the control plane and kube-scheduler that `make e2e` builds, below ~/.cache/apportion-e2e.
+* APPORTION_E2E_BIN: the directory of the control plane and kube-scheduler that `make e2e` builds, below ~/.cache/apportion-e2e,
+  and with which it runs one of them on small input.
 * APPORTION_KAI (optional): a directory with the programs `scheduler`, `binder` and `podgrouper` of KAI Scheduler.
 """
 
@@ -45,8 +46,8 @@ needs_servers = pytest.mark.skipif(
     reason="set APPORTION_E2E_BIN to the control plane that `make e2e` builds (~/.cache/apportion-e2e/kubernetes-…)",
 )
 OURS = "apportion scheduler"
-MOST_MIB, MOST_IDLE, LEAST_RATIO = 600.0, 0.01, 2.0
-_LONE_PODS, _IDLE_S, _SETTLED_S = 100, 20, 300
+MOST_MIB, MOST_IDLE, MOST_P99_MS, LEAST_RATIO = 600.0, 0.01, 150.0, 2.0
+_LONE_PODS, _IDLE_S, _SETTLED_S = 100, 20.0, 300
 
 
 @pytest.mark.parametrize(("n_nodes", "n_pods"), [(1_000, 8_000), (5_000, 40_000)])
@@ -93,7 +94,7 @@ def test_beside_kube_scheduler(n_nodes: int, n_pods: int, bench_size: BenchSize,
             pids = [each.process.pid for each in processes]
             rates[name] = pods_per_second(server, processes[0], size[1])
             own_ms, all_ms = (1000 * spent_s / size[1] for spent_s in (_cpu_s(pids), cpu_of_children_s() - started_s))
-            idle = _idle(pids)
+            idle = _idle(pids, _IDLE_S if bench_size.judged else 1.0)
             settled_ms = 1000 * _cpu_s(pids) / size[1]
             print(
                 f"\n{name}, {size[0]:,} nodes: {rates[name]:.0f} pods/s, {own_ms:.2f} ms of CPU for each, {all_ms:.2f} ms "
@@ -109,6 +110,7 @@ def test_beside_kube_scheduler(n_nodes: int, n_pods: int, bench_size: BenchSize,
         shutil.rmtree(folder / "etcd")
         if bench_size.judged and name == OURS:
             assert idle <= MOST_IDLE
+            assert percentiles[98] <= MOST_P99_MS
     if bench_size.judged:
         assert rates[OURS] >= LEAST_RATIO * rates["kube-scheduler"]
 
@@ -124,13 +126,13 @@ def _cpu_s(pids: Sequence[int]) -> float:
     return sum(cpu_s(pid) for pid in pids)
 
 
-def _idle(pids: Sequence[int]) -> float:
-    """Return the part of a core that processes take once the events and statuses of the bound pods are written."""
+def _idle(pids: Sequence[int], for_s: float) -> float:
+    """Return the part of a core that processes take for a time, once events and statuses of the bound pods are written."""
     deadline = time.monotonic() + _SETTLED_S
     while True:
         before_s = _cpu_s(pids)
-        time.sleep(_IDLE_S)
-        idle = (_cpu_s(pids) - before_s) / _IDLE_S
+        time.sleep(for_s)
+        idle = (_cpu_s(pids) - before_s) / for_s
         if idle <= MOST_IDLE or time.monotonic() >= deadline:
             return idle
 

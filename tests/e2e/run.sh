@@ -56,4 +56,8 @@ say "starting the control planes and running the tests"
 # ARGS is read as a shell reads it, quotes included, as in the other targets of the Makefile.
 eval "set -- ${ARGS:-}"
 # Two workers, because the tests wait for controllers as long as they compute; tests/e2e/distribution.py groups them.
-exec .venv/bin/pytest -m e2e tests/e2e -n 2 --durations=5 "$@"
+.venv/bin/pytest -m e2e tests/e2e -n 2 --durations=5 "$@"
+[ $# -eq 0 ] || exit 0
+
+say "running the benchmark beside kube-scheduler once on small input, without time limits"
+exec .venv/bin/pytest -n0 -m bench --bench-smoke tests/benchmarks/test_bench_live_load.py -k "beside and 1000"
