@@ -111,10 +111,13 @@ class FaultBed:
             self.check()
             time.sleep(_POLL_S)
 
-    def wait_created(self, *gangs: Gang) -> None:
+    def wait_created(self, *gangs: Gang, by: Scheduler | None = None) -> None:
         """Wait until kube-controller-manager, which a fault may have affected as well, has created all pods."""
         deadline = time.monotonic() + _CREATED_S
-        while any(len(read_state(self.api).pods_of(gang.name)) < gang.size for gang in gangs):
+        while True:
+            state = self.check(by)
+            if all(len(state.pods_of(gang.name)) >= gang.size for gang in gangs):
+                return
             assert time.monotonic() < deadline, (
                 f"kube-controller-manager has not created all pods within {_CREATED_S:g} s"
             )
@@ -123,9 +126,10 @@ class FaultBed:
     def wait_bound(self, *gangs: Gang, by: Scheduler | None = None, within_s: float = RECOVERY_S) -> ClusterState:
         """Return the state in which the gangs are bound, every invariant holds, and nothing changes any more.
 
-        The invariants of any moment are checked at each poll.
+        The invariants of any moment are checked at each poll. The time is counted from when all pods exist.
         """
         by = by or self.scheduler
+        self.wait_created(*gangs, by=by)
         wanted = {gang.name: gang.size for gang in gangs}
         deadline = time.monotonic() + within_s
         while True:

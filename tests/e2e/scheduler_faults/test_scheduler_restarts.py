@@ -103,7 +103,6 @@ def test_etcd_restored_from_a_backup(bed: FaultBed) -> None:
         bed.plane.server.start()
         bed.plane.wait_until_ready()
         bed.create(AFTER)
-        bed.wait_created(AFTER)
         bed.wait_bound(BEFORE, AFTER, by=scheduler)
         assert all(not read_state(bed.api).pods_of(gang.name) for gang in DURING)
         check_process(scheduler)
