@@ -21,6 +21,7 @@ from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager, Timeout
 from urllib3.exceptions import HTTPError, InsecureRequestWarning
 from urllib3.util import parse_url
 
+from apportion_runtime.kube.api_status import origin_of, read_status
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.resources import WATCHED
 
@@ -179,18 +180,11 @@ def _lines(answer: BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _refusal(answer: BaseHTTPResponse, content: bytes) -> Refused:
-    after = answer.headers.get("Retry-After")
+    after, status = answer.headers.get("Retry-After"), read_status(content)
+    message = status.get("message") or content.decode(errors="replace").strip()[:500] or answer.reason
     return Refused(
         answer.status,
-        _message(answer, content),
+        str(message or f"HTTP status {answer.status}"),
         retry_after_s=float(after) if after is not None and after.isdigit() else None,
-        is_budget=b"DisruptionBudget" in content,
+        origin=origin_of(answer.status, status),
     )
-
-
-def _message(answer: BaseHTTPResponse, content: bytes) -> str:
-    text = content.decode(errors="replace")
-    try:
-        return str(json.loads(text)["message"])
-    except (KeyError, TypeError, ValueError):
-        return text.strip()[:500] or str(answer.reason or HTTPStatus(answer.status).phrase)

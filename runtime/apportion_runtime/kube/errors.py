@@ -5,8 +5,26 @@ from __future__ import annotations
 from enum import Enum
 from http import HTTPStatus
 
-_DENIED_ACCOUNT = 'forbidden: User "'
-"""Part of the message of the API server's authorizer; that of admission is another one."""
+
+class Origin(Enum):
+    """Who refused a request.
+
+    Attributes:
+        ACCOUNT: Authentication or authorization: the account is unknown, or lacks a permission. An API server that was
+            started refuses all accounts until it has read their roles.
+        ADMISSION: An admission webhook, policy or plugin.
+        BUDGET: A PodDisruptionBudget.
+        SERVER: The API server, because of the object or its own state.
+    """
+
+    ACCOUNT = "account"
+    ADMISSION = "admission"
+    BUDGET = "budget"
+    SERVER = "server"
+
+
+_OF_OBJECT = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE, HTTPStatus.CONFLICT)
+"""Codes that are about the stored object; those of an admission webhook are not."""
 
 
 class Rejection(Enum):
@@ -45,36 +63,29 @@ class Refused(Exception):
     Attributes:
         status: The HTTP status.
         retry_after_s: The delay that the server asks for, in seconds.
-        is_budget: Whether a PodDisruptionBudget is the cause.
+        origin: Who refused it.
     """
 
     def __init__(
-        self, status: int, message: str, *, retry_after_s: float | None = None, is_budget: bool = False
+        self, status: int, message: str, *, retry_after_s: float | None = None, origin: Origin = Origin.SERVER
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after_s = retry_after_s
-        self.is_budget = is_budget
-
-    @property
-    def is_of_account(self) -> bool:
-        """Whether the account is the cause, not the object: it is unknown, or lacks a permission.
-
-        An API server that was started rejects all accounts until it has read their roles.
-        """
-        is_denied = self.status == HTTPStatus.FORBIDDEN and _DENIED_ACCOUNT in str(self)
-        return is_denied or self.status == HTTPStatus.UNAUTHORIZED
+        self.origin = origin
 
     @property
     def rejection(self) -> Rejection:
         """The class of the rejection."""
+        if self.origin is Origin.BUDGET:
+            return Rejection.BUDGET
+        if self.origin is Origin.ADMISSION and self.status in _OF_OBJECT:
+            return Rejection.PERMANENT
         match self.status:
             case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
                 return Rejection.GONE
             case HTTPStatus.CONFLICT:
                 return Rejection.CONFLICT
-            case HTTPStatus.TOO_MANY_REQUESTS if self.is_budget:
-                return Rejection.BUDGET
             case HTTPStatus.TOO_MANY_REQUESTS | HTTPStatus.REQUEST_TIMEOUT:
                 return Rejection.TEMPORARY
             case status:

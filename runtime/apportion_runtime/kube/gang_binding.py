@@ -18,7 +18,7 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.status import BINDING, BOUND
 from apportion_runtime.core.task import Task
 from apportion_runtime.kube.cluster import Cluster, Manifest
-from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
+from apportion_runtime.kube.errors import Origin, Refused, Rejection, Unreachable
 from apportion_runtime.kube.gpu_sharing import Share, write_share
 from apportion_runtime.kube.write_pool import Priority, WritePool, results
 
@@ -107,7 +107,7 @@ def _bind(cluster: Cluster, gang: GangBinding, placement: Placement) -> None:
     except Refused as refused:
         gang.unbound.append(placement)
         gang.failures.append(f"pod {name} to node {placement.node}: {refused}")
-        is_permanent = refused.rejection is Rejection.PERMANENT and not refused.is_of_account
+        is_permanent = refused.rejection is Rejection.PERMANENT and refused.origin is not Origin.ACCOUNT
         if is_permanent and gang.rejected is None:
             gang.rejected = f"the API server rejected the binding of pod {name}: {refused}"
     except Unreachable as unreachable:

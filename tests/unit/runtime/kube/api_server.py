@@ -22,11 +22,12 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A response other than success."""
+    """A response other than success; `details` are those of its `Status`."""
 
     status: int
     message: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,8 @@ class ApiServer:
             self.sent.append(sent)
         rejected = self.answer(sent)
         if rejected is not None:
-            return rejected.status, dict(rejected.headers), {"message": rejected.message}
+            status = {"message": rejected.message, "details": dict(rejected.details)}
+            return rejected.status, dict(rejected.headers), status
         with self.changed:
             return self._handle(sent)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apportion_runtime.kube.decision_log_writer import DecisionLogWriter
-from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.errors import Origin, Refused
 from apportion_runtime.kube.scheduler import Scheduling, run_cycle
 from apportion_runtime.kube.write_pool import WritePool
 from apportion_runtime.snapshots.decision_log import DecisionLogError, recorded_cycle, replayed
@@ -64,7 +64,7 @@ def _churn(cluster: Memory, generator: random.Random, step: int) -> None:
     if running and generator.random() < 0.5:
         del cluster.held["Pod", "team", generator.choice(running)]
     elif running:
-        refused = Refused(429, "Cannot evict pod: disruption budget", is_budget=True)
+        refused = Refused(429, "Cannot evict pod: disruption budget", origin=Origin.BUDGET)
         cluster.keeps = {generator.choice(running): refused}
 
 
@@ -94,7 +94,9 @@ def test_decisions_of_all_kinds_are_recorded_and_replayed(tmp_path: Path) -> Non
     scheduler = _Recorded(cluster, DecisionLogWriter(log))
     scheduler.cycle()
     # A budget protects both victims, which the second cycle learns and the third one takes into account.
-    cluster.keeps = dict.fromkeys(("b1", "b2"), Refused(429, "Cannot evict pod: disruption budget", is_budget=True))
+    cluster.keeps = dict.fromkeys(
+        ("b1", "b2"), Refused(429, "Cannot evict pod: disruption budget", origin=Origin.BUDGET)
+    )
     cluster.create(pod("mine", "vision", 2))
     for _ in range(3):
         scheduler.cycle()

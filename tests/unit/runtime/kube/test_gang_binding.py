@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.errors import Origin, Refused
 
 from .memory_cluster import Memory, run_cycle
 from .objects import NOW, TRAIN, node, pod, pod_group, queue
 
-DENIED = Refused(403, 'admission webhook "guard" denied the request')
+DENIED = Refused(403, 'admission webhook "guard" denied the request', origin=Origin.ADMISSION)
 TEAM = queue("team", None, 8)
 
 
@@ -21,6 +21,15 @@ def _cluster(size: int, members: int) -> Memory:
 def _left(cluster: Memory) -> set[str]:
     """Return the pods that are bound and not evicted."""
     return {m["metadata"]["name"] for m in cluster.held.values() if m["kind"] == "Pod" and m["spec"].get("nodeName")}
+
+
+@pytest.mark.parametrize("code", [401, 403, 404, 409, 410])
+def test_gang_is_evicted_whichever_code_the_webhook_that_rejects_a_bind_chooses(code: int) -> None:
+    cluster = _cluster(4, 4)
+    denied = 'admission webhook "guard" denied the request: forbidden: User "one" may not'
+    cluster.refuses = {"gang-2": Refused(code, denied, origin=Origin.ADMISSION)}
+    run_cycle(cluster, NOW)
+    assert _left(cluster) == set()
 
 
 @pytest.mark.parametrize("refused", ["gang-0", "gang-3"])
@@ -73,8 +82,8 @@ def test_gang_keeps_bound_pods_if_minimum_is_met() -> None:
         Refused(409, "the object has been modified"),
         Refused(404, "pods not found"),
         Refused(503, "overloaded"),
-        Refused(401, "Unauthorized"),
-        Refused(403, 'pods "gang-1" is forbidden: User "one" cannot create resource "pods/binding" in API group ""'),
+        Refused(401, "Unauthorized", origin=Origin.ACCOUNT),
+        Refused(403, 'pods "gang-1" is forbidden: User "one" cannot create', origin=Origin.ACCOUNT),
     ],
     ids=["conflict", "gone", "temporary", "unknown account", "account without permission"],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.kube.errors import NotLeader, Refused
+from apportion_runtime.kube.errors import NotLeader, Origin, Refused
 from apportion_runtime.kube.gang_reservations import GangReservations
 
 from .memory_cluster import Memory, run_cycle
@@ -237,7 +237,7 @@ def test_running_pods_whose_reservation_is_in_another_namespace_are_not_evicted(
 def test_eviction_of_unreserved_pod_that_a_budget_protects_is_tried_again_later() -> None:
     cluster = sharing_cluster(sharing("a"), sharing("b"))
     _lose_reservation(cluster)
-    cluster.keeps = {"a": Refused(429, "disruption budget", is_budget=True)}
+    cluster.keeps = {"a": Refused(429, "disruption budget", origin=Origin.BUDGET)}
     run_cycle(cluster, NOW + 2)
     cluster.clock_s += 10
     assert run_cycle(cluster, NOW + 12).evicted == ["team/b"]

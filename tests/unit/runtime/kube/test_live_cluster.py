@@ -17,7 +17,11 @@ from .api_server import ApiServer, Sent, running
 from .api_server import Rejection as Response
 from .objects import pod
 
-BUDGET = '{"reason": "DisruptionBudget", "message": "The disruption budget web needs 3 healthy pods and has 3"}'
+BUDGET = Response(
+    429,
+    "Cannot evict pod as it would violate the pod's disruption budget.",
+    details={"causes": [{"reason": "DisruptionBudget", "message": "The disruption budget web needs 3 healthy pods"}]},
+)
 
 
 @dataclass
@@ -124,8 +128,8 @@ def test_eviction_api_uses_grace_period_of_pod(live: Live) -> None:
 
 
 def test_eviction_refused_by_budget_is_not_retried(live: Live) -> None:
-    live.server.answer = lambda sent: Response(429, BUDGET) if sent.path.endswith("/eviction") else None
-    with pytest.raises(Refused, match="disruption budget web") as refused:
+    live.server.answer = lambda sent: BUDGET if sent.path.endswith("/eviction") else None
+    with pytest.raises(Refused, match="violate the pod's disruption budget") as refused:
         live.cluster.evict(_pod(live))
     assert refused.value.rejection is Rejection.BUDGET
     assert live.pauses == []

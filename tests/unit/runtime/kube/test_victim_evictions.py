@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from apportion_runtime.kube.errors import Refused
+from apportion_runtime.kube.errors import Origin, Refused
 
 from .memory_cluster import Memory, events_without, run_cycle
 from .objects import INFERENCE, NOW, TRAIN, node, pod, pod_group, queue
 
 TEAM = queue("team", None, 4)
-BUDGET = Refused(429, "Cannot evict pod as it would violate the pod's disruption budget.", is_budget=True)
+BUDGET = Refused(429, "Cannot evict pod as it would violate the pod's disruption budget.", origin=Origin.BUDGET)
 
 
 def _cluster() -> Memory:
