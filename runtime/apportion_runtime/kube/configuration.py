@@ -110,10 +110,10 @@ class Field:
 
 
 _EXPECTED = {
-    _NAME: "must be the name of an object: lower-case letters, digits, - and .",
+    _NAME: "must be a valid object name: use lower-case letters, digits, - and .",
     f"{_NAME}/{_NAME}": "must be NAMESPACE/NAME",
-    r".+": "must be the name of a file",
-    _IMAGE: "must be the name of an image",
+    r".+": "must be a file name",
+    _IMAGE: "must be an image name",
 }
 _LONGEST_S = 86_400.0
 
@@ -122,7 +122,7 @@ FIELDS: tuple[Field, ...] = (
         "engine",
         "engine",
         "string",
-        "the engine whose objects are enforced: `kai` schedules pods, `ack` releases suspended jobs",
+        "engine whose objects the scheduler enforces: `kai` schedules pods, `ack` releases suspended jobs",
         choices=(KAI, ACK),
     ),
     Field(
@@ -137,7 +137,7 @@ FIELDS: tuple[Field, ...] = (
         "shard",
         "shard",
         "string",
-        "the SchedulingShard to schedule, if the cluster has more than one",
+        "SchedulingShard to schedule, if the cluster has more than one",
         pattern=_NAME,
         engine=KAI,
     ),
@@ -200,7 +200,7 @@ FIELDS: tuple[Field, ...] = (
         "leaderElection.retryPeriodSeconds",
         "retry_period_s",
         "number",
-        "time between two attempts to acquire or renew the lease; below the renew deadline",
+        "time between two attempts to acquire or renew the lease; must be less than the renew deadline",
         0.1,
         _LONGEST_S,
     ),
@@ -256,7 +256,7 @@ FIELDS: tuple[Field, ...] = (
         "jobQueue.requeueSeconds",
         "requeue_s",
         "number",
-        "time within which the pods of a released job must start; otherwise it is suspended and queued again; if unset, released jobs are never suspended",
+        "time for the pods of a released job to start before the job is suspended and requeued; if unset, released jobs are never suspended",
         1,
         _LONGEST_S,
         engine=ACK,
@@ -279,7 +279,7 @@ def configuration_schema() -> dict[str, Any]:
     return {
         "$schema": _DIALECT,
         "title": KIND,
-        "description": "The configuration of `apportion scheduler`; see docs/live-scheduler.md.",
+        "description": "Configuration of `apportion scheduler`; see docs/live-scheduler.md.",
         "type": "object",
         "additionalProperties": False,
         "required": ["apiVersion", "kind"],

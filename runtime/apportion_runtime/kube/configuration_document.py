@@ -79,7 +79,7 @@ class _Reader:
                     self._fail(line, f"{path} must be {_HEADER[path]}")
             elif path in _GROUPS:
                 if not isinstance(value, yaml.MappingNode):
-                    self._fail(line, f"{path} must be a mapping of {', '.join(_keys(path))}")
+                    self._fail(line, f"{path} must be a mapping with the keys {', '.join(_keys(path))}")
                 self.mapping(value, path)
             elif path in _BY_PATH:
                 self._field(path, value, line)

@@ -56,7 +56,7 @@ def check_definitions(connection: Connection) -> None:
     required = [one for one in WATCHED.values() if one.api_version in (QUEUE_API, POD_GROUP_API)]
     missing = _missing(connection, required)
     if missing:
-        why = f"the API server does not define {missing}, which are part of KAI's CRDs"
+        why = f"KAI's CRDs are not installed: the API server does not define {missing}"
         raise MissingDefinitions(f"{why}{_of_others(connection)}", KAI_INSTALLATION)
 
 
@@ -69,7 +69,7 @@ def check_admission_definitions(connection: Connection) -> None:
     required = [one for one in ADMISSION_KINDS.values() if one.api_version in (TREE_API, KUBE_QUEUE_API)]
     missing = _missing(connection, required)
     if missing:
-        why = f"the API server does not define {missing}, which are part of the CRDs of ElasticQuotaTree and kube-queue"
+        why = f"the CRDs of ElasticQuotaTree and kube-queue are not installed: the API server does not define {missing}"
         raise MissingDefinitions(why, ACK_INSTALLATION)
 
 
@@ -98,4 +98,4 @@ def _of_others(connection: Connection) -> str:
     engines = [name for group, name in _OTHERS.items() if group in served]
     if not engines:
         return ""
-    return f"; it defines objects of {' and '.join(engines)}, which this scheduler does not enforce"
+    return f"; it has the CRDs of {' and '.join(engines)}, which this scheduler does not support"

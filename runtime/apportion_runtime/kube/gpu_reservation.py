@@ -106,7 +106,7 @@ def failure_of(reservation: Manifest) -> str | None:
     if status.get("phase") not in ("Failed", "Succeeded"):
         return None
     details = status.get("message") or status.get("reason")
-    return f"ended with phase {status['phase']}" + (f" ({details})" if details else "")
+    return f"ended in phase {status['phase']}" + (f" ({details})" if details else "")
 
 
 def waiting_reason(reservation: Manifest) -> str:

@@ -84,7 +84,7 @@ def served(port: int, counters: Counters) -> Iterator[int]:
             if self.path == "/metrics":
                 text = generate_latest(counters.metrics.registry).decode()
             elif self.path == "/readyz" and not counters.is_ready:
-                status, text = HTTPStatus.SERVICE_UNAVAILABLE, "the initial list of the cluster is not complete\n"
+                status, text = HTTPStatus.SERVICE_UNAVAILABLE, "the initial list of cluster objects is not complete\n"
             elif self.path == "/healthz" and time.monotonic() - counters.alive_at >= STUCK_S:
                 status, text = HTTPStatus.SERVICE_UNAVAILABLE, f"no cycle has completed in the last {STUCK_S:g} s\n"
             elif self.path not in ("/healthz", "/readyz"):

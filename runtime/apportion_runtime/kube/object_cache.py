@@ -282,7 +282,7 @@ class ObjectCache:
         current = self._connection.request("GET", f"{resource.everywhere}?limit=1")["metadata"]["resourceVersion"]
         if int(current) >= int(version):
             return False
-        self._on_fault(f"{resource.plural}: the API server went back to an earlier state; all objects are listed again")
+        self._on_fault(f"{resource.plural}: the API server returned to an earlier state; relisting all objects")
         return True
 
     def _failed(self, resource: Resource, failed: Refused | Unreachable) -> None:

@@ -139,7 +139,7 @@ def run(
     cache = ObjectCache(connection, kinds, on_fault=lambda fault: log.warning(f"cannot watch {fault}"))
     cache.start(_LISTED_S)
     counters.is_ready = True
-    log.decision("initial list of the cluster complete")
+    log.decision("initial list of cluster objects complete")
     writer = ApiWriter(connection, SingleScheduler() if election is None else election)
     pool = WritePool(options.n_writers, lambda failed: log.warning(f"write rejected: {failed}"))
     cycles = _cycles(options, cache, writer, pool, decisions)

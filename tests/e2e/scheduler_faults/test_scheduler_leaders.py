@@ -58,7 +58,7 @@ def _replicas(bed: FaultBed, *, second: str = "") -> Iterator[tuple[Scheduler, F
     with bed.started_on_own_proxy(_SETTINGS) as (leader, proxy):
         _until_said("became the leader", leader)
         with bed.started(_SETTINGS, start=second) as other:
-            _until_said("initial list of the cluster complete", other)
+            _until_said("initial list of cluster objects complete", other)
             yield leader, proxy, other
 
 

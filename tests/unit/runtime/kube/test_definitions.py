@@ -30,7 +30,7 @@ def test_missing_definitions_are_named(groups: tuple[str, ...], named: str) -> N
     )
     with running(server) as connection, pytest.raises(MissingDefinitions) as told:
         run(connection, Options("kai-scheduler"), None, Counters(), say=lambda _: None, ended=Event())
-    assert str(told.value) == f"the API server does not define {named}, which are part of KAI's CRDs"
+    assert str(told.value) == f"KAI's CRDs are not installed: the API server does not define {named}"
 
 
 def test_definitions_of_another_engine_are_named() -> None:
@@ -39,7 +39,7 @@ def test_definitions_of_another_engine_are_named() -> None:
     server.held["/apis"] = {"groups": [{"name": "apps"}, {"name": "kueue.x-k8s.io"}]}
     with running(server) as connection, pytest.raises(MissingDefinitions) as told:
         run(connection, Options("kai-scheduler"), None, Counters(), say=lambda _: None, ended=Event())
-    assert str(told.value).endswith("; it defines objects of Kueue, which this scheduler does not enforce")
+    assert str(told.value).endswith("; it has the CRDs of Kueue, which this scheduler does not support")
 
 
 def test_missing_definitions_of_ack_are_named_with_their_installation() -> None:
@@ -49,7 +49,8 @@ def test_missing_definitions_of_ack_are_named_with_their_installation() -> None:
     with running(server) as connection, pytest.raises(MissingDefinitions) as told:
         run(connection, options, None, Counters(), say=lambda _: None, ended=Event())
     assert str(told.value).startswith(
-        "the API server does not define queues.scheduling.x-k8s.io (v1alpha1) and queueunits.scheduling.x-k8s.io (v1alpha1), "
+        "the CRDs of ElasticQuotaTree and kube-queue are not installed: the API server does not define "
+        "queues.scheduling.x-k8s.io (v1alpha1) and queueunits.scheduling.x-k8s.io (v1alpha1)"
     )
     assert "kubectl apply -f api/pkg/crd" in told.value.installation
 

@@ -35,7 +35,7 @@ def _failing(cluster: Memory, how: str) -> str:
         del cluster.held["Pod", RESERVED, name]
         return "was deleted"
     cluster.merge_status("Pod", RESERVED, name, {"phase": "Failed", "reason": "UnexpectedAdmissionError"})
-    return "ended with phase Failed (UnexpectedAdmissionError)"
+    return "ended in phase Failed (UnexpectedAdmissionError)"
 
 
 @pytest.mark.parametrize("how", ["timeout", "failed", "deleted"])

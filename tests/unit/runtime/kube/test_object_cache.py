@@ -363,7 +363,7 @@ def test_objects_are_listed_again_if_the_api_server_went_back(version: str, *, i
         server.events.put({"type": "ADDED", "object": other})
         _until(lambda: cache.get(POD, "vision", "other") is not None)
         assert _held(cache)["metadata"]["resourceVersion"] == ("1" if is_listed_again else "9")
-        said = "pods: the API server went back to an earlier state; all objects are listed again"
+        said = "pods: the API server returned to an earlier state; relisting all objects"
         assert (said in faults) is is_listed_again
     finally:
         cache.stop()

@@ -75,7 +75,7 @@ def test_stopped_scheduler_releases_lease_immediately() -> None:
         with _scheduler(connect("one"), "one", log, long):
             until(lambda: "one became the leader" in log, log)
             stack.enter_context(_scheduler(connect("two"), "two", log, long))
-            until(lambda: "two initial list of the cluster complete" in log, log)
+            until(lambda: "two initial list of cluster objects complete" in log, log)
         stopped_s = time.monotonic()
         until(lambda: "two became the leader" in log, log)
         assert time.monotonic() - stopped_s < long.lease_s
