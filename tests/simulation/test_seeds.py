@@ -82,7 +82,7 @@ def test_000_inference_preempts_the_training_gang(seed_000: Outcome) -> None:
     evicted = _of(seed_000, _GANG, "evicted")
     assert len(evicted) == 5
     assert {(fact.at_s, fact.by) for fact in evicted} == {(1800.0, _CHAT)}
-    assert {fact.why for fact in evicted} == {"priority 50 is lower than 125 in the same queue"}
+    assert {fact.why for fact in evicted} == {"lower priority in the same queue (50 < 125)"}
     assert len(_of(seed_000, _GANG, "started")) == 2
     assert seed_000.workload(_GANG).outcome == "succeeded"
     # Nobody evicts what has a place and is not preemptible, nor the notebook, for which there was room.

@@ -93,7 +93,7 @@ def whole(made: Manifest, *path: str) -> int | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int):
-        raise GroupingError(f".{'.'.join(path)} accessor error: {found} is not a whole number")
+        raise GroupingError(f".{'.'.join(path)} accessor error: {found} is not an integer")
     return found
 
 

@@ -98,8 +98,8 @@ _KINDS: Mapping[Callable[[object], bool], str] = {
     _is_list: "a list",
     _is_texts: "a list of strings",
     _is_map: "an object",
-    _is_text_map: "an object with strings as values",
-    _is_count_map: "an object with non-negative integers as values",
+    _is_text_map: "an object with string values",
+    _is_count_map: "an object with non-negative integer values",
 }
 
 _CASE: Fields = {

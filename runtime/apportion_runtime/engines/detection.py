@@ -56,7 +56,7 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
     if asked is not None:
         model = named(asked)
         if model is not _NATIVE and model not in present:
-            raise NoModelError(f"no object belongs to {model.title}")
+            raise NoModelError(f"none of the objects belongs to {model.title}")
         if model is _NATIVE and present:
             others = " and ".join(each.title for each in present)
             raise NoModelError(f"the objects belong to {others}, which plain Kubernetes ignores")

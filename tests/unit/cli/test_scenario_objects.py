@@ -146,7 +146,7 @@ def test_refusals_of_ten_workloads_are_explained(run: Run, tmp_path: Path) -> No
     assert result.code == 0
     said = result.err.splitlines()
     assert said[0] == (
-        "apportion: warning: Job default/j-0 was rejected: .spec.parallelism accessor error: two is not a whole number"
+        "apportion: warning: Job default/j-0 was rejected: .spec.parallelism accessor error: two is not an integer"
     )
     assert said[10:] == ["apportion: warning: 2 more were rejected; see -o jsonl for the reasons"]
 

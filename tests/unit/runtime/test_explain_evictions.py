@@ -69,7 +69,7 @@ def test_preemption_names_the_priorities() -> None:
     assert told(session) == [
         (
             "pod team/r-0 (job r, queue q) on n: preempt for job team/j in queue q",
-            "  priority 50 is lower than 75 in the same queue",
+            "  lower priority in the same queue (50 < 75)",
         )
     ]
 
@@ -82,7 +82,7 @@ def test_consolidation_names_the_target_node() -> None:
     )
     ((head, because, moved),) = told(session)
     assert head.endswith("consolidation for job team/j in queue q")
-    assert because == "  moved to free space on its node; its queue loses no resources"
+    assert because == "  moved to make room on its node; its queue loses no resources"
     assert moved in ("  will be rescheduled on n0", "  will be rescheduled on n1")
 
 

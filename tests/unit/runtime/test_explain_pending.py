@@ -66,13 +66,13 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     ),
     "limit above": (
         lambda: run(hosts(3), LIMITED, [job("r", "q", 2), job("j", "q", priority=40)]),
-        ["queue org would exceed its limit of 2 GPUs: 2 GPUs in use, 1 GPU more requested"],
+        ["queue org would exceed its limit of 2 GPUs: 2 GPUs in use, 1 GPU requested"],
     ),
     "guarantee": (
         lambda: run(hosts(3), [queue("q", quota=1)], [job("j", "q", 2, priority=100)]),
         [
-            ("non-preemptible jobs would exceed the quota of 1 GPU of queue q: 0 GPUs in use by such jobs, "
-            "2 GPUs more requested"),
+            ("non-preemptible jobs would exceed queue q's quota of 1 GPU: 0 GPUs in use by these jobs, "
+            "2 GPUs requested"),
         ],
     ),
     "fair share": (
@@ -138,7 +138,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         ),
         [
             ("no node fits pod j-0: of 1,224 nodes, 1,200 lack GPUs (1,200 even when empty), 20 do not match the pod's node "
-            "selector or node affinity, 3 are not ready or cordoned, 1 has a taint that the pod does not tolerate")
+            "selector or node affinity, 3 are cordoned or not ready, 1 has a taint that the pod does not tolerate")
         ],
     ),
     "other resources": (
@@ -150,7 +150,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         [
             "nothing to reclaim from other queues: no job is running in another queue",
             NO_LOWER,
-            "no node fits pod j-0: of 3 nodes, 1 lacks CPU, 1 lacks memory, 1 has the maximum number of pods",
+            "no node fits pod j-0: of 3 nodes, 1 lacks CPU, 1 lacks memory, 1 runs the maximum number of pods",
             ],
     ),
     "gang": (
@@ -164,7 +164,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("j", "q", 3, pod={"anti_affinity": ALONE, "labels": {"app": "x"}})],
             actions=("allocate",),
         ),
-        ["no node fits pod j-2 (2 of 3 pods can be placed): of 2 nodes, 2 do not match pod anti-affinity rules"],
+        ["no node fits pod j-2 (2 of 3 pods can be placed): of 2 nodes, 2 do not match the pod's anti-affinity rules"],
     ),
     "topology": (
         lambda: run(

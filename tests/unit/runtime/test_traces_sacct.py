@@ -198,7 +198,7 @@ _AS_LISTED = f"run sacct -P -X --format={FORMAT}"
          "cpu=8,gres/gpu=2,mem=64G,node=1; run sacct with --noconvert, and with columns wide enough for AllocTRES and ReqTRES")),
         ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("the job has GPUs of 2 types, a100 and v100; "
          "use one row per type")),
-        ({"AllocTRES": "cpu=8,gres/shard=1"}, ("the rules do not define how many gres/shard make one GPU; set it in the rules")),
+        ({"AllocTRES": "cpu=8,gres/shard=1"}, ("the rules do not define how many gres/shard equal one GPU; add the number to the rules")),
         ({"AllocTRES": "cpu=8,node=999999999"}, ("`cpu=8,node=999999999` requests 999999999 nodes; "
          "correct the value; the maximum is 100000")),
         ({"Account": ""}, "Account is empty; map the empty account to a queue in the rules"),

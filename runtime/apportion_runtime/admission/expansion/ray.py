@@ -59,7 +59,7 @@ def expand_ray_job(workload: Manifest) -> Expansion:
             "RayJob: spec.clusterSelector selects an existing cluster, which is not simulated; define the cluster in spec.rayClusterSpec"
         )
     if mode not in (BY_JOB, BY_OPERATOR, BY_SIDECAR):
-        why = "waits for a user to submit the job" if mode == BY_HAND else "is not a submission mode of KubeRay"
+        why = "waits for a user to submit the job" if mode == BY_HAND else "is not a KubeRay submission mode"
         raise GroupingError(f"RayJob: spec.submissionMode {mode} {why}; use {BY_JOB}, {BY_OPERATOR} or {BY_SIDECAR}")
     made = _with_cluster(workload, beside_head=(_SUBMITTER,) if mode == BY_SIDECAR else ())
     made = replace(made, status={"rayClusterName": name_of(made.children[0])}, ending=Ending.TOGETHER)

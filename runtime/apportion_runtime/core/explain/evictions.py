@@ -121,14 +121,14 @@ def _rule(session: Session, action: str, task: Task, by: Job | None, taking: Evi
     if action == "preempt":
         return (
             LOWER_PRIORITY,
-            f"priority {job.priority} is lower than {by.priority} in the same queue",
+            f"lower priority in the same queue ({job.priority} < {by.priority})",
         )
     if action == "reclaim":
         found = _over(session, job.queue, by, taking)
         if found is not None:
             return found
     if task.status == PIPELINED or action == "consolidation":
-        return MOVED, "moved to free space on its node; its queue loses no resources"
+        return MOVED, "moved to make room on its node; its queue loses no resources"
     return ALLOWED, f"permitted by the {action} action"
 
 

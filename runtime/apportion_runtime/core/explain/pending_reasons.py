@@ -79,10 +79,10 @@ class OverLimit:
         r = RESOURCES.index(self.resource)
         bound, used, asked = (quantity(value, r) for value in (self.bound, self.used, self.asked))
         if self.reason == OVER_LIMIT:
-            return f"queue {self.queue} would exceed its limit of {bound}: {used} in use, {asked} more requested"
+            return f"queue {self.queue} would exceed its limit of {bound}: {used} in use, {asked} requested"
         return (
-            f"non-preemptible jobs would exceed the quota of {bound} of queue {self.queue}: "
-            f"{used} in use by such jobs, {asked} more requested"
+            f"non-preemptible jobs would exceed queue {self.queue}'s quota of {bound}: "
+            f"{used} in use by these jobs, {asked} requested"
         )
 
 

@@ -329,7 +329,7 @@ class AckScheduler(KubeScheduler):
             if right == RECLAIM:
                 because = f"{held.quota} exceeds its min, and {quota} is within its min"
             else:
-                because = f"priority {held.priority} is lower than the priority of {by.name} in {quota}"
+                because = f"lower priority ({held.priority}) than {by.name} in {quota}"
             evict(
                 cluster_state, self._workloads.kubelet, pod, action=right, rule="ElasticQuota", by=by, because=because,
                 message=f"Preempted by {by.namespace}/{by.name} on node {pod.record.node}",

@@ -79,8 +79,8 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
     found = next((made for made in objects if name_of(made) == SCHEDULER_CONFIG), None)
     if found is None:
         raise ConfigurationError(
-            f"ConfigMap {SCHEDULER_CONFIG} does not exist: the chart's configuration preempts pods of other quotas, "
-            "which is not simulated"
+            f"ConfigMap {SCHEDULER_CONFIG} does not exist; the default configuration of Koordinator's chart preempts pods of "
+            "other quotas, which is not simulated"
         )
     text = (found.get("data") or {}).get(SCHEDULER_CONFIG) or ""
     try:
@@ -103,11 +103,11 @@ def _configuration(written: Mapping[str, Any]) -> Configuration:
         unsupported = sorted(set(unknown) - _PLUGINS)
         if unsupported:
             raise _error(
-                f"the plugin {unsupported[0]} is not simulated; simulated plugins are {', '.join(sorted(_PLUGINS))}"
+                f"plugin {unsupported[0]} is not simulated; simulated plugins are {', '.join(sorted(_PLUGINS))}"
             )
         quota = arguments.get(_QUOTA, {})
         if quota.get("hookPlugins"):
-            raise _error("hookPlugins of ElasticQuota are not simulated; remove them")
+            raise _error("ElasticQuota.hookPlugins is not simulated; remove it")
         weights = {str(each["name"]): int(each.get("weight") or 1) for each in _enabled(plugins, "score")}
         resources = arguments.get(FIT_PLUS, {}).get("resources") or {}
         profile = profiles[SCHEDULER]
@@ -137,7 +137,7 @@ def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[s
     if arguments.get(_GANG, {}).get("enablePreemption"):
         raise _error(
             f"{_GANG}.enablePreemption preempts pods of other quotas, which is not simulated; set it to false, as in "
-            "the output of apportion compile"
+            "the output of `apportion compile`"
         )
     after = [str(each["name"]) for each in _enabled(plugins, "postFilter")]
     if "DefaultPreemption" in after or not _disables_all(plugins, "postFilter"):
@@ -147,7 +147,7 @@ def _check_plugins(plugins: Mapping[str, Any], arguments: Mapping[str, Mapping[s
     for point, names in (("preFilter", (_QUOTA,)), ("postFilter", (_QUOTA,)), ("permit", (_GANG,))):
         missing = set(names) - {str(each["name"]) for each in _enabled(plugins, point)}
         if missing:
-            raise _error(f"{min(missing)} is not enabled under {point}; the simulation of Koordinator requires it")
+            raise _error(f"{min(missing)} is not enabled under {point}; enable it to simulate Koordinator")
 
 
 def _enabled(plugins: Mapping[str, Any], point: str) -> list[Mapping[str, Any]]:

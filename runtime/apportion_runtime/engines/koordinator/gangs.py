@@ -122,7 +122,7 @@ def check_gang(made: Manifest) -> None:
         raise GangError(f"the annotation {GANG_GROUPS_ANNOTATION} is not simulated; remove it")
     policy = annotations.get(GANG_MATCH_POLICY_ANNOTATION) or ONCE_SATISFIED
     if policy != ONCE_SATISFIED:
-        raise GangError(f"{GANG_MATCH_POLICY_ANNOTATION}: {policy} is not simulated; only {ONCE_SATISFIED} is")
+        raise GangError(f"{GANG_MATCH_POLICY_ANNOTATION}: {policy} is not simulated; use {ONCE_SATISFIED}")
 
 
 def _minimum(made: Manifest) -> int | None:

@@ -154,7 +154,7 @@ def _profile(made: Manifest) -> TreeProfile:
     with reading(f"ElasticQuotaProfile {name_of(made)}"):
         profile = read(ElasticQuotaProfile, made)
         if not profile.tree_id or not profile.quota or not profile.nodes:
-            raise ValueError("a tree id, spec.quotaName and matchLabels of the nodes are required")
+            raise ValueError("a tree ID, spec.quotaName and node matchLabels are required")
         return TreeProfile(profile.tree_id, profile.quota, profile.nodes, profile.resources)
 
 
@@ -193,6 +193,6 @@ def _check(specs: Mapping[str, QuotaSpec], trees: tuple[TreeProfile, ...]) -> No
             raise UnreadableError(f"ElasticQuota {spec.name} is not in the tree of its parent {parent.name}")
         if spec.maximum.keys() != parent.maximum.keys():
             raise UnreadableError(
-                f"ElasticQuota {spec.name}: its max lists other resources than its parent {parent.name}, which "
-                "Koordinator's webhook rejects"
+                f"ElasticQuota {spec.name}: max must list the same resources as parent {parent.name}; otherwise, "
+                "Koordinator's webhook rejects it"
             )

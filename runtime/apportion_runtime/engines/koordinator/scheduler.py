@@ -249,7 +249,7 @@ class KoordScheduler(KubeScheduler):
                 cluster_state, self._workloads.kubelet, cluster_state.pods[victim.uid],
                 action="preempt", rule="ElasticQuota", by=by,
                 message=f"Preempted by pod {by.uid} on node {chosen.node.name}",
-                because=f"priority {victim.priority} is lower than {pod.priority} of {by.name} in quota {quota}",
+                because=f"lower priority than {by.name} in quota {quota} ({victim.priority} < {pod.priority})",
             )  # fmt: skip
         for uid, name in list(self._nominated.items()):
             other = self._facts(uid)

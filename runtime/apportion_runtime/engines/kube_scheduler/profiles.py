@@ -83,7 +83,7 @@ def known_profiles(objects: Iterable[Manifest]) -> dict[str, Profile]:
     profiles, unknown = read_profiles(objects)
     if unknown:
         raise UnreadableError(
-            f"KubeSchedulerConfiguration: unknown plugin {', '.join(unknown)}; kube-scheduler does not start with it"
+            f"KubeSchedulerConfiguration: unknown plugin {', '.join(unknown)}; kube-scheduler would fail to start"
         )
     return profiles
 

@@ -245,7 +245,7 @@ class KubeScheduler:
                 cluster_state, self._workloads.kubelet, cluster_state.pods[victim.uid],
                 action="preempt", rule="DefaultPreemption", by=by,
                 message=f"Preempted by pod {by.uid} on node {chosen.node.name}",
-                because=f"priority {victim.priority} is lower than priority {pod.priority} of {by.name}",
+                because=f"lower priority than {by.name} ({victim.priority} < {pod.priority})",
             )  # fmt: skip
         for uid, name in list(self._nominated.items()):
             other = self._facts(uid)

@@ -198,7 +198,7 @@ class Jobs:
         local, configured = self.queue_name(job), self._configured()
         if not local:
             held = "gated" if kind_of(job) == _POD else "suspended"
-            return f"label {QUEUE_LABEL} missing from {job['kind']}; Kueue keeps it {held}"
+            return f"{job['kind']} has no label {QUEUE_LABEL}; Kueue keeps it {held}"
         label = labels_of(job).get(PRIORITY_CLASS_LABEL)
         if label is not None and label not in configured.classes:
             return f'WorkloadPriorityClass.kueue.x-k8s.io "{label}" not found'

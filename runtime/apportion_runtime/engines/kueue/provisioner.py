@@ -45,9 +45,7 @@ class Provisioner:
         engine = self._engine
         config = engine.configured.provisioning[check]
         if config is None:
-            engine.note_waiting(
-                unit.number, f"admission check {check} belongs to another controller, which is not simulated"
-            )
+            engine.note_waiting(unit.number, f"the controller of admission check {check} is not simulated")
             return
         if not is_needed(unit.assigned, config):
             unit.ready[check] = {}

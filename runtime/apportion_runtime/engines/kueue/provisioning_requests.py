@@ -95,7 +95,7 @@ def overridden_parameter(workload: Manifest, config: ProvisioningRequestConfig) 
         annotated = annotations.get(f"{PARAMETERS_PREFIX}{name}")
         if annotated is not None and annotated != value:
             return (
-                f"Kueue deletes and recreates its ProvisioningRequest without end: {name} is {annotated}, but "
+                f"Kueue endlessly deletes and recreates its ProvisioningRequest: {name} is {annotated}, but "
                 f"ProvisioningRequestConfig {config.name} sets {value}"
             )
     return None

@@ -269,7 +269,7 @@ def _spec(made: Manifest) -> QueueSpec:
 def _because(victim: Task, by: Task, action: str) -> str:
     if action == eviction_actions.RECLAIM:
         return f"queue {victim.queue} exceeds its deserved resources, and queue {by.queue} reclaims the excess"
-    return f"priority {victim.job.group.priority} is lower than {by.job.group.priority} in queue {by.queue}"
+    return f"lower priority in queue {by.queue} ({victim.job.group.priority} < {by.job.group.priority})"
 
 
 def _gpus(amounts_: Amounts) -> float:

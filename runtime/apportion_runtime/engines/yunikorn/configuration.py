@@ -1,7 +1,7 @@
 """The configuration that is simulated: the queues, placement rules and limits of the partition `default`.
 
 What the simulation does not decide is rejected: child templates, quota preemption, backoff of unschedulable requests,
-limits for groups, access lists other than `*`, and placement rules that create queues, filter users or have a fixed queue.
+group limits, access lists other than `*`, and placement rules that create queues, filter users or have a fixed queue.
 
 Source: yunikorn-core pkg/common/configs, pkg/scheduler/objects/queue.go (applyConf, UpdateQueueProperties) at be3bb487.
 """
@@ -74,7 +74,7 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
         raise ConfigurationError(f"ConfigMap {CONFIG_MAP}: {wrong.field}: {wrong}") from None
     found = texts.get(CONFIG_MAP) or next(iter(texts.values()), None)
     if found is None:
-        raise ConfigurationError(f"ConfigMap {CONFIG_MAP} with queues does not exist")
+        raise ConfigurationError(f"ConfigMap {CONFIG_MAP} does not exist or has no queues")
     try:
         return configuration_of(found.text)
     except ConfigurationError as wrong:
@@ -239,7 +239,7 @@ def _amounts(texts: Mapping[str, str] | None, path: str) -> Amounts | None:
 def _limits(queue: written.Queue) -> Iterator[tuple[str, UserLimit]]:
     for limit in queue.limits or ():
         if limit.groups:
-            raise ConfigurationError(f"{limit.path}.groups: limits for groups are not simulated")
+            raise ConfigurationError(f"{limit.path}.groups: group limits are not simulated")
         maximum = _amounts(limit.max_resources, f"{limit.path}.maxresources") or {}
         for user in limit.users or ():
             yield user, UserLimit(maximum, limit.max_applications)

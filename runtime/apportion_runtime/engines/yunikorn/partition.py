@@ -105,7 +105,7 @@ class Partition:
             if maximum is not None and not fits_limits(maximum, asked):
                 raise RefusedError(
                     f"queue {queue.path} cannot fit application {application.name}: its task groups request more than "
-                    "the maximum of the queue"
+                    "the queue's maximum"
                 )
         queue.applications[application.name] = application
         self.applications[application.name] = application

@@ -179,7 +179,9 @@ class _Stepper:
         for application in ordered_applications(queue):
             if application.phase is Phase.ACCEPTED and not self._can_run(application):
                 for _, request in application.in_order:
-                    request.why = f"application {application.name} waits: the maximum number of applications is running"
+                    request.why = (
+                        f"application {application.name} is waiting: its queue runs the maximum number of applications"
+                    )
                 continue
             step = self._attempt(application, headroom, attempts)
             if step is not None:

@@ -9,7 +9,7 @@ _NAMES = {
     "duration_s": "simulated", "n_workloads": "workloads", "gpu_hours": "GPU-hours", "capacity_gpu_hours": "available GPU-hours",
     "utilisation": "utilisation", "fragmentation": "fragmentation", "makespan_s": "makespan",
     "n_evictions": "evictions", "lost_gpu_hours": "GPU-hours lost", "fair_gpu_hours": "fair share",
-    "share": "used of fair share", "n_groups": "groups", "n_waiting": "still waiting", "wait_p50_s": "wait p50",
+    "share": "share used", "n_groups": "groups", "n_waiting": "still waiting", "wait_p50_s": "wait p50",
     "wait_p90_s": "wait p90", "wait_p99_s": "wait p99", "n_evicted_pods": "evicted pods", "parent": "parent",
     "started_s": "started", "finished_s": "ended", "outcome": "outcome", "waited_s": "waited", "queue": "queue",
 }  # fmt: skip

@@ -21,7 +21,7 @@ _WORDS = {
     "arrived": "arrives", "started": "starts", "waiting": "waits", "finished": "finished", "refused": "is rejected",
     "scaled": "scales", "denied": "has pods rejected", "node-failed": "fails", "node-drained": "drains",
     "node-joined": "joins", "node-left": "leaves", "node-asked": "is requested", "deleted": "is deleted",
-    "request-provisioned": "gets its nodes", "request-failed": "fails", "booking-expired": "loses its booking",
+    "request-provisioned": "receives its nodes", "request-failed": "fails", "booking-expired": "loses its reservation",
     "capacity-revoked": "loses its nodes", "retried": "is retried",
     "jumped": "moves to the head of the queue", "priority": "changes priority", "backoff": "backs off",
     "requeued": "returns to its queue",

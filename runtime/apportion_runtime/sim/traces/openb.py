@@ -117,7 +117,7 @@ def _node(row: Row) -> TraceNode:
     gpus, model = row.integer("gpu"), row.text("model")
     if (gpus > 0) != bool(model):
         described = f"model `{model}`" if model else "no model"
-        raise BadRow(f"a node with {gpus} GPUs has {described}", "set the model on nodes with GPUs, and on no others")
+        raise BadRow(f"a node with {gpus} GPUs has {described}", "set the model only for nodes with GPUs")
     return TraceNode(kubernetes_name(row.text("sn")), row.integer("cpu_milli"), row.integer("memory_mib"), gpus, model)
 
 

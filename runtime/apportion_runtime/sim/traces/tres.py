@@ -100,7 +100,7 @@ def _shares(amounts: Mapping[str, str], n_nodes: int, shares_per_gpu: Mapping[st
             continue
         whole = shares_per_gpu.get(kind, 0)
         if whole <= 0:
-            raise BadRow(f"the rules do not define how many {_GRES}{kind} make one GPU", "set it in the rules")
+            raise BadRow(f"the rules do not define how many {_GRES}{kind} equal one GPU", "add the number to the rules")
         devices = -(-asked // whole)
         return devices * n_nodes, -(-asked * 1000 // (whole * devices))
     return 0, 1000

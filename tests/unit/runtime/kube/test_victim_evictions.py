@@ -90,5 +90,5 @@ def test_eviction_log_line_has_beneficiary_and_rule() -> None:
     cluster.create(pod("new", "team", 2, priority="inference"))
     (line,) = run_cycle(cluster, NOW + 1).decisions
     assert line.startswith(
-        "evicted 2 pods for team/pg-new-uid-new (priority 50 is lower than 125 in the same queue): team/train-"
+        "evicted 2 pods for team/pg-new-uid-new (lower priority in the same queue (50 < 125)): team/train-"
     )

@@ -243,7 +243,7 @@ def test_lower_priority_pods_of_a_quota_are_preempted() -> None:
     history = run(NODES + f"workloads: {works}\n", tree(quota("a", 4, 16), quota("b", 4, 8)), *classes)
     assert [fact.workload for fact in of(history, "evicted")] == ["low-2"], "the newest"
     assert history.taken[0].action == "preempt"
-    assert of(history, "evicted")[0].why == "priority 0 is lower than the priority of high in root/a"
+    assert of(history, "evicted")[0].why == "lower priority (0) than high in root/a"
     assert at(history, "bound", "high") == [40.0]
 
 

@@ -126,7 +126,7 @@ workloads:
     )
     assert len(pods(history, "evicted", "own")) == 2
     assert pods(history, "evicted", "other") == []
-    assert why(history, "evicted", "own") == "priority 10 is lower than 100 of urgent-0 in quota a"
+    assert why(history, "evicted", "own") == "lower priority than urgent-0 in quota a (10 < 100)"
     assert times(history, "bound", "urgent") == [90.0] * 2
 
 
@@ -235,7 +235,7 @@ def test_pods_of_a_parent_quota_are_denied() -> None:
         ),
         (
             "annotations: {gang.scheduling.koordinator.sh/match-policy: only-waiting}",
-            "gang.scheduling.koordinator.sh/match-policy: only-waiting is not simulated; only once-satisfied is",
+            "gang.scheduling.koordinator.sh/match-policy: only-waiting is not simulated; use once-satisfied",
         ),
         (
             'annotations: {gang.scheduling.koordinator.sh/network-topology-spec: "{}"}',
@@ -245,7 +245,7 @@ def test_pods_of_a_parent_quota_are_denied() -> None:
             'annotations: {gang.scheduling.koordinator.sh/groups: "[]"}',
             "the annotation gang.scheduling.koordinator.sh/groups is not simulated",
         ),
-        ("priority: mid", "its priority 7500 belongs to koord-mid"),
+        ("priority: mid", "priority 7500 belongs to koord-mid"),
     ],
 )
 def test_pods_with_other_features_are_refused(metadata: str, said: str) -> None:

@@ -166,7 +166,7 @@ def test_pods_without_queue_stay_gated_if_managed() -> None:
     history = cluster_of(jobs, config, *queue_of("a", 2), until="1h").run()
     assert not [fact for fact in history.facts if fact.what == "bound"]
     assert [fact.why for fact in facts_of(history, "loose", "waiting")] == [
-        "label kueue.x-k8s.io/queue-name missing from Pod; Kueue keeps it gated"
+        "Pod has no label kueue.x-k8s.io/queue-name; Kueue keeps it gated"
     ]
 
 

@@ -93,7 +93,7 @@ def test_annotation_that_differs_from_the_configuration_is_never_provisioned() -
 
     (waits,) = facts("600", "waiting")
     assert waits.startswith(
-        "Kueue deletes and recreates its ProvisioningRequest without end: maxRunDurationSeconds is 600"
+        "Kueue endlessly deletes and recreates its ProvisioningRequest: maxRunDurationSeconds is 600"
     )
     assert facts("600", "admitted") == []
     assert len(facts("86400", "admitted")) == 1

@@ -133,7 +133,7 @@ def test_sidecar_mode_submits_from_the_head_pod() -> None:
     ("spec", "why"),
     [
         ({"submissionMode": "InteractiveMode"}, "InteractiveMode waits for a user to submit the job; use K8sJobMode,"),
-        ({"submissionMode": "Carrier"}, "Carrier is not a submission mode of KubeRay; use K8sJobMode, HTTPMode or SidecarMode"),
+        ({"submissionMode": "Carrier"}, "Carrier is not a KubeRay submission mode; use K8sJobMode, HTTPMode or SidecarMode"),
         ({"clusterSelector": {"ray.io/cluster": "c"}}, "define the cluster in spec.rayClusterSpec"),
     ],
 )  # fmt: skip

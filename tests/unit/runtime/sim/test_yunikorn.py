@@ -253,12 +253,12 @@ def test_pods_of_other_schedulers_use_nodes() -> None:
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
-        ([], "ConfigMap yunikorn-configs with queues does not exist"),
+        ([], "ConfigMap yunikorn-configs does not exist or has no queues"),
         ([config_map(queue("a", childtemplate={}))], r"partitions\[0\].queues\[0\].queues\[0\].childtemplate is not simulated"),
         ([config_map(queue("a"), preemption={"quotapreemptionenabled": True})], "quotapreemptionenabled is not simulated"),
         ([config_map(queue("a"), placementrules=[{"name": "user"}])], "placement rule user is not simulated; use tag or provided"),
         ([config_map(queue("a"), placementrules=[{"name": "provided", "create": True}])], "create, parent and filter"),
-        ([config_map(queue("a", limits=[{"groups": ["g"], "maxapplications": 1}]))], "limits for groups are not simulated"),
+        ([config_map(queue("a", limits=[{"groups": ["g"], "maxapplications": 1}]))], "group limits are not simulated"),
         ([config_map(queue("a", submitacl="ann"), queue("b"))], None),
         ([config_map(queue("a", 1, properties={"quota.preemption.delay": "10m"}))], r"quota.preemption.delay\] is not simulated"),
         ([config_map(queue("a", resources={"max": {GPU: "1.5"}}))], "resources.max.nvidia.com/gpu: invalid quantity"),
