@@ -15,7 +15,7 @@ from apportion_runtime.engines.base.model import Model
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.observed.cluster import observed_cluster
 from apportion_runtime.sim.observed.workloads import ObservedWorkload
-from apportion_runtime.sim.provisioning.offers import QueuedPool
+from apportion_runtime.sim.provisioning.queued_pools import QueuedPool
 from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario
 
 _EPOCH = 0.0

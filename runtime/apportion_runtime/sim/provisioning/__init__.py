@@ -1,6 +1,6 @@
 """Queued provisioning: ProvisioningRequests, the autoscaler that handles them, and the provider's capacity.
 
-`offers.py` is the provider's capacity as defined in a scenario, `request_checks.py` decides whether a request can be met
+`queued_pools.py` is the provider's capacity as defined in a scenario, `request_checks.py` decides whether a request can be met
 at all, `zone_capacity.py` whether it can be met now, and `autoscaler.py` acts on the cluster. Requests created by Kueue
 and by users are handled alike.
 

@@ -20,7 +20,7 @@ from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Handlers
 from apportion_runtime.sim.history import ENDED_BY_NODE
 from apportion_runtime.sim.kubelet.nodes import add_node, node_manifest, node_name, remove_node
-from apportion_runtime.sim.provisioning.offers import QueuedPool, changes
+from apportion_runtime.sim.provisioning.queued_pools import QueuedPool, changes
 from apportion_runtime.sim.provisioning.request_checks import (
     GKE_CLASS,
     GKE_POOL_LABEL,

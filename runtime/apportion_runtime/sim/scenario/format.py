@@ -11,7 +11,7 @@ from typing import Any
 
 from apportion_api.kubernetes.names import GPU_RESOURCE
 from apportion_runtime.sim.api.clock import DEFAULT_START
-from apportion_runtime.sim.provisioning.offers import QueuedPool
+from apportion_runtime.sim.provisioning.queued_pools import QueuedPool
 
 Manifest = Mapping[str, Any]
 

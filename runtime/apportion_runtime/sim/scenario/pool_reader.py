@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_api.kubernetes.names import GPU_COUNT_LABEL, GPU_MEMORY_LABEL, GPU_RESOURCE
-from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, QueuedPool
+from apportion_runtime.sim.provisioning.queued_pools import GpuQuota, QueuedPool, ZoneCapacity
 from apportion_runtime.sim.scenario.fields import Fields
 from apportion_runtime.sim.scenario.format import NodeShape, Pool
 
@@ -50,12 +50,12 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
 
 def _queued(fields: Fields) -> QueuedPool:
     known = QueuedPool()
-    offers: list[Offer] = []
+    capacities: list[ZoneCapacity] = []
     for each in fields.each("capacity"):
-        offers.append(Offer(each.text("zone", "zone"), each.integer("nodes"), each.seconds("at")))
+        capacities.append(ZoneCapacity(each.text("zone", "zone"), each.integer("nodes"), each.seconds("at")))
         each.done()
     made = QueuedPool(
-        offers=tuple(offers),
+        capacities=tuple(capacities),
         region=fields.text("region", known.region),
         boot_s=fields.seconds("boot", known.boot_s),
         accept_s=fields.seconds("accept", known.accept_s),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, QueuedPool, changes
+from apportion_runtime.sim.provisioning.queued_pools import GpuQuota, QueuedPool, ZoneCapacity, changes
 from apportion_runtime.sim.provisioning.request_checks import RequestDemand, UnmetRequest, check_request
 from apportion_runtime.sim.provisioning.zone_capacity import HeldMachines, find_machines
 from apportion_runtime.sim.scenario.format import NodeShape, Pool
@@ -21,8 +21,8 @@ _SHAPE = NodeShape(
 
 
 def _pool(most: int = 2000, **queued: Any) -> Pool:
-    offers = (Offer("b", 2), Offer("a", 1), Offer("a", 4, 600.0))
-    return Pool("dws", _SHAPE, 0, 0, most, queued=QueuedPool(**{"offers": offers, **queued}))
+    capacities = (ZoneCapacity("b", 2), ZoneCapacity("a", 1), ZoneCapacity("a", 4, 600.0))
+    return Pool("dws", _SHAPE, 0, 0, most, queued=QueuedPool(**{"capacities": capacities, **queued}))
 
 
 def _spec(gpus: int = 1, **more: Any) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def test_request_above_the_gpu_quota_is_accepted() -> None:
 
 
 def test_latest_offer_applies() -> None:
-    queued = QueuedPool((Offer("a", 3), Offer("a", 1, 60.0), Offer("b", 2, 60.0)))
+    queued = QueuedPool((ZoneCapacity("a", 3), ZoneCapacity("a", 1, 60.0), ZoneCapacity("b", 2, 60.0)))
     assert [queued.nodes_in("a", at) for at in (0.0, 59.0, 60.0)] == [3, 3, 1]
     assert queued.nodes_in("b", 0.0) == 0
     assert list(changes([queued])) == [60.0]

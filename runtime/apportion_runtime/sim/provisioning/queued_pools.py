@@ -9,7 +9,7 @@ _DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ZoneCapacity:
     """The number of machines of a pool in a zone, from a given time."""
 
     zone: str
@@ -30,7 +30,7 @@ class QueuedPool:
     """A pool with queued provisioning.
 
     Attributes:
-        offers: The available capacity.
+        capacities: The number of machines by zone and time.
         region: The region in which requests and GPUs are counted, over all its pools.
         boot_s: The time from finding machines until all their nodes are ready.
         accept_s: The time until the autoscaler checks a request.
@@ -43,7 +43,7 @@ class QueuedPool:
         patience_s: The time after which an unprovisioned request expires.
     """
 
-    offers: tuple[Offer, ...] = ()
+    capacities: tuple[ZoneCapacity, ...] = ()
     region: str = "region"
     boot_s: float = 180.0
     accept_s: float = 10.0
@@ -58,11 +58,15 @@ class QueuedPool:
     @property
     def zones(self) -> tuple[str, ...]:
         """The zones, by name."""
-        return tuple(sorted({offer.zone for offer in self.offers}))
+        return tuple(sorted({capacity.zone for capacity in self.capacities}))
 
     def nodes_in(self, zone: str, at_s: float) -> int:
         """Return the number of machines in a zone at a time, including those in use."""
-        begun = [(offer.at_s, number, offer.nodes) for number, offer in enumerate(self.offers) if offer.zone == zone]
+        begun = [
+            (capacity.at_s, number, capacity.nodes)
+            for number, capacity in enumerate(self.capacities)
+            if capacity.zone == zone
+        ]
         return max((each for each in begun if each[0] <= at_s), default=(0.0, 0, 0))[2]
 
     def gpu_quota(self, at_s: float) -> int | None:
@@ -73,5 +77,5 @@ class QueuedPool:
 
 def changes(pools: Collection[QueuedPool]) -> Iterator[float]:
     """Yield the times at which the provider's capacity or the project's quota changes."""
-    offered = {offer.at_s for pool in pools for offer in pool.offers}
-    yield from sorted(at_s for at_s in offered | {quota.at_s for pool in pools for quota in pool.gpu_quotas} if at_s)
+    changed = {capacity.at_s for pool in pools for capacity in pool.capacities}
+    yield from sorted(at_s for at_s in changed | {quota.at_s for pool in pools for quota in pool.gpu_quotas} if at_s)
