@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from xdist.remote import Producer
 
+from .compiled_trees import Tree
 from .control_plane import ControlPlane, control_plane
 from .distribution import GroupScheduling, sort_by_group
 from .kubectl import Kubectl
 from .kueue_manager import install, manager
 from .live_scheduler import packaged_account, scheduled_cluster
 from .processes import NotReady
-from .rendered import Tree
 
 _FOLDER = Path(__file__).parent
 _CRDS = _FOLDER.parent / "crds"

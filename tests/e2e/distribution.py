@@ -12,7 +12,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from .rendered import policies, runs_kueue
+from .compiled_trees import policies, runs_kueue
 
 _KUEUE = "kueue"
 _LONGEST_FIRST = (

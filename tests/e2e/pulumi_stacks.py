@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .compiled_trees import POLICIES, REPOSITORY
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, REPOSITORY
 
 SKIPS = "`pulumi` is not on PATH (https://www.pulumi.com/docs/install/): no stack is tested with Pulumi's engine"
 DAY = "2026-01-01"

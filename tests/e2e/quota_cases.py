@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .compiled_trees import POLICIES, compile_policy, installed
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, compile_policy, installed
 from .teams import People, people
 
 

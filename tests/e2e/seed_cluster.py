@@ -11,10 +11,10 @@ import yaml
 
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES
 
-from .bound import bind
+from .bind_output import bind
+from .compiled_trees import compile_policy, delete_unused, installed
 from .kubectl import Kubectl, Object
 from .kwok_nodes import register
-from .rendered import compile_policy, delete_unused, installed
 from .scenarios import LiveScenario
 
 _WORKLOADS = "deployments,jobs,rayservices.ray.io,rayclusters.ray.io"

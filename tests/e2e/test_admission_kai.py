@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from .compiled_trees import POLICIES, compile_policy, installed
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, compile_policy, installed
 from .teams import People, people
 from .workloads import (
     QUEUE_LABEL,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from .compiled_trees import POLICIES, compile_policy, installed
 from .kubectl import Kubectl
-from .rendered import POLICIES, compile_policy, installed
 from .teams import People, people
 from .workloads import QUEUE_LABEL, deployment, job, pod, ray_cluster, template
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from .compiled_trees import POLICIES, compile_policy, installed
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, compile_policy, installed
 from .teams import People, people
 from .workloads import config_map, cron_job, deployment, job, owned, pod, ray_cluster, stateful_set, template
 

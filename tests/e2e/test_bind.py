@@ -14,9 +14,9 @@ import yaml
 
 from apportion_compiler.bindings import KINDS
 
-from .bound import bind
+from .bind_output import bind
+from .compiled_trees import POLICIES, Tree, compile_policy, installed, missing
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, Tree, compile_policy, installed, missing
 from .workloads import pod
 
 pytestmark = pytest.mark.e2e

@@ -18,8 +18,8 @@ from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engines.volcano.updates import MODEL
 from apportion_compiler.rollout.waves import waves
 
+from .compiled_trees import POLICIES, Identity, Tree, compile_policy, delete_unused, identity, managed, prune_list
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, Identity, Tree, compile_policy, delete_unused, identity, managed, prune_list
 
 pytestmark = pytest.mark.e2e
 

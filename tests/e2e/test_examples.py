@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import pytest
 import yaml
 
+from .compiled_trees import Clusters, Tree, compile_policy, delete_unused, identity, missing, policies
 from .kubectl import Kubectl, Object
-from .rendered import Clusters, Tree, compile_policy, delete_unused, identity, missing, policies
 
 pytestmark = pytest.mark.e2e
 

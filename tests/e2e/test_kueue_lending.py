@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pytest
 
 from .admission import admit, clear, condition, evicted, is_held_back, submit, wait_for
-from .bound import bound_job
+from .bind_output import bound_job
+from .compiled_trees import POLICIES, Tree, compile_policy, installed
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, Tree, compile_policy, installed
 from .workloads import pod
 
 pytestmark = pytest.mark.e2e

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from .admission import answer_request, clear, condition, is_admitted, provisioning_requests, workloads_of
-from .bound import bound_job
+from .bind_output import bound_job
+from .compiled_trees import Tree, compile_policy, delete_unused, policies, runs_kueue
 from .kubectl import Kubectl, Object
-from .rendered import Tree, compile_policy, delete_unused, policies, runs_kueue
 
 pytestmark = pytest.mark.e2e
 

@@ -22,14 +22,14 @@ from .admission import (
     submit,
     wait_for,
 )
-from .bound import bound_job
+from .bind_output import bound_job
+from .compiled_trees import REPOSITORY, Tree, compile_policy, installed
 from .conftest import BINARIES, KWOK, binaries
 from .kube_scheduler import kube_scheduler
 from .kubectl import Kubectl, Object
 from .kwok_nodes import complete, kwok
 from .pod_webhook import pod_webhook
 from .queued_provider import WEBHOOK, QueuedProvider
-from .rendered import REPOSITORY, Tree, compile_policy, installed
 from .scenarios import LiveScenario, by_gpus, live_scenario, running_pods
 from .workloads import pod
 

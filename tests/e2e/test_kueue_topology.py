@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from .admission import admit, clear, condition, is_held_back, may_run, submit, wait_for, workload_of
-from .bound import bound_job
+from .bind_output import bound_job
+from .compiled_trees import POLICIES, Tree, compile_policy, installed
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, Tree, compile_policy, installed
 from .workloads import pod
 
 pytestmark = pytest.mark.e2e

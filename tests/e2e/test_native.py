@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from .compiled_trees import POLICIES, compile_policy, installed
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, compile_policy, installed
 from .teams import People, people
 from .workloads import deployment, job, pod, ray_cluster, template
 

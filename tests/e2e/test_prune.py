@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from .compiled_trees import REPOSITORY, compile_policy, identity, installed, managed, prune, prune_list
 from .kubectl import Kubectl
-from .rendered import REPOSITORY, compile_policy, identity, installed, managed, prune, prune_list
 from .workloads import pod
 
 pytestmark = pytest.mark.e2e

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from .compiled_trees import Tree, compile_policy, delete, identity
 from .kubectl import Kubectl, Object
 from .pulumi_stacks import SKIPS, Stack, project_in, watched
-from .rendered import Tree, compile_policy, delete, identity
 from .test_changes import refusals
 
 pytestmark = [
@@ -58,7 +58,7 @@ def stack(
 
 
 def _policy(folder: Path, state: str) -> Path:
-    from .rendered import POLICIES
+    from .compiled_trees import POLICIES
 
     if not (folder / "compared").exists():
         shutil.copytree(POLICIES / "every-engine", folder / "compared")

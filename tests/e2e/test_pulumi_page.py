@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from .compiled_trees import REPOSITORY
 from .kubectl import Kubectl
 from .pulumi_stacks import SKIPS
-from .rendered import REPOSITORY
 
 pytestmark = [
     pytest.mark.e2e,

@@ -27,11 +27,11 @@ from apportion_runtime.sim.scenario.reader import read_scenario
 
 from .access_audit import permissions, requests, size
 from .command_line import REPOSITORY
+from .compiled_trees import Tree, compile_policy, delete
 from .control_plane import AUDIT_LOG, ControlPlane
 from .job_controllers import JobControllers
 from .kubectl import Kubectl, Object
 from .live_scheduler import ACCOUNT, add_node, packaged_account, scheduler, until
-from .rendered import Tree, compile_policy, delete
 
 pytestmark = pytest.mark.e2e
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from .compiled_trees import REPOSITORY
 from .conftest import KUBERAY, KWOK, binaries
 from .control_plane import ControlPlane
 from .gpu_sharing_webhook import WEBHOOK, prepared_if_sharing
@@ -20,7 +21,6 @@ from .kuberay_operator import kuberay
 from .kwok_nodes import complete, kwok
 from .live_scheduler import SHARING, packaged_account, scheduler, sharing_configuration, until
 from .pod_webhook import pod_webhook
-from .rendered import REPOSITORY
 from .reservation_agent import ReservationAgent, reservation_agent
 from .scenarios import LiveScenario, by_gpus, live_scenario, running_pods
 from .seed_cluster import installed_classes, seed_cluster, submit_bound

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from .compiled_trees import REPOSITORY
 from .conftest import KUBERAY, KWOK, binaries
 from .control_plane import ControlPlane
 from .kubectl import Kubectl, Object
 from .kuberay_operator import kuberay
 from .kwok_nodes import kwok
 from .live_scheduler import scheduler, until
-from .rendered import REPOSITORY
 from .scenarios import RAY_CLUSTER_LABEL, LiveScenario, by_gpus, live_scenario, running_pods
 from .seed_cluster import installed_classes, seed_cluster, submit_bound
 from .workloads import pod

@@ -15,13 +15,13 @@ import yaml
 
 from apportion_api.kubernetes.names import ZONE_LABEL
 
+from .compiled_trees import REPOSITORY
 from .conftest import BINARIES, KWOK, binaries
 from .control_plane import ControlPlane
 from .kube_scheduler import kube_scheduler
 from .kubectl import Kubectl
 from .kwok_nodes import complete, kwok
 from .live_scheduler import until
-from .rendered import REPOSITORY
 from .scenarios import LiveScenario, Placed, by_gpus, live_scenario, running_pods
 from .seed_cluster import empty, seed_cluster
 from .workloads import pod

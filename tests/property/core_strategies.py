@@ -17,7 +17,7 @@ from apportion_runtime.core.resources import GpuRequest
 from apportion_runtime.core.snapshot import Pod, Queue, Settings, Snapshot, Taint, Toleration
 from apportion_runtime.core.status import RUNNING
 
-from .core_room import Room
+from .free_resources import Room
 
 Case = dict[str, Any]
 Cluster = tuple[Snapshot, Settings]

@@ -18,7 +18,7 @@ import yaml
 
 from apportion_cli.exit_codes import ExitCode
 
-from .gate import SECRET, base_repository, git, judge, propose, workflow_of
+from .github_gate import SECRET, base_repository, git, judge, propose, workflow_of
 from .test_missing_layers import CONTAINER, require_all_layers
 
 CASES = {path.stem: path for path in sorted((Path(__file__).parent / "pull_requests").glob("*.yaml"))}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from .gate import apportion, base_repository, git, propose, workflow_of
+from .github_gate import apportion, base_repository, git, propose, workflow_of
 
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).parent

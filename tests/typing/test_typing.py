@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 _HERE = Path(__file__).parent
-_ERROR = re.compile(r"refused\.py:(\d+): error: .*\[([a-z-]+)\]$")
+_ERROR = re.compile(r"invalid_policies\.py:(\d+): error: .*\[([a-z-]+)\]$")
 
 
 def _mypy(file: str) -> str:
@@ -29,11 +29,11 @@ def _mypy(file: str) -> str:
 
 
 def test_what_is_right_is_accepted() -> None:
-    assert _mypy("accepted.py") == ""
+    assert _mypy("valid_policies.py") == ""
 
 
 def test_what_is_wrong_is_refused_at_its_line() -> None:
-    lines = (_HERE / "refused.py").read_text().splitlines()
+    lines = (_HERE / "invalid_policies.py").read_text().splitlines()
     expected = {(n, line.split("# E: ")[1]) for n, line in enumerate(lines, start=1) if "# E: " in line}
-    found = {(int(m[1]), m[2]) for m in map(_ERROR.search, _mypy("refused.py").splitlines()) if m}
+    found = {(int(m[1]), m[2]) for m in map(_ERROR.search, _mypy("invalid_policies.py").splitlines()) if m}
     assert found == expected

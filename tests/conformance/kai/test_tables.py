@@ -13,7 +13,7 @@ from apportion_runtime.cases.reader import settings_of, snapshot_of
 from apportion_runtime.cases.rounds import run_rounds
 from apportion_runtime.core.cycle import cycle
 
-from .matching import mismatches
+from .expectations import mismatches
 
 FILES = sorted(path for path in Path(__file__).parent.glob("*.json") if path.name != "INDEX.json")
 # Tables with GPU groups that no engine can produce; the engine itself does not compare them. All else is compared.
