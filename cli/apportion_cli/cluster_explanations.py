@@ -60,7 +60,7 @@ def _check_objects(kind: str, snapshot: Snapshot, files: str) -> None:
     name, held = lacking[kind]
     if not held:
         raise PreconditionError(
-            f"{files} contains no {name} of KAI Scheduler; only snapshots of KAI Scheduler can be explained",
+            f"{files} contains no KAI Scheduler {name} objects; only KAI Scheduler snapshots can be explained",
             hint=f"export the snapshot with all kinds: {snapshot_command('kai')}",
         )
 

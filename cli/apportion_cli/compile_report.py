@@ -301,4 +301,4 @@ def _changed(change: TreeChange, *, check: bool) -> str:
         for names, word in ((change.added, "written"), (change.changed, "changed"), (change.removed, "removed"))
         if names
     ]
-    return ", ".join(parts) or "files that the policy did not generate"
+    return ", ".join(parts) or "other files present"

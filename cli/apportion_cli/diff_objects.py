@@ -129,8 +129,8 @@ def _place(cluster: str | None, paths: Sequence[str], declared: Collection[Polic
         split = (name.partition("/") for side in declared for name in side.facts.clusters)
         known = {(environment, name) for environment, _, name in split}
     if len(known) != 1:
-        listed = ", ".join(sorted("/".join(place) for place in known)) or "none is known"
-        raise click.UsageError(f"objects belong to one cluster; specify it with --cluster: {listed}")
+        listed = ", ".join(sorted("/".join(place) for place in known)) or "ENVIRONMENT/NAME"
+        raise click.UsageError(f"specify the cluster of the objects with --cluster: {listed}")
     return next(iter(known))
 
 

@@ -159,7 +159,7 @@ def files_of(path: str) -> list[str]:
             if name.endswith(_SUFFIXES) and not name.startswith(".") and _is_within(file, root):
                 found.append(file)
     if not found:
-        raise PreconditionError(f"the directory {path} contains no YAML or JSON file")
+        raise PreconditionError(f"the directory {path} contains no YAML or JSON files")
     return found
 
 

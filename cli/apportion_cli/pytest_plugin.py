@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A worker of pytest-xdist gets the options of its controller, which has checked them.
     was_given = hasattr(config, "workerinput") or ALLOW_MISSING_LAYERS in config.invocation_params.args
     if config.getoption(ALLOW_MISSING_LAYERS) and not was_given:
-        raise pytest.UsageError(f"{ALLOW_MISSING_LAYERS} must be given on the command line, written out in full")
+        raise pytest.UsageError(f"{ALLOW_MISSING_LAYERS} must be passed on the command line, without abbreviation")
 
 
 @pytest.fixture(scope="session")

@@ -72,12 +72,14 @@ def replay_arguments(file: str) -> tuple[Sequence[str], Mapping[str, object]]:
     except UnreadableFileError as wrong:
         raise PreconditionError(f"{file} cannot be read: {wrong}") from None
     except ValueError:
-        raise PreconditionError(f"{file} is not a JSON report of `apportion review`; create one with {_JSON}") from None
+        raise PreconditionError(
+            f"{file} is not a JSON report from `apportion review`; create one with {_JSON}"
+        ) from None
     command = document.get("command") if isinstance(document, dict) else None
     digests = document.get("digests") if isinstance(document, dict) else None
     words = _words(command)
     if words[:2] != _PROGRAM or not isinstance(digests, dict):
-        raise PreconditionError(f"{file} is not a JSON report of `apportion review`; create one with {_JSON}")
+        raise PreconditionError(f"{file} is not a JSON report from `apportion review`; create one with {_JSON}")
     click.get_current_context().meta[_RECORDED] = digests
     return words[2:], document
 
@@ -97,7 +99,7 @@ def reject_outputs(file: str, context: click.Context) -> None:
         if name in _NOT_RECORDED and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             option = max(parameter.opts, key=len)
             raise PreconditionError(
-                f"{file} is not a report of `apportion review`: its command has the option {option}"
+                f"{file} is not an `apportion review` report: its recorded command has the option {option}"
             )
 
 
@@ -121,12 +123,12 @@ def check_report(review: Review) -> None:
         return
     if versions[0] != versions[1]:
         raise PreconditionError(
-            f"{file} was written by apportion {versions[0]}, and {versions[1]} reports a different `{where}`",
+            f"{file} was written by apportion {versions[0]}; apportion {versions[1]} reports a different `{where}`",
             hint=f"replay it with apportion {versions[0]}",
         )
     raise PreconditionError(
-        f"{file} was altered: `{where}` differs from a report of the same inputs",
-        hint="regenerate the report with the command that it records",
+        f"{file} was altered: `{where}` differs from a new report on the same inputs",
+        hint="regenerate the report with its recorded command",
     )
 
 

@@ -189,7 +189,7 @@ def _show_refused(console: Console, history: History) -> None:
         )
     if len(refused) > _MOST_REFUSED:
         console.err(
-            f"apportion: warning: {len(refused) - _MOST_REFUSED} more were rejected; see -o jsonl for the reasons"
+            f"apportion: warning: {len(refused) - _MOST_REFUSED} more workloads were rejected; see -o jsonl for the reasons"
         )
 
 
@@ -229,7 +229,7 @@ def _reread_text(file: str) -> str:
 
 def _unreadable(file: str, wrong: ScenarioError, line: int | None) -> PreconditionError:
     place = file if line is None else f"{file}:{line}"
-    return PreconditionError(f"{place}: {wrong}", hint="docs/simulation.md describes a scenario")
+    return PreconditionError(f"{place}: {wrong}", hint="see docs/simulation.md for the scenario format")
 
 
 def _rendered(found: SimulationResult, output: Output) -> str:

@@ -21,7 +21,7 @@ def place_options(command: Decorated) -> Decorated:
     command = click.option("--cluster", metavar="NAME", help="Cluster; required if the environment has more than one.")(
         command
     )
-    return click.option("-e", "--env", metavar="NAME", help="Environment whose values to use.")(command)
+    return click.option("-e", "--env", metavar="NAME", help="Environment to use.")(command)
 
 
 def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -> Scope:

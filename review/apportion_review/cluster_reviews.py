@@ -149,7 +149,7 @@ def _fates(
     if n_pods:
         pods = counted(n_pods, "running pod with GPUs", "running pods with GPUs")
         why = f": {fates.why_incomplete}" if fates.why_incomplete else ""
-        return None, f"{snapshot.info.name} contains {pods}, but no workload that {fates.source} schedules{why}"
+        return None, f"{snapshot.info.name} contains {pods}, but no workloads scheduled by {fates.source}{why}"
     return _of_versions(fates, *(side.checked.programs[name].engine_version for side in (base, head))), ""
 
 

@@ -62,6 +62,6 @@ def with_block(text: str, block: str) -> str:
         before = text if not text or text.endswith("\n") else f"{text}\n"
         return f"{before}\n{block}" if before else block
     if len(begins) != 1 or len(ends) != 1 or ends[0] < begins[0]:
-        raise ValueError(f"`# BEGIN apportion` and `{END}` must each occur once, in this order")
+        raise ValueError(f"`# BEGIN apportion` and `{END}` must each appear once, in this order")
     kept = [*lines[: begins[0]], *block.rstrip("\n").split("\n"), *lines[ends[0] + 1 :]]
     return "\n".join(kept) + "\n"

@@ -219,7 +219,7 @@ PYTEST = CONTAINER + "import pytest\nsys.exit(pytest.main(['-q', '-p', 'no:cache
     ("arguments", "addopts", "said"),
     [
         pytest.param((), "", "this system lacks `landlock`", marks=pytest.mark.slow),
-        ((), "--apportion-allow-missing-layers", "must be given on the command line, written out in full"),
+        ((), "--apportion-allow-missing-layers", "must be passed on the command line, without abbreviation"),
         pytest.param(("--apportion-allow-missing-layers",), "", "warning: without `landlock`", marks=pytest.mark.slow),
     ],
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apportion_api.counted_nouns import counted
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
@@ -99,8 +100,8 @@ def advise(
 ) -> int:
     """Find the smallest quota change that meets goals for a recorded or described load, and print it as a patch.
 
-    The load is a scenario or a trace, as for `apportion simulate`. GPU guarantees and limits are searched by
-    simulation. Exit 0 if POLICY meets the goals, 10 if a change does, 1 if none was found.
+    The load is a scenario or a trace, as for `apportion simulate`. The search changes GPU guarantees and limits, and
+    simulates each candidate. Exit 0 if POLICY meets the goals, 10 if a change does, 1 if none was found.
 
     \b
     apportion advise policy.py --scenario load.yaml \\
@@ -201,11 +202,11 @@ def _advice(
             raise PreconditionError(f"the simulated cluster has no queue {goal.queue}; it has {', '.join(known)}")
     searched = searched_quotas(graph, scope, first.report, names, goals=goals, kept=options.kept)
     if not searched.quotas:
-        raise PreconditionError(
-            "; ".join(("the policy sets no GPU quota of a simulated queue that can be changed", *searched.notes))
-        )
+        raise PreconditionError("; ".join(("no simulated queue has a GPU quota that can be changed", *searched.notes)))
     if not console.quiet:
-        console.err(f"apportion: searching {len(searched.quotas)} quotas with at most {options.max_runs} simulations")
+        console.err(
+            f"apportion: searching {counted(len(searched.quotas), 'quota')} with at most {options.max_runs} simulations"
+        )
     with parallel_summaries(simulation, options.n_processes) as summaries:
         found = advise_quotas(
             SearchInputs(

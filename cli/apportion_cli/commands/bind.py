@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 @click.option(
     "--priority-class",
     metavar="NAME",
-    help="Priority class of the workload, which the queue must allow (default: chosen from those that it allows).",
+    help="Priority class of the workload; the queue must allow it (default: one of the allowed classes).",
 )
 @click.option(
     "--secret",
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     help="Environment variable from an existing Secret; may be repeated.",
 )
 @click.option("--schedule", metavar="CRON", help="Schedule of a CronJob (default: 0 2 * * *).")
-@click.option("--provisioning", metavar="PLAN", help="Provisioning plan of the policy that requests all nodes at once.")
+@click.option("--provisioning", metavar="PLAN", help="Provisioning plan in the policy, to request all nodes at once.")
 @output_option("yaml", "json")
 @fail_on_option
 @as_of_option
@@ -115,7 +115,7 @@ def bind(
     apportion bind vision --from job.yaml | kubectl apply -f -
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     if (least is None) != (most is None) or (least is not None and workers is not None):
-        raise click.UsageError("--min and --max must be used together, and without --workers")
+        raise click.UsageError("--min and --max must be passed together and cannot be combined with --workers")
     made = (name, image, workers, least, gpus, cpu, memory, schedule, *secrets, *command)
     if (kind is None) == (file is None):
         raise click.UsageError(

@@ -49,7 +49,7 @@ def demo(out: Path) -> int:
         _show(console, question, [*arguments, *permitted])
     report = reports["json"].read_text(encoding="utf-8")
     console.out(clusters_text(report))
-    console.out(f"\n# how does each target support each feature of the policy?\n\n{fidelity_text(report)}")
+    console.out(f"\n# how well does each target support each feature of the policy?\n\n{fidelity_text(report)}")
     console.out(
         f"\napprox: {reports['text']} lists what is lost. AP5xx: the engine has no field for it.\n"
         f"The rendered trees are in {out}. Next: apportion bind nlp --kind RayJob -p {example} --env prod --cluster gpu-eu"

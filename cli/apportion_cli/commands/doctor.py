@@ -79,7 +79,7 @@ def doctor(
     With --export, check a cluster instead: its API versions, the version of its engine, and the configuration that the
     compiled policy requires.
 
-    Exits with 3 if a requirement is not met.
+    Exit 3 if a requirement is not met.
 
     \b
     apportion doctor

@@ -51,9 +51,9 @@ class FitRequest:
 @click.option(
     "--queue",
     metavar="ID",
-    help="Queue of the workload (default: the one that it specifies, or that of its namespace).",
+    help="Queue of the workload (default: taken from the workload or its namespace).",
 )
-@click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that does not specify one, such as h100.")
+@click.option("--gpu-model", metavar="MODEL", help="GPU model, such as h100, if the workload does not specify one.")
 @place_options
 @click.option(
     "--snapshot",
@@ -91,7 +91,7 @@ def fit(
 ) -> int:
     """Check whether, where and when a workload would start under POLICY, and suggest changes if it would not.
 
-    The engine of the cluster decides. Without a snapshot, the cluster is assumed to be idle. Exit 0 if the workload
+    Decisions follow the cluster's engine. Without a snapshot, the cluster is assumed to be idle. Exit 0 if the workload
     starts now, 11 if running work is evicted for it, 1 if it does not start now or the result is unknown.
 
     \b

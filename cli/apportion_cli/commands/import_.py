@@ -32,9 +32,9 @@ ENGINES = tuple(engine.value for engine in Engine)
     help="Directory to write the policy to.",
 )
 @click.option("--organisation", metavar="NAME", help="Name of the organisation (default: the directory's name).")
-@click.option("--owner", metavar="OWNER", help="Owner of queues without one, such as @acme/platform.")
+@click.option("--owner", metavar="OWNER", help="Owner for queues without an owner, such as @acme/platform.")
 @click.option(
-    "--environment", metavar="NAME", help="Name of the environment (default: taken from the objects, otherwise prod)."
+    "--environment", metavar="NAME", help="Name of the environment (default: read from the objects, or prod)."
 )
 @click.option("--cluster", metavar="NAME", default="main", show_default=True)
 @click.option(
@@ -86,7 +86,7 @@ def import_(
     console.report(f"\nNext:\n  apportion validate {folder}\n  apportion compile {folder}")
     lost = sum(note.lost for note in notes)
     if lost and not accept_loss:
-        console.err(f"apportion: {counted(lost, 'field')} dropped; pass --accept-loss to proceed")
+        console.err(f"apportion: {counted(lost, 'field')} dropped; pass --accept-loss to exit with 0")
         return ExitCode.FINDINGS
     return ExitCode.OK
 

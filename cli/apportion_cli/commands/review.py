@@ -166,9 +166,9 @@ def review(
 ) -> int:
     """Review a policy change: its effects, evicted workloads and required approvals.
 
-    BASE and HEAD are git revisions or paths of a policy, as for `apportion diff`. A snapshot of a cluster shows
-    which of its running workloads the change evicts; without one, this is unknown. Exit 10 if the policies differ, 11
-    if a gate fails, 1 if HEAD has errors.
+    BASE and HEAD are git revisions or paths of a policy, as for `apportion diff`. With a cluster snapshot, the report
+    lists the running workloads that the change evicts; without one, their outcome is unknown. Exit 10 if the policies
+    differ, 11 if a gate fails, 1 if HEAD has errors.
 
     \b
     apportion review main

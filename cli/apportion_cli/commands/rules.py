@@ -21,10 +21,10 @@ FAMILIES = {
     "AP2": "quotas",
     "AP3": "topology",
     "AP4": "priority classes",
-    "AP5": "what an engine cannot express",
+    "AP5": "unsupported features",
     "AP6": "node pools and capacity",
     "AP7": "manifests",
-    "AP8": "snapshots of clusters",
+    "AP8": "cluster snapshots",
 }
 
 

@@ -98,7 +98,7 @@ _MONITORING = {
 )
 @console_options
 def scheduler(*, config: Path | None, write_monitoring: Path | None, **flags: Any) -> None:
-    """Run the packaged scheduler, which makes the same decisions as KAI Scheduler: queues, gangs, fair shares.
+    """Run the packaged scheduler, which makes the same queue, gang and fair-share decisions as KAI Scheduler.
 
     It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler, binder and pod grouper.
     Sharing a GPU requires KAI's reservation pods and admission webhook.

@@ -69,7 +69,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--record",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Replay cycle N of the decision log of `apportion scheduler`, which is passed with --cycle.",
+    help="Replay cycle N of an `apportion scheduler` decision log, passed with --cycle.",
 )
 @moment
 @shard_option
@@ -121,10 +121,10 @@ def simulate(
 
         if snapshots or "yaml" in formats:
             raise click.UsageError(
-                "--cycle and -o yaml cannot be combined with --scenario or --trace, which support text, json, jsonl, html and story"
+                "--cycle and -o yaml cannot be combined with --scenario or --trace; their output formats are text, json, jsonl, html and story"
             )
         if against is not None and formats & _OF_ONE_RUN:
-            raise click.UsageError("--against supports the formats text, json and html")
+            raise click.UsageError("--against supports only the output formats text, json and html")
         if against is None and (against_env or against_cluster or against_engine):
             raise click.UsageError("--against-env, --against-cluster and --against-engine require --against POLICY")
         other = None
@@ -194,7 +194,7 @@ def _replayed(
     if to_json(decisions_document(session)) == to_json(recorded.decisions):
         return session, ExitCode.OK
     current().err(
-        f"warning: scheduler version {recorded.version} recorded the log, and made different decisions in cycle {number}\n"
+        f"warning: version {recorded.version} of the scheduler recorded the log and made different decisions in cycle {number}\n"
     )
     return session, ExitCode.FINDINGS
 

@@ -84,7 +84,7 @@ def validate(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Check POLICY: structure, quotas, node pools, and what each engine cannot express.
+    """Check POLICY: structure, quotas, node pools, and features that an engine does not support.
 
     POLICY is a Python file, `file.py:name`, a YAML or JSON document, or a directory with policy.py or policy.yaml
     (default: the current directory). It is evaluated in a sandbox without network access. Waived findings are counted,

@@ -57,7 +57,7 @@ def kubectl_apportion() -> None:
 def top(
     *, resource: str, shard: str | None, outputs: tuple[Output, ...], kubeconfig: str | None, context: str | None
 ) -> int:
-    """Show the guaranteed, used and borrowed amount and the limit of each queue, with bars.
+    """Show each queue's guarantee, usage, borrowed amount and limit, with bars.
 
     \b
     kubectl apportion top
@@ -144,8 +144,8 @@ def queue(
 )
 @click.option("-e", "--env", metavar="NAME", help="Environment of the cluster.")
 @click.option("--cluster", metavar="NAME", help="Cluster in the policy, if the environment has more than one.")
-@click.option("--queue", "queue_id", metavar="ID", help="Queue of the workload (default: the one that it specifies).")
-@click.option("--gpu-model", metavar="MODEL", help="GPU model of a workload that does not specify one, such as h100.")
+@click.option("--queue", "queue_id", metavar="ID", help="Queue of the workload (default: taken from the workload).")
+@click.option("--gpu-model", metavar="MODEL", help="GPU model, such as h100, if the workload does not specify one.")
 @workload_shard_option
 @output_option("text", "json")
 @as_of_option

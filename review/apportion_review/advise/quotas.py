@@ -181,12 +181,12 @@ def _quota(graph: PolicyGraph, scope: Scope, id_: str, model: str | None, field:
     if any(key == field or key.startswith(f"{field}/{GPU}") for key in scope.values[id_].sources):
         return "an override sets it"
     if declared is not None and declared.machines is not None:
-        return "it is declared in machines"
+        return "it is declared as a number of machines"
     models: list[str] = []
     if declared is not None and isinstance(declared.gpu, Mapping):
         models.extend(declared.gpu)
     if model is None and len(models) > 1:
-        return "it counts several GPU models"
+        return "it covers several GPU models"
     resource = GPU if model is None and not models else f"{GPU}/{model or models[0]}"
     if field == LIMIT and resource not in here:
         return None

@@ -63,7 +63,7 @@ def _goals(advice: Advice) -> Iterator[str]:
     for result in advice.goals:
         if not result.is_attainable and result.at_best is not None:
             yield _wrapped(
-                f"Even with the largest possible guarantee, the {result.goal.subject} is {result.goal.amount_text(result.at_best)}: it requires more GPUs, or less load."
+                f"Even with the largest possible guarantee, the {result.goal.subject} is {result.goal.amount_text(result.at_best)}: the goal requires more GPUs or less load."
             )
 
 

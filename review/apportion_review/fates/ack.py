@@ -117,6 +117,6 @@ _MODEL = EngineModel(
     "ack",
     SOURCE,
     _Side,
-    (SIMULATED_NOTE, "Requeueing by kube-queue of dequeued jobs with pending pods is not modelled."),
+    (SIMULATED_NOTE, "kube-queue's requeueing of dequeued jobs with pending pods is not modelled."),
     replaces_lost_pods=True,
 )

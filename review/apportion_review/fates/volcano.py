@@ -32,8 +32,8 @@ _CYCLES_NOTE = (
     "before the next cycle and become pending again."
 )
 _ORDER_NOTE = (
-    "If evictions on any of several nodes would free enough resources, Volcano tries the nodes in no fixed order: work "
-    "reported as reclaimable on demand may be evicted instead of work reported as evicted now."
+    "If several nodes qualify for evictions, Volcano tries them in no fixed order: work reported as reclaimable on demand "
+    "may be evicted instead of work reported as evicted now."
 )
 _GANG_NOTE = (
     "Protection by the gang plugin, which may keep jobs at their minimum, applies in the simulated cycles only."

@@ -32,7 +32,7 @@ class QuotaEdit:
 
 
 def edited(policy: Policy, edits: Sequence[QuotaEdit]) -> Policy:
-    """Return a policy with different amounts. Raises `ValueError` if an amount is declared in machines."""
+    """Return a policy with different amounts. Raises `ValueError` if an amount is a number of machines."""
     queues = policy.queues
     for edit in edits:
         queues = tuple(_edited(queue, edit) for queue in queues)
@@ -50,7 +50,7 @@ def _edited(queue: Queue, edit: QuotaEdit) -> Queue:
 
 def _with_amount(held: Resources | None, edit: QuotaEdit) -> Resources:
     if held is not None and held.machines is not None:
-        raise ValueError(f"{edit.field} of {edit.queue} is declared in machines")
+        raise ValueError(f"{edit.field} of {edit.queue} is declared as a number of machines")
     values: dict[str, Any] = {} if held is None else {name: getattr(held, name) for name in held.model_fields_set}
     if edit.resource.startswith(_MODEL):
         models = values.get("gpu")

@@ -19,8 +19,8 @@ ENGINE_SHARES: Mapping[str, ShareEngine] = EngineParts(
     }
 )
 NO_SHARES: Mapping[str, str] = {
-    "native": "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace, and pods start in the order of "
-    "their priority, so no queue has a share.",
+    "native": "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace, and pods start in order of "
+    "priority, so no queue has a share.",
 }
 """Reasons why other engines have no shares."""
 

@@ -119,5 +119,5 @@ SHARES = ShareEngine(
     yunikorn_inputs,
     yunikorn_snapshot_inputs,
     yunikorn_divisions,
-    f"YuniKorn reserves what is guaranteed and does not divide the remaining capacity: {CAN_USE}",
+    f"YuniKorn reserves guaranteed resources and does not divide the remaining capacity: {CAN_USE}",
 )

@@ -111,7 +111,7 @@ def test_nothing_to_search_is_refused(run: Run, files: Path) -> None:
     kept = ("--keep", "batch", "--keep", "serving")
     refused = run("advise", "policy.py", "--scenario", "load.yaml", "--goal", WAIT, *kept, "--jobs", "1")
     assert (refused.code, refused.out) == (3, "")
-    assert "the policy sets no GPU quota of a simulated queue that can be changed" in refused.err
+    assert "no simulated queue has a GPU quota that can be changed" in refused.err
 
 
 @pytest.mark.slow

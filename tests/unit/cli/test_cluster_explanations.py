@@ -38,7 +38,7 @@ def test_snapshot_without_the_kind_is_refused_with_the_command_to_take_it(
     told = run("explain", subject, name, "--snapshot", snapshot(kind))
     assert (told.code, told.out) == (3, "")
     assert (
-        f"apportion: error: cluster.json contains no {kind} of KAI Scheduler; only snapshots of KAI Scheduler can be explained"
+        f"apportion: error: cluster.json contains no KAI Scheduler {kind} objects; only KAI Scheduler snapshots can be explained"
         in told.err
     )
     assert f"hint: export the snapshot with all kinds: {snapshot_command('kai')}" in told.err

@@ -64,5 +64,5 @@ def test_damaged_block_is_refused(text: str, run: Run, policy: Path) -> None:
     (policy / "CODEOWNERS").write_text(text)
     told = run("codeowners", "--write", "CODEOWNERS")
     assert told.code == 3
-    assert "must each occur once, in this order" in told.err
+    assert "must each appear once, in this order" in told.err
     assert (policy / "CODEOWNERS").read_text() == text

@@ -349,7 +349,7 @@ def test_wait_of_workload_that_has_not_started_is_lower_bound(run: Run, reposito
         (("main", "--max-lost-gpu-hours", "many"), "`many` is not a number of GPU-hours such as 40 or 2.5"),
         (("main", "--replay", "x.json"), "--replay and --check-shares read BASE and HEAD from the report: omit both"),
         (("--replay", "x.json"), "x.json cannot be read: No such file or directory"),
-        (("--replay", "policy.py"), "policy.py is not a JSON report of `apportion review`"),
+        (("--replay", "policy.py"), "policy.py is not a JSON report from `apportion review`"),
     ],
 )
 def test_invalid_arguments_are_refused(arguments: tuple[str, ...], says: str, run: Run, repository: Path) -> None:

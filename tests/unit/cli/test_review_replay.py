@@ -55,7 +55,7 @@ def test_altered_value_is_named(run: Run, report: Report) -> None:
     report["approvals"][0]["given"] = False
     told = _replay(run, report)
     assert (told.code, told.out) == (3, "")
-    assert "report.json was altered: `approvals[0].given` differs from a report of the same inputs" in told.err
+    assert "report.json was altered: `approvals[0].given` differs from a new report on the same inputs" in told.err
 
 
 def test_report_of_another_version_that_differs_is_named(run: Run, report: Report) -> None:
@@ -75,5 +75,5 @@ def test_command_that_writes_or_replays_is_rejected(option: str, run: Run, repor
     report["command"] += f" {option}"
     told = _replay(run, report)
     assert told.code == 3
-    assert "report.json is not a report of `apportion review`: its command has the option --" in told.err
+    assert "report.json is not an `apportion review` report: its recorded command has the option --" in told.err
     assert not Path("other.json").exists()

@@ -148,7 +148,7 @@ def test_refusals_of_ten_workloads_are_explained(run: Run, tmp_path: Path) -> No
     assert said[0] == (
         "apportion: warning: Job default/j-0 was rejected: .spec.parallelism accessor error: two is not an integer"
     )
-    assert said[10:] == ["apportion: warning: 2 more were rejected; see -o jsonl for the reasons"]
+    assert said[10:] == ["apportion: warning: 2 more workloads were rejected; see -o jsonl for the reasons"]
 
 
 def test_cluster_without_nodes_is_warned_about(run: Run, tmp_path: Path) -> None:

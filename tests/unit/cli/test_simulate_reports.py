@@ -107,7 +107,10 @@ def test_comparison_of_two_policies(run: Run, files: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--scenario", "s", "--against", "b", "-o", "story"), "--against supports the formats text, json and html"),
+        (
+            ("--scenario", "s", "--against", "b", "-o", "story"),
+            "--against supports only the output formats text, json and html",
+        ),
         (("--scenario", "s", "--against-env", "prod"), "require --against POLICY"),
         (("--scenario", "s", "-o", "yaml"), "-o yaml cannot be combined with --scenario or --trace"),
         (("-o", "html"), "pass --scenario FILE"),

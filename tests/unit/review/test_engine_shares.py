@@ -198,6 +198,6 @@ def test_report_describes_its_shares(engine: str, tmp_path: Path) -> None:
         "kueue": "Shares on Kueue are shares of quota",
         "native": "Kubernetes has no fair shares: a ResourceQuota is a limit for a namespace",
         "volcano": "Volcano's capacity plugin reserves `deserved` and does not divide the remaining capacity",
-        "yunikorn": "YuniKorn reserves what is guaranteed and does not divide the remaining capacity",
+        "yunikorn": "YuniKorn reserves guaranteed resources and does not divide the remaining capacity",
     }
     assert any(note.startswith(said[engine]) for note in shares.notes)
