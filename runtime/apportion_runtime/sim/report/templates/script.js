@@ -81,10 +81,10 @@
     if (!bar) return;
     bar.classList.add("chosen");
     const row = all[Number(bar.dataset.i)];
-    const lines = [`${row.name} (${row.kind}${row.queue ? ` of ${row.queue}` : ""})`, `${row.gpus || "no"} GPUs, ${row.outcome}`];
+    const lines = [`${row.name} (${row.kind}${row.queue ? ` in queue ${row.queue}` : ""})`, `${row.gpus || "no"} ${row.gpus === 1 ? "GPU" : "GPUs"}, ${row.outcome}`];
     lines.push(`arrived ${clock(row.arrived)}, started ${clock(row.started) || "never"}, ended ${clock(row.ended) || "not yet"}`);
     if (row.waited) lines.push(`waited ${lasting(row.waited)}`);
-    if (row.evictions) lines.push(`evicted ${row.evictions} times, ${row.lost.toFixed(1)} GPU-hours lost`);
+    if (row.evictions) lines.push(`evicted ${row.evictions === 1 ? "once" : `${row.evictions} times`}, ${row.lost.toFixed(1)} GPU-hours lost`);
     if (row.why) lines.push(row.why);
     about.textContent = lines.join("\n");
     const box = about.getBoundingClientRect();

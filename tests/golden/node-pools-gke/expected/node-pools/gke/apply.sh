@@ -203,7 +203,7 @@ else
     --spot
 fi
 
-# Node auto-provisioning makes the pools for a100-on-request
+# Node auto-provisioning creates the node pools for a100-on-request
 gcloud container clusters update "$CLUSTER" \
   --location="$LOCATION" \
   --project="$PROJECT" \
@@ -216,7 +216,7 @@ gcloud container clusters update "$CLUSTER" \
   --no-enable-autoprovisioning-autoupgrade \
   --no-enable-autoprovisioning-autorepair
 
-# When GKE may disturb nodes
+# Maintenance window
 gcloud container clusters update "$CLUSTER" \
   --location="$LOCATION" \
   --project="$PROJECT" \
