@@ -75,7 +75,7 @@ def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
             except UnreadableFileError as wrong:
                 raise PreconditionError(f"{file} cannot be read: {wrong}") from None
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise PreconditionError(f"{file} is not the inventory of a rendered tree") from None
+                raise PreconditionError(f"{file} is not a valid inventory of a rendered tree") from None
             # The trees of one cluster are in adjacent folders, one for each target.
             found.setdefault(str(file.parent.parent), place)
     return found

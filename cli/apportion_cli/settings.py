@@ -200,5 +200,5 @@ def _inside(policy: str, file: Path) -> str:
     folder = file.parent
     named = Path(os.path.normpath(folder / policy))
     if not named.is_relative_to(folder):
-        raise click.UsageError(f"{file}: `policy` points outside the directory of this file")
+        raise click.UsageError(f"{file}: `policy` points outside this file's directory")
     return os.path.relpath(named)

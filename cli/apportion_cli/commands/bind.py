@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy that declares the queue."
 )
 @place_options
-@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the workload (default: the queue's first).")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="Namespace of the workload (default: the queue's first namespace)."
+)
 @click.option("--name", metavar="NAME", help="Name of the workload (default: QUEUE-KIND).")
 @click.option("--image", metavar="IMAGE", help="Container image.")
 @click.option(

@@ -28,10 +28,12 @@ _MAX_CHARACTERS = 256 * 1024**2
     "--case", "number", type=click.IntRange(0), metavar="N", help="Run only the case with this index, starting at 0."
 )
 @click.option(
-    "--rounds", type=click.IntRange(1, 1000), metavar="N", help="Number of rounds to run (default: the case's)."
+    "--rounds", type=click.IntRange(1, 1000), metavar="N", help="Number of rounds to run (default: set by the case)."
 )
 @click.option(
-    "--actions", metavar="LIST", help="Actions of each round: all, or a comma-separated list (default: the case's)."
+    "--actions",
+    metavar="LIST",
+    help="Actions of each round: all, or a comma-separated list (default: set by the case).",
 )
 @output_option("json")
 @console_options

@@ -63,7 +63,9 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     help="Run one scheduling cycle on this snapshot: a file, a directory, or - for standard input; may be repeated.",
 )
 @click.option(
-    "--actions", metavar="LIST", help="Actions of the cycle: all, or a comma-separated list (default: the snapshot's)."
+    "--actions",
+    metavar="LIST",
+    help="Actions of the cycle: all, or a comma-separated list (default: set by the snapshot).",
 )
 @click.option(
     "--record",

@@ -34,9 +34,7 @@ def fit_text(fit: Fit) -> str:
     elif fit.decision.outcome not in (Outcome.NOW, Outcome.UNDECIDED) and fit.size is not None:
         lets = "was found that would let" if fit.is_incomplete else "would let"
         without = " without evictions" if fit.decision.victims else ""
-        paragraphs.append(
-            [f"No single change to its size, requests or quota, or to the nodes, {lets} it start now{without}."]
-        )
+        paragraphs.append([f"No single change to the workload, its quota or the nodes {lets} it start now{without}."])
     paragraphs.append([f"Note: {note}" for note in fit.notes])
     return "\n\n".join("\n".join(_wrapped(paragraph)) for paragraph in paragraphs if paragraph) + "\n"
 
