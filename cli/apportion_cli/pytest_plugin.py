@@ -109,5 +109,5 @@ def _same_path(path: Path, root: Path, other: Path) -> Path:
     # Links of the root folder are trusted; the evaluation rejects those of the other folder.
     normal = Path(os.path.normpath(path))
     if not normal.is_relative_to(root):
-        raise pytest.UsageError(f"{POLICIES}: the policy {normal} is outside of pytest's root directory {root}")
+        raise pytest.UsageError(f"{POLICIES}: the policy {normal} is outside pytest's root directory {root}")
     return other / normal.relative_to(root)

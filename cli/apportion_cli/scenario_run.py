@@ -142,7 +142,7 @@ def simulate_objects(
     for missed in history.missed_events[:_MOST_REFUSED]:
         console.err(f"apportion: warning: event at {missed}")
     if len(history.missed_events) > _MOST_REFUSED:
-        console.err(f"apportion: warning: {len(history.missed_events) - _MOST_REFUSED} more events matched nothing")
+        console.err(f"apportion: warning: {len(history.missed_events) - _MOST_REFUSED} more events matched no object")
     if not isinstance(load, str):
         load.show_packing(history.stays)
     inputs = Inputs(

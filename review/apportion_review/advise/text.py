@@ -19,7 +19,7 @@ def advice_text(advice: Advice) -> str:
     for change in advice.unpatched:
         paragraphs.append(
             _wrapped(
-                f"{change.place}: set {change.field} of {change.queue} to {change.after}; the value is not a literal that a patch can replace."
+                f"{change.place}: set `{change.field}` of queue `{change.queue}` to {change.after}; the value is not a literal that a patch can replace."
             )
         )
     paragraphs += [_wrapped(f"Note: {note}.") for note in advice.notes]

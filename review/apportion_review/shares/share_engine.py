@@ -9,7 +9,7 @@ from apportion_compiler.plain_objects import Manifest
 from apportion_review.fates.cluster_state import ClusterState
 from apportion_review.shares.division_records import Division, DivisionInputs
 
-CAN_USE = "a share is the most that a queue can use while every other queue uses all that it can reclaim."
+CAN_USE = "a share is the maximum that a queue can use while all other queues use everything that they can reclaim."
 AGES = "Fair shares assume that every queue requests all resources, and that all queues are the same age."
 PODS = "Fair shares for the snapshot are computed from its nodes and its running and pending pods."
 

@@ -135,8 +135,8 @@ GPUs that it can use on prod/volcano, if every queue requests all resources
 `vision` can use 2 GPUs more than `speech`: 4 versus 12 guaranteed, 12 versus 2
   that no other queue can reclaim.
 Volcano's capacity plugin reserves `deserved` and does not divide the remaining
-capacity: a share is the most that a queue can use while every other queue uses
-all that it can reclaim.
+capacity: a share is the maximum that a queue can use while all other queues use
+everything that they can reclaim.
 """
     )
 

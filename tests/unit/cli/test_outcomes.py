@@ -173,6 +173,4 @@ def test_base_branch_tests_apply_to_a_changed_policy(pytester: pytest.Pytester, 
             "def test_elsewhere(apportion_simulate):\n    apportion_simulate('../../queues.yaml', 'load.yaml')\n"
         )
         refused = pytester.runpytest_subprocess(*arguments, "--apportion-policies", "../head")
-    refused.stdout.fnmatch_lines(
-        ["*UsageError: --apportion-policies: the policy */queues.yaml is outside of pytest's*"]
-    )
+    refused.stdout.fnmatch_lines(["*UsageError: --apportion-policies: the policy */queues.yaml is outside pytest's*"])
