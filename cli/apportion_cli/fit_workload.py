@@ -187,5 +187,5 @@ def _queue_of_namespace(manifest: Mapping[str, object], program: Program) -> str
             f"namespace {namespace} belongs to {len(owning)} queues: pass --queue; {alternatives(owning)}"
         )
     raise BindingError(
-        f"{label} does not specify a queue, and namespace {namespace} belongs to no queue: pass --queue; {listed}"
+        f"{label} does not specify a queue, and namespace {namespace} does not belong to a queue: pass --queue; {listed}"
     )

@@ -181,7 +181,7 @@ def _with(asked: dict[str, Any], **labels: str) -> dict[str, Any]:
             2,
             "research has child queues",
         ),
-        (job("train", "nlp", 1, 8), (), 2, "namespace nlp belongs to no queue: pass --queue"),
+        (job("train", "nlp", 1, 8), (), 2, "namespace nlp does not belong to a queue: pass --queue"),
         (job("train", "vision", 1, 8), ("--env", "dev"), 2, "environment dev does not exist"),
         (job("train", "vision", 1, 8), ("--env", "prod", "--cluster", "cpu"), 2, "has no cluster cpu"),
         (job("train", "vision", 1, 8), ("--snapshot", "absent.json"), 3, "absent.json is not a readable file"),
