@@ -131,7 +131,7 @@ def test_snapshot_without_workloads_leaves_fates_unknown(run: Run, repository: P
     (repository / "pods.json").write_text(json.dumps({"items": [pod]}))
     told = run("review", "main", "--snapshot", "pods.json", "--max-evictions", "0", *NOW)
     assert told.code == 11
-    assert "pods.json contains 1 running pod with GPUs, but no workload that Kueue v0.18.3 schedules" in " ".join(
+    assert "pods.json contains 1 running pod with GPUs, but no workloads scheduled by Kueue v0.18.3" in " ".join(
         told.out.split()
     )
 
