@@ -15,7 +15,7 @@ _SAID = {
     "missing": "is missing",
     "changed": "differs from what was applied",
     "left": "exists but is no longer in the policy",
-    "unmanaged": "is not managed by the policy, but affects objects that are",
+    "unmanaged": "is not managed by the policy, but affects managed objects",
 }
 
 

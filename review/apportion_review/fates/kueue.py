@@ -109,7 +109,7 @@ def _rows(
     objects: Sequence[Manifest], running: Mapping[str, KueueWorkload], sides: Sequence[Mapping[str, Verdict]]
 ) -> tuple[tuple[WorkloadFate, ...], list[OwnedPods]]:
     """Return the rows, and the owners of running pods that no Workload stands for."""
-    unread = Verdict(Fate.UNKNOWN, "the objects on this side cannot be evaluated")
+    unread = Verdict(Fate.UNKNOWN, "the objects under this policy cannot be evaluated")
     pods = owned_pods(objects)
     by_owner = {owner: owned for owned in pods for owner in owned.owners}
     flavors = {name_of(m): model_of_flavor(m) for m in of_group(objects, GROUP, "ResourceFlavor")}

@@ -17,7 +17,7 @@ from apportion_review.fates.workloads import OwnedPods, Owner, gpus_of, models_o
 from apportion_runtime.snapshots.quantities import parse_time
 
 _SYSTEM_CLASSES = "system-"
-_UNREAD = Verdict(Fate.UNKNOWN, "the objects on this side cannot be evaluated")
+_UNREAD = Verdict(Fate.UNKNOWN, "the objects under this policy cannot be evaluated")
 NODES_NOTE = "Evictions due to failed or full nodes, and evictions for DaemonSet pods that are not in the snapshot, are not modelled."
 
 
