@@ -74,4 +74,4 @@ def compiled_cluster(
 
 
 def _wrong(policy: str) -> PreconditionError:
-    return PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
+    return PreconditionError("the policy has errors", hint=f"run apportion validate {policy}")

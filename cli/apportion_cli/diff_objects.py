@@ -147,7 +147,7 @@ def _identity(
     for side in declared:
         if side.compilation is None:
             raise PreconditionError(
-                "the policy has errors, so it cannot be compared with Kubernetes objects", hint="apportion validate"
+                "the policy has errors, so it cannot be compared with Kubernetes objects", hint="run apportion validate"
             )
         programs = {t: p for t, p in side.compilation.programs.items() if (t.environment, t.cluster) == place}
         if not programs:
@@ -203,7 +203,7 @@ def _facts(side: _Objects, identity: PolicyIdentity, as_of: date) -> tuple[Facts
     graph = check_policy(policy, as_of).graph
     if graph is None:
         raise PreconditionError(
-            f"{side.name} does not contain a valid queue tree", hint="apportion validate --manifests"
+            f"{side.name} does not contain a valid queue tree", hint="run apportion validate --manifests"
         )
     lost = () if side.locations else tuple(f"{side.name}: {note.object}: {note.text}" for note in notes if note.lost)
     facts = facts_of(graph)

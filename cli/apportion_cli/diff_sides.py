@@ -122,7 +122,9 @@ def read_side(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) ->
     n_errors = sum(has_errors((finding,)) for finding in checked.diagnostics)
     if n_errors:
         count = counted(n_errors, "error")
-        return PolicySide(side.name, as_of, inputs.policy, facts, checked, None, f"has {count} (apportion validate)")
+        return PolicySide(
+            side.name, as_of, inputs.policy, facts, checked, None, f"has {count} (see apportion validate)"
+        )
     try:
         targets = targets_of(inputs.policy) if inputs.policy.environments else ()
     except UnknownTargetError as unknown:
@@ -142,5 +144,5 @@ def _invalid(side: SideInput, inputs: Inputs, found: Sequence[Diagnostic], *, is
         f"{side.name}: {first.at.file}:{first.at.line}: {first.code} {first.message}{more}",
         hint=f"check out {side.name} and run `apportion validate`"
         if side.is_revision
-        else f"apportion validate {side.name}",
+        else f"run apportion validate {side.name}",
     )

@@ -53,7 +53,7 @@ def validated_manifests(
     n_objects = sum(map(len, clusters.values()))
     if not n_objects and not faults:
         raise PreconditionError(
-            f"no Kubernetes objects in {', '.join(paths)}", hint="every object needs apiVersion and kind"
+            f"no Kubernetes objects in {', '.join(paths)}", hint="set apiVersion and kind in every object"
         )
     evaluated = tuple(_evaluated(clusters, engines, declared))
     found = in_order(apply_severities((*faults, *evaluated), SeverityPolicy()))

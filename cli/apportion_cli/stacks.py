@@ -231,7 +231,7 @@ def _automation() -> Any:
         import pulumi_kubernetes  # noqa: F401 - the stack's program needs it.
     except ImportError:
         raise PreconditionError(
-            "Pulumi's Python library is not installed", hint="pip install 'apportion[pulumi]'"
+            "Pulumi's Python library is not installed", hint="install it: pip install 'apportion[pulumi]'"
         ) from None
     return pulumi.automation
 
@@ -242,7 +242,7 @@ def _project(folder: Path) -> Path:
         if (above / PROJECT).is_file():
             return above
     raise PreconditionError(
-        f"no {PROJECT} in {folder} or its parent directories", hint="`apportion init --pulumi` writes one"
+        f"no {PROJECT} in {folder} or its parent directories", hint="create one: apportion init --pulumi"
     )
 
 

@@ -141,7 +141,7 @@ class TraceInput:
         faults = trace.faults
         if faults and not self.skips_faults:
             more = f" ({counted(len(faults) - 1, 'more row is', 'more rows are')} invalid)" if len(faults) > 1 else ""
-            raise PreconditionError(f"{faults[0].text}{more}", hint="--trace-skip-faults skips every invalid row")
+            raise PreconditionError(f"{faults[0].text}{more}", hint="pass --trace-skip-faults to skip invalid rows")
         for fault in faults:
             console.err(f"apportion: warning: {fault.text}; skipped")
         if console.quiet:

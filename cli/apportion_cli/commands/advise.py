@@ -192,7 +192,7 @@ def _advice(
     assert scope.name is not None
     first = simulation.run(())
     if first is None:
-        raise PreconditionError("the policy has errors", hint=f"apportion validate {simulation.source}")
+        raise PreconditionError("the policy has errors", hint=f"run apportion validate {simulation.source}")
     summary = first.report.summary
     names = simulated_names(checked.programs[scope.name], summary)
     goals = tuple(named_as_simulated(goal, names, summary) for goal in goals)

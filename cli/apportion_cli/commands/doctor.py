@@ -117,7 +117,7 @@ def _cluster(
 
     checked = None if inputs.policy is None else check_policy(inputs.policy, as_of)
     if checked is None or checked.graph is None or has_errors(checked.diagnostics):
-        raise PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
+        raise PreconditionError("the policy has errors", hint=f"run apportion validate {policy}")
     held = []
     for name, file in read_files(exports, inputs.sources):
         for fault in file.faults[:1]:

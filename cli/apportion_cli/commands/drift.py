@@ -93,7 +93,7 @@ def _from_export(
     from apportion_compiler.targets import targets_of
 
     if inputs.policy is None:
-        raise PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
+        raise PreconditionError("the policy has errors", hint=f"run apportion validate {policy}")
     try:
         targets = targets_of(inputs.policy, (environment,), ())
     except UnknownTargetError as unknown:
@@ -108,6 +108,6 @@ def _from_export(
     wanted = tuple(target for target in targets if target.cluster == (cluster or clusters[0]))
     compilation = compile_policy(inputs.policy, wanted, as_of)
     if has_errors(compilation.diagnostics):
-        raise PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
+        raise PreconditionError("the policy has errors", hint=f"run apportion validate {policy}")
     manifests = [m for output in compilation.outputs.values() for m in output.manifests]
     return drifted(manifests, read_objects(exports))

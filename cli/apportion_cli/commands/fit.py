@@ -148,7 +148,7 @@ def answer_fit(
     compiler = cluster_compiler(inputs.policy, scope, as_of=request.as_of)
     compiled = compiler.compile(inputs.policy)
     if compiled is None:
-        raise PreconditionError("the policy has errors", hint=f"apportion validate {request.policy}")
+        raise PreconditionError("the policy has errors", hint=f"run apportion validate {request.policy}")
     workload = with_queue(
         located, others, compiled.program, compiled.objects, queue=request.queue, gpu_model=request.gpu_model
     )

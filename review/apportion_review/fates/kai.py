@@ -59,7 +59,9 @@ def kai_fates(base: ClusterState, head: ClusterState) -> EngineFates:
     rows: list[WorkloadFate] = []
     for uid, (known, job) in sorted(running.items(), key=lambda each: (each[1][1].group.namespace, each[1][1].name)):
         before, after = (
-            Verdict(Fate.UNKNOWN, "the objects under this policy cannot be evaluated") if side is None else side.verdict(uid)
+            Verdict(Fate.UNKNOWN, "the objects under this policy cannot be evaluated")
+            if side is None
+            else side.verdict(uid)
             for side in sides
         )
         rows.append(WorkloadFate(_workload(known, job, owners, nodes), before, after))

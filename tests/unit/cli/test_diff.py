@@ -140,7 +140,7 @@ def test_findings_that_prevent_compilation_are_counted(run: Run, tmp_path: Path)
     told = run("diff", _write(tmp_path / "a", POLICY), _write(tmp_path / "b", over))
     assert told.code == 10
     assert "Kubernetes objects are not compared" in told.out
-    assert f"{tmp_path / 'b'} has 1 error (apportion validate)" in " ".join(told.out.split())
+    assert f"{tmp_path / 'b'} has 1 error (see apportion validate)" in " ".join(told.out.split())
 
 
 def test_unknown_revision(run: Run, repository: Path) -> None:
