@@ -63,6 +63,11 @@ def metadata(made: Manifest) -> Mapping[str, Any]:
     return made.get("metadata") or {}
 
 
+def spec_of(made: Manifest) -> Mapping[str, Any]:
+    """Return an object's spec, which the definitions of custom resources need not require."""
+    return made.get("spec") or {}
+
+
 def labels_of(made: Manifest) -> Mapping[str, str]:
     """Return an object's labels."""
     return metadata(made).get("labels") or {}

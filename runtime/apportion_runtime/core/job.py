@@ -221,6 +221,13 @@ class Job:
         return any(pod_set.min_available < len(pod_set.tasks) for pod_set in self.pod_sets.values())
 
     @property
+    def has_new_times(self) -> bool:
+        """Whether the session changed a time that its pod group records."""
+        group = self.group
+        recorded = group.last_start, group.last_eviction, group.stale_since
+        return (self.last_start, self.last_eviction, self.stale_since) != recorded
+
+    @property
     def is_gang_satisfied(self) -> bool:
         """Whether every pod set has its minimum; KAI checks all of them, regardless of the minimum of a group."""
         return all(pod_set.n_used >= pod_set.min_available for pod_set in self.pod_sets.values())

@@ -64,9 +64,8 @@ def carry_out(cache: SessionCache, session: Session) -> None:
     for pod in left:
         cache.put_pod(replace(pod, status=PENDING, node=None, gpu_groups=(), numa_placement=()))
     for job in session.jobs.values():
-        times = (job.last_start, job.last_eviction, job.stale_since)
-        if times != (job.group.last_start, job.group.last_eviction, job.group.stale_since):
-            start, eviction, stale = times
+        if job.has_new_times:
+            start, eviction, stale = job.last_start, job.last_eviction, job.stale_since
             cache.put_group(replace(job.group, last_start=start, last_eviction=eviction, stale_since=stale))
     for task in session.decided.binds:
         node = session.nodes.names[task.node]

@@ -76,6 +76,8 @@ class SessionCache:
         self._numbers: dict[str, int] = {}
         self._n_groups = 0
         self._pods_by_node: dict[str, dict[str, Pod]] = {}
+        # Those of other schedulers, also in groups: the queues do not divide what they hold.
+        self._others: dict[str, Pod] = {}
         self._session: Session | None = None
         self._tasks: dict[str, Task] = {}
         self._device_ids = RunningMaximum()
@@ -158,6 +160,9 @@ class SessionCache:
         self._pods[group][pod.uid] = pod
         if pod.node is not None and pod.status & ACTIVE_USED_STATUSES:
             self._pods_by_node.setdefault(pod.node, {})[pod.uid] = pod
+            if pod.scheduler != self.settings.scheduler_name:
+                self._others[pod.uid] = pod
+                self._changes.others = True
         if pod.gpu_groups:
             self._device_ids.put(pod.uid, last_new_group((pod,)))
         self._changed(pod, group)
@@ -178,6 +183,8 @@ class SessionCache:
         self._device_ids.drop(pod.uid)
         if pod.node is None:
             return
+        if self._others.pop(pod.uid, None) is not None:
+            self._changes.others = True
         self._pods_by_node.get(pod.node, {}).pop(pod.uid, None)
         if self._session is not None:
             i = self._session.nodes.index.get(pod.node)
@@ -271,6 +278,7 @@ class SessionCache:
         self._changes.nodes |= changed
         touched = chain(decided.binds, decided.pipelines, (task for task, _, _ in decided.evictions))
         jobs = [task.job for task in touched]
+        jobs += [job.uid for job in session.active_jobs.changed.values() if job.has_new_times]
         for i in sorted(changed):
             for uid, entry in nodes.entries[i].items():
                 task = self._tasks.get(uid)
@@ -289,13 +297,11 @@ class SessionCache:
                 self._changes.nodes.add(task.node)
 
     def _rebuild_others(self, session: Session) -> None:
-        session.others = []
+        session.others = [(pod, session.open_task(pod).quantities) for pod in self._others.values()]
         for pod in self._pods[_NO_GROUP].values():
             task = self._tasks[pod.uid] = session.open_task(pod)
             session.predicates.note(pod)
             session.rankings.note(pod)
-            if pod.scheduler != self.settings.scheduler_name:
-                session.others.append((pod, task.quantities))
             if task.node != NO_NODE:
                 self._changes.nodes.add(task.node)
 

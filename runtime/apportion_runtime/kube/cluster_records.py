@@ -49,6 +49,8 @@ class _Readers:
     nodes: dict[str, Node]
     group_names: set[str]
     cache: SessionCache
+    has_equal_names: bool
+    """Whether pod groups of several namespaces had one name, so that not all were read."""
 
 
 class ClusterRecords:
@@ -111,7 +113,7 @@ class ClusterRecords:
         ):
             return True
         # The engine identifies groups by name: of several with one name, it reads the first.
-        if len(self._group_names) < len(self._of(POD_GROUP)):
+        if readers.has_equal_names or self._has_equal_names():
             return True
         return not self._has_same_nodes(readers, [change for change in changes if change.kind == NODE])
 
@@ -133,6 +135,9 @@ class ClusterRecords:
         nodes = tuple(readers.nodes[name] for name in sorted(readers.nodes))
         readers.cache.set_cluster_info(replace(readers.cache.cluster_info, nodes=nodes))
         return True
+
+    def _has_equal_names(self) -> bool:
+        return len(self._group_names) < len(self._of(POD_GROUP))
 
     def _of(self, kind: str) -> Mapping[Key, Manifest]:
         return self.objects.read.of(kind)
@@ -159,7 +164,8 @@ class ClusterRecords:
             faults=faults,
         )
         info = ClusterInfo(nodes=tuple(nodes[name] for name in sorted(nodes)), queues=queues, topologies=topologies)
-        readers = _Readers(engine, groups, pods, nodes, names, SessionCache(engine.settings, info))
+        cache = SessionCache(engine.settings, info)
+        readers = _Readers(engine, groups, pods, nodes, names, cache, has_equal_names=self._has_equal_names())
         self._pods, self._members, self._terminating = {}, {}, {}
         self._note_terminating(found)
         for group in groups.read(known[POD_GROUP]):
@@ -200,14 +206,15 @@ class ClusterRecords:
             for key in self._members.get(name, {}):
                 self._drop_pod(readers, key)
             readers.cache.drop_group(name)
-        is_new = False
+        is_order_new = False
         for name, group in read.items():
-            if name not in readers.group_names:
-                is_new = True
+            before = readers.cache.groups().get(name)
+            is_order_new = is_order_new or before is None or before.namespace != group.namespace
+            if before is None:
                 readers.group_names.add(name)
                 dirty.update(self._members.get(name, {}))
             readers.cache.put_group(group)
-        if is_new:
+        if is_order_new:
             readers.cache.sort_groups()
         return dirty
 

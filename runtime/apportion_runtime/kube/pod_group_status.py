@@ -24,6 +24,7 @@ from apportion_api.kai.names import (
     RECEIVED_TYPE_ANNOTATION,
 )
 from apportion_api.kubernetes.names import GPU_RESOURCE
+from apportion_runtime.admission.objects import spec_of
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.quantity_sums import Amounts, Quantity, read_amounts, read_quantity, texts, total
 
@@ -83,10 +84,11 @@ def is_preemptible(group: Manifest, classes: Mapping[str, Manifest]) -> bool:
         group: The PodGroup.
         classes: The PriorityClasses by name.
     """
-    written = group["spec"].get("preemptibility")
+    spec = spec_of(group)
+    written = spec.get("preemptibility")
     if written in (PREEMPTIBLE, NON_PREEMPTIBLE):
         return bool(written == PREEMPTIBLE)
-    found = classes.get(group["spec"].get("priorityClassName") or "")
+    found = classes.get(spec.get("priorityClassName") or "")
     if found is None:
         found = next((each for each in classes.values() if each.get("globalDefault")), None)
     priority = DEFAULT_PRIORITY if found is None else int(found.get("value") or 0)

@@ -12,7 +12,7 @@ from apportion_api.kai.names import POD_GROUP_ANNOTATION, SUB_GROUP_LABEL
 from apportion_runtime.admission.grouping import group
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import Unreadable, annotations_of, labels_of, namespace_of, nested
+from apportion_runtime.admission.objects import Unreadable, annotations_of, labels_of, namespace_of, nested, spec_of
 from apportion_runtime.kube.cluster import Manifest, ObjectAccess
 from apportion_runtime.kube.resources import POD, POD_GROUP
 
@@ -87,7 +87,7 @@ class PodGrouper:
         changed: dict[str, Any] = {}
         if patch := _patch(old, metadata):
             changed["metadata"] = patch
-        if patch := _patch(before["spec"], made["spec"]):
+        if patch := _patch(spec_of(before), made["spec"]):
             changed["spec"] = patch
         if changed:
             self._cluster.merge(POD_GROUP, grouping.namespace, grouping.name, changed)

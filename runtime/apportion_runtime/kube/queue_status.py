@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from apportion_runtime.admission.objects import spec_of
 from apportion_runtime.kube.cluster import Key, Manifest
 from apportion_runtime.kube.quantity_sums import Amounts, RunningQuantity, read_amounts, texts, total
 
@@ -73,7 +74,7 @@ def queue_statuses(queues: Iterable[Manifest], own: Mapping[str, Sums]) -> dict[
     ordered = sorted(queues, key=lambda queue: str(queue["metadata"]["name"]))
     children: dict[str, list[str]] = {queue["metadata"]["name"]: [] for queue in ordered}
     for queue in ordered:
-        parent = queue["spec"].get("parentQueue")
+        parent = spec_of(queue).get("parentQueue")
         if parent in children:
             children[parent].append(queue["metadata"]["name"])
     sums: dict[str, Sums] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from apportion_api.kai.names import POD_GROUP_ANNOTATION
 from apportion_api.kubernetes.names import GPU_MEMORY_LABEL
+from apportion_runtime.admission.objects import spec_of
 from apportion_runtime.kube.cluster import Change, Key, Manifest
 from apportion_runtime.kube.pod_group_status import PodAmounts, is_preemptible, pod_amounts, resources_status
 from apportion_runtime.kube.queue_status import AMOUNTS, RunningSums, Sums, group_sums, queue_statuses
@@ -111,7 +112,7 @@ class StatusUpdates:
         """Calculate the status of a pod group again, and return the queues whose sums it changes."""
         group = self._held[POD_GROUP].get(key)
         before, former = self._wanted.pop(key, None), self._queue_of.pop(key, None)
-        queue = None if group is None else str(group["spec"].get("queue") or "")
+        queue = None if group is None else str(spec_of(group).get("queue") or "")
         changed: set[str] = set()
         if former is not None and former != queue:
             self._members[former].drop(key)

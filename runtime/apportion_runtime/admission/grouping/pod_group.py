@@ -9,7 +9,7 @@ from typing import Any
 
 from apportion_api.kai.names import NODE_POOL_LABEL, POD_GROUP_API, QUEUE_LABEL
 from apportion_runtime.admission.grouping.grouping import Grouping
-from apportion_runtime.admission.objects import Manifest, annotations_of, labels_of, name_of, nested, uid_of
+from apportion_runtime.admission.objects import Manifest, annotations_of, labels_of, name_of, nested, spec_of, uid_of
 
 _OF_OTHERS = ("queue", "markUnschedulable", "schedulingBackoff")
 """Fields of an existing object that other services write."""
@@ -52,7 +52,7 @@ def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
 
 
 def _merged(fresh: dict[str, Any], before: Manifest) -> dict[str, Any]:
-    old, spec = before["spec"], fresh["spec"]
+    old, spec = spec_of(before), fresh["spec"]
     for key in _OF_OTHERS:
         spec.pop(key, None)
         if key in old:
