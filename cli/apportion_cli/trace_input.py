@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -14,6 +13,7 @@ from apportion_api.counted_nouns import counted
 from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
+from apportion_cli.trace_formats import FORMATS, format_and_files, usages
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.history import PodStay
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from apportion_runtime.sim.traces.records import Source, Trace
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-_OPENB, _SACCT = "openb", "sacct"
-_NODES, _PODS = "openb_node_list_all_node.csv", "openb_pod_list_default.csv"
 _EVERY_S = 1.0
 """Interval between arrivals of an inflated trace, and the time after which a pending job is deleted."""
 _ALLOCATE_ONLY = {
@@ -40,15 +38,15 @@ class TraceInput:
     """The values of `--trace` and its related options.
 
     Attributes:
-        form: `openb` or `sacct`.
+        form: The name of its format.
         files: The files, in the order of the format.
         nodes: Fraction of the recorded nodes.
         load: Average fraction of the GPUs that jobs request, to which the intervals between arrivals are scaled.
         inflate: Fraction of the GPUs that jobs finally request, if they are submitted repeatedly and never end.
         seed: Seed of the selection of nodes, and of the order of inflated jobs.
         until_s: End of the simulation, regardless of running jobs.
-        queues: Queues by QoS class (openb) or account (sacct).
-        priorities: Priority classes by QoS class.
+        queues: Queues by the key of the format, such as the QoS class.
+        priorities: Priority classes by the key of the format.
         skips_faults: Whether to skip invalid rows, each with a warning.
         beside: File of a scenario with additional nodes, workloads and events.
         run: The trace that was run, afterwards.
@@ -76,6 +74,7 @@ class TraceInput:
         Raises:
             PreconditionError: If a file cannot be read, or the trace cannot be transformed as requested.
         """
+        from apportion_runtime.sim.traces.density import with_density_resources
         from apportion_runtime.sim.traces.records import TraceError
         from apportion_runtime.sim.traces.scenario import scenario_of
 
@@ -90,16 +89,8 @@ class TraceInput:
         if self.inflate is not None:
             made = replace(made, objects=(*made.objects, _ALLOCATE_ONLY))
         made = replace(made, until_s=self.until_s)
-        if scenario is None:
-            return made
-        return replace(
-            scenario,
-            name=scenario.name or made.name,
-            start=made.start,
-            until_s=scenario.until_s if made.until_s is None else made.until_s,
-            objects=(*scenario.objects, *made.objects),
-            works=(*scenario.works, *made.works),
-        )
+        combined = made if scenario is None else _combined(scenario, trace, made)
+        return combined if workload_labels.spreads_pods else with_density_resources(combined, trace.jobs)
 
     def show_packing(self, stays: Sequence[PodStay]) -> None:
         """Print how full an inflated trace made the cluster, compared with simple placement rules."""
@@ -117,22 +108,8 @@ class TraceInput:
             )
 
     def _read(self) -> Trace:
-        from apportion_runtime.sim.traces.openb import OpenbRules, read_openb
-        from apportion_runtime.sim.traces.sacct import SlurmRules, read_sacct
-
-        queues, priorities = self.queues or {}, self.priorities or {}
         sources = [_source(file) for file in self.files]
-        if self.form == _OPENB:
-            known = OpenbRules()
-            rules = OpenbRules(
-                {**known.priorities, **priorities},
-                {**known.queues, **{qos: (queue,) for qos, queue in queues.items()}},
-            )
-            nodes, pods = sources
-            trace = read_openb(nodes, pods, rules)
-        else:
-            (listing,) = sources
-            trace = read_sacct(listing, SlurmRules(queues=queues, priorities=priorities))
+        trace = FORMATS[self.form].read(sources, self.queues or {}, self.priorities or {})
         self._show(trace)
         return trace
 
@@ -144,6 +121,8 @@ class TraceInput:
             raise PreconditionError(f"{faults[0].text}{more}", hint="pass --trace-skip-faults to skip invalid rows")
         for fault in faults:
             console.err(f"apportion: warning: {fault.text}; skipped")
+        for warning in trace.warnings:
+            console.err(f"apportion: warning: {warning}")
         if console.quiet:
             return
         console.err(
@@ -175,6 +154,18 @@ class TraceInput:
                 f"on average, {peak_load(trace):.1%} at most"
             )
         return trace
+
+
+def _combined(scenario: Scenario, trace: Trace, made: Scenario) -> Scenario:
+    """Return a scenario with the nodes and workloads that were made of a trace."""
+    return replace(
+        scenario,
+        name=scenario.name or made.name,
+        start=scenario.start if trace.start is None else made.start,
+        until_s=scenario.until_s if made.until_s is None else made.until_s,
+        objects=(*scenario.objects, *made.objects),
+        works=(*scenario.works, *made.works),
+    )
 
 
 def _source(file: str) -> Source:
@@ -214,7 +205,7 @@ def trace_options(command: Decorated) -> Decorated:
             raise click.UsageError(
                 "--trace-inflate fills the cluster job by job, --trace-load over time; pass only one of them"
             )
-        form, files = _form_and_files(trace)
+        form, files = format_and_files(trace)
         return command(
             *args,
             trace=TraceInput(
@@ -227,25 +218,6 @@ def trace_options(command: Decorated) -> Decorated:
     for option in reversed(_OPTIONS):
         with_trace = option(with_trace)
     return cast("Decorated", with_trace)
-
-
-def _form_and_files(text: str) -> tuple[str, tuple[str, ...]]:
-    form, _, rest = text.partition(":")
-    if form not in (_OPENB, _SACCT) or not rest:
-        raise click.BadParameter(
-            f"`{text}` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv or sacct:FILE", param_hint="--trace"
-        )
-    if form == _SACCT:
-        return form, (rest,)
-    if Path(rest).is_dir():
-        return form, (str(Path(rest) / _NODES), str(Path(rest) / _PODS))
-    nodes, comma, pods = rest.partition(",")
-    if not comma or not pods:
-        raise click.BadParameter(
-            f"`{rest}` is not a directory; openb requires two files, as in openb:NODES.csv,PODS.csv",
-            param_hint="--trace",
-        )
-    return form, (nodes, pods)
 
 
 def _pair(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -275,7 +247,7 @@ _OPTIONS = (
     click.option(
         "--trace",
         metavar="FORMAT:FILE",
-        help="Replay a recorded trace: openb:DIRECTORY, openb:NODES.csv,PODS.csv or sacct:FILE (see docs/traces.md).",
+        help=f"Replay a recorded trace: {usages()} (see docs/traces.md).",
     ),
     click.option(
         "--trace-nodes", type=_SHARE, metavar="FRACTION", help="Fraction of the recorded nodes to keep, such as 0.01."
@@ -310,15 +282,15 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=QUEUE",
-        help="Queue for a QoS class or a Slurm account; may be repeated.",
+        help="Queue for a QoS class, Slurm account or role of the trace; may be repeated.",
     ),
     click.option(
         "--trace-priority",
         "trace_priorities",
         multiple=True,
         callback=_pair,
-        metavar="QOS=CLASS",
-        help="Priority class for a QoS; may be repeated.",
+        metavar="NAME=CLASS",
+        help="Priority class for a QoS or role of the trace; may be repeated.",
     ),
     click.option("--trace-skip-faults", is_flag=True, help="Skip invalid rows, each with a warning."),
 )

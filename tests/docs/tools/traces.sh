@@ -1,4 +1,4 @@
-# The smallest lists of the openb trace, an accounting file of Slurm, and a policy that both can be run under.
+# The smallest file of each format, and a policy that they can be run under.
 ln -s "$REPOSITORY/examples/openb" openb
 apportion compile openb --quiet --out rendered >&2
 ln -s rendered/whole/* POLICY
@@ -20,6 +20,10 @@ JobID|Account|QOS|State|Submit|Start|End|Elapsed|AllocTRES|ReqTRES
 7|serving|train|COMPLETED|2026-11-02T08:00:00|2026-11-02T08:00:10|2026-11-02T08:10:10|00:10:00|cpu=2,mem=4G,gres/gpu=1,node=1|cpu=2,mem=4G,gres/gpu=1,node=1
 EOF
 cp "$HOME/jobs.txt" jobs.txt
+cat >disaggregated_DLRM_trace.csv <<'EOF'
+instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,rdma_limit,memory_request,memory_limit,disk_request,disk_limit,max_instance_per_node,creation_time,scheduled_time,deletion_time
+i-0,CN,app_1,1,1,0,0,5,5,1.0,1.0,10.0,20.0,2,,,600.0
+EOF
 cat >nodes.yaml <<'EOF'
 nodes: [{pool: t4, count: 2, gpus: 2, cpu: 64, memory: 256Gi}]
 EOF

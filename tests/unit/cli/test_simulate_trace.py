@@ -132,8 +132,8 @@ def test_invalid_node_list_is_refused(run: Run, queues: Path, openb: str, nodes:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--trace", "openb"], "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv or sacct:FILE"),
-        (["--trace", "openb:nodes.csv"], "openb requires two files, as in openb:NODES.csv,PODS.csv"),
+        (["--trace", "openb"], "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv, sacct:FILE or dlrm:FILE"),
+        (["--trace", "openb:nodes.csv"], "openb requires 2 files, as in openb:NODES.csv,PODS.csv"),
         (["--trace-load", "0.8"], "require --trace FORMAT:FILE"),
         (["--trace", "sacct:x", "--trace-load", "1", "--trace-inflate", "1"], "pass only one of them"),
         (["--trace", "sacct:x", "--trace-until", "soon"], "`soon` is not a duration such as 90s, 1h30m or 2d"),
@@ -150,3 +150,86 @@ def test_unreachable_load_is_refused(run: Run, queues: Path, openb: str) -> None
     refused = run("simulate", queues, "--trace", openb, "--trace-load", "50")
     assert refused.code == 3
     assert "rescaling arrivals can reach a load of" in refused.err
+
+
+_DLRM = (
+    "instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,rdma_limit,memory_request,"
+    "memory_limit,disk_request,disk_limit,max_instance_per_node,creation_time,scheduled_time,deletion_time\n"
+    + "".join(f"i-{i},HN,app_1,1,1,1,1,25,25,1.0,1.0,10.0,20.0,2,{i}.0,{i}.0,{600 + i}.0\n" for i in range(4))
+)
+_ROOMY = "nodes: [{pool: gpu, count: 1, gpus: 8, disk: 1Ti, extended: {apportion.dev/rdma-percent: 400}}]\n"
+_SERVING = """
+from apportion_policy import (
+    INFERENCE, Accelerator, Cluster, Engine, Environment, Fixed, NodePool, Organisation, Policy, Queue, Resources
+)
+
+POOL = NodePool(
+    id="gpu", provider=Fixed(), cpu=64, memory="512Gi", accelerator=Accelerator(model="a", count=8, memory="80Gi"),
+    min_nodes=1, max_nodes=1,
+)
+ALL = Resources(cpu=64, memory="512Gi", gpu=8, extended=EXTENDED)
+ORG = Queue(id="org", owner="@acme/org", guaranteed=ALL)
+SERVING = Queue(
+    id="serving", parent=ORG, namespaces=("serving",), guaranteed=ALL, priority_classes=(INFERENCE,)
+)
+CLUSTER = Cluster(name="main", engine=Engine.ENGINE, engine_version="VERSION", pools=(POOL,))
+policy = Policy(
+    organisation=Organisation(name="org", owner="@acme/org"), queues=(ORG, SERVING), priority_classes=(INFERENCE,),
+    node_pools=(POOL,), environments=(Environment(name="prod", clusters=(CLUSTER,)),),
+)
+"""
+_RDMA = "{'apportion.dev/rdma-percent': 400}"
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "extended"),
+    [
+        ("KAI", "0.17.0", "None"),
+        ("KUEUE", "0.18.3", _RDMA),
+        ("VOLCANO", "1.13.0", _RDMA),
+        ("YUNIKORN", "1.8", _RDMA),
+        ("KOORDINATOR", "1.8", _RDMA),
+        ("NATIVE", "1.34", _RDMA),
+    ],
+)
+def test_density_limit_holds_on_every_engine(
+    run: Run, tmp_path: Path, engine: str, version: str, extended: str
+) -> None:
+    """At most two of the four instances run on the node at once, although it has room for all."""
+    (tmp_path / "dlrm.csv").write_text(_DLRM)
+    (tmp_path / "nodes.yaml").write_text(_ROOMY)
+    policy = tmp_path / "policy.py"
+    policy.write_text(
+        _SERVING.replace("EXTENDED", extended).replace("Engine.ENGINE", f"Engine.{engine}").replace("VERSION", version)
+    )
+    trace = ("--trace", f"dlrm:{tmp_path / 'dlrm.csv'}", "--trace-queue", "HN=serving")
+    result = run("simulate", policy, "--scenario", tmp_path / "nodes.yaml", *trace, "-o", "jsonl")
+    assert result.code == 0, result.err
+    facts = [json.loads(line) for line in result.out.splitlines()]
+    started = [fact["at_s"] for fact in facts if fact["what"] == "started"]
+    ended = [fact["at_s"] for fact in facts if fact["what"] == "succeeded"]
+    assert started[:2] == [0.0, 1.0]
+    assert started[2] >= min(ended)
+    assert (len(started), len(ended)) == (4, 4)
+
+
+def test_limits_of_one_app_are_reported(run: Run, queues: Path, tmp_path: Path) -> None:
+    (tmp_path / "dlrm.csv").write_text(_DLRM.replace(",2,3.0,", ",-1,3.0,"))
+    result = run("simulate", queues, "--trace", f"dlrm:{tmp_path / 'dlrm.csv'}", "--trace-queue", "HN=serving")
+    assert "warning: 1 app has several values of max_instance_per_node for one role" in result.err
+
+
+@pytest.mark.parametrize(
+    ("extended", "said"),
+    [
+        ("{rdma: 400}", "nodes.yaml:1: nodes[0].extended.rdma: not the name of an extended resource such as rdma/hca"),
+        ("{rdma/hca: many}", "nodes[0].extended.rdma/hca: `many` is not a non-negative number"),
+    ],
+)
+def test_invalid_extended_resource_of_nodes_is_refused(
+    run: Run, queues: Path, tmp_path: Path, extended: str, said: str
+) -> None:
+    (tmp_path / "nodes.yaml").write_text(f"nodes: [{{pool: gpu, extended: {extended}}}]\n")
+    result = run("simulate", queues, "--scenario", tmp_path / "nodes.yaml")
+    assert result.code == 3
+    assert said in result.err

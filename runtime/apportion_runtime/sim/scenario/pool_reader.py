@@ -94,6 +94,10 @@ def _shape(fields: Fields, base: NodeShape) -> NodeShape:
     }
     labels = dict(base.labels)
     memory = fields.integer("gpu_memory", int(labels.get(_GPU_MEMORY_LABEL, _DEFAULT_GPU_MEMORY)))
+    if fields.raw("disk") is not None:
+        allocatable["ephemeral-storage"] = fields.quantity("disk", "")
+    if (extended := fields.maybe("extended")) is not None:
+        allocatable |= _extended(extended)
     if gpus:
         allocatable[GPU_RESOURCE] = str(gpus)
         labels |= {_GPU_COUNT_LABEL: str(gpus), _GPU_MEMORY_LABEL: str(memory)}
@@ -103,3 +107,10 @@ def _shape(fields: Fields, base: NodeShape) -> NodeShape:
         taints.append({key: taint.text(key) for key in ("key", "value", "effect")})
         taint.done()
     return NodeShape(labels, allocatable, (*base.taints, *(t for t in taints if t not in base.taints)))
+
+
+def _extended(fields: Fields) -> dict[str, str]:
+    for name in fields.data:
+        if "/" not in str(name) or name == GPU_RESOURCE:
+            raise fields.fault(str(name), "not the name of an extended resource such as rdma/hca")
+    return {name: str(fields.integer(name)) for name in fields.data}

@@ -30,6 +30,7 @@ class WorkloadLabels:
         names_class: Whether its pods also name the class.
         least_annotation: The annotation of a workload with its gang minimum.
         shares_gpus: Whether fractions of devices can be requested, by KAI's annotations.
+        spreads_pods: Whether the engine honors hard topology spread constraints.
         has_queues: Whether a workload names its queue.
         finished: The final change to a workload.
     """
@@ -43,6 +44,7 @@ class WorkloadLabels:
     names_class: bool = True
     least_annotation: str = MIN_MEMBER_ANNOTATION
     shares_gpus: bool = False
+    spreads_pods: bool = True
     has_queues: bool = True
     finished: Callable[[dict[str, Any]], dict[str, Any]] = lambda made: made
 
@@ -58,5 +60,6 @@ KAI_WORKLOAD_LABELS = WorkloadLabels(
     priority_labels=by(PRIORITY_CLASS_LABEL),
     names_class=False,
     shares_gpus=True,
+    spreads_pods=False,
 )
 PLAIN_WORKLOAD_LABELS = WorkloadLabels(has_queues=False)

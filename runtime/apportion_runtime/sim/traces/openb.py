@@ -6,23 +6,21 @@ Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX AT
 
 from __future__ import annotations
 
-import csv
 import zlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 
+from apportion_runtime.sim.traces.csv_rows import MISFIT, csv_rows
 from apportion_runtime.sim.traces.records import (
     JobEnd,
     SkippedRow,
     Source,
     Trace,
-    TraceError,
     TraceJob,
     TraceNode,
     in_order,
 )
-from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_name, read_each, rows_of
+from apportion_runtime.sim.traces.rows import BadRow, Row, Table, check_new, kubernetes_name, read_each
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 REQUEST_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
@@ -30,7 +28,6 @@ RECORD_COLUMNS = ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_tim
 """A list of requests alone, such as `openb_pod_list_multigpu50.csv`, has none of them."""
 _QOS_OF_REQUESTS = "BE"
 _CURE = "use the unmodified files of cluster-trace-gpu-v2023, with their header"
-_MISFIT = "give every row one field per column"
 _DEVICE = 1000
 
 _ENDS: Mapping[str, JobEnd] = {
@@ -79,38 +76,17 @@ def read_openb(nodes: Source, pods: Source, rules: OpenbRules | None = None) -> 
 
     def take_node(row: Row) -> None:
         made = _node(row)
-        _check_new(made.name, machines)
+        check_new(made.name, machines)
         machines[made.name] = made
 
     def take_pod(row: Row) -> None:
         made = _job(row, rules, len(jobs))
-        _check_new(made.name, jobs)
+        check_new(made.name, jobs)
         jobs[made.name] = made
 
-    n_rows = read_each(_rows(nodes, Table(NODE_COLUMNS, _CURE)), take_node, skips, _MISFIT)
-    n_rows += read_each(_rows(pods, Table(REQUEST_COLUMNS, _CURE, RECORD_COLUMNS)), take_pod, skips, _MISFIT)
+    n_rows = read_each(csv_rows(nodes, Table(NODE_COLUMNS, _CURE)), take_node, skips, MISFIT)
+    n_rows += read_each(csv_rows(pods, Table(REQUEST_COLUMNS, _CURE, RECORD_COLUMNS)), take_pod, skips, MISFIT)
     return Trace("openb", tuple(machines.values()), in_order(list(jobs.values())), tuple(skips), n_rows)
-
-
-def _rows(source: Source, table: Table) -> Iterator[Row]:
-    return rows_of(source.file, _lines(source), table)
-
-
-def _lines(source: Source) -> Iterator[tuple[int, Sequence[str]]]:
-    reader = csv.reader(StringIO(source.text.removeprefix("\ufeff"), newline=None))
-    line = 1
-    try:
-        for fields in reader:
-            if fields:
-                yield line, fields
-            line = reader.line_num + 1
-    except csv.Error as wrong:
-        raise TraceError(source.file, line, f"invalid CSV ({wrong})", "check for a stray quotation mark") from None
-
-
-def _check_new(name: str, known: Container[str]) -> None:
-    if name in known:
-        raise BadRow(f"`{name}` is listed twice", "give every row a unique name")
 
 
 def _node(row: Row) -> TraceNode:

@@ -46,6 +46,23 @@ class TraceNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a pod that differ from its requests; 0 is the request."""
+
+    cpu_milli: int = 0
+    memory_mib: int = 0
+    disk_mib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """At most `n_per_node` pods of the group on a node; the name of the group is a valid Kubernetes name."""
+
+    group: str
+    n_per_node: int
+
+
+@dataclass(frozen=True, slots=True)
 class TraceJob:
     """Equivalent pods that start together.
 
@@ -64,6 +81,11 @@ class TraceJob:
         arrives_s: Seconds from the beginning of the trace.
         stays_s: How long it works, or waits if it never ran; None is forever.
         end: How it ended.
+        disk_mib: Local disk.
+        extended: Extended resources with their integer amounts.
+        limits: The limits of cpu, memory and local disk.
+        density: The maximum number of such pods on a node; None is unlimited.
+        avoids_gpus: Whether it only runs on nodes without GPUs.
     """
 
     name: str
@@ -80,6 +102,11 @@ class TraceJob:
     arrives_s: float = 0.0
     stays_s: float | None = None
     end: JobEnd = JobEnd.SUCCEEDED
+    disk_mib: int = 0
+    extended: tuple[tuple[str, int], ...] = ()
+    limits: Limits = Limits()
+    density: Density | None = None
+    avoids_gpus: bool = False
 
     @property
     def all_gpu_milli(self) -> int:
@@ -114,6 +141,7 @@ class Trace:
         skips: Every other row.
         n_rows: Rows that were read, of all files: those of `nodes`, of `jobs` and of `skips` together.
         start: Its start time in seconds since 1970; None if unknown.
+        warnings: What the simulation does differently from the recording, one clause each.
     """
 
     name: str
@@ -122,6 +150,7 @@ class Trace:
     skips: tuple[SkippedRow, ...] = ()
     n_rows: int = 0
     start: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def faults(self) -> tuple[SkippedRow, ...]:

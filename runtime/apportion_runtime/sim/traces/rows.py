@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from apportion_api.counted_nouns import counted
 from apportion_runtime.sim.traces.records import SkippedRow, TraceError
@@ -15,6 +16,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _UNFIT = re.compile(r"[^a-z0-9]+", re.ASCII)
 _LONGEST_NAME = 52
 """The length reserved for the suffix of pod names, within the 63 characters of a label."""
+_DECIMAL = re.compile(r"\d{1,16}(?:\.\d{0,16})?", re.ASCII)
 _LARGEST = 10**15
 
 
@@ -55,6 +57,15 @@ class Row:
         if not 0 <= number <= _LARGEST:
             raise BadRow(f"{column} `{text}` is not a non-negative integer", f"correct {column} in this row")
         return number
+
+    def scaled(self, column: str, units: int) -> int:
+        """Return a number of 0 or more in a smaller unit, rounded up. Raises `BadRow`."""
+        text = self.text(column)
+        match = _DECIMAL.fullmatch(text)
+        number = Fraction(match[0]) * units if match else Fraction(-1)
+        if not 0 <= number <= _LARGEST:
+            raise BadRow(f"{column} `{text}` is not a non-negative number", f"correct {column} in this row")
+        return -(-number.numerator // number.denominator)
 
     def seconds(self, column: str) -> float | None:
         """Return a number of seconds of 0 or more; None if empty. Raises `BadRow`."""
@@ -123,6 +134,12 @@ def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[Skip
         except BadRow as bad:
             skips.append(SkippedRow(row.file, row.line, bad.reason, bad.cure))
     return n_rows
+
+
+def check_new(name: str, known: Container[str]) -> None:
+    """Raise `BadRow` if a name is known."""
+    if name in known:
+        raise BadRow(f"`{name}` is listed twice", "give every row a unique name")
 
 
 def kubernetes_name(text: str) -> str:

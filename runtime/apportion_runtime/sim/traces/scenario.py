@@ -13,7 +13,8 @@ from apportion_runtime.sim.kubelet.nodes import node_manifest
 from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario, Timing, Work
 from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
 from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
-from apportion_runtime.sim.traces.records import JobEnd, Trace, TraceError, TraceJob, TraceNode
+from apportion_runtime.sim.traces.density import DENSITY_LABEL, density_name, density_resource, spread_constraint
+from apportion_runtime.sim.traces.records import Density, JobEnd, Trace, TraceError, TraceJob, TraceNode
 from apportion_runtime.sim.traces.rows import kubernetes_name
 
 ROW_ANNOTATION = "apportion.dev/trace-row"
@@ -128,11 +129,47 @@ def _manifest(job: TraceJob, namespace: str, workload_labels: WorkloadLabels) ->
     template = made["spec"]["template"]
     if shared and job.gpus > 1:
         template["metadata"]["annotations"][GPU_DEVICES_ANNOTATION] = str(job.gpus)
-    if len(job.gpu_models) > 1:
-        template["spec"]["affinity"] = _one_of(job.gpu_models)
+    required = [
+        *([_of_models(job.gpu_models)] if len(job.gpu_models) > 1 else []),
+        *([{"key": GPU_COUNT_LABEL, "operator": "DoesNotExist"}] if job.avoids_gpus else []),
+    ]
+    if required:
+        template["spec"]["affinity"] = _required(required)
+    _add_resources(template["spec"]["containers"][0]["resources"], job)
+    if job.density is not None:
+        _limit_density(template, job.density, workload_labels)
     return made
 
 
-def _one_of(models: tuple[str, ...]) -> Mapping[str, Any]:
-    term = {"matchExpressions": [{"key": MODEL_LABEL, "operator": "In", "values": list(models)}]}
+def _add_resources(resources: dict[str, Any], job: TraceJob) -> None:
+    requests, limits = resources["requests"], resources["limits"]
+    further = {name: str(amount) for name, amount in job.extended}
+    if job.disk_mib:
+        further["ephemeral-storage"] = f"{job.disk_mib}Mi"
+    requests.update(further)
+    limits.update(further)
+    if job.limits.cpu_milli:
+        limits["cpu"] = f"{job.limits.cpu_milli}m"
+    if job.limits.memory_mib:
+        limits["memory"] = f"{job.limits.memory_mib}Mi"
+    if job.limits.disk_mib:
+        limits["ephemeral-storage"] = f"{job.limits.disk_mib}Mi"
+
+
+def _limit_density(template: dict[str, Any], density: Density, workload_labels: WorkloadLabels) -> None:
+    if workload_labels.spreads_pods:
+        template["metadata"].setdefault("labels", {})[DENSITY_LABEL] = density_name(density)
+        template["spec"]["topologySpreadConstraints"] = [spread_constraint(density)]
+        return
+    resources = template["spec"]["containers"][0]["resources"]
+    for amounts in resources.values():
+        amounts[density_resource(density)] = "1"
+
+
+def _of_models(models: tuple[str, ...]) -> Mapping[str, Any]:
+    return {"key": MODEL_LABEL, "operator": "In", "values": list(models)}
+
+
+def _required(expressions: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+    term = {"matchExpressions": expressions}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}

@@ -1,0 +1,94 @@
+"""The formats of `--trace`: their names, files and readers. docs/traces.md describes each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from apportion_runtime.sim.traces.records import Source, Trace
+
+Names = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFormat:
+    """A format of recorded loads.
+
+    Attributes:
+        files: Its files in order, as in the help.
+        read: The function from its files, a mapping of queues and one of priority classes to a trace; the keys of the
+            mappings are those of docs/traces.md.
+        in_directory: The names of the files in a directory of the published trace; none requires each file.
+    """
+
+    files: Sequence[str]
+    read: Callable[[Sequence[Source], Names, Names], Trace]
+    in_directory: Sequence[str] = ()
+
+
+def _openb(sources: Sequence[Source], queues: Names, priorities: Names) -> Trace:
+    from apportion_runtime.sim.traces.openb import OpenbRules, read_openb
+
+    known = OpenbRules()
+    rules = OpenbRules(
+        {**known.priorities, **priorities},
+        {**known.queues, **{qos: (queue,) for qos, queue in queues.items()}},
+    )
+    nodes, pods = sources
+    return read_openb(nodes, pods, rules)
+
+
+def _sacct(sources: Sequence[Source], queues: Names, priorities: Names) -> Trace:
+    from apportion_runtime.sim.traces.sacct import SlurmRules, read_sacct
+
+    return read_sacct(sources[0], SlurmRules(queues=queues, priorities=priorities))
+
+
+def _dlrm(sources: Sequence[Source], queues: Names, priorities: Names) -> Trace:
+    from apportion_runtime.sim.traces.dlrm import DlrmRules, read_dlrm
+
+    known = DlrmRules()
+    return read_dlrm(sources[0], DlrmRules({**known.queues, **queues}, {**known.priorities, **priorities}))
+
+
+FORMATS: Mapping[str, TraceFormat] = {
+    "openb": TraceFormat(
+        ("NODES.csv", "PODS.csv"), _openb, ("openb_node_list_all_node.csv", "openb_pod_list_default.csv")
+    ),
+    "sacct": TraceFormat(("FILE",), _sacct),
+    "dlrm": TraceFormat(("FILE",), _dlrm),
+}
+
+
+def usages() -> str:
+    """Return the possible arguments of `--trace`, as in `openb:DIRECTORY, sacct:FILE or dlrm:FILE`."""
+    found = [
+        f"{name}:{each}"
+        for name, known in FORMATS.items()
+        for each in (*(("DIRECTORY",) if known.in_directory else ()), ",".join(known.files))
+    ]
+    return f"{', '.join(found[:-1])} or {found[-1]}"
+
+
+def format_and_files(text: str) -> tuple[str, tuple[str, ...]]:
+    """Parse the argument of `--trace` as the name of a format and its files. Raises `click.BadParameter`."""
+    name, _, rest = text.partition(":")
+    known = FORMATS.get(name)
+    if known is None or not rest:
+        raise click.BadParameter(f"`{text}` is not {usages()}", param_hint="--trace")
+    if known.in_directory and Path(rest).is_dir():
+        return name, tuple(str(Path(rest) / file) for file in known.in_directory)
+    n_files = len(known.files)
+    # The name of a single file may contain commas.
+    files = tuple(rest.split(",", n_files - 1))
+    if len(files) < n_files or not all(files):
+        raise click.BadParameter(
+            f"`{rest}` is not a directory; {name} requires {n_files} files, as in {name}:{','.join(known.files)}",
+            param_hint="--trace",
+        )
+    return name, files
