@@ -184,7 +184,7 @@ FIELDS: tuple[Field, ...] = (
         "leaderElection.leaseDurationSeconds",
         "lease_duration_s",
         "number",
-        "time after the last renewal until another replica takes over",
+        "time since the last renewal after which another replica takes over",
         1,
         _LONGEST_S,
     ),

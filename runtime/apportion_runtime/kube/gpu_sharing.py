@@ -53,8 +53,8 @@ def unprepared(pod: Manifest) -> str | None:
     """Return why a pod cannot use shared devices, as a clause; None if KAI's admission webhook has prepared it."""
     if SHARED_GPU_CONFIG_MAP_ANNOTATION not in annotations_of(pod):
         return (
-            f"KAI's admission webhook has not prepared it (annotation {SHARED_GPU_CONFIG_MAP_ANNOTATION}): install "
-            "the webhook and create the pod again"
+            f"KAI's admission webhook has not set annotation {SHARED_GPU_CONFIG_MAP_ANNOTATION}: install the webhook "
+            "and recreate the pod"
         )
     if _container(pod) is None:
         return f"it has no container `{annotations_of(pod)[GPU_CONTAINER_ANNOTATION]}`"

@@ -236,7 +236,7 @@ class Cluster:
         """Return whether the node of an event exists; record it as missed if not."""
         if self.cluster_state.store.get("Node", "", node) is not None:
             return True
-        self._miss(f"node {node} {what}, but the node does not exist at that time")
+        self._miss(f"node {node} {what}, but it does not exist at that time")
         return False
 
     def _miss(self, why: str) -> None:
@@ -254,7 +254,7 @@ class Cluster:
         cluster_state = self.cluster_state
         made = cluster_state.store.get(kind, namespace, name)
         if made is None:
-            self._miss(f"{kind} {namespace}/{name} is deleted, but the object does not exist at that time")
+            self._miss(f"{kind} {namespace}/{name} is deleted, but it does not exist at that time")
             return
         cluster_state.note("deleted", why=f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}")
         if kind == "Pod":

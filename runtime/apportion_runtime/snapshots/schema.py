@@ -30,8 +30,8 @@ def snapshot_schema() -> dict[str, Any]:
     _of(Settings, definitions)
     return {
         "$schema": _DIALECT,
-        "title": "A snapshot of a cluster",
-        "description": "A cluster at one moment, as `apportion simulate --cycle` reads it; see docs/snapshot.md.",
+        "title": "Cluster snapshot",
+        "description": "State of a cluster at one time, as read by `apportion simulate --cycle`; see docs/snapshot.md.",
         "type": "object",
         "additionalProperties": False,
         "required": ["apiVersion", "kind"],

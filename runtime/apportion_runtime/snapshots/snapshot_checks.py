@@ -88,7 +88,7 @@ def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for node in snapshot.nodes:
         for name, amount in node.allocatable.items():
             if amount < 0:
-                message = f"allocatable {name} of {amount:g} is negative"
+                message = f"allocatable {name} is negative: {amount:g}"
                 yield Fault(NEGATIVE, f"node {node.name}", message, hint, places.at("Node", node.name, "allocatable"))
         if node.gpu_memory is not None and node.gpu_memory < LEAST_DEVICE_MEMORY:
             message = (
@@ -101,7 +101,7 @@ def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for pod in snapshot.pods:
         if min(pod.request.values(), default=0.0) < 0:
             name = min(pod.request, key=lambda name: pod.request[name])
-            message = f"requested {name} of {pod.request[name]:g} is negative"
+            message = f"requested {name} is negative: {pod.request[name]:g}"
             yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "request"))
         gpu = pod.gpu
         if min(gpu.count, gpu.portion, gpu.memory, gpu.dra) < 0 or any(n < 0 for _, n in gpu.mig):

@@ -43,14 +43,14 @@ def test_text_shows_decisions_and_reasons(run: Run) -> None:
     ("job", "why"),
     [
         ("over-limit", "queue search would exceed its limit"),
-        ("over-guarantee", "non-preemptible jobs would exceed the quota"),
+        ("over-guarantee", "non-preemptible jobs would exceed queue"),
         ("over-fair-share", "cannot reclaim from other queues"),
         ("too-large", "Max GPU resources available in a single node"),
         ("elsewhere", "3 do not match the pod's node selector"),
         ("incomplete", "the job requires 4 pods to start but has 2"),
         ("gated", "(1 gated)"),
         ("lost-queue", "queue speech does not exist"),
-        ("delayed", "its preemption delay is 2h0m0s"),
+        ("delayed", "its preemption delay of 2h0m0s ends in"),
         ("lost-part", "1 pod belongs to sub-group workers, which the pod group does not define"),
     ],
 )

@@ -247,8 +247,5 @@ def test_event_on_a_missing_object_is_warned_about(run: Run, files: Path) -> Non
     events = "events: [{at: 1m, node: nope, what: fails}, {at: 2m, deleted: {kind: Pod, namespace: x, name: y}}]\n"
     (files / "scenario.yaml").write_text(SCENARIO + events)
     found = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
-    assert "apportion: warning: event at 60 s: node nope fails, but the node does not exist at that time\n" in found.err
-    assert (
-        "apportion: warning: event at 120 s: Pod x/y is deleted, but the object does not exist at that time\n"
-        in found.err
-    )
+    assert "apportion: warning: event at 60 s: node nope fails, but it does not exist at that time\n" in found.err
+    assert "apportion: warning: event at 120 s: Pod x/y is deleted, but it does not exist at that time\n" in found.err

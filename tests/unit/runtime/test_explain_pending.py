@@ -114,7 +114,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r", "b", on="n0"), job("j", "a", preemption_delay=3600.0)],
         ),
         [
-            "cannot evict other jobs for another 50m0s: its preemption delay is 1h0m0s",
+            "its preemption delay of 1h0m0s ends in 50m0s; until then, it cannot evict other jobs",
             "no node fits pod j-0: of 1 node, 1 lacks GPUs",
         ],
     ),

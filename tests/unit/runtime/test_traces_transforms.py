@@ -77,8 +77,8 @@ def test_node_compression_preserves_proportions() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda: inflated(replace(TRACE, nodes=())), "nodes with GPUs and jobs that request GPUs"),
-        (lambda: inflated(replace(TRACE, jobs=_JOBS[1:2])), "nodes with GPUs and jobs that request GPUs"),
+        (lambda: inflated(replace(TRACE, nodes=())), "GPU nodes and jobs that request GPUs"),
+        (lambda: inflated(replace(TRACE, jobs=_JOBS[1:2])), "GPU nodes and jobs that request GPUs"),
         (lambda: compressed_on_nodes(TRACE, 0.0), "0 is not a fraction of the nodes"),
         (lambda: compressed_on_nodes(TRACE, 1.5), "1.5 is not a fraction of the nodes"),
         (lambda: compressed_in_time(TRACE, 0.9), "but not 0.9; reduce the number of nodes first"),

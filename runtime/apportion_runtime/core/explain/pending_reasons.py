@@ -196,9 +196,7 @@ class Delayed:
     @property
     def text(self) -> str:
         """A sentence."""
-        return (
-            f"cannot evict other jobs for another {duration(self.left)}: its preemption delay is {duration(self.delay)}"
-        )
+        return f"its preemption delay of {duration(self.delay)} ends in {duration(self.left)}; until then, it cannot evict other jobs"
 
 
 @dataclass(frozen=True, slots=True)

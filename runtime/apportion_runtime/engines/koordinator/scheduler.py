@@ -175,7 +175,7 @@ class KoordScheduler(KubeScheduler):
                     self.bind(each.pod, each.node)
                 return None
         self._forget(assumed)
-        return _Failure(f"gang {gang.key} waits for more pods", is_held=True)
+        return _Failure(f"gang {gang.key} is waiting for more pods", is_held=True)
 
     def _forget(self, assumed: Mapping[str, _Assumed]) -> None:
         for uid, each in assumed.items():

@@ -234,7 +234,7 @@ class YuniKorn(PlainEngine):
                 why = blocked[0].why if blocked else ""
                 self.explain(
                     pod,
-                    f"the gang waits for {len(blocked)} {agreeing(len(blocked), 'placeholder')}: {why or 'not allocated'}",
+                    f"the gang is waiting for {len(blocked)} {agreeing(len(blocked), 'placeholder')}: {why or 'not allocated'}",
                 )
                 request = blocked[0] if blocked else None
             else:

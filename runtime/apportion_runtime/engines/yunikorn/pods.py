@@ -104,13 +104,13 @@ def task_groups_of(made: Manifest) -> tuple[TaskGroup, ...]:
         return ()
     listed = json.loads(text)
     if not isinstance(listed, list):
-        raise ValueError("task groups are not a list")
+        raise ValueError("task groups must be a list")
     return tuple(_task_group(each) for each in cast("list[object]", listed))
 
 
 def _task_group(written: object) -> TaskGroup:
     if not isinstance(written, Mapping):
-        raise ValueError("a task group is not a mapping")
+        raise ValueError("a task group must be a mapping")
     fields = cast("Mapping[str, Any]", written)
     name, members = fields.get("name"), fields.get("minMember")
     if not isinstance(name, str) or not name or not isinstance(members, int) or members < 1:

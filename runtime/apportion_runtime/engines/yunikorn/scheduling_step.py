@@ -293,7 +293,7 @@ def _has_room(request: Allocation, of_user: Amounts | None, headroom: Amounts | 
 def _queue_reason(request: Allocation) -> str:
     for queue in request.application.queue.upward():
         if not fits_limits(minus_existing(queue.maximum, queue.allocated), request.amounts):
-            return f"queue {queue.path} has reached its maximum" if queue.parent else NO_NODE
+            return f"queue {queue.path} has reached its maximum resources" if queue.parent else NO_NODE
     return NO_NODE
 
 

@@ -145,7 +145,7 @@ class Autoscalers:
             )
         if not work.demand:
             raise _NoMetricError(
-                f"unable to get {_name(metric)}: the scenario has no demand for {name_of(running.manifest)}"
+                f"unable to get {_name(metric)}: the scenario defines no demand for {name_of(running.manifest)}"
             )
         pods = [self._cluster_state.pods[uid] for uid in running.pods.values()]
         total = demand_at(work, self._cluster_state.elapsed_s)

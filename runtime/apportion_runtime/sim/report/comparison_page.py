@@ -26,8 +26,8 @@ def comparison_page(comparison: Comparison) -> str:
     template = environment().get_template("comparison.html.j2")
     return template.render(
         title=f"{comparison.after.name}: differences",
-        subtitle=f"{counted(comparison.after.summary.n_workloads, 'workload')}, "
-        f"{len(comparison.workloads):,} of which changed; before → after",
+        subtitle=f"{len(comparison.workloads):,} of {counted(comparison.after.summary.n_workloads, 'workload')} changed; "
+        "before → after",
         tiles=[(change, named(change.field), both(change)) for change in comparison.cluster],
         is_empty=comparison.is_empty,
         columns=[(field, named(field)) for field in _COLUMNS],

@@ -227,7 +227,7 @@ def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
         workload_labels=workload_labels,
     )
     if short.least is not None and short.least > short.pods:
-        raise fields.fault("min", f"{short.least} is greater than `pods`, {short.pods}")
+        raise fields.fault("min", f"{short.least} is greater than `pods` ({short.pods})")
     if short.queue and not workload_labels.has_queues:
         raise fields.fault("queue", "this engine has no queues; set the `namespace` whose quota applies")
     sizes = (short.size, short.head)
@@ -299,7 +299,7 @@ def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
     """Return the change of a queued job: a different priority, or the head of the queue."""
     named = ("", job.text("namespace", "default"), job.text("name"))
     if not named[2]:
-        raise job.fault("name", "must be set to the name of the job")
+        raise job.fault("name", "must be the name of the job")
     job.done()
     priority, jumps = fields.raw("priority"), fields.boolean("jump")
     if (priority is not None) == jumps:

@@ -34,7 +34,7 @@ def inflated(trace: Trace, *, load: float = 1.0, every_s: float = 1.0, seed: int
     asked = sum(job.all_gpu_milli for job in trace.jobs)
     wanted = load * trace.gpu_milli
     if not asked or not trace.gpu_milli:
-        raise ValueError("only a trace that has nodes with GPUs and jobs that request GPUs can be inflated")
+        raise ValueError("inflation requires a trace with GPU nodes and jobs that request GPUs")
     chance = None if seed is None else random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
     made: list[TraceJob] = []
     so_far, n_turns = 0, 0

@@ -89,7 +89,7 @@ def _label_number(node: Object, key: str, faults: list[Fault]) -> int | None:
                 IGNORED_VALUE,
                 node.address,
                 f"label `{key}`: {wrong}; the label is ignored",
-                "let GPU feature discovery set the label",
+                "let GPU Feature Discovery set the label",
                 node.place.at("metadata", "labels", key),
             )
         )

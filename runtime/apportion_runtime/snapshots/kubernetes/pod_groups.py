@@ -66,10 +66,12 @@ class PodGroupReader:
             if not self._engine.is_of_pool(group.labels) or self._backs_off(group):
                 continue
             if group.name in made:
-                message = f"pod group {made[group.name].namespace}/{group.name} has the same name, and the engine keeps only one of them"
+                message = f"pod group {made[group.name].namespace}/{group.name} has the same name; the engine keeps only one of them"
                 place = group.place.at("metadata", "name")
                 self._faults.append(
-                    Fault(IGNORED_VALUE, group.address, message, f"rename one of the pod groups {group.name}", place)
+                    Fault(
+                        IGNORED_VALUE, group.address, message, f"rename one of the pod groups named {group.name}", place
+                    )
                 )
                 continue
             made[group.name] = self._group(group)

@@ -195,7 +195,7 @@ def test_gang_with_fractions_is_bound_whole() -> None:
 def test_pod_that_kais_webhook_has_not_prepared_is_excluded() -> None:
     cluster = sharing_cluster(pod("a", "team", 0, **{"gpu-fraction": "0.5"}))
     assert run_cycle(cluster, NOW).waiting == ["team/a"]
-    assert "KAI's admission webhook has not prepared it" in cluster.told["a"]
+    assert "KAI's admission webhook has not set annotation" in cluster.told["a"]
     assert reservations(cluster) == []
 
 

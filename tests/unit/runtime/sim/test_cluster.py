@@ -249,7 +249,7 @@ def test_impossible_cron_date_ends_the_schedule() -> None:
         ("- a", "a scenario must be a mapping"),
         ("workloads: [{name: Train_1}]", r"workloads\[0\].name: `Train_1` is not a valid Kubernetes name"),
         ("nodes: [{pool: GPU}]", r"nodes\[0\].pool: `GPU` is not a valid Kubernetes name"),
-        ("workloads: [{name: a, pods: 2, min: 3}]", r"workloads\[0\].min: 3 is greater than `pods`, 2"),
+        ("workloads: [{name: a, pods: 2, min: 3}]", r"workloads\[0\].min: 3 is greater than `pods` \(2\)"),
         (
             "events: [{at: 1s, deleted: {kind: Pod}}]",
             r"events\[0\].deleted.name: an object must have a `kind` and a `name`",

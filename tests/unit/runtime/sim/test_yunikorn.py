@@ -103,7 +103,7 @@ def test_maximum_holds_pods_back() -> None:
         config_map(queue("a", 1, 2), queue("b")), A,
     )  # fmt: skip
     assert [fact.at_s for fact in facts(history, "bound", "x")] == [0.0, 0.0, 602.0]
-    assert facts(history, "waiting", "x")[0].why == "queue root.a has reached its maximum"
+    assert facts(history, "waiting", "x")[0].why == "queue root.a has reached its maximum resources"
 
 
 def test_queue_with_the_smallest_used_share_of_its_guarantee_is_next() -> None:
@@ -211,7 +211,7 @@ workloads:
     )  # fmt: skip
     assert {fact.at_s for fact in facts(history, "bound", "train")} == {302.0}
     waits = [fact.why for fact in facts(history, "waiting", "train")]
-    assert waits[0] == "the gang waits for 2 placeholders: no node has enough free resources"
+    assert waits[0] == "the gang is waiting for 2 placeholders: no node has enough free resources"
 
 
 def test_gang_continues_without_placeholders_that_time_out() -> None:
