@@ -1,1 +1,1 @@
-"""The packaged runtime: a scheduler core that decides as KAI Scheduler does, and what runs around it."""
+"""The runtime package: a scheduler core that decides as KAI Scheduler does, with a simulator and a live scheduler."""

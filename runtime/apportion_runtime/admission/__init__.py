@@ -1,4 +1,4 @@
-"""From workloads to the objects that the scheduler schedules: pods and pod groups.
+"""Expansion of workloads to the objects that the scheduler places: pods and pod groups.
 
 Kubernetes objects are plain dictionaries; the caller stores them, and no cluster is accessed.
 """

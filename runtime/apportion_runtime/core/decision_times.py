@@ -1,4 +1,4 @@
-"""When the passage of time alone may change decisions: grace periods, delays and minimum runtimes."""
+"""The times at which decisions may change by themselves: ends of grace periods, delays and minimum runtimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an amount of one resource is divided among sibling queues: deserved quotas, surplus rounds, remainder.
+"""The division of one resource among sibling queues: deserved quotas, surplus rounds, remainder.
 
 Source: pkg/scheduler/plugins/proportion/resource_division/resource_division.go. The surplus rounds give whole units;
 the units lost to rounding go to the largest fractions, one each.

@@ -41,7 +41,7 @@ class Heap(Generic[T]):
             self._remove(self._max_size)
 
     def state(self) -> tuple[list[T], int]:
-        """Return what `restore` takes."""
+        """Return the state for `restore`."""
         return list(self.items), len(self.items)
 
     def restore(self, state: tuple[list[T], int]) -> None:
@@ -49,7 +49,7 @@ class Heap(Generic[T]):
         self.items = list(state[0])
 
     def pop(self) -> T:
-        """Take the first item."""
+        """Remove and return the first item."""
         items = self.items
         last = len(items) - 1
         items[0], items[last] = items[last], items[0]

@@ -1,4 +1,4 @@
-"""Jobs in the order in which an action takes them: from the roots down to the best leaf, then its best job.
+"""Jobs in the order in which an action processes them: from the roots down to the best leaf, then its best job.
 
 A queue at the head is moved when something below it changes; siblings behind the head keep their places. The engine
 does the same, which affects the order of queues whose shares have changed in the meantime.
@@ -236,7 +236,7 @@ class JobOrder:
             parent = parent.parent
 
     def pop_past(self, wanted: Container[str]) -> Job:
-        """Take the next job; if it is not wanted, also skip the unwanted ones behind it with the same request.
+        """Remove and return the next job; if unwanted, also skip the unwanted ones behind it with the same request.
 
         They would come next: no queue moves when its next job has the same request as the last. Only queues at the head,
         whose job was placed, changed their shares, and these are moved before the next job is taken.
@@ -272,7 +272,7 @@ class JobOrder:
         return Heap(lambda left, right: left.order_key(plugins) < right.order_key(plugins), self._depth)
 
     def pop(self) -> Job:
-        """Take the next job."""
+        """Remove and return the next job."""
         heap = self._roots
         while True:
             queue = heap.peek()

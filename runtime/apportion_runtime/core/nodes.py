@@ -157,11 +157,11 @@ class NodeTable:
         return Row(self.idle[i], self.releasing[i], self.used[i])
 
     def memory_of(self, gpu: GpuRequest, i: int) -> int:
-        """Return the MiB that a request takes of each of its devices; fractions are truncated to whole MiB."""
+        """Return the MiB that a request uses on each of its devices; fractions are truncated to whole MiB."""
         return gpu.memory if gpu.memory > 0 else int(gpu.portion * float(self.gpu_memory[i]))
 
     def portion_of(self, gpu: GpuRequest, i: int) -> float:
-        """Return the fraction of a device that a request takes on a node."""
+        """Return the fraction of a device that a request uses on a node."""
         return memory_fraction(gpu.memory, int(self.gpu_memory[i])) if gpu.memory > 0 else gpu.portion
 
     def add(self, task: Task, i: int, *, elsewhere: bool = False) -> None:

@@ -147,13 +147,13 @@ class EveryJob:
         return True
 
     def put(self, job: Job) -> None:
-        """Nothing is kept."""
+        """Do nothing: no outcomes are kept."""
 
     def take(self, job: Job) -> None:
-        """Nothing is kept."""
+        """Do nothing: no outcomes are kept."""
 
     def changed(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no outcomes are kept."""
 
     def jobs_to_report(self) -> _Alike:
         """Return no job: trying each records its reasons."""

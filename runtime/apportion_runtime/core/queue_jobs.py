@@ -1,4 +1,4 @@
-"""The jobs of each queue: which are pending, and which run and may be evicted, kept until one of them changes.
+"""The pending jobs and the evictable running jobs of each queue, cached until one of them changes.
 
 Actions visit only the active jobs of a session: no cycle looks at every job.
 """

@@ -1,4 +1,4 @@
-"""Resource vectors and what a pod requests of GPUs.
+"""Resource vectors, and the GPU requests of pods.
 
 A vector has cpu (millicores), memory (bytes), gpu (devices, fractions count) and pods first, then every other resource
 that a node or pod of the snapshot names, as 64-bit floats: comparisons depend on the engine's own arithmetic.
@@ -116,7 +116,7 @@ def hundredths(portion: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """What a pod requests of GPUs.
+    """The GPUs that a pod requests.
 
     Attributes:
         count: Devices, or the number of devices of which a fraction is requested.

@@ -206,7 +206,7 @@ class Session:
         self.claims.allocate(task)
 
     def on_deallocate(self, task: Task) -> None:
-        """Take back what a pod's queue was charged."""
+        """Release a pod's charge from its queue."""
         if self.keeps_shares:
             self.shares.charge(self.jobs[task.job], task, -1)
         self.numa.charge(task, -1)

@@ -147,7 +147,7 @@ class SessionCache:
             self._by_queue[job.queue].drop(uid)
 
     def mark_unreported(self, groups: Iterable[str]) -> None:
-        """Have the reasons recorded again for pending pod groups that `Reasons.report_filter` left out."""
+        """Request new reasons for pending pod groups that `Reasons.report_filter` left out."""
         if self._session is not None:
             self._session.active_jobs.unclassified.update(dict.fromkeys(groups))
 

@@ -94,7 +94,7 @@ class QueueShare:
 
     @property
     def is_leaf(self) -> bool:
-        """Only leaves hold jobs."""
+        """Whether the queue is a leaf; only leaves have jobs."""
         return not self.children
 
     @property

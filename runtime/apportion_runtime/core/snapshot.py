@@ -109,13 +109,13 @@ class Device:
 
     @property
     def key(self) -> DeviceKey:
-        """Its key."""
+        """The key of the device."""
         return self.driver, self.pool, self.name
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
-    """A class of devices; `extended_resource` is the resource name under which pods may ask for it, if any."""
+    """A class of devices; `extended_resource` is the resource name under which pods may request it, if any."""
 
     name: str
     extended_resource: str = ""
@@ -251,7 +251,7 @@ class SubGroup:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What one container requests, in vector units; `kind` is app, sidecar (restartable init) or init."""
+    """The requests of one container, in vector units; `kind` is app, sidecar (restartable init) or init."""
 
     request: Mapping[str, float]
     kind: str = "app"

@@ -38,7 +38,7 @@ class SortedJobs:
         return self.items[-1]
 
     def pop(self) -> Job:
-        """Take the next job."""
+        """Remove and return the next job."""
         if self._n_sorted != len(self.items):
             self._sort()
         self._own()
@@ -52,7 +52,7 @@ class SortedJobs:
         self._is_shared = True
 
     def state(self) -> tuple[list[Job], int]:
-        """Return what `restore` takes."""
+        """Return the state for `restore`."""
         self._is_shared = True
         return self.items, self._n_sorted
 

@@ -123,7 +123,7 @@ class Task:
         return self.kind in (FRACTION, BY_MEMORY)
 
     def clear_charge(self) -> None:
-        """Charge its queue nothing: its node does not exist."""
+        """Clear the charge to its queue: its node does not exist."""
         self.accepted, self.accepted_gpu = np.zeros_like(self.request), NO_GPUS
         self.accepted_quantities = NO_QUANTITIES
 

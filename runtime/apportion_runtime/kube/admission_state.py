@@ -204,7 +204,7 @@ class AdmissionState:
             self.ended.append(name)
 
     def next_end(self) -> float:
-        """Return the time at which the next finished job stops to hold quota; infinite if there is none."""
+        """Return the time at which the next finished job releases its quota; infinite if there is none."""
         return min(self._retained.values(), default=math.inf)
 
 

@@ -1,4 +1,4 @@
-"""Growing delays before something that was rejected is tried again."""
+"""Exponential backoff for retries after rejections."""
 
 from __future__ import annotations
 

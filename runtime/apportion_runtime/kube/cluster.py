@@ -48,10 +48,10 @@ class ObjectAccess(Protocol):
         """Return the pods of a namespace that have all of the labels."""
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
-        """Create an object, and return it as it is stored, or ask whether this is allowed."""
+        """Create an object and return it as stored; a dry run only checks whether this is allowed."""
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        """Patch an object, and return it as it is stored."""
+        """Patch an object, and return it as stored."""
 
 
 class Cluster(ObjectAccess, Protocol):
@@ -61,13 +61,13 @@ class Cluster(ObjectAccess, Protocol):
         """Return the objects of some kinds."""
 
     def changes(self, consumer: object) -> Sequence[Change]:
-        """Return what changed since a consumer last asked; all objects if it has never asked."""
+        """Return the changes since the consumer's last call; all objects in its first call."""
 
     def merge_status(self, kind: str, namespace: str, name: str, status: Mapping[str, Any]) -> None:
         """Patch the status of an object, if it still exists."""
 
     def put(self, config_map: Manifest) -> Manifest:
-        """Create a ConfigMap or merge into it, and return it as it is stored."""
+        """Create a ConfigMap or merge into it, and return it as stored."""
 
     def delete(self, pod: Manifest) -> None:
         """Delete a pod immediately, if it still exists."""
@@ -76,7 +76,7 @@ class Cluster(ObjectAccess, Protocol):
         """Bind a pod to a node."""
 
     def evict(self, pod: Manifest, *, dry_run: bool = False) -> None:
-        """Evict a pod within its disruption budgets and grace period, or ask whether this is allowed."""
+        """Evict a pod within its disruption budgets and grace period; a dry run only checks whether this is allowed."""
 
     def explain_eviction(self, pod: Manifest, why: str) -> None:
         """Set the condition of an evicted pod."""

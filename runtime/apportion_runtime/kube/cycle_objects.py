@@ -49,7 +49,7 @@ class CycleObjects:
                 self.read.put(kind, key, after)
 
     def show(self, shown: Mapping[Key, Manifest | None]) -> None:
-        """Have the pods read, some of them as given here; None leaves a pod out."""
+        """Read the pods, replacing some with the given objects; None omits a pod."""
         for key in {**self._open, **self._shown, **shown}:
             pod, before = self.pods.get(key), self.read.of(POD).get(key)
             seen = shown.get(key, pod) if pod is not None else None

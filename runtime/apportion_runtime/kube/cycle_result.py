@@ -15,7 +15,7 @@ from apportion_runtime.snapshots.faults import Fault
 
 @dataclass(slots=True)
 class CycleResult:
-    """What one cycle did.
+    """The result of one cycle.
 
     Attributes:
         bound: Pods that were bound, as `namespace/name`.

@@ -90,7 +90,7 @@ def bind_gangs(
 
 
 def take_back(gang: GangBinding) -> None:
-    """Have the bound pods of a rejected gang evicted if it lacks pods that it requires."""
+    """Mark the bound pods of a rejected gang for eviction if the gang lacks pods that it requires."""
     if gang.rejected is not None and not _is_satisfied(gang):
         gang.taken_back = tuple(_not_started(gang))
 

@@ -110,7 +110,7 @@ def failure_of(reservation: Manifest) -> str | None:
 
 
 def waiting_reason(reservation: Manifest) -> str:
-    """Return what a reservation pod waits for, in parentheses after a space; empty if its status does not say."""
+    """Return what a reservation pod waits for, in parentheses after a space; empty if its status has no reason."""
     for container in (reservation.get("status") or {}).get("containerStatuses") or ():
         for state in (container.get("state") or {}).values():
             if state.get("reason"):

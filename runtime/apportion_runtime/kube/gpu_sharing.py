@@ -1,4 +1,4 @@
-"""What a pod needs to use shared devices, written before it is bound, as by KAI's binder.
+"""The objects and labels that a pod requires to use shared devices, written before it is bound, as by KAI's binder.
 
 KAI's admission webhook prepares the pod when it is created: its container reads two ConfigMaps that do not exist yet,
 named by an annotation. The binder writes them with the devices and the portion, and labels the pod with the groups.
@@ -33,7 +33,7 @@ _CDI_NAME = "k8s.device-plugin.nvidia.com/gpu={}"
 
 
 class Share(NamedTuple):
-    """What a pod gets of shared devices.
+    """A pod's share of shared devices.
 
     Attributes:
         groups: The groups of the devices.
@@ -62,7 +62,7 @@ def unprepared(pod: Manifest) -> str | None:
 
 
 def device_name(device: str, *, uses_cdi: bool) -> str:
-    """Return the name of a device for the device plugin, which takes its id or its CDI name."""
+    """Return the name of a device for the device plugin, which expects an ID or a CDI name."""
     return _CDI_NAME.format(device) if uses_cdi else device
 
 

@@ -1,6 +1,6 @@
 """Cycles of job admission: suspended jobs are enqueued, and released in turn within the quotas of an ElasticQuotaTree.
 
-It takes the place of kube-queue, and decides as the simulated one, with the same functions
+It replaces kube-queue, and makes the same decisions as the simulated one, with the same functions
 (`apportion_runtime.kube_queue`). Pods are not bound here: they are left to the scheduler of the cluster.
 """
 

@@ -23,16 +23,16 @@ class JobCluster(Protocol):
         """Return the objects of some kinds."""
 
     def changes(self, consumer: object) -> Sequence[Change]:
-        """Return what changed since a consumer last asked; all objects if it has never asked."""
+        """Return the changes since the consumer's last call; all objects in its first call."""
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object; None if it does not exist."""
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
-        """Create an object, and return it as it is stored."""
+        """Create an object, and return it as stored."""
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
-        """Patch an object, and return it as it is stored."""
+        """Patch an object, and return it as stored."""
 
     def set_phase(self, namespace: str, unit: str, status: Mapping[str, Any]) -> None:
         """Patch the status of a QueueUnit, if it still exists."""

@@ -70,7 +70,7 @@ def queue_gpus(session: Session) -> tuple[QueueGpus, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What the last cycle found.
+    """The state of the cluster at the end of the last cycle.
 
     Attributes:
         queues: The GPUs of each queue.

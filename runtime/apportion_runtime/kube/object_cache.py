@@ -102,7 +102,7 @@ class ObjectCache:
             return self._store.objects(*kinds)
 
     def changes(self, consumer: object) -> Sequence[Change]:
-        """Return what changed since a consumer last asked; all objects if it has never asked."""
+        """Return the changes since the consumer's last call; all objects in its first call."""
         with self._lock:
             return self._store.changes(consumer)
 

@@ -58,7 +58,7 @@ class ObjectStore:
         self._held[kind] = dict(found)
 
     def changes(self, consumer: object) -> Sequence[Change]:
-        """Return what changed since a consumer last asked; all objects if it has never asked.
+        """Return the changes since the consumer's last call; all objects in its first call.
 
         Consumers are told apart by identity. An object that was replaced by another mapping has changed.
         """

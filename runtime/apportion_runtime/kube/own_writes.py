@@ -24,11 +24,11 @@ class OwnWrites:
         self._versions: dict[ObjectKey, set[str]] = {}
 
     def begin(self, key: ObjectKey) -> None:
-        """A write is about to be sent."""
+        """Record that a write is about to be sent."""
         self._open[key] += 1
 
     def end(self, key: ObjectKey) -> bool:
-        """A write has ended; return whether its object has an event that was no own write."""
+        """Record that a write has ended; return whether its object has an event of another writer."""
         self._open[key] -= 1
         if self._open[key]:
             return False
@@ -36,7 +36,7 @@ class OwnWrites:
         return bool(self._undecided.pop(key, None))
 
     def stored(self, key: ObjectKey, made: Manifest, held: Manifest | None) -> None:
-        """A write has the result that the API server returned; `held` is the cached object."""
+        """Record the object that the API server returned for a write; `held` is the cached object."""
         version = _version(made)
         if version is None or key not in self._open:
             return
@@ -71,11 +71,11 @@ class OwnWrites:
         return key in self._open
 
     def forget(self, key: ObjectKey) -> None:
-        """The object does not exist any more: no event of it follows."""
+        """Forget an object that no longer exists: no event of it follows."""
         self._versions.pop(key, None)
 
     def forget_kind(self, kind: str) -> None:
-        """The objects of a kind were listed: earlier events are not delivered."""
+        """Forget the versions of a kind that was listed again: earlier events are not delivered."""
         self._versions = {key: versions for key, versions in self._versions.items() if key[0] != kind}
 
 

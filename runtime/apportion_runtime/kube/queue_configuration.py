@@ -17,7 +17,7 @@ from apportion_runtime.snapshots.faults import UNREADABLE, Fault
 
 @dataclass(frozen=True, slots=True)
 class QueueConfiguration:
-    """What decides about jobs besides the jobs.
+    """The configuration of job admission.
 
     Attributes:
         tree: The quotas; None if there is no valid tree, so that no job may be released.

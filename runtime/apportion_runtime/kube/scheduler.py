@@ -46,7 +46,7 @@ _LONGEST_DELAY_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Rejections:
-    """What is kept from cycle to cycle.
+    """The rejections that are kept from cycle to cycle.
 
     Attributes:
         gangs: Pod groups that are not bound for a while, since a bind was rejected.

@@ -172,14 +172,14 @@ def _cycles(
 
 
 class Cycles(Protocol):
-    """What a process runs again and again while it leads."""
+    """The cycles that a process repeats while it leads."""
 
     @property
     def written(self) -> Sequence[str]:
         """The kinds of objects that it writes and reads."""
 
     def take_over(self) -> None:
-        """This process became the leader: drop what another one may have changed."""
+        """Discard state that another process may have changed: this process became the leader."""
 
     def run(self, now: float) -> CycleResult:
         """Run a cycle at a time in seconds since 1970. Raises `NotLeader`, `Refused`, `Unreachable`, `MissingShard`."""

@@ -18,7 +18,7 @@ _KINDS = (SHARD, "Config")
 
 
 def shard_engine(cluster: Cluster, shard: str | None) -> Engine:
-    """Return the configuration of a shard, which tells its objects from others; None is the shard without a partition.
+    """Return the configuration of a shard, which identifies its objects; None is the shard without a partition.
 
     Raises:
         MissingShard: If the given shard does not exist.

@@ -70,7 +70,7 @@ class Unit:
 
     @property
     def rank(self) -> tuple[int, float, int]:
-        """Its sort key: priority, then arrival."""
+        """The sort key: priority, then arrival."""
         return (-self.priority, self.since, self.job)
 
 

@@ -1,4 +1,4 @@
-"""What kube-queue reads from a job: whether its kind is supported, its total request, and its priority.
+"""The data of a job that kube-queue reads: whether its kind is supported, its total request, and its priority.
 
 Source: koordinator-sh/koord-queue at 298e9a8c, pkg/jobext/handles (rayjob.go, job.go, pytorchjob.go, tfjob.go,
 mpijob_v1alpha1.go) and pkg/framework/plugins/elasticquota/util.
@@ -60,7 +60,7 @@ def held_back(job: Manifest) -> Manifest:
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """What kube-queue writes to a job.
+    """The fields that kube-queue writes to a job.
 
     Attributes:
         annotations: Annotations; None removes one.

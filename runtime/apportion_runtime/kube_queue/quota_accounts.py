@@ -47,11 +47,11 @@ class QuotaAccounts:
     """The number of releases of each quota; until it grows, the quota refuses again what it has refused."""
 
     def reserve(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
-        """A job was dequeued."""
+        """Charge the quota of a dequeued job."""
         self._change(quota, demand, 1, preemptible=preemptible)
 
     def unreserve(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
-        """A job has finished, or was requeued."""
+        """Release the quota of a finished or requeued job."""
         self._change(quota, {name: -amount for name, amount in demand.items()}, -1, preemptible=preemptible)
         for each in self.tree.upward(quota):
             self.n_given[each.path] = self.n_given.get(each.path, 0) + 1

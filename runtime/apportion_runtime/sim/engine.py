@@ -85,15 +85,15 @@ class Engine(Protocol):
         ...
 
     def made(self, running: Running) -> None:
-        """A workload was created; a suspended one has no pods until `Workloads.change` releases it."""
+        """Handle the creation of a workload; a suspended one has no pods until `Workloads.change` releases it."""
         ...
 
     def changed(self, running: Running) -> None:
-        """A workload was scaled, suspended, released, or otherwise changed."""
+        """Handle a change of a workload, such as scaling, suspension or release."""
         ...
 
     def finished(self, running: Running) -> None:
-        """A workload has finished: its outcome is set, its pods are gone, its object is deleted next."""
+        """Handle the end of a workload: its outcome is set, its pods are gone, its object is deleted next."""
         ...
 
     def add_pod(self, running: Running, made: Manifest) -> Pod:
@@ -109,5 +109,5 @@ class Engine(Protocol):
         ...
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone."""
+        """Handle the deletion of a pod."""
         ...

@@ -31,7 +31,7 @@ class Fact(NamedTuple):
     """Shared devices allocated to a pod, by the names of their groups."""
 
     def document(self) -> dict[str, Any]:
-        """Return it for JSON, without empty fields."""
+        """Return the fact as JSON data, without empty fields."""
         return {key: value for key, value in zip(self._fields, self, strict=True) if value or key == "at_s"}
 
 
@@ -171,11 +171,11 @@ class History:
         at_s: float,
         devices: tuple[str, ...] = (),
     ) -> None:
-        """A pod was placed."""
+        """Record that a pod was placed."""
         self._open[pod] = _Open(workload, self.workloads[workload].queue, node, gpus, cpu, at_s, devices)
 
     def end_stay(self, pod: str, at_s: float, ended_by: str) -> None:
-        """A pod left its node; a pod without a node is ignored."""
+        """Record that a pod left its node; ignore a pod without a node."""
         begun = self._open.pop(pod, None)
         if begun is not None:
             self.stays.append(
@@ -186,7 +186,7 @@ class History:
             )  # fmt: skip
 
     def begin_wait(self, group: str, workload: int, queue: str, at_s: float) -> None:
-        """A pod group starts to wait, unless it is waiting already."""
+        """Record that a pod group starts to wait, unless it already waits."""
         self._waiting.setdefault(group, (workload, queue, at_s))
 
     def end_wait(self, group: str, at_s: float) -> bool:

@@ -1,4 +1,4 @@
-"""From a workload to its pods, as its operator creates them: one module for similar kinds, and a table."""
+"""The expansion of workloads to pods, as their operators create them: one module for similar kinds, and a table."""
 
 from __future__ import annotations
 

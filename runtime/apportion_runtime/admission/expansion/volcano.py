@@ -1,4 +1,4 @@
-"""Volcano's Job: tasks with replicas, which work together."""
+"""Volcano's Job: tasks with replicas that work together."""
 
 from __future__ import annotations
 

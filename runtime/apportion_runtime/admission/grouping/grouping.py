@@ -18,7 +18,7 @@ class Constraint:
     preferred: str = ""
 
     def manifest(self) -> dict[str, str]:
-        """Return it as in the API."""
+        """Return the constraint as in the API."""
         made = {
             "topology": self.topology,
             "requiredTopologyLevel": self.required,
@@ -38,7 +38,7 @@ class Part:
     constraint: Constraint | None = None
 
     def manifest(self) -> dict[str, Any]:
-        """Return it as in the API."""
+        """Return the sub-group as in the API."""
         made: dict[str, Any] = {"name": self.name}
         if self.parent:
             made["parent"] = self.parent
@@ -74,6 +74,6 @@ class Grouping:
     """Whether the queue was specified, and is not the default."""
 
     def with_parts(self, parts: Sequence[Part], sub_group: str) -> Grouping:
-        """Return it with sub-groups; a pod with any other sub-group gets none."""
+        """Return the pod group with sub-groups; a pod with any other sub-group gets none."""
         known = any(part.name == sub_group for part in parts)
         return replace(self, parts=tuple(parts), sub_group=sub_group if known else "")

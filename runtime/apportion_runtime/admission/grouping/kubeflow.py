@@ -47,7 +47,7 @@ def group_distributed(owner: Manifest, pod: Manifest, owners: Owners, objects: O
 
 
 def group_mpi(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
-    """Return the same; a launcher that starts after its workers counts for the minimum only once it exists."""
+    """Return one pod group; a launcher that starts after its workers counts toward the minimum only once it exists."""
     made = group_distributed(owner, pod, owners, objects)
     if text(owner, "spec", "launcherCreationPolicy") != _AFTER_WORKERS:
         return made

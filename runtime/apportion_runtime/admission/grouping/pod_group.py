@@ -16,7 +16,7 @@ _OF_OTHERS = ("queue", "markUnschedulable", "schedulingBackoff")
 
 
 def pod_group(made: Grouping, before: Manifest | None) -> dict[str, Any]:
-    """Return the object; of an existing one, the queue, the node pool and what others added are kept."""
+    """Return the PodGroup; an existing one keeps its queue, its node pool and what others added."""
     spec: dict[str, Any] = {}
     declared = {
         "queue": made.queue,

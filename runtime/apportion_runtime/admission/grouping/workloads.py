@@ -34,7 +34,7 @@ def group_deployment(owner: Manifest, pod: Manifest, owners: Owners, objects: Ob
 
 
 def group_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
-    """Return one pod group for the Job; its pods start one by one unless an annotation asks for more at once."""
+    """Return one pod group for the Job; its pods start one by one unless an annotation requests more at once."""
     made = group_by_default(owner, pod, (), objects)
     # Earlier versions of the engine created one for each pod; its pods stay in them.
     before = f"{POD_GROUP_PREFIX}-{name_of(pod)}-{uid_of(owner)}"

@@ -1,4 +1,4 @@
-"""Searches for victims that cannot succeed, and are therefore left out.
+"""Searches for victims that cannot succeed and are therefore skipped.
 
 A failed search may change the engine's accounting of shared devices until the end of the cycle, so a later search of the same
 cycle may depend on it. Searches are therefore left out only together with all that follow: if none of them can

@@ -85,7 +85,7 @@ class NodeHistogram:
 
     @property
     def text(self) -> str:
-        """One sentence."""
+        """The histogram as one sentence."""
         if self.n_nodes == 0:
             return "the cluster has no nodes"
         return f"of {self.n_nodes:,} node{'' if self.n_nodes == 1 else 's'}, " + ", ".join(

@@ -80,7 +80,7 @@ def pending_jobs(session: Session) -> Iterator[PendingJob]:
 
 
 def why_pending(session: Session, job: Job) -> PendingJob:
-    """Return why a job is pending; without reasons if it is not."""
+    """Return why a job is pending, without reasons if it is not."""
     return _why_pending(session, job, partial(_running_jobs, session))
 
 

@@ -23,7 +23,7 @@ class UnusableQueue:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         if self.missing is None:
             return f"queue {self.queue} has child queues; only leaf queues run jobs"
         if self.missing == self.queue:
@@ -42,7 +42,7 @@ class IncompleteGang:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         part = f"sub-group {self.part}" if self.part not in ("", "default") else "the job"
         gated = f" ({self.n_gated} gated)" if self.n_gated else ""
         return f"{part} requires {_count(self.n_needed, 'pod')} to start but has {self.n_ready}{gated}"
@@ -57,7 +57,7 @@ class UndefinedSubGroup:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         verb = "belongs" if self.n_pods == 1 else "belong"
         return f"{_count(self.n_pods, 'pod')} {verb} to sub-group {self.part}, which the pod group does not define"
 
@@ -75,7 +75,7 @@ class OverLimit:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         r = RESOURCES.index(self.resource)
         bound, used, asked = (quantity(value, r) for value in (self.bound, self.used, self.asked))
         if self.reason == OVER_LIMIT:
@@ -98,7 +98,7 @@ class NoNode:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         part = f" of sub-group {self.part}" if self.part not in ("", "default") else ""
         gang = f" ({self.n_placed} of {self.n_needed} pods{part} can be placed)" if self.n_needed > 1 else ""
         return f"no node fits pod {self.pod}{gang}: {self.nodes.text}"
@@ -112,7 +112,7 @@ class NoDomain:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         return "; ".join(self.messages)
 
 
@@ -124,7 +124,7 @@ class Unschedulable:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         return " ".join(self.message.split())
 
 
@@ -141,7 +141,7 @@ class OverFairShare:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         r = RESOURCES.index(self.resource)
         share, used, asked = (quantity(value, r) for value in (self.share, self.used, self.asked))
         kind = "quota for non-preemptible jobs" if self.is_quota else "fair share"
@@ -170,7 +170,7 @@ class NoVictims:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         if self.action == "reclaim":
             clause = "nothing to reclaim from other queues"
             whose = "its" if len(self.within_share) == 1 else "their"
@@ -195,7 +195,7 @@ class Delayed:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         return f"its preemption delay of {duration(self.delay)} ends in {duration(self.left)}; until then, it cannot evict other jobs"
 
 
@@ -208,7 +208,7 @@ class Fragmented:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         free, asked = quantity(self.free, 2), quantity(self.asked, 2)
         return f"consolidation found no solution: {asked} requested, {free} free in total but fragmented across nodes"
 
@@ -222,7 +222,7 @@ class WaitsForRelease:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         wait = "waits" if self.n_pods == 1 else "wait"
         return f"{_count(self.n_pods, 'pod')} {wait} for resources that are being released on {_names(self.nodes)}"
 
@@ -235,7 +235,7 @@ class FitsNow:
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """The reason as a sentence."""
         then = f"; the last attempt failed: {' '.join(self.noted.split())}" if self.noted else ""
         return f"the job fits now and is retried in the next cycle{then}"
 

@@ -200,7 +200,7 @@ class Predicates:
         return mask
 
     def over_capacity(self, task: Task, job: Job, i: int) -> OverCapacity | None:
-        """Return the limit or quota that a pod would exceed on a node, whose device memory decides what it counts."""
+        """Return the limit or quota that a pod would exceed on a node, whose device memory determines the charge."""
         session = self._session
         if not session.keeps_shares or not self.is_on:
             return None

@@ -117,7 +117,7 @@ class Ack(PlainEngine):
         return kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone."""
+        """Handle the deletion of a pod."""
         self.scheduler.left(pod)
         super().left(pod)
 

@@ -169,7 +169,7 @@ class KubeQueue:
         return self._cluster_state.history.workloads[number].started_s is not None
 
     def finished(self, running: Running) -> None:
-        """A job has finished: remove it from its queue, or release its quota."""
+        """Remove a finished job from its queue, or release its quota."""
         number = running.number
         observed = self._observed.pop(number, None)
         if observed is not None:

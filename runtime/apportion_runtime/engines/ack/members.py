@@ -51,7 +51,7 @@ class Members:
         return self._known[uid]
 
     def add(self, made: Manifest, now: float) -> None:
-        """A pod was created."""
+        """Add a new pod."""
         metadata = made["metadata"]
         labels = labels_of(made)
         gang, minimum = metadata["uid"], 1
@@ -62,7 +62,7 @@ class Members:
         self._n_in[gang] = self._n_in.get(gang, 0) + 1
 
     def place(self, uid: str, request: Amounts) -> None:
-        """A pod was placed."""
+        """Charge a placed pod to its quota."""
         member = self._known[uid]
         self._placed.setdefault(member.gang, {})[uid] = request
         self.use(member.quota, request)

@@ -81,7 +81,7 @@ class Pods:
         return known
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone."""
+        """Forget a deleted pod."""
         self._facts.pop(pod.uid, None)
         self._unplaced.pop(pod.uid, None)
 
@@ -91,7 +91,7 @@ class Pods:
         return 0.0 if known is None else known.gpus
 
     def finished(self, running: Running) -> None:
-        """A workload has finished."""
+        """Forget a finished workload."""
         for key in [key for key in self._shapes if key[0] == running.number]:
             del self._shapes[key]
 
@@ -156,7 +156,7 @@ class PlainEngine:
         """Record the queue of a workload."""
 
     def changed(self, running: Running) -> None:
-        """Nothing to do: pods are handled individually."""
+        """Do nothing: pods are handled individually."""
 
     def finished(self, running: Running) -> None:
         """Remove the state of a workload."""
@@ -178,7 +178,7 @@ class PlainEngine:
         self.pods.gangs.regroup(running, made)
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone."""
+        """Handle the deletion of a pod."""
         self.pods.left(pod)
         self.admission.left(pod)
         self.autoscaler.left(pod)

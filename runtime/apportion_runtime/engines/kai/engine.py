@@ -75,13 +75,13 @@ class Kai:
         return consuming(made, self._cluster_state.store)
 
     def made(self, running: Running) -> None:
-        """Nothing to do: KAI schedules pods."""
+        """Do nothing: KAI schedules pods."""
 
     def changed(self, running: Running) -> None:
-        """Nothing to do: KAI schedules pods."""
+        """Do nothing: KAI schedules pods."""
 
     def finished(self, running: Running) -> None:
-        """Nothing to do: KAI schedules pods."""
+        """Do nothing: KAI schedules pods."""
 
     def add_pod(self, running: Running, made: Manifest) -> Pod:
         """Create the pod's group if necessary, and read the pod."""
@@ -102,7 +102,7 @@ class Kai:
         self._grouper.grouped(running, made)
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone: its node may be idle."""
+        """Handle the deletion of a pod: its node may be idle."""
         self._autoscaler.left(pod)
 
     def _after_cycle(self, session: Session) -> None:

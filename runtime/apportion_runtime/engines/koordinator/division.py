@@ -38,7 +38,7 @@ class Member:
 
     @property
     def guaranteed(self) -> int:
-        """Its runtime before the surplus is divided."""
+        """The runtime quota before the surplus is divided."""
         return max(self.min, self.guarantee)
 
 

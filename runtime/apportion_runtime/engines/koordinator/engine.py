@@ -117,7 +117,7 @@ class Koordinator(PlainEngine):
         return record
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone."""
+        """Handle the deletion of a pod."""
         self._scheduler.left(pod)
         super().left(pod)
 

@@ -55,7 +55,7 @@ class Gangs:
         self._key_of: dict[str, str] = {}
 
     def add(self, uid: str, made: Manifest, *, is_bound: bool) -> None:
-        """A pod was created; the first pod of a gang defines it."""
+        """Add a new pod to its gang; the first pod of a gang defines it."""
         key = gang_key(made)
         if not key:
             return
@@ -75,13 +75,13 @@ class Gangs:
         return None if key is None else self._gangs[key]
 
     def bind(self, uid: str) -> None:
-        """A pod was bound: its gang is complete for good."""
+        """Record that a pod was bound: its gang is complete for good."""
         gang = self.of(uid)
         if gang is not None:
             gang.is_satisfied = True
 
     def remove(self, uid: str) -> None:
-        """A pod is gone; a gang without pods is forgotten."""
+        """Remove a deleted pod, and its gang if it was the last one."""
         gang = self.of(uid)
         if gang is None:
             return

@@ -24,7 +24,7 @@ from apportion_runtime.snapshots.pod_requests import Amounts
 
 @dataclass(frozen=True, slots=True)
 class Preemptor:
-    """A pod that preempts, and what decides about its victims.
+    """A preempting pod, and the state that determines its victims.
 
     Attributes:
         pod: The pod.

@@ -89,7 +89,7 @@ class QuotaAccounts:
             )
 
     def add(self, uid: str, made: Manifest, request: Amounts) -> None:
-        """A pod was created."""
+        """Add a new pod."""
         quota = self.quotas.quota_of(made)
         is_fixed = labels_of(made).get(PREEMPTIBLE_LABEL) == "false"
         self._pods[uid] = QuotaPod(quota, request, is_fixed)
@@ -97,7 +97,7 @@ class QuotaAccounts:
         self.tree_of(quota).add_pod(quota, request)
 
     def remove(self, uid: str) -> None:
-        """A pod is gone."""
+        """Remove a deleted pod."""
         pod = self._pods.get(uid)
         if pod is None:
             return
@@ -107,14 +107,14 @@ class QuotaAccounts:
         self.tree_of(pod.quota).remove_pod(pod.quota, pod.request)
 
     def reserve(self, uid: str) -> None:
-        """A pod was assigned to a node."""
+        """Charge a pod that was assigned to a node."""
         pod = self._pods[uid]
         if not pod.is_assigned:
             pod.is_assigned = True
             self.tree_of(pod.quota).reserve(pod.quota, pod.request, is_fixed=pod.is_fixed)
 
     def unreserve(self, uid: str) -> None:
-        """A pod has no node any more."""
+        """Release the charge of a pod that no longer has a node."""
         pod = self._pods[uid]
         if pod.is_assigned:
             pod.is_assigned = False
@@ -171,7 +171,7 @@ class QuotaAccounts:
 
 
 def exceeded(used: Amounts, limit: Amounts) -> list[str]:
-    """Return the resources of which more is used than the limit; one without a limit is unlimited."""
+    """Return the resources whose usage exceeds the limit; a resource without a limit is unlimited."""
     return sorted(name for name, amount in used.items() if name in limit and amount > limit[name])
 
 

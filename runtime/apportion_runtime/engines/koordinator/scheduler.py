@@ -78,7 +78,7 @@ class KoordScheduler(KubeScheduler):
         self._failed_kinds: dict[tuple[object, ...], _Failure] = {}
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone."""
+        """Handle the deletion of a pod."""
         self._accounts.remove(pod.uid)
         self._gangs.remove(pod.uid)
 

@@ -51,7 +51,7 @@ class PodFacts:
 
     @property
     def uid(self) -> str:
-        """Its key."""
+        """The pod's uid."""
         return self.record.uid
 
     @property

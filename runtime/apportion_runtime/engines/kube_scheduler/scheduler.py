@@ -271,7 +271,7 @@ def feasible_nodes_to_find(n_nodes: int) -> int:
 
 
 class EquivalenceClass(NamedTuple):
-    """The shape of pods that are schedulable or not together."""
+    """The shape shared by pods that are all schedulable or all unschedulable."""
 
     scheduler: str
     priority: int
@@ -283,16 +283,15 @@ class EquivalenceClass(NamedTuple):
 
 
 def alike(pod: PodFacts) -> object | None:
-    """Return the shape shared by pods that are schedulable or not together, under every rule; None if other pods
-    matter.
-    """
+    """Return the shape shared by pods that are all schedulable or all unschedulable; None if other pods matter."""
     on_nodes, record = alike_on_nodes(pod), pod.record
     return None if on_nodes is None else (on_nodes, record.namespace, tuple(sorted(record.labels.items())))
 
 
 def alike_on_nodes(pod: PodFacts) -> EquivalenceClass | None:
-    """Return the shape shared by pods that fit on the same nodes, unless another pod has anti-affinity to them; None
-    if the pod has affinity terms of its own.
+    """Return the shape shared by pods that fit on the same nodes; None if the pod has affinity terms of its own.
+
+    Anti-affinity of other pods to them is not considered.
     """
     record = pod.record
     if pod.spreads or record.affinity or record.anti_affinity or record.host_ports or pod.owner is not None:

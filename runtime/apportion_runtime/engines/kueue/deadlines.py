@@ -53,7 +53,7 @@ class Deadlines:
         return {ReadyDue: self._ready_due, RecoveryDue: self._recovery_due, ExecutionTimeDue: self._time_is_up}
 
     def begin(self, unit: WorkloadState) -> None:
-        """A workload was admitted."""
+        """Start the deadlines of an admitted workload."""
         cluster_state, ready = self._engine.cluster_state, self._engine.configured.settings.pods_ready
         unit.admitted_at, unit.was_ready, unit.lost_at = cluster_state.now, False, None
         if ready is not None:
@@ -64,7 +64,7 @@ class Deadlines:
             )
 
     def lost(self, unit: WorkloadState) -> None:
-        """A pod of an admitted workload was lost."""
+        """Start the recovery timeout for a lost pod of an admitted workload."""
         cluster_state, ready = self._engine.cluster_state, self._engine.configured.settings.pods_ready
         if ready is None or ready.recovery_s is None or not unit.was_ready:
             return

@@ -245,7 +245,7 @@ class Kueue(PlainEngine):
         self._is_changing_job = False
 
     def changed(self, running: Running) -> None:
-        """A scaled job is a different workload to Kueue: it releases its quota and is queued again."""
+        """Release the quota of a scaled job, and queue it again: Kueue treats it as a different workload."""
         unit = self._by_number.get(running.number)
         if unit is None or self._is_changing_job:
             return
@@ -268,7 +268,7 @@ class Kueue(PlainEngine):
             )
 
     def finished(self, running: Running) -> None:
-        """A job has finished: release its quota."""
+        """Release the quota of a finished job."""
         super().finished(running)
         unit = self._by_number.pop(running.number, None)
         if unit is None:
@@ -278,7 +278,7 @@ class Kueue(PlainEngine):
         self.cluster_state.history.drop_wait(self.pods.gangs.name_of(running))
 
     def forget(self, unit: WorkloadState) -> None:
-        """A workload has finished: release its quota."""
+        """Release the quota of a finished workload."""
         del self.units[unit.key]
         self.holders.remove(unit.queue, unit.key)
         self.pending.remove(unit.queue, unit.key)

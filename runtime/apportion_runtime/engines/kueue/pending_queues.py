@@ -1,4 +1,4 @@
-"""The pending workloads of every ClusterQueue: the heads of a cycle, and waking a cohort whose quota changed.
+"""The pending workloads of every ClusterQueue: the heads of a cycle, and the requeuing of a cohort whose quota changed.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/queue/manager.go and inadmissible_workloads.go.
 """

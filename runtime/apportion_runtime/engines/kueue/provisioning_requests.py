@@ -86,7 +86,7 @@ def _is_alike(one: PodSet, other: PodSet, policy: str | None) -> bool:
 
 
 def overridden_parameter(workload: Manifest, config: ProvisioningRequestConfig) -> str | None:
-    """Return why Kueue recreates the request of a workload without end, as a clause; None if it does not.
+    """Return why Kueue endlessly recreates the request of a workload, as a clause; None if it does not.
 
     Source: provReqSyncedWithConfig compares a request, which has the workload's values, with the configuration's.
     """

@@ -1,4 +1,4 @@
-"""Reserving quota for a workload, admitting it once its checks are ready, and reclaiming the quota of completed pods.
+"""Reservation of quota for a workload, its admission once its checks are ready, and the quota of completed pods.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/scheduler.go (admit), pkg/workload/workload.go,
 pkg/controller/jobframework/reconciler.go (startJob, stopJob, ReclaimablePods).

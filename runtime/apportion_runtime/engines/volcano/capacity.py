@@ -93,7 +93,7 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The queue's name."""
         return self.spec.name
 
     def update_share(self) -> None:

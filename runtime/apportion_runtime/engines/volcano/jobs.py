@@ -86,12 +86,12 @@ class Task:
 
     @property
     def request(self) -> Amounts:
-        """Its request."""
+        """The pod's request."""
         return self.pod.request
 
     @property
     def queue(self) -> str:
-        """The queue of its job."""
+        """The queue of the pod's job."""
         return self.job.queue
 
     @property
@@ -160,7 +160,7 @@ class Job:
         self.has_best_effort = self.has_best_effort or task.is_best_effort
 
     def remove(self, task: Task) -> None:
-        """A pod is gone."""
+        """Remove a deleted pod."""
         del self.tasks[task.uid]
         self.count_out(task)
 
@@ -180,12 +180,12 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Its key."""
+        """The job's key."""
         return self.group.key
 
     @property
     def queue(self) -> str:
-        """Its queue."""
+        """The job's queue."""
         return self.group.queue
 
     @property
@@ -275,7 +275,7 @@ class Job:
 
     @property
     def elastic(self) -> dict[str, int]:
-        """Its elastic resources: those beyond the gang minimum."""
+        """The job's elastic resources: those beyond the gang minimum."""
         return exceeding(self.allocated, self.group.least_resources or {})
 
     def waiting(self) -> list[Task]:

@@ -27,12 +27,12 @@ class Victim(Protocol):
 
     @property
     def queue(self) -> str:
-        """Its queue."""
+        """The victim's queue."""
         ...
 
     @property
     def request(self) -> Amounts:
-        """Its allocated resources."""
+        """The victim's allocated resources."""
         ...
 
 

@@ -71,7 +71,7 @@ def fits_limits(larger: Amounts | None, smaller: Amounts) -> bool:
 
 
 def fits_actual(larger: Amounts, smaller: Amounts) -> bool:
-    """Return the same, with a negative amount of `larger` below zero (FitInActual)."""
+    """Return the result of `fits_limits` without raising negative amounts of `larger` to zero (FitInActual)."""
     return all(value <= larger[name] for name, value in smaller.items() if name in larger)
 
 

@@ -66,12 +66,12 @@ class PlaceholderCounts:
 
     @property
     def n_left(self) -> int:
-        """Those that a real pod may still replace."""
+        """The placeholders that a real pod may still replace."""
         return self.n_all - self.n_replaced - self.n_timed_out
 
 
 class Usage(Protocol):
-    """What counts the usage of users."""
+    """The usage of users."""
 
     def add(self, user: str, queue: Queue, application: str, amounts: Amounts) -> None:
         """Count an allocation."""

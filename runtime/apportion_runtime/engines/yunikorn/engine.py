@@ -90,7 +90,7 @@ class YuniKorn(PlainEngine):
         return record
 
     def left(self, pod: PodState) -> None:
-        """Release what a pod held."""
+        """Release the resources of a deleted pod."""
         super().left(pod)
         self._changed = True
         request = self._shim.left(pod.uid)

@@ -140,7 +140,7 @@ class Partition:
             self._close(application)
 
     def confirm_replacement(self, placeholder: Allocation, now: float) -> Allocation | None:
-        """A replaced placeholder is gone; return the allocation that takes its place."""
+        """Remove a replaced placeholder, and return the allocation that takes its place."""
         application, real = placeholder.application, placeholder.counterpart
         if application.remove_allocation(placeholder.key, now, is_replaced=True) is None or real is None:
             return None

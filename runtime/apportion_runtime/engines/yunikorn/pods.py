@@ -1,4 +1,4 @@
-"""What YuniKorn's shim reads from a pod: its application, user, task groups and requests.
+"""The data of a pod that YuniKorn's shim reads: its application, user, task groups and requests.
 
 Source: yunikorn-k8shim pkg/cache (metadata.go, task.go, utils.go, gang_utils.go), pkg/common (resource.go, utils/utils.go)
 at 23b6b47f.
@@ -49,7 +49,7 @@ def counted(requests: Mapping[str, int]) -> dict[str, int]:
 
 
 def pod_amounts(spec: Mapping[str, Any]) -> dict[str, int]:
-    """Return what a pod counts for: its requests, and one of `pods`. Raises `ValueError`."""
+    """Return the amounts charged for a pod: its requests, and one of `pods`. Raises `ValueError`."""
     return {**counted(pod_requests(spec)), names.PODS_RESOURCE: 1}
 
 
@@ -70,7 +70,7 @@ def queue_named(made: Manifest) -> str:
 
 
 def user_of(made: Manifest) -> str:
-    """Return the user whom YuniKorn's admission controller recorded on a pod."""
+    """Return the user that YuniKorn's admission controller recorded on a pod."""
     try:
         found = json.loads(annotations_of(made).get(names.USER_INFO_ANNOTATION) or "{}")
     except ValueError:

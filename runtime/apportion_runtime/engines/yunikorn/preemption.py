@@ -38,7 +38,7 @@ _RESERVED_S = 2 * 3600.0 + 2.0
 
 
 class Predicates(Protocol):
-    """What decides whether a pod may run on a node, apart from resources."""
+    """Decides whether a pod may run on a node, apart from resources."""
 
     def fits(self, request: Allocation, node: Node) -> str | None:
         """Return why a pod may not run on a node, or None."""

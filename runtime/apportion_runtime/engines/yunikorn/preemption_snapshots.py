@@ -81,7 +81,7 @@ class QueueSnapshot:
 
 
 def duplicated(snapshots: Mapping[str, QueueSnapshot]) -> Snapshots:
-    """Return independent copies; what they know of the asking queue stays that of the original."""
+    """Return independent copies; their preempting queue is still that of the original."""
     copies: Snapshots = {}
 
     def copy(snapshot: QueueSnapshot) -> QueueSnapshot:

@@ -87,7 +87,7 @@ class Queue:
 
     @property
     def guaranteed(self) -> Amounts | None:
-        """Its guarantee."""
+        """The queue's guarantee."""
         return self.settings.guaranteed
 
     def upward(self) -> Iterator[Queue]:
@@ -105,7 +105,7 @@ class Queue:
         return least(minus_existing(self.maximum, self.allocated), above)
 
     def configured_headroom(self) -> Amounts | None:
-        """Return the same without the capacity of the nodes (getMaxHeadRoom)."""
+        """Return the headroom without the capacity of the nodes (getMaxHeadRoom)."""
         if self.parent is None:
             return None
         above = self.parent.configured_headroom()
@@ -117,7 +117,7 @@ class Queue:
         return least(above, self.maximum)
 
     def configured_maximum(self) -> Amounts | None:
-        """Return the same without the capacity of the nodes (GetMaxQueueSet)."""
+        """Return the maximum without the capacity of the nodes (GetMaxQueueSet)."""
         return None if self.parent is None else least(self.parent.configured_maximum(), self.maximum)
 
     def fair_maximum(self) -> Mapping[str, int]:
@@ -153,7 +153,7 @@ class Queue:
             queue.preempting = plus(queue.preempting, amounts)
 
     def remove_preempting(self, amounts: Amounts) -> None:
-        """Stop counting one."""
+        """Stop counting an allocation that is being evicted, here and above."""
         for queue in self.upward():
             queue.preempting = pruned(minus(queue.preempting, amounts))
 
@@ -162,7 +162,7 @@ class Queue:
         self.reserved[application] = self.reserved.get(application, 0) + 1
 
     def unreserve(self, application: str) -> None:
-        """Stop counting one."""
+        """Stop counting a reservation of an application."""
         left = self.reserved.pop(application, 0) - 1
         if left > 0:
             self.reserved[application] = left
@@ -190,7 +190,7 @@ class Queue:
                 queue.n_running = min(queue.n_running, most)
 
     def remove_running(self) -> None:
-        """Stop counting one."""
+        """Stop counting a running application, here and above."""
         for queue in self.upward():
             queue.n_running = max(queue.n_running - 1, 0)
 

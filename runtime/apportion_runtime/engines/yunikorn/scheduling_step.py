@@ -31,7 +31,7 @@ _MOST_PREEMPTIONS = 10
 
 
 class Outcome(enum.Enum):
-    """What a step did."""
+    """The outcome of a step."""
 
     ALLOCATED = enum.auto()
     REPLACED = enum.auto()

@@ -1,4 +1,4 @@
-"""What is deleted when a workload ends: its pod groups, the objects between it and its pods, the workload itself."""
+"""The objects deleted at the end of a workload: its pod groups, the objects between it and its pods, the workload itself."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Workloads:
         cluster_state.request_cycle()
 
     def placed(self, uid: str) -> None:
-        """A pod was bound to a node."""
+        """Handle the binding of a pod."""
         pod = self._cluster_state.pods[uid]
         running = self.running.get(pod.workload)
         group = self.group_of(pod)

@@ -72,7 +72,7 @@ class Kubelet:
         return True
 
     def run(self, uid: str) -> None:
-        """The containers of a pod start."""
+        """Start the containers of a pod."""
         cluster_state = self._cluster_state
         pod = cluster_state.pods.get(uid)
         if pod is None or pod.leaving:
@@ -85,7 +85,7 @@ class Kubelet:
         cluster_state.events.plan(cluster_state.now + self._startup_s(pod), PodReady(uid))
 
     def make_ready(self, uid: str) -> None:
-        """A pod has finished its startup."""
+        """Mark a pod as ready after its startup."""
         cluster_state = self._cluster_state
         pod = cluster_state.pods.get(uid)
         if pod is None or pod.leaving:
@@ -121,7 +121,7 @@ class Kubelet:
         return True
 
     def node_failed(self, node: str) -> None:
-        """The pods of a failed node stop working, and are deleted when their toleration expires."""
+        """Stop the work of a failed node's pods, and delete them when their toleration expires."""
         cluster_state = self._cluster_state
         for uid in list(cluster_state.pods_on.get(node, ())):
             pod = cluster_state.pods[uid]

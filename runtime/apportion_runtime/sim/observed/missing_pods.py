@@ -26,7 +26,7 @@ _OVER = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
 def with_missing_pods(
     observed: Sequence[ObservedWorkload], objects: Sequence[Manifest], queued: Sequence[Manifest] = ()
 ) -> list[ObservedWorkload]:
-    """Return workloads with the pods that their controllers lack, and workloads of which no pod exists.
+    """Return workloads with the pods that their controllers lack, and workloads that have no pods.
 
     Args:
         observed: The workloads of a snapshot.

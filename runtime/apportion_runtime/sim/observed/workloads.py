@@ -69,7 +69,7 @@ class ObservedWorkload:
         return any(nested(pod, "spec", "nodeName") for pod in self.pods)
 
     def manifest(self) -> dict[str, Any]:
-        """Return it as an object that a simulation expands to its pods."""
+        """Return the workload as an object that a simulation expands to its pods."""
         sets = self.pod_sets or tuple(
             {"name": name_of(pod), "count": 1, "template": _template(pod)} for pod in self.pods
         )

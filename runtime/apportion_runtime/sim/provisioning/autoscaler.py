@@ -298,7 +298,7 @@ class Autoscaler:
             self._take_idle(uid)
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone: its node may be idle now."""
+        """Handle the deletion of a pod: its node may be idle."""
         node = pod.record.node
         for uid, active in self._active.items():
             if node in active.nodes and not self._cluster_state.pods_on.get(node or ""):

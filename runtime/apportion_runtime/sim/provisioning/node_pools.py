@@ -61,7 +61,7 @@ class NodePools:
             self._look_again(self._cluster_state.now)
 
     def gone(self, name: str) -> None:
-        """A node was deleted."""
+        """Handle the deletion of a node."""
         for size in self._sizes.values():
             size.names.pop(name, None)
             size.idle_since.pop(name, None)

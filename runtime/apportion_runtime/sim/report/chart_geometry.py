@@ -80,7 +80,7 @@ def line(steps: Steps, until_s: float, top: float) -> str:
 
 
 def filled(steps: Steps, until_s: float, top: float) -> str:
-    """Return the same path, closed to an area down to zero."""
+    """Return the path of `line`, closed to an area down to zero."""
     drawn = _drawn(steps, until_s, top)
     if not drawn:
         return ""

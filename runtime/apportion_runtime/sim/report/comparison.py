@@ -50,7 +50,7 @@ class Comparison:
         return not (self.cluster or self.queues or self.workloads)
 
     def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the comparison as JSON data."""
         return {
             "apiVersion": "apportion.dev/v1",
             "kind": "SimulationComparison",

@@ -95,7 +95,7 @@ class Placement(NamedTuple):
     ended_by: str
 
     def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the placement as JSON data."""
         return dict(zip(self._fields, self, strict=True))
 
 

@@ -11,7 +11,7 @@ _DIGITS = 6
 
 
 def stacked(spans: Iterable[tuple[float, float, float]]) -> list[tuple[float, float]]:
-    """Return the total over time of amounts that each hold for an interval (begin, end, amount)."""
+    """Return the total over time of amounts, each for an interval (begin, end, amount)."""
     changes: dict[float, float] = {}
     for since, until, amount in spans:
         changes[since] = changes.get(since, 0.0) + amount

@@ -125,7 +125,7 @@ class SkippedRow:
 
     @property
     def text(self) -> str:
-        """One sentence for people."""
+        """The reason as one sentence."""
         message = f"{self.file}:{self.line}: {self.reason}"
         return f"{message}; {self.cure}" if self.cure else message
 

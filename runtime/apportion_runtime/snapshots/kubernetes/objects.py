@@ -186,32 +186,32 @@ class Object(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Its address in findings."""
+        """The object's address in findings."""
         return address(self.kind, self.namespace, self.name)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Its metadata."""
+        """The object's metadata."""
         return self.data.get("metadata") or {}
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """Its spec."""
+        """The object's spec."""
         return self.data.get("spec") or {}
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """Its status."""
+        """The object's status."""
         return self.data.get("status") or {}
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Its labels."""
+        """The object's labels."""
         return self.metadata.get("labels") or {}
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Its annotations."""
+        """The object's annotations."""
         return self.metadata.get("annotations") or {}
 
 

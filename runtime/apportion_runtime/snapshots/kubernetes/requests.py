@@ -76,7 +76,7 @@ class Requirements:
             self.scalars[name] = self.scalars.get(name, 0) + amount
 
     def widen(self, other: Requirements) -> None:
-        """Take the larger of both, in each resource."""
+        """Raise each resource to the larger of both requests."""
         self.cpu, self.memory = max(self.cpu, other.cpu), max(self.memory, other.memory)
         for name, amount in other.scalars.items():
             self.scalars[name] = max(self.scalars.get(name, 0), amount)
@@ -88,7 +88,7 @@ class Requirements:
             self.mig[name] = max(self.mig.get(name, 0), count)
 
     def vector(self) -> dict[str, float]:
-        """Return everything but GPUs in the units of vectors, with the pod slot that every pod takes."""
+        """Return everything but GPUs in the units of vectors, including the pod slot of the pod."""
         made = {CPU: float(self.cpu), MEMORY: float(self.memory)}
         # A resource that ends in `gpu` is the GPU resource, and the engine overwrites it with the requested GPUs.
         made.update((name, float(amount)) for name, amount in self.scalars.items() if not name.endswith("gpu"))
