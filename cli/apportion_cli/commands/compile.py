@@ -38,7 +38,7 @@ TARGETS = (*(engine.value for engine in Engine), "node-pools")
     multiple=True,
     shell_complete=lambda _, __, incomplete: [name for name in TARGETS if name.startswith(incomplete)],
     metavar="NAME",
-    help=f"Limit to this target; may be repeated: {', '.join(TARGETS)}.",
+    help=f"Limit to this target: {', '.join(TARGETS)}; may be repeated.",
 )
 @click.option(
     "--out",

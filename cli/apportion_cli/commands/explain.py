@@ -91,7 +91,7 @@ def explain(
 
             return explain_in_cluster(kind, name, snapshots, now=now, shard=shard, outputs=outputs, fail_on=fail_on)
         case ("job", _):
-            raise click.UsageError("a job can be explained only with --snapshot")
+            raise click.UsageError("explaining a job requires --snapshot")
         case (code,) if _CODE.fullmatch(code.upper()):
             from apportion_cli.rule_pages import rule_page
 

@@ -86,7 +86,7 @@ class _Side:
         """Return the fate of pods."""
         quota = self._quota(owned)
         if quota is None:
-            return Verdict(Fate.UNKNOWN, "not counted in any node of the ElasticQuotaTree")
+            return Verdict(Fate.UNKNOWN, "does not count towards any node of the ElasticQuotaTree")
         evicted = self._evictions.verdict(owned)
         if evicted is not None:
             return evicted

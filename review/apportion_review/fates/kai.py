@@ -161,7 +161,7 @@ class _Side:
             return Verdict(
                 Fate.ON_DEMAND, f"preemptible, and {self._text(excess)}: other queues may reclaim it", beneficiary_queue
             )
-        rule = "preemptible: higher priorities in its own queue can preempt it, and it can be moved to other nodes"
+        rule = "preemptible: jobs with a higher priority in its own queue can preempt it, and it can be moved to other nodes"
         if uid in self._in_exceeded_queues:
             rule += ", and other queues can reclaim it instead of other work"
         return Verdict(Fate.ON_DEMAND, rule, own)

@@ -119,7 +119,7 @@ def _check_claim(claim: Claim, declared: ClaimInputs, numbers: Mapping[str, Sett
     if claim.queue != declared.queue:
         raise RefusedStepError(f"queue {claim.name} is {claim.queue}, but {declared.queue} in the policy")
     if claim.numbers.keys() != numbers.keys():
-        raise RefusedStepError(f"queue {claim.name} must have exactly the numbers {', '.join(numbers)}")
+        raise RefusedStepError(f"queue {claim.name} must have exactly the amounts {', '.join(numbers)}")
     for field, value in numbers.items():
         written = claim.numbers[field]
         if written != value or isinstance(written, bool) != isinstance(value, bool):

@@ -62,9 +62,9 @@ class StepWalk:
         """Compare the remainder, and the shares with the sums of the steps. Raises `RefusedStepError`."""
         if self._step < len(self.division.steps):
             made = self.division.steps[self._step]
-            raise RefusedStepError(f"step {self._step + 1}, queue {made.name}: an unexpected step")
+            raise RefusedStepError(f"step {self._step + 1}, queue {made.name}: unexpected step")
         if self._round < len(self.division.rounds):
-            raise RefusedStepError(f"round {self._round + 1}: an unexpected round")
+            raise RefusedStepError(f"round {self._round + 1} is unexpected")
         for claim in self.division.claims:
             _same(f"queue {claim.name}: share", claim.share, self.held[claim.name])
         _same("left", self.division.left, left)

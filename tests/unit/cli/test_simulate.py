@@ -167,7 +167,7 @@ def test_unknown_names_suggest_the_nearest(run: Run, arguments: tuple[str, str],
 def test_explain_job_requires_a_snapshot(run: Run) -> None:
     result = run("explain", "job", "pretrain")
     assert result.code == 2
-    assert "a job can be explained only with --snapshot" in result.err
+    assert "explaining a job requires --snapshot" in result.err
 
 
 WRONG = {
