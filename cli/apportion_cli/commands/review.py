@@ -97,7 +97,7 @@ _WIDTH = 100
 @click.option(
     "--fail-on",
     type=click.Choice(["destructive", "loss", "unknown"]),
-    help="Exit 11 at this level or a more severe one: running work or objects are lost (destructive), a queue loses quota (loss), an effect is unknown (unknown).",
+    help="Exit 11 if the change has this severity or a higher one: running work or objects are lost (destructive), a queue loses quota (loss), an effect is unknown (unknown).",
 )
 @click.option(
     "--require-approvals",

@@ -66,7 +66,8 @@ def test_report_of_another_version_that_differs_is_named(run: Run, report: Repor
     told = _replay(run, report)
     assert told.code == 3
     assert (
-        f"report.json was written by apportion 0.0.1, and {version} reports a different `verdict.headline`" in told.err
+        f"report.json was written by apportion 0.0.1; apportion {version} reports a different `verdict.headline`"
+        in told.err
     )
 
 

@@ -101,7 +101,7 @@ def test_invalid_row_is_one_sentence(run: Run, queues: Path, openb: str) -> None
     assert refused.code == 3
     fault = f"{pods}:5: cpu_milli `many` is not a non-negative integer; correct cpu_milli in this row"
     assert fault in refused.err
-    assert "--trace-skip-faults skips" in refused.err
+    assert "pass --trace-skip-faults to skip" in refused.err
     assert "Traceback" not in refused.err
     skipped = run("simulate", queues, "--trace", openb, "--trace-skip-faults")
     assert skipped.code == 0
