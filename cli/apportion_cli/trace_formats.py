@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,20 @@ import click
 if TYPE_CHECKING:
     from apportion_runtime.sim.traces.records import Source, Trace
 
-Names = Mapping[str, str]
+
+@dataclass(frozen=True, slots=True)
+class TraceNames:
+    """The names of the cluster for those of a trace; docs/traces.md has the keys of each format.
+
+    Attributes:
+        queues: Queues, such as by QoS class or account.
+        priorities: Priority classes.
+        models: GPU models in node labels, by the GPU type of the trace.
+    """
+
+    queues: Mapping[str, str] = field(default_factory=dict)
+    priorities: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,47 +34,55 @@ class TraceFormat:
 
     Attributes:
         files: Its files in order, as in the help.
-        read: The function from its files, a mapping of queues and one of priority classes to a trace; the keys of the
-            mappings are those of docs/traces.md.
+        read: The function from its files to a trace.
         in_directory: The names of the files in a directory of the published trace; none requires each file.
+        has_gpu_types: Whether its GPU types are mapped to the models of nodes.
     """
 
     files: Sequence[str]
-    read: Callable[[Sequence[Source], Names, Names], Trace]
+    read: Callable[[Sequence[Source], TraceNames], Trace]
     in_directory: Sequence[str] = ()
+    has_gpu_types: bool = False
 
 
-def _openb(sources: Sequence[Source], queues: Names, priorities: Names) -> Trace:
+def _openb(sources: Sequence[Source], names: TraceNames) -> Trace:
     from apportion_runtime.sim.traces.openb import OpenbRules, read_openb
 
     known = OpenbRules()
     rules = OpenbRules(
-        {**known.priorities, **priorities},
-        {**known.queues, **{qos: (queue,) for qos, queue in queues.items()}},
+        {**known.priorities, **names.priorities},
+        {**known.queues, **{qos: (queue,) for qos, queue in names.queues.items()}},
     )
     nodes, pods = sources
     return read_openb(nodes, pods, rules)
 
 
-def _sacct(sources: Sequence[Source], queues: Names, priorities: Names) -> Trace:
+def _sacct(sources: Sequence[Source], names: TraceNames) -> Trace:
     from apportion_runtime.sim.traces.sacct import SlurmRules, read_sacct
 
-    return read_sacct(sources[0], SlurmRules(queues=queues, priorities=priorities))
+    return read_sacct(sources[0], SlurmRules(queues=names.queues, priorities=names.priorities, models=names.models))
 
 
-def _dlrm(sources: Sequence[Source], queues: Names, priorities: Names) -> Trace:
+def _dlrm(sources: Sequence[Source], names: TraceNames) -> Trace:
     from apportion_runtime.sim.traces.dlrm import DlrmRules, read_dlrm
 
     known = DlrmRules()
-    return read_dlrm(sources[0], DlrmRules({**known.queues, **queues}, {**known.priorities, **priorities}))
+    return read_dlrm(sources[0], DlrmRules({**known.queues, **names.queues}, {**known.priorities, **names.priorities}))
+
+
+def _pai(sources: Sequence[Source], names: TraceNames) -> Trace:
+    from apportion_runtime.sim.traces.pai import PaiRules, read_pai
+
+    return read_pai(sources[0], PaiRules(queues=names.queues, priorities=names.priorities, models=names.models))
 
 
 FORMATS: Mapping[str, TraceFormat] = {
     "openb": TraceFormat(
         ("NODES.csv", "PODS.csv"), _openb, ("openb_node_list_all_node.csv", "openb_pod_list_default.csv")
     ),
-    "sacct": TraceFormat(("FILE",), _sacct),
+    "sacct": TraceFormat(("FILE",), _sacct, has_gpu_types=True),
     "dlrm": TraceFormat(("FILE",), _dlrm),
+    "pai": TraceFormat(("FILE",), _pai, has_gpu_types=True),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -13,7 +13,7 @@ from apportion_api.counted_nouns import counted
 from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.console import current
 from apportion_cli.errors import PreconditionError
-from apportion_cli.trace_formats import FORMATS, format_and_files, usages
+from apportion_cli.trace_formats import FORMATS, TraceNames, format_and_files, usages
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.history import PodStay
@@ -45,8 +45,7 @@ class TraceInput:
         inflate: Fraction of the GPUs that jobs finally request, if they are submitted repeatedly and never end.
         seed: Seed of the selection of nodes, and of the order of inflated jobs.
         until_s: End of the simulation, regardless of running jobs.
-        queues: Queues by the key of the format, such as the QoS class.
-        priorities: Priority classes by the key of the format.
+        names: Queues, priority classes and GPU models.
         skips_faults: Whether to skip invalid rows, each with a warning.
         beside: File of a scenario with additional nodes, workloads and events.
         run: The trace that was run, afterwards.
@@ -59,8 +58,7 @@ class TraceInput:
     inflate: float | None = None
     seed: int | None = None
     until_s: float | None = None
-    queues: Mapping[str, str] | None = None
-    priorities: Mapping[str, str] | None = None
+    names: TraceNames = field(default_factory=TraceNames)
     skips_faults: bool = False
     beside: str | None = None
     run: list[Trace] = field(default_factory=list)
@@ -109,7 +107,7 @@ class TraceInput:
 
     def _read(self) -> Trace:
         sources = [_source(file) for file in self.files]
-        trace = FORMATS[self.form].read(sources, self.queues or {}, self.priorities or {})
+        trace = FORMATS[self.form].read(sources, self.names)
         self._show(trace)
         return trace
 
@@ -193,12 +191,14 @@ def trace_options(command: Decorated) -> Decorated:
         trace_until: float | None,
         trace_queues: tuple[tuple[str, str], ...],
         trace_priorities: tuple[tuple[str, str], ...],
+        trace_models: tuple[tuple[str, str], ...],
         trace_skip_faults: bool,
         **options: Any,
     ) -> Any:
         given = (trace_nodes, trace_load, trace_inflate, trace_seed, trace_until)
         if trace is None:
-            if any(value is not None for value in given) or trace_queues or trace_priorities or trace_skip_faults:
+            named = trace_queues or trace_priorities or trace_models
+            if any(value is not None for value in given) or named or trace_skip_faults:
                 raise click.UsageError("--trace-… options require --trace FORMAT:FILE")
             return command(*args, trace=None, **options)
         if trace_inflate is not None and trace_load is not None:
@@ -206,11 +206,14 @@ def trace_options(command: Decorated) -> Decorated:
                 "--trace-inflate fills the cluster job by job, --trace-load over time; pass only one of them"
             )
         form, files = format_and_files(trace)
+        if trace_models and not FORMATS[form].has_gpu_types:
+            raise click.UsageError(f"{form} has no GPU types to map; omit --trace-gpu-model")
+        models = {kind: tuple(model for name, model in trace_models if name == kind) for kind, _ in trace_models}
         return command(
             *args,
             trace=TraceInput(
                 form, files, trace_nodes, trace_load, trace_inflate, trace_seed, trace_until,
-                dict(trace_queues), dict(trace_priorities), trace_skip_faults,
+                TraceNames(dict(trace_queues), dict(trace_priorities), models), trace_skip_faults,
             ),
             **options,
         )  # fmt: skip
@@ -282,7 +285,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=QUEUE",
-        help="Queue for a QoS class, Slurm account or role of the trace; may be repeated.",
+        help="Queue for a QoS class, account, role or user of the trace; may be repeated.",
     ),
     click.option(
         "--trace-priority",
@@ -290,7 +293,15 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=CLASS",
-        help="Priority class for a QoS or role of the trace; may be repeated.",
+        help="Priority class for a QoS, role or user of the trace; may be repeated.",
+    ),
+    click.option(
+        "--trace-gpu-model",
+        "trace_models",
+        multiple=True,
+        callback=_pair,
+        metavar="TYPE=MODEL",
+        help="GPU model of the nodes for a GPU type of the trace; may be repeated. Other types accept any GPU.",
     ),
     click.option("--trace-skip-faults", is_flag=True, help="Skip invalid rows, each with a warning."),
 )

@@ -24,6 +24,10 @@ cat >disaggregated_DLRM_trace.csv <<'EOF'
 instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,rdma_limit,memory_request,memory_limit,disk_request,disk_limit,max_instance_per_node,creation_time,scheduled_time,deletion_time
 i-0,CN,app_1,1,1,0,0,5,5,1.0,1.0,10.0,20.0,2,,,600.0
 EOF
+cat >pai_job_no_estimate_100K.csv <<'EOF'
+job_id,user,gpu_type,num_inst,num_gpu,num_cpu,submit_time,duration
+1,u1,T4,2,0.5,6,0,600
+EOF
 cat >nodes.yaml <<'EOF'
 nodes: [{pool: t4, count: 2, gpus: 2, cpu: 64, memory: 256Gi}]
 EOF

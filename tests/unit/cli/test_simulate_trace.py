@@ -132,12 +132,16 @@ def test_invalid_node_list_is_refused(run: Run, queues: Path, openb: str, nodes:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--trace", "openb"], "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv, sacct:FILE or dlrm:FILE"),
+        (
+            ["--trace", "openb"],
+            "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv, sacct:FILE, dlrm:FILE or pai:FILE",
+        ),
         (["--trace", "openb:nodes.csv"], "openb requires 2 files, as in openb:NODES.csv,PODS.csv"),
         (["--trace-load", "0.8"], "require --trace FORMAT:FILE"),
         (["--trace", "sacct:x", "--trace-load", "1", "--trace-inflate", "1"], "pass only one of them"),
         (["--trace", "sacct:x", "--trace-until", "soon"], "`soon` is not a duration such as 90s, 1h30m or 2d"),
         (["--trace", "sacct:x", "--trace-queue", "a"], "`a` is not NAME=VALUE"),
+        (["--trace", "dlrm:x", "--trace-gpu-model", "a=b"], "dlrm has no GPU types to map; omit --trace-gpu-model"),
     ],
 )
 def test_usage_errors(run: Run, queues: Path, arguments: list[str], said: str) -> None:
@@ -233,3 +237,22 @@ def test_invalid_extended_resource_of_nodes_is_refused(
     result = run("simulate", queues, "--scenario", tmp_path / "nodes.yaml")
     assert result.code == 3
     assert said in result.err
+
+
+_PAI = (
+    "job_id,user,gpu_type,num_inst,num_gpu,num_cpu,submit_time,duration\n1,ann,T4,2,0.5,1,0,60\n2,bob,V100,1,1,1,5,60\n"
+)
+
+
+def test_gpu_types_can_be_mapped(run: Run, queues: Path, tmp_path: Path) -> None:
+    """Both jobs run on the only node unless their types select another model."""
+    (tmp_path / "jobs.csv").write_text(_PAI)
+    (tmp_path / "nodes.yaml").write_text(
+        "nodes: [{pool: gpu, count: 1, gpus: 4, labels: {nvidia.com/gpu.product: Tesla-T4}}]\n"
+    )
+    arguments = (queues, "--trace", f"pai:{tmp_path / 'jobs.csv'}", "--scenario", tmp_path / "nodes.yaml")
+    assert _outcomes(run, *arguments) == {"succeeded": 2}
+    mapped = ("--trace-gpu-model", "T4=Tesla-T4", "--trace-gpu-model", "V100=Tesla-V100")
+    assert _outcomes(run, *arguments, *mapped, "--trace-until", "1h") == {"succeeded": 1, "unfinished": 1}
+    said = run("simulate", *arguments, mapped[0], mapped[1]).err
+    assert "warning: jobs with GPU type V100 accept any GPU; to restrict them, map each type to a model" in said

@@ -12,11 +12,13 @@ from apportion_api.counted_nouns import counted
 from apportion_runtime.sim.traces.records import SkippedRow, TraceError
 from apportion_runtime.snapshots.quantities import parse_integer
 
+MOST_AT_ONCE = 100_000
+"""The maximum number of pods of a job, or jobs of a row; more is assumed to be a mistake."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _UNFIT = re.compile(r"[^a-z0-9]+", re.ASCII)
 _LONGEST_NAME = 52
 """The length reserved for the suffix of pod names, within the 63 characters of a label."""
-_DECIMAL = re.compile(r"\d{1,16}(?:\.\d{0,16})?", re.ASCII)
+_DECIMAL = re.compile(r"\d{1,16}(?:\.\d{0,40})?", re.ASCII)
 _LARGEST = 10**15
 
 
@@ -58,14 +60,18 @@ class Row:
             raise BadRow(f"{column} `{text}` is not a non-negative integer", f"correct {column} in this row")
         return number
 
-    def scaled(self, column: str, units: int) -> int:
-        """Return a number of 0 or more in a smaller unit, rounded up. Raises `BadRow`."""
+    def number(self, column: str) -> Fraction:
+        """Return an exact number of 0 or more. Raises `BadRow`."""
         text = self.text(column)
         match = _DECIMAL.fullmatch(text)
-        number = Fraction(match[0]) * units if match else Fraction(-1)
+        number = Fraction(match[0]) if match else Fraction(-1)
         if not 0 <= number <= _LARGEST:
             raise BadRow(f"{column} `{text}` is not a non-negative number", f"correct {column} in this row")
-        return -(-number.numerator // number.denominator)
+        return number
+
+    def scaled(self, column: str, units: int) -> int:
+        """Return a number of 0 or more in a smaller unit, rounded up. Raises `BadRow`."""
+        return math.ceil(self.number(column) * units)
 
     def seconds(self, column: str) -> float | None:
         """Return a number of seconds of 0 or more; None if empty. Raises `BadRow`."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from apportion_runtime.sim.traces.records import JobEnd, SkippedRow, Source, Trace, TraceJob, in_order
-from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_name, read_each, rows_of
-from apportion_runtime.sim.traces.tres import MOST_AT_ONCE, shape_of
+from apportion_runtime.sim.traces.rows import MOST_AT_ONCE, BadRow, Row, Table, kubernetes_name, read_each, rows_of
+from apportion_runtime.sim.traces.tres import shape_of
 
 FORMAT = "JobID,Account,QOS,State,Submit,Eligible,Start,End,Elapsed,Timelimit,AllocTRES,ReqTRES"
 """Columns to list. QOS, Eligible and Timelimit are optional; the others are required."""

@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from apportion_runtime.sim.traces.rows import BadRow
+from apportion_runtime.sim.traces.rows import MOST_AT_ONCE, BadRow
 
-MOST_AT_ONCE = 100_000
-"""The maximum number of pods of a job, or jobs of a row; more is assumed to be a mistake."""
 _GPU, _GRES = "gres/gpu", "gres/"
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
 _IN_MIB = {"K": Fraction(1, 1024), "": Fraction(1), "M": Fraction(1), "G": Fraction(1024), "T": Fraction(1024**2)}
