@@ -180,7 +180,9 @@ def _waiting(kubectl: Kubectl) -> dict[str, str]:
     """Return why each queued job waits, by the status of its QueueUnit."""
     units = kubectl.get("queueunits.scheduling.x-k8s.io", "--all-namespaces")["items"]
     phases = {one["spec"]["consumerRef"]["name"]: one["status"] for one in units}
-    return {name: status["message"] for name, status in phases.items() if status["phase"] != "Dequeued"}
+    return {
+        name: status["message"] for name, status in phases.items() if status["phase"] not in ("Dequeued", "Running")
+    }
 
 
 def _set_priority(kubectl: Kubectl, job: str, priority: int) -> None:

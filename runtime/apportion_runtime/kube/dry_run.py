@@ -37,7 +37,7 @@ class DryRunCluster(CachedCluster):
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         before = self._cache.get(kind, namespace, name)
-        made = _merged(before or {}, patch)
+        made = merged(before or {}, patch)
         self._cache.put_patched(kind, before, made)
         return made
 
@@ -60,7 +60,7 @@ class DryRunCluster(CachedCluster):
         """Write nothing."""
 
 
-def _merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+def merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object after a JSON merge patch (RFC 7386)."""
     made = dict(before)
     for key, value in patch.items():
@@ -68,7 +68,7 @@ def _merged(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, An
             made.pop(key, None)
         elif isinstance(value, Mapping):
             inner = made.get(key)
-            made[key] = _merged(inner if isinstance(inner, Mapping) else {}, value)
+            made[key] = merged(inner if isinstance(inner, Mapping) else {}, value)
         else:
             made[key] = value
     return made

@@ -14,13 +14,14 @@ from datetime import UTC, datetime
 from functools import partial
 
 from apportion_api.ack.names import ENQUEUED_AT_ANNOTATION
-from apportion_runtime.admission.objects import Manifest, annotations_of, uid_of
+from apportion_runtime.admission.expansion import is_suspended
+from apportion_runtime.admission.objects import Manifest, annotations_of, nested, uid_of
 from apportion_runtime.kube.admission_state import AdmissionState
+from apportion_runtime.kube.backoffs import Backoffs
 from apportion_runtime.kube.cluster import ObjectKey
 from apportion_runtime.kube.cycle_result import CycleResult
-from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.errors import Refused, Rejection, Unreachable
 from apportion_runtime.kube.job_cluster import JobCluster
-from apportion_runtime.kube.job_records import read_job
 from apportion_runtime.kube.job_resources import JOB, QUEUE, RAY_JOB, UNIT
 from apportion_runtime.kube.log import Decision
 from apportion_runtime.kube.pending_reasons import PendingReasons
@@ -31,11 +32,16 @@ from apportion_runtime.kube_queue.job_queues import Dequeued, JobQueues
 from apportion_runtime.kube_queue.job_queues import Refused as QuotaRefusal
 from apportion_runtime.kube_queue.queue_units import unit_object
 from apportion_runtime.kube_queue.timestamps import stamp
+from apportion_runtime.snapshots.faults import UNREADABLE, Fault
 
 _DEQUEUED = "Dequeued because schedule successfully"
 """kube-queue's message."""
+_RUNNING = "Running"
+"""kube-queue's phase of jobs whose pods have started."""
 _REPEATED_S = 1.0
-"""The time after which rejected writes are tried again."""
+"""The time after which a release without a response is repeated."""
+_LONGEST_S = 300.0
+"""The longest time after which rejected writes are tried again; the first is `_REPEATED_S`."""
 
 
 @dataclass(slots=True)
@@ -58,6 +64,8 @@ class JobAdmission:
     requeue_s: float | None = None
     state: AdmissionState = field(init=False)
     reasons: PendingReasons = field(default_factory=PendingReasons)
+    rejected: Backoffs[tuple[str, int]] = field(default_factory=lambda: Backoffs(_REPEATED_S, _LONGEST_S))
+    """Rejected writes of the queueing and the suspension of jobs."""
     written: Sequence[str] = (JOB, RAY_JOB, UNIT, QUEUE)
 
     def __post_init__(self) -> None:
@@ -85,7 +93,7 @@ class JobAdmission:
         state.follow(now)
         configuration = state.configuration
         assert configuration is not None
-        result.faults = configuration.faults
+        result.faults = (*configuration.faults, *self._uncounted())
         self._remove_units()
         for key, why in state.refused.items():
             self._report(key, "NotQueued", why, is_warning=True)
@@ -93,24 +101,38 @@ class JobAdmission:
             return result
         self._create_queues(configuration.missing, result)
         self._write_enqueued(state.queues, result, now)
+        self._report_followed(state.queues, now)
         self._requeue_overdue(state.queues, result, now)
         decisions = list(state.queues.run(now))
         for decision in decisions:
             if isinstance(decision, QuotaRefusal):
                 self._wait(state.queues, decision, now)
-        self._release(state.queues, [one for one in decisions if isinstance(one, Dequeued)], result, now)
+        dequeued = [one for one in decisions if isinstance(one, Dequeued)]
+        self._release(state.queues, [*self._unconfirmed(state.queues, result), *dequeued], result, now)
         result.queued_jobs = Counter({queue.settings.name: len(queue.units) for queue in state.queues.queues.values()})
-        result.next_cycle_s = min(result.next_cycle_s, *(at - now for at in self._moments(state.queues)))
+        result.next_cycle_s = min(result.next_cycle_s, *(at - now for at in self._moments(state.queues, now)))
         return result
 
-    def _moments(self, queues: JobQueues) -> Iterator[float]:
+    def _uncounted(self) -> Iterator[Fault]:
+        for why, n_jobs in Counter(self.state.uncounted.values()).items():
+            first = next(key for key, one in self.state.uncounted.items() if one == why)
+            others = "" if n_jobs == 1 else f" and {n_jobs - 1} others"
+            yield Fault(UNREADABLE, f"{_shown(first)}{others}", f"released, but counted in no quota: {why}", "")
+
+    def _moments(self, queues: JobQueues, now: float) -> Iterator[float]:
         yield self.state.next_end()
+        remaining_s = self.rejected.remaining_s()
+        if remaining_s is not None:
+            yield now + remaining_s
         wakes_at = queues.wakes_at()
         if wakes_at is not None:
             yield wakes_at
         if self.requeue_s is not None:
+            waits = self.rejected.active()
             yield from (
-                held.since + self.requeue_s for held in queues.held.values() if not self._has_started(held.unit)
+                held.since + self.requeue_s
+                for number, held in queues.held.items()
+                if number not in self.state.started and ("suspend", number) not in waits
             )
 
     def _create_queues(self, queues: Sequence[Manifest], result: CycleResult) -> None:
@@ -125,42 +147,81 @@ class JobAdmission:
 
     def _write_enqueued(self, queues: JobQueues, result: CycleResult, now: float) -> None:
         """Write the annotation and the QueueUnit of the jobs that lack them."""
-        open_writes: list[tuple[int, Future[Manifest]]] = []
-        for number in self.state.unwritten:
-            queue, job = queues.queue_of(number), self._job(number)
-            if queue is None or job is None:
+        state, waits = self.state, self.rejected.active()
+        due = [number for number in state.unwritten if ("enqueue", number) not in waits]
+        annotated: list[tuple[int, Future[Manifest]]] = []
+        created: list[tuple[int, Future[Manifest]]] = []
+        for number in due:
+            del state.unwritten[number]
+            queue, job = queues.queue_of(number), state.manifests[number]
+            if queue is None:
                 continue
-            unit, kind_and_name = queue.units[number], self.state.jobs[number]
+            unit, (kind, key) = queue.units[number], state.jobs[number]
             if ENQUEUED_AT_ANNOTATION not in annotations_of(job):
                 patch = jobs.enqueueing(self._stamp(now)).patch(job)
-                write = partial(self.cluster.merge, kind_and_name[0], *kind_and_name[1], patch)
-                open_writes.append((number, self.pool.submit(Priority.GROUP, write)))
+                write = partial(self.cluster.merge, kind, *key, patch)
+                annotated.append((number, self.pool.submit(Priority.GROUP, write)))
             if self.cluster.get(UNIT, unit.namespace, unit.name) is None:
                 made = unit_object(job, unit, queue.settings.name)
-                open_writes.append((number, self.pool.submit(Priority.GROUP, partial(self.cluster.create, made))))
-                where = queues.place(unit, now)
-                self.pool.note(("enqueued", uid_of(job)), partial(self.cluster.record, job, "Enqueued", where))
-        failed = {
-            number for number, write in open_writes if not self._outcome(_shown(self.state.jobs[number]), write, result)
-        }
-        self.state.unwritten = dict.fromkeys(failed)
-        if failed:
-            result.next_cycle_s = min(result.next_cycle_s, _REPEATED_S)
+                created.append((number, self.pool.submit(Priority.GROUP, partial(self.cluster.create, made))))
+        for number, annotation in annotated:
+            if self._outcome(_shown(state.jobs[number]), annotation, result):
+                # Nothing else has changed: the patch was of this version.
+                state.manifests[number] = annotation.result()
+            else:
+                state.unwritten[number] = None
+        for number, creation in created:
+            if self._outcome(_shown(state.jobs[number]), creation, result):
+                queue = queues.queue_of(number)
+                assert queue is not None
+                self._record(state.manifests[number], "Enqueued", queues.place(queue.units[number], now))
+            else:
+                state.unwritten[number] = None
+        for number in due:
+            if number in state.unwritten:
+                self.rejected.reject(("enqueue", number), "")
+
+    def _report_followed(self, queues: JobQueues, now: float) -> None:
+        """Write what became of released jobs, also of those that another client has released or suspended."""
+        state = self.state
+        followed, state.followed = state.followed, {}
+        for number in followed:
+            held = queues.held.get(number)
+            if held is None:
+                continue
+            made = self.cluster.get(UNIT, held.unit.namespace, held.unit.name)
+            if made is None:
+                continue
+            if nested(made, "status", "phase") == _RUNNING:
+                state.started[number] = None
+            elif number in state.started:
+                self._set_phase(held.unit, _RUNNING, _RUNNING)
+            else:
+                self._set_phase(held.unit, "Dequeued", _DEQUEUED)
+        resuspended, state.resuspended = state.resuspended, {}
+        for number, why in resuspended.items():
+            queue = queues.queue_of(number)
+            if queue is not None:
+                unit = queue.units[number]
+                self._set_phase(unit, "Backoff", why)
+                self._record(state.manifests[number], "Requeued", f"{why}; {queues.place(unit, now)}")
 
     def _requeue_overdue(self, queues: JobQueues, result: CycleResult, now: float) -> None:
         """Suspend the jobs whose pods did not start in time, and return them to their queues."""
         if self.requeue_s is None:
             return
+        waits = self.rejected.active()
         overdue = [
             held.unit
-            for held in queues.held.values()
-            if held.since + self.requeue_s <= now and not self._has_started(held.unit)
+            for number, held in queues.held.items()
+            if held.since + self.requeue_s <= now
+            and number not in self.state.started
+            and ("suspend", number) not in waits
         ]
         for unit in overdue:
-            job = self._job(unit.job)
-            if job is None:
-                continue
-            if not self._change(unit, job, jobs.suspension(job), result):
+            job = self.state.manifests[unit.job]
+            if not self._suspend(unit, job, result):
+                self.rejected.reject(("suspend", unit.job), "")
                 continue
             refused = queues.requeue(unit.job, now)
             place = queues.place(refused.unit, now)
@@ -177,35 +238,66 @@ class JobAdmission:
         self._set_phase(refused.unit, "Enqueued", refused.why)
         self._report(key, "Backoff", f"{refused.why}; {queues.place(refused.unit, now)}", is_warning=False)
 
-    def _release(self, queues: JobQueues, dequeued: Sequence[Dequeued], result: CycleResult, now: float) -> None:
-        found = [(one, job) for one in dequeued if (job := self._job(one.unit.job)) is not None]
-        writes = [
-            self.pool.submit(Priority.BIND, partial(self._patch, one.unit, job, jobs.resumption(job, self._stamp(now))))
-            for one, job in found
-        ]
-        for (one, job), write in zip(found, writes, strict=True):
-            key, unit = self.state.jobs[one.unit.job], one.unit
-            if not self._outcome(_shown(key), write, result):
-                # It is tried again after a backoff.
-                queues.requeue(unit.job, now)
-                result.next_cycle_s = min(result.next_cycle_s, _REPEATED_S)
+    def _unconfirmed(self, queues: JobQueues, result: CycleResult) -> Iterator[Dequeued]:
+        """Yield the dequeued jobs whose release must be repeated; the watch may have reported it meanwhile."""
+        unconfirmed, self.state.unconfirmed = self.state.unconfirmed, {}
+        for number, one in unconfirmed.items():
+            if number not in queues.held:
                 continue
-            self.reasons.forget(uid_of(job))
-            self._set_phase(unit, "Dequeued", _DEQUEUED)
-            self._record(job, "Dequeued", f"from queue {one.queue.name}")
-            result.n_released += 1
-            line = f"dequeued {_shown(key)} from queue {one.queue.name}, in quota {unit.quota}"
-            result.decisions.append(
-                Decision(line, decision="dequeue", job=_shown(key), queue=one.queue.name, quota=unit.quota)
-            )
+            if is_suspended(self.state.manifests[number]):
+                yield one
+            else:
+                self._released(one, result)
 
-    def _change(self, unit: Unit, job: Manifest, change: jobs.JobChange, result: CycleResult) -> bool:
-        write = self.pool.submit(Priority.EVICT, partial(self._patch, unit, job, change))
-        return self._outcome(_shown(self.state.jobs[unit.job]), write, result)
+    def _release(self, queues: JobQueues, dequeued: Sequence[Dequeued], result: CycleResult, now: float) -> None:
+        writes = [self.pool.submit(Priority.BIND, partial(self._resume, one.unit.job, now)) for one in dequeued]
+        for one, write in zip(dequeued, writes, strict=True):
+            number = one.unit.job
+            key = self.state.jobs[number]
+            try:
+                self.state.manifests[number] = write.result()
+            except Unreachable as failed:
+                # It may be released, so it holds its quota until this is known.
+                result.refused.append(f"{_shown(key)}: {failed}")
+                self.state.unconfirmed[number] = one
+                result.next_cycle_s = min(result.next_cycle_s, _REPEATED_S)
+            except Refused as refused:
+                result.refused.append(f"{_shown(key)}: {refused}")
+                self._keep(queues, one, refused, now)
+            else:
+                self._released(one, result)
 
-    def _patch(self, unit: Unit, job: Manifest, change: jobs.JobChange) -> Manifest:
+    def _resume(self, number: int, now: float) -> Manifest:
+        (kind, key), job = self.state.jobs[number], self.state.manifests[number]
+        return self.cluster.release(kind, *key, jobs.resumption(job, self._stamp(now)).patch(job))
+
+    def _keep(self, queues: JobQueues, one: Dequeued, refused: Refused, now: float) -> None:
+        """Return a job that was not released to its queue."""
+        number = one.unit.job
+        if refused.rejection is Rejection.CONFLICT:
+            # It has changed, and is decided on again in its turn.
+            queues.withdraw(number, now)
+            return
+        unit = queues.requeue(number, now).unit
+        why = f"the API server rejected the release: {refused}"
+        self._set_phase(unit, "Backoff", why)
+        self._report(self.state.jobs[number], "ReleaseRejected", why, is_warning=True)
+
+    def _released(self, one: Dequeued, result: CycleResult) -> None:
+        key, unit, job = self.state.jobs[one.unit.job], one.unit, self.state.manifests[one.unit.job]
+        self.reasons.forget(uid_of(job))
+        self._set_phase(unit, "Dequeued", _DEQUEUED)
+        self._record(job, "Dequeued", f"from queue {one.queue.name}")
+        result.n_released += 1
+        line = f"dequeued {_shown(key)} from queue {one.queue.name}, in quota {unit.quota}"
+        result.decisions.append(
+            Decision(line, decision="dequeue", job=_shown(key), queue=one.queue.name, quota=unit.quota)
+        )
+
+    def _suspend(self, unit: Unit, job: Manifest, result: CycleResult) -> bool:
         kind, key = self.state.jobs[unit.job]
-        return self.cluster.merge(kind, *key, change.patch(job))
+        write = partial(self.cluster.merge, kind, *key, jobs.suspension(job).patch(job))
+        return self._outcome(_shown((kind, key)), self.pool.submit(Priority.EVICT, write), result)
 
     @staticmethod
     def _outcome(name: str, write: Future[Manifest], result: CycleResult) -> bool:
@@ -223,8 +315,9 @@ class JobAdmission:
             self.reasons.forget(uid)
         ended, self.state.ended = self.state.ended, []
         for unit in ended:
-            if self.cluster.get(UNIT, *unit) is not None:
-                self.pool.note(("unit", *unit), partial(self.cluster.remove_unit, *unit))
+            made = self.cluster.get(UNIT, *unit)
+            if made is not None:
+                self.pool.note(("unit", *unit), partial(self.cluster.remove_unit, made))
 
     def _set_phase(self, unit: Unit, phase: str, message: str) -> None:
         """Write the status of a QueueUnit, if it is not the same."""
@@ -246,14 +339,6 @@ class JobAdmission:
     def _record(self, job: Manifest, reason: str, message: str, *, is_warning: bool = False) -> None:
         record = partial(self.cluster.record, job, reason, message, is_warning=is_warning)
         self.pool.note((reason, uid_of(job)), record)
-
-    def _job(self, number: int) -> Manifest | None:
-        kind, key = self.state.jobs[number]
-        return self.cluster.get(kind, *key)
-
-    def _has_started(self, unit: Unit) -> bool:
-        job = self._job(unit.job)
-        return job is not None and read_job(job).has_started
 
     def _stamp(self, now: float) -> str:
         return stamp(self.started, max(0.0, now - self.started))

@@ -18,8 +18,9 @@ from apportion_runtime.admission.objects import Manifest, annotations_of, name_o
 from apportion_runtime.kube.job_resources import JOB, UNIT
 from apportion_runtime.kube.queue_configuration import QueueConfiguration
 from apportion_runtime.kube_queue import jobs
+from apportion_runtime.kube_queue.amounts import Amounts
 from apportion_runtime.kube_queue.job_queue import Unit
-from apportion_runtime.kube_queue.queues import queue_of
+from apportion_runtime.kube_queue.queues import default_queue, queue_of
 from apportion_runtime.kube_queue.timestamps import moment
 from apportion_runtime.snapshots.quantities import parse_time
 
@@ -84,7 +85,9 @@ def read_job(job: Manifest) -> JobRecord:
     elif is_suspended(job):
         stage = Stage.ENDING if nested(job, "metadata", "deletionTimestamp") else Stage.SUSPENDED
     else:
-        stage = Stage.UNQUEUED if enqueued is None and dequeued is None else Stage.RELEASED
+        # A timestamp that cannot be read was written to a job that passed a queue nevertheless.
+        has_passed = any(annotations.get(key) for key in (names.ENQUEUED_AT_ANNOTATION, names.DEQUEUED_AT_ANNOTATION))
+        stage = Stage.RELEASED if has_passed else Stage.UNQUEUED
     return JobRecord(
         stage,
         math.inf if enqueued is None else enqueued,
@@ -126,9 +129,11 @@ def _has_started(job: Manifest) -> bool:
     status: Mapping[str, Any] = job.get("status") or {}
     if job["kind"] != JOB:
         return status.get("jobDeploymentStatus") in _STARTED_RAY_JOB
-    parallelism = nested(job, "spec", "parallelism")
     n_started = sum(status.get(key) or 0 for key in ("ready", "succeeded", "failed"))
-    return n_started >= (1 if parallelism is None else parallelism)
+    parallelism, completions = (nested(job, "spec", key) for key in ("parallelism", "completions"))
+    n_pods = 1 if parallelism is None else parallelism
+    # No more pods run at once than must still complete.
+    return n_started >= (n_pods if completions is None else min(n_pods, completions))
 
 
 class NotQueued(ValueError):
@@ -156,14 +161,10 @@ def read_unit(
     Raises:
         NotQueued: If no queue accepts it.
     """
-    tree = configuration.tree
-    assert tree is not None
-    path = tree.quota_of(job)
-    if path is None:
-        raise NotQueued("the job doesn't belong to any elastic quota")
+    path = _quota(job, configuration)
+    demand = read_demand(job)
     try:
-        demand = jobs.demand(job)
-        queue = queue_of(job, tree.quotas[path], configuration.queues, configuration.objects)
+        queue = queue_of(job, configuration.quotas[path], configuration.queues, configuration.objects)
     except ValueError as wrong:
         raise NotQueued(str(wrong)) from None
     namespace, name = namespace_of(job), jobs.unit_name(job)
@@ -175,6 +176,39 @@ def read_unit(
         priority = jobs.priority(job, objects)
     unit = Unit(number, name, namespace, path, demand, priority, jobs.is_preemptible(job), since)
     return queue, unit
+
+
+def read_released_unit(
+    job: Manifest, number: int, since: float, configuration: QueueConfiguration, objects: jobs.ObjectLookup
+) -> tuple[str, Unit]:
+    """Return the queue of a released job, and its unit: it holds quota whether or not its queue still accepts it.
+
+    Raises:
+        NotQueued: If its quota does not exist, or its request cannot be read.
+    """
+    try:
+        return read_unit(job, number, since, configuration, objects)
+    except NotQueued:
+        path = _quota(job, configuration)
+        queue = default_queue(configuration.quotas[path], configuration.queues)
+        name, demand, priority = jobs.unit_name(job), read_demand(job), jobs.priority(job, objects)
+        return queue, Unit(number, name, namespace_of(job), path, demand, priority, jobs.is_preemptible(job), since)
+
+
+def read_demand(job: Manifest) -> Amounts:
+    """Return the total request of a job's pods. Raises `NotQueued` if it cannot be read."""
+    try:
+        return jobs.demand(job)
+    except ValueError as wrong:
+        raise NotQueued(str(wrong)) from None
+
+
+def _quota(job: Manifest, configuration: QueueConfiguration) -> str:
+    assert configuration.tree is not None
+    path = configuration.tree.quota_of(job)
+    if path is None:
+        raise NotQueued("the job doesn't belong to any elastic quota")
+    return path
 
 
 def is_unit_of(unit: Manifest, job: Manifest) -> bool:

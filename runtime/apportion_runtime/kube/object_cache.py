@@ -124,16 +124,34 @@ class ObjectCache:
             Refused: If it rejects the read.
             Unreachable: If it does not respond.
         """
+        return self._stored(kind, namespace, name) is not None
+
+    def read_again(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object as the API server has it, and replace the cached one, unless its watch has meanwhile.
+
+        Raises:
+            Refused: If it rejects the read.
+            Unreachable: If it does not respond.
+        """
+        before = self.get(kind, namespace, name)
+        found = self._stored(kind, namespace, name)
+        if found is not None:
+            self.put_patched(kind, before, found)
+        return found
+
+    def _stored(self, kind: str, namespace: str, name: str) -> Manifest | None:
         # A list, for which no further permission is needed.
-        path = f"{self.kinds[kind].path(namespace)}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
+        resource = self.kinds[kind]
+        path = f"{resource.path(namespace)}?fieldSelector=metadata.name%3D{quote(name, safe='')}"
         try:
             found = self._connection.request("GET", path)
         except Refused as refused:
             if refused.status != HTTPStatus.BAD_REQUEST:
                 raise
             # The text cannot be a name.
-            return False
-        return any(one["metadata"]["name"] == name for one in found["items"])
+            return None
+        listed = (one for one in found["items"] if one["metadata"]["name"] == name)
+        return next(({"apiVersion": resource.api_version, "kind": kind, **one} for one in listed), None)
 
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
         with self._lock:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_NUMBERS = re.compile(r"[0-9.]+")
+_NUMBERS = re.compile(r"[0-9][0-9.]*(?:e[+-][0-9]+)?(?:[kMGTPE]i?|Ki|m|s)?(?![A-Za-z])|[0-9.]+", re.ASCII)
+"""Numbers with their units, which may change with the amount: `12`, `12500m`, `2Gi`."""
 
 
 class PendingReasons:

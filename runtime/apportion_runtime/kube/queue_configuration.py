@@ -11,7 +11,7 @@ from apportion_runtime.admission.objects import Manifest, annotations_of, name_o
 from apportion_runtime.kube.job_resources import QUEUE, TREE
 from apportion_runtime.kube_queue.job_queue import QueueSettings, read_queue
 from apportion_runtime.kube_queue.queues import is_queue, settings
-from apportion_runtime.kube_queue.tree import Tree, TreeError, read_tree
+from apportion_runtime.kube_queue.tree import Quota, Tree, TreeError, read_tree
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault
 
 
@@ -32,6 +32,11 @@ class QueueConfiguration:
     objects: Sequence[Manifest] = ()
     missing: Sequence[Mapping[str, Any]] = ()
     faults: tuple[Fault, ...] = ()
+
+    @property
+    def quotas(self) -> Mapping[str, Quota]:
+        """The quotas by path."""
+        return {} if self.tree is None else self.tree.quotas
 
 
 def read_configuration(trees: Iterable[Manifest], queues: Iterable[Manifest]) -> QueueConfiguration:

@@ -150,6 +150,19 @@ class JobQueues:
             if queue.given_back(self.accounts.would_fail_again):
                 self.changed[queue.settings.name] = None
 
+    def withdraw(self, job: int, now: float) -> None:
+        """Return a dequeued job that was not released to its place in its queue, and release its quota."""
+        held = self.held.pop(job)
+        self.put(held.queue.name, held.unit)
+        self.give_back(held.unit, now)
+
+    def change_demand(self, unit: Unit, now: float) -> None:
+        """Charge a dequeued job that has changed what its pods request."""
+        held = self.held[unit.job]
+        self.give_back(held.unit, now)
+        self.accounts.reserve(unit.quota, unit.demand, preemptible=unit.preemptible)
+        self.held[unit.job] = replace(held, unit=unit)
+
     def requeue(self, job: int, now: float) -> Refused:
         """Return a dequeued job to its queue, in backoff, and release its quota."""
         held = self.held.pop(job)

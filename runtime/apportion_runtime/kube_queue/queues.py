@@ -63,6 +63,11 @@ def _generated(quota: Quota) -> dict[str, Any]:
     }
 
 
+def default_queue(quota: Quota, queues: Iterable[QueueSettings]) -> str:
+    """Return the name of the queue for the jobs of a quota that select none."""
+    return next(each.name for each in queues if each.quota == quota.path)
+
+
 def queue_of(job: Manifest, quota: Quota, queues: Iterable[QueueSettings], objects: Iterable[Manifest]) -> str:
     """Return the name of the queue for a job of a quota.
 
@@ -71,7 +76,7 @@ def queue_of(job: Manifest, quota: Quota, queues: Iterable[QueueSettings], objec
     """
     asked = annotations_of(job).get(QUEUE_NAME_ANNOTATION, "")
     if not asked:
-        return next(each.name for each in queues if each.quota == quota.path)
+        return default_queue(quota, queues)
     found = next((made for made in objects if is_queue(made) and made["metadata"]["name"] == asked), None)
     if found is None:
         raise ValueError("failed to find queue object in cluster")

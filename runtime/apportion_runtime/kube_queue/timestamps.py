@@ -1,7 +1,7 @@
 """Timestamps as kube-queue writes them to jobs: Go's `time.Time.String`, with the monotonic clock reading.
 
 `2025-01-10 01:36:24.641181026 +0000 UTC m=+132100.596012828`: the reading counts from the start of kube-queue, which
-is the start of the simulation, or of the live scheduler.
+is the start of the simulation, or of the live scheduler. Those that kube-queue wrote have its time zone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import re
 from datetime import UTC, datetime
 
 _MICROS = 1_000_000
-_STAMP = re.compile(r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?P<fraction>\.\d{1,9})? \+0000 UTC( |$)", re.ASCII)
+_STAMP = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?P<fraction>\.\d{1,9})? (?P<offset>[+-]\d{4}) \S+( |$)", re.ASCII
+)
 
 
 def stamp(start: float, elapsed_s: float) -> str:
@@ -28,7 +30,7 @@ def moment(text: str) -> float | None:
     if read is None:
         return None
     try:
-        seconds = datetime.strptime(f"{read['at']} +0000", "%Y-%m-%d %H:%M:%S %z").timestamp()
+        seconds = datetime.strptime(f"{read['at']} {read['offset']}", "%Y-%m-%d %H:%M:%S %z").timestamp()
     except ValueError:
         return None
     return seconds + float(f"0{read['fraction'] or '.0'}")

@@ -22,7 +22,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A response other than success; `details` are those of its `Status`."""
+    """A response other than success; `details` are those of its `Status`. With status 0, there is no response."""
 
     status: int
     message: str
@@ -236,6 +236,9 @@ def _handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
             status, headers, document = server.handle(
                 Sent(self.command, url.path, body, self.headers.get("X-Client", ""), "dryRun" in query)
             )
+            if status == 0:
+                self.close_connection = True
+                return
             data = json.dumps(_page(document, query)).encode()
             lines = [f"HTTP/1.1 {status} X", "Content-Type: application/json", f"Content-Length: {len(data)}"]
             lines += [f"{key}: {value}" for key, value in headers.items()]

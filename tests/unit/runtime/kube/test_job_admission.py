@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,45 +11,11 @@ from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.scheduler_process import Options
 
 from .ack_objects import DEQUEUED, ENQUEUED, JOBS, RAY_JOBS, TREE, UNITS, job, queue, quota, ray_job, tree
-from .api_server import ApiServer, Rejection, Sent, path_of, running
-from .scheduler_thread import scheduling, until
+from .admitted_jobs import admitting, change, complete, events, released, unit
+from .api_server import ApiServer, Rejection, Sent, path_of
+from .scheduler_thread import until
 
-OPTIONS = Options("kai-scheduler", period_s=0.02, releases_jobs=True)
 Object = dict[str, Any]
-
-
-@contextmanager
-def admitting(server: ApiServer, log: list[str], options: Options = OPTIONS) -> Iterator[Counters]:
-    counters = Counters()
-    with running(server) as connection, scheduling(connection, options, log.append, counters=counters):
-        yield counters
-
-
-def released(server: ApiServer) -> set[str]:
-    """Return the jobs that are not suspended."""
-    kinds = ("/jobs/", "/rayjobs/")
-    held = [one for path, one in list(server.held.items()) if any(kind in path for kind in kinds)]
-    return {one["metadata"]["name"] for one in held if not one["spec"].get("suspend")}
-
-
-def events(server: ApiServer, reason: str) -> list[tuple[str, str]]:
-    """Return the objects and messages of the events with a reason."""
-    sent = [one.body for one in server.written("POST", "/events")]
-    return [(one["involvedObject"]["name"], one["message"]) for one in sent if one["reason"] == reason]
-
-
-def change(server: ApiServer, path: str, edit: Callable[[Object], Object]) -> None:
-    with server.changed:
-        server.put(path, edit(server.held[path]), "MODIFIED")
-
-
-def complete(server: ApiServer, name: str, namespace: str = "video") -> None:
-    done = {"conditions": [{"type": "Complete", "status": "True"}]}
-    change(server, JOBS.format(namespace, name), lambda one: {**one, "status": done})
-
-
-def unit(server: ApiServer, name: str, namespace: str = "video") -> Object:
-    return server.held[UNITS.format(namespace, name)]
 
 
 def test_second_job_waits_until_the_first_completes() -> None:
