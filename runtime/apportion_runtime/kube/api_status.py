@@ -26,7 +26,7 @@ def read_status(content: bytes) -> Mapping[str, Any]:
     """Return the `Status` in the body of a response; empty if it has none."""
     try:
         document: object = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
 

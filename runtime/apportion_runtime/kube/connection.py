@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.config.kube_config import KubeConfigMerger
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager, Timeout
 from urllib3.exceptions import HTTPError, InsecureRequestWarning
 from urllib3.util import parse_url
@@ -53,6 +54,7 @@ def connect(kubeconfig: str | None, context: str | None = None, n_writers: int =
         if is_in_pod:
             load_incluster_config(client_configuration=configuration)
         else:
+            _check_context(files, context)
             load_kube_config(files, context, client_configuration=configuration, persist_config=False)
     except OSError as refused:
         raise Unreachable(f"{refused.filename or files} cannot be read: {refused.strerror}") from None
@@ -60,6 +62,23 @@ def connect(kubeconfig: str | None, context: str | None = None, n_writers: int =
         message = " ".join(str(wrong).split())
         raise Unreachable(f"invalid kubeconfig {files}: {message}") from None
     return Connection(configuration, n_writers)
+
+
+def _check_context(files: str, context: str | None) -> None:
+    """Raise `Unreachable` if the files lack the context, or select none; other faults are left to the client."""
+    merged = KubeConfigMerger(files).config
+    document: object = None if merged is None else merged.value
+    contexts = document.get("contexts") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(contexts, list):
+        return
+    names = [str(one.value["name"]) for one in contexts if isinstance(one.value, dict) and "name" in one.value]
+    selected = context or document.get("current-context")
+    if selected in names:
+        return
+    listed = ", ".join(names) or "none"
+    if selected:
+        raise Unreachable(f"kubeconfig {files} has no context {selected}; its contexts: {listed}")
+    raise Unreachable(f"kubeconfig {files} has no current-context; pass --context NAME, one of: {listed}")
 
 
 class Connection:
@@ -159,7 +178,7 @@ class Connection:
     def _parsed(self, method: str, data: bytes) -> dict[str, Any]:
         try:
             document: object = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
             # A page of a proxy or load balancer before the API server.

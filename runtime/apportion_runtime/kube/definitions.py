@@ -86,7 +86,8 @@ def _missing(connection: Connection, required: Iterable[Resource]) -> str:
             missing.append(f"{resource.plural}.{group} ({version})")
         except Unreachable:
             return ""
-    return " and ".join(missing)
+    *others, last = missing or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _of_others(connection: Connection) -> str:

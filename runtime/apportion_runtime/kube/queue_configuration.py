@@ -54,7 +54,15 @@ def read_configuration(trees: Iterable[Manifest], queues: Iterable[Manifest]) ->
     except TreeError as wrong:
         return _without_tree(f"{TREE} {TREE_NAMESPACE}/{name_of(found[0])}", str(wrong))
     readable: list[Manifest] = []
-    faults: list[Fault] = []
+    faults = [
+        Fault(
+            UNREADABLE,
+            f"{TREE} {TREE_NAMESPACE}/{name_of(found[0])}",
+            f"namespace {namespace} is listed by {', '.join(paths)}; jobs without a label count in {paths[-1]}",
+            "",
+        )
+        for namespace, paths in tree.shared_namespaces.items()
+    ]
     for one in filter(is_queue, queues):
         try:
             read_queue(one)

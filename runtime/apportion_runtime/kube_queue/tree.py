@@ -17,6 +17,8 @@ from apportion_api.objects import read
 from apportion_runtime.admission.objects import Manifest, labels_of, nested
 from apportion_runtime.kube_queue.amounts import Amounts, amounts, minus
 
+_MAX_DEPTH = 100
+
 
 class TreeError(ValueError):
     """An invalid tree; the message names the node."""
@@ -89,6 +91,15 @@ class Tree:
         """Whether any node lends less than its guarantee."""
         return any(quota.kept for quota in self.quotas.values())
 
+    @property
+    def shared_namespaces(self) -> dict[str, tuple[str, ...]]:
+        """The namespaces that several quotas list, with these quotas; the last one counts them."""
+        listed: dict[str, list[str]] = {}
+        for path, quota in self.quotas.items():
+            for namespace in dict.fromkeys(quota.namespaces):
+                listed.setdefault(namespace, []).append(path)
+        return {namespace: tuple(paths) for namespace, paths in listed.items() if len(paths) > 1}
+
     def upward(self, path: str) -> Iterator[Quota]:
         """Yield a node and its ancestors."""
         at: str | None = path
@@ -112,6 +123,7 @@ def read_tree(made: Manifest) -> Tree:
     Raises:
         TreeError: If a node is invalid.
     """
+    _check_depth(made)
     tree = read(ElasticQuotaTree, made)
     if tree.root is None:
         raise TreeError("spec.root: an ElasticQuotaTree must have a root")
@@ -133,6 +145,18 @@ def read_tree(made: Manifest) -> Tree:
     children = {path: tuple(paths) for path, paths in below.items()}
     by_namespace = {namespace: path for path, quota in quotas.items() for namespace in quota.namespaces}
     return Tree(quotas, children, dict(_by_name(ROOT, quotas, children)), by_namespace)
+
+
+def _check_depth(made: Manifest) -> None:
+    """Raise `TreeError` for a tree that cannot be read recursively."""
+    level: list[object] = [nested(made, "spec", "root")]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > _MAX_DEPTH:
+            raise TreeError(f"spec.root: the tree has more than {_MAX_DEPTH} levels")
+        below = [one["children"] for one in level if isinstance(one, Mapping) and isinstance(one.get("children"), list)]
+        level = [child for children in below for child in children]
 
 
 def _by_name(
@@ -158,6 +182,8 @@ def _kept(node: QuotaNode, minimum: Amounts) -> dict[str, int]:
         return {}
     try:
         lent = amounts(json.loads(written))
+    except RecursionError:
+        raise TreeError(f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]: the value is nested too deeply") from None
     except (ValueError, TypeError, AttributeError) as wrong:
         raise TreeError(f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]: {wrong}") from None
     return {name: amount for name, amount in minus(minimum, lent).items() if amount > 0}

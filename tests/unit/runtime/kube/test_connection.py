@@ -161,15 +161,18 @@ def test_kubeconfig_variable_selects_file(server: str, tmp_path: Path, monkeypat
         ("- a", None, "^invalid kubeconfig "),
         ("{", None, "^invalid kubeconfig "),
         ("contexts: 3", None, "^invalid kubeconfig "),
-        ("whole", "two", "two"),
+        ("whole", "two", "has no context two; its contexts: one$"),
+        ("none selected", None, "has no current-context; pass --context NAME, one of: one$"),
     ],
 )
 def test_unusable_kubeconfig_is_one_line_error(
     text: str | None, context: str | None, said: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "config"
-    if text == "whole":
+    if text in ("whole", "none selected"):
         _kubeconfig(tmp_path, "http://127.0.0.1:8001", token="a")
+        if text == "none selected":
+            file.write_text(json.dumps({**json.loads(file.read_text()), "current-context": ""}))
     elif text is not None:
         file.write_text(text)
     with pytest.raises(Unreachable, match=said) as told:

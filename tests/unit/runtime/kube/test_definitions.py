@@ -44,12 +44,16 @@ def test_definitions_of_another_engine_are_named() -> None:
 
 def test_missing_definitions_of_ack_are_named_with_their_installation() -> None:
     server = ApiServer()
-    server.answer = lambda sent: Rejection(404, "404 page not found") if "x-k8s.io" in sent.path else None
+    groups = ("x-k8s.io", "sigs.k8s.io")
+    server.answer = lambda sent: (
+        Rejection(404, "404 page not found") if any(group in sent.path for group in groups) else None
+    )
     options = Options("kai-scheduler", releases_jobs=True)
     with running(server) as connection, pytest.raises(MissingDefinitions) as told:
         run(connection, options, None, Counters(), say=lambda _: None, ended=Event())
     assert str(told.value).startswith(
         "the CRDs of ElasticQuotaTree and kube-queue are not installed: the API server does not define "
+        "elasticquotatrees.scheduling.sigs.k8s.io (v1beta1), "
         "queues.scheduling.x-k8s.io (v1alpha1) and queueunits.scheduling.x-k8s.io (v1alpha1)"
     )
     assert "kubectl apply -f api/pkg/crd" in told.value.installation

@@ -81,6 +81,18 @@ def test_equal_node_names_are_distinguished_by_path() -> None:
     assert made.quota_of(labelled) == "root/devops"
 
 
+def _chain(depth: int) -> dict[str, Any]:
+    """Return a tree with a node on each level."""
+    made = node("leaf", {}, {})
+    for number in range(depth - 1):
+        made = node(f"n{number}", {}, {}, made)
+    return made
+
+
+def test_deepest_tree_is_read() -> None:
+    assert len(read_tree({"spec": {"root": _chain(100)}}).quotas) == 100
+
+
 @pytest.mark.parametrize(
     ("root", "why"),
     [
@@ -100,6 +112,12 @@ def test_equal_node_names_are_distinguished_by_path() -> None:
             node("root", {}, {}, node("a", {}, {}, attributes={"alibabacloud.com/lendlimit": "{"})),
             "spec.root.children[0].attributes[alibabacloud.com/lendlimit]:",
         ),
+        (
+            node("root", {}, {}, attributes={"alibabacloud.com/lendlimit": "[" * 100_000}),
+            "spec.root.attributes[alibabacloud.com/lendlimit]: the value is nested too deeply",
+        ),
+        (_chain(101), "spec.root: the tree has more than 100 levels"),
+        (_chain(5000), "spec.root: the tree has more than 100 levels"),
     ],
 )
 def test_invalid_tree_names_the_node(root: object, why: str) -> None:
