@@ -25,7 +25,7 @@ class GoalResult:
 
     Attributes:
         goal: The goal.
-        before: Value under the policy as it is.
+        before: Value under the current policy.
         after: Value under the changed policy, or under the closest one found.
         at_best: Value if every unit is given to the goal; None if that was not simulated.
         cost: Sum of the changes that meets this goal alone, in GPUs; None if not all goals are met.
