@@ -41,7 +41,7 @@ def _diagnostics() -> str:
         "# Diagnostics",
         "",
         "Every finding has a permanent code. `apportion explain CODE` prints the page of a rule.",
-        'A policy sets the severity of a rule (`Rules(severity={"AP204": "off"})`), unless the rule is required.',
+        'A policy can set the severity of a rule (`Rules(severity={"AP204": "off"})`), unless the rule is required.',
         "",
     ]
     for prefix, family in FAMILIES.items():
