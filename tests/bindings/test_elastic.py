@@ -99,7 +99,7 @@ def test_queued_pool_excluded_by_a_limit_is_reported() -> None:
     cut = [_without_borrowing(each, "queued-h100") for each in objects]
     (found,) = workload_verdicts("kueue", [job], cut)
     assert found.message == (
-        "insufficient quota: it requests 8 nvidia.com/gpu, but ClusterQueue vision can have at most 0 of flavor "
+        "insufficient quota: the workload requests 8 nvidia.com/gpu, but ClusterQueue vision has at most 0 in flavor "
         "queued-h100, including borrowing"
     )
 
@@ -117,14 +117,17 @@ def test_one_pod_set_gets_queued_nodes() -> None:
     options = Options(provisioning="dws", gpus=8000, workers=3)
     alike = bound(queued, "vision", "PyTorchJob", options)
     (remark,) = alike.remarks
-    assert "Kueue assigns nodes only to the first of them: the pods of Worker get no nodes" in remark
+    assert "Kueue assigns nodes only to the first: pods in Worker get no nodes" in remark
     existing = [made for name in ("kueue", "native") for made in EMITTERS[name].emit(queued).manifests]
     assert [v.effect for v in workload_verdicts("kueue", alike.objects, existing)] == [Effect.PENDING]
     job: Any = alike.objects[0]
     worker = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["resources"]
     worker["requests"]["cpu"] = worker["limits"]["cpu"] = "7"
     (remark,) = adopt(queued, "vision", [job], Options(provisioning="dws")).remarks
-    assert "Master and Worker differ, but queued-provisioning.gke.io provides nodes for only one kind of pod" in remark
+    assert (
+        "pod sets Master and Worker differ, but queued-provisioning.gke.io provisions nodes for only one pod template"
+        in remark
+    )
 
 
 def test_placement_conflict_is_noted() -> None:

@@ -184,8 +184,8 @@ def test_node_selector_without_flavor_is_reported() -> None:
     pool = "cloud.google.com__gke_nodepool"
     ((message, cure),) = _selecting(**{pool: "l4"})
     assert message == (
-        "Kueue may assign it flavor h100, but no node of the flavor has cloud.google.com/gke-nodepool: l4: Kueue compares "
-        "only the selector keys that the flavor sets"
+        "Kueue compares only selector keys that the flavor sets, so it may assign flavor h100, which has no nodes with "
+        "cloud.google.com/gke-nodepool: l4"
     )
     assert cure == "also select apportion.dev/gpu-model: l4"
     assert _selecting(**{pool: "l4", "apportion.dev__gpu_model": "l4"}) == []

@@ -92,7 +92,7 @@ class OutputFolder:
         with _parent(self._fd, name, self.path, made=self._made) as (parent, leaf):
             found = _kind(parent, leaf)
             if found is not None and stat.S_ISDIR(found):
-                raise LinkedPathError(f"{self.path / name} is a folder, expected a file")
+                raise LinkedPathError(f"{self.path / name} is a folder, not a file")
             temporary = f".apportion-{os.urandom(8).hex()}.tmp"
             self._staged.append(StagedFile(os.dup(parent), temporary, leaf))
             descriptor = os.open(temporary, _NEW, 0o666, dir_fd=parent)

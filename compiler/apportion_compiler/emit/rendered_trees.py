@@ -39,7 +39,7 @@ def tree_of(target: Target) -> str:
     parts = (target.environment, target.cluster, target.backend)
     for part in parts:
         if "/" in part:
-            raise ValueError(f"`{part}` cannot name a folder: it contains a `/`")
+            raise ValueError(f"`{part}` cannot be a folder name: it contains `/`")
     return "/".join(parts)
 
 

@@ -64,7 +64,7 @@ def test_negative_minimum_runtime_protects_nothing() -> None:
 
     assert [verdict.field for verdict in RULES.check([queue], [])] == []
     assert record.queues[0].preempt_min_runtime is None
-    assert "spec.preemptMinRuntime is -5s, which is negative and protects nothing: dropped" in [
+    assert "spec.preemptMinRuntime is -5s, which is negative and has no effect: dropped" in [
         note.text for note in record.notes
     ]
     assert _scheduled(queue)[0].snapshot.queues[0].preempt_min_runtime == -5.0

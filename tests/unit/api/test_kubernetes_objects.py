@@ -41,7 +41,7 @@ def test_missing_scope_operator_is_rejected() -> None:
 def test_short_priority_class_scope_is_noted() -> None:
     notes = [note.text for note in READER.read([_quota(scopes=["PriorityClass"])]).notes]
 
-    assert "a quota with a scope is dropped" in notes
+    assert "quotas with a scope are dropped" in notes
 
 
 @pytest.mark.parametrize("hard", [["pods"], {"pods": ["4"]}, {"pods": True}])

@@ -21,7 +21,7 @@ spec:
 """
 FOUND = (
     "queues/vision.yaml:8: warning[AP702] kai does not apply `spec.resources.gpu.quota` as written: "
-    "quota guarantees 8 GPUs, but limit allows 4 GPUs"
+    "quota guarantees 8 GPUs, but limit allows only 4 GPUs"
 )
 
 

@@ -61,21 +61,21 @@ R, I = Effect.REJECTED, Effect.IGNORED  # noqa: E741
 
 # root, algorithm, video → the verdict's effect, field and a part of its message.
 FAULTS: dict[str, tuple[Change, Effect, str, str]] = {
-    "min-over-max": (lambda r, a, v: v["min"].update(cpu=15), R, "min.cpu", "min 15 is more than max 14"),
+    "min-over-max": (lambda r, a, v: v["min"].update(cpu=15), R, "min.cpu", "min 15 exceeds max 14"),
     "root-uneven": (lambda r, a, v: r["max"].update(cpu=41), R, "spec.root.min.cpu", "equal"),
     "children-promised-more": (lambda r, a, v: a["min"].update(cpu=23), R, "children[0].min.cpu", "children's min"),
-    "child-bounded-above-parent": (lambda r, a, v: v["max"].update(cpu=31), R, "max.cpu", "exceeds the max of the parent, 30"),
+    "child-bounded-above-parent": (lambda r, a, v: v["max"].update(cpu=31), R, "max.cpu", "exceeds the parent's max, 30"),
     "name-twice": (lambda r, a, v: v.update(name="text"), R, "name", "is also named text"),
     "no-name": (lambda r, a, v: v.pop("name"), R, "name", "must have a name"),
     "namespace-twice": (lambda r, a, v: v.update(namespaces=["text"]), R, "namespaces[0]", "namespace text already belongs"),
     "namespace-on-inner": (lambda r, a, v: a.update(namespaces=["x"]), R, "namespaces", "only leaves can have namespaces"),
     "negative": (lambda r, a, v: v["min"].update(cpu=-1), R, "min.cpu", "-1 is negative"),
     "no-quantity": (lambda r, a, v: v["max"].update(cpu="many"), R, "max.cpu", '`many` is not a quantity'),
-    "key-missing-in-min": (lambda r, a, v: v["min"].pop("cpu"), I, "min", "cpu is missing; an absent amount is treated as zero"),
-    "key-missing-in-max": (lambda r, a, v: v["max"].pop("cpu"), I, "max", "cpu is missing; an absent amount is unlimited"),
+    "key-missing-in-min": (lambda r, a, v: v["min"].pop("cpu"), I, "min", "min does not set cpu; ACK treats missing amounts as zero"),
+    "key-missing-in-max": (lambda r, a, v: v["max"].pop("cpu"), I, "max", "max does not set cpu; ACK treats missing amounts as unlimited"),
     "slash-in-name": (lambda r, a, v: v.update(name="a/b"), I, "name", "splits the path"),
-    "unknown-field": (lambda r, a, v: v.update(weight=2), I, "weight", "weight is not a field"),
-    "root-renamed": (lambda r, a, v: r.update(name="acme"), I, "spec.root.name", "names the root root"),
+    "unknown-field": (lambda r, a, v: v.update(weight=2), I, "weight", "tree nodes have no field weight"),
+    "root-renamed": (lambda r, a, v: r.update(name="acme"), I, "spec.root.name", "the root is always named root"),
     "lending-limit": (
         lambda r, a, v: v.update(attributes={"alibabacloud.com/lendlimit": "[]"}), I, "lendlimit]", "not a JSON object"
     ),

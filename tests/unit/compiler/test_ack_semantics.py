@@ -143,7 +143,7 @@ def test_oversized_tree_is_a_warning() -> None:
     program = _program(*many)
     (finding,) = (d for d in fidelity_findings(program, ack.BACKEND) if d.code == "AP518")
     assert finding.effective_severity is Severity.WARNING
-    assert "etcd accepts 1.5 MiB" in finding.message
+    assert "etcd accepts at most 1.5 MiB" in finding.message
     assert not any(d.code == "AP518" for d in fidelity_findings(_program(*many[:2_000]), ack.BACKEND))
 
 

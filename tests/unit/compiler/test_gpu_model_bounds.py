@@ -31,10 +31,10 @@ def test_unenforceable_model_limit_is_refused(
 ) -> None:
     queue = Queue(id="a", namespaces=("a",), limit=Resources(gpu=limit))
     refused = [
-        (refusal.code, refusal.address, refusal.message.partition(" only:")[0])
+        (refusal.code, refusal.address, refusal.message.partition(":")[0])
         for refusal in BACKENDS[engine.value].refusals(program_of(engine, queue, pools=pools))
     ]
-    assert refused == ([("AP514", "queue a", f"a limit on {lost}")] if lost else [])
+    assert refused == ([("AP514", "queue a", f"limits on only some GPU models ({lost})")] if lost else [])
 
 
 def test_single_model_limit_becomes_a_borrowing_limit() -> None:

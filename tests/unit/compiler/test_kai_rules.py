@@ -121,7 +121,7 @@ def test_each_fault_yields_one_verdict(index: int, path: str, value: object, eff
 def test_missing_parent_affects_all_descendants() -> None:
     manifests = _changed(RESEARCH, "spec.parentQueue", "acme")
     (found,) = RULES.check(manifests, [])
-    assert found.message == "queue `acme` does not exist, so KAI drops the queue and the 1 below it"
+    assert found.message == "queue `acme` does not exist, so KAI drops the queue and its 1 descendant"
     assert list(RULES.check(manifests, [{**SOUND[RESEARCH], "metadata": {"name": "acme"}}])) == []
 
 

@@ -63,7 +63,7 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
     ),
     "promised-more-by-force": (
         [quota("top", labels=IS_PARENT | FORCED), quota("a", "top", labels=FORCED),
-         quota("b", "top", least={"cpu": 1}, labels=FORCED)], [], I, "the children are guaranteed more than top",
+         quota("b", "top", least={"cpu": 1}, labels=FORCED)], [], I, "the children's min values add up to more than the min of top",
     ),
     "name-twice": ([quota("a"), quota("a", namespace="default")], [], R, "AddQuota quota already exist:a"),
     "name-there": ([quota("a")], [quota("a", namespace="default")], R, "AddQuota quota already exist:a"),
@@ -93,15 +93,15 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
     ),
     "bounded-above-parent": (
         [TOP, quota("a", "top", most={"cpu": 11, "nvidia.com/gpu": 4})], [], I,
-        "max 11 exceeds the max of the parent, 10, which is enforced for children only with enableCheckParentQuota",
+        "max 11 exceeds the parent's max, 10, which is enforced for children only with enableCheckParentQuota",
     ),
     "no-weight-at-all": (
-        [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "are treated as unset"
+        [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "which Koordinator treats as unset"
     ),
-    "weight-left-out": ([quota("a", notes={"shared-weight": '{"cpu":"1"}'})], [], I, "nvidia.com/gpu has no weight"),
+    "weight-left-out": ([quota("a", notes={"shared-weight": '{"cpu":"1"}'})], [], I, "there is no weight for nvidia.com/gpu"),
     "flag": ([quota("a", labels={f"{PREFIX}/is-parent": "True"})], [], I, '"True" is neither "true" nor "false"'),
     "namespaces": ([quota("a", notes={"namespaces": "x"})], [], I, "not a JSON list of names"),
-    "too-large": ([quota("a", most={"cpu": 10, "nvidia.com/gpu": "2E"})], [], I, "overflows in Koordinator's sums"),
+    "too-large": ([quota("a", most={"cpu": 10, "nvidia.com/gpu": "2E"})], [], I, "overflows when Koordinator adds up quotas"),
 }  # fmt: skip
 
 

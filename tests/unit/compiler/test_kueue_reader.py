@@ -88,7 +88,7 @@ def test_quota_without_cohort_is_the_limit() -> None:
 
 
 def test_provisioning_check_suggests_a_plan() -> None:
-    assert ("AdmissionCheck dws-prov", "declare a provisioning plan") in {
+    assert ("AdmissionCheck dws-prov", "is dropped: declare a provisioning plan") in {
         (note.object, note.text.partition(",")[0]) for note in read_cluster(DWS).notes
     }
 

@@ -45,7 +45,7 @@ URGENT = PriorityClass(name="urgent", value=1000)
         ((Engine.KOORDINATOR,), f"and koordinator {LIMITS}", True),
         ((Engine.VOLCANO,), "and volcano does not evict their workloads", True),
         ((Engine.YUNIKORN,), "and yunikorn does not evict their workloads", True),
-        ((Engine.KUEUE,), "but kueue reclaims what its queue has borrowed, regardless of the class", False),
+        ((Engine.KUEUE,), "but kueue reclaims borrowed quota regardless of priority class", False),
         (
             (Engine.KAI, Engine.ACK, Engine.VOLCANO),
             "and kai and ack limit their workloads to the queue's guarantee, and volcano does not evict their workloads",

@@ -115,7 +115,7 @@ def test_overcommitted_child_above_an_ancestor_limit() -> None:
         (Engine.KAI, "warning", "kai limits it to 8 GPUs"),
         (Engine.KUEUE, "warning", "kueue limits it to 8 GPUs"),
         (Engine.YUNIKORN, "error", "yunikorn rejects the whole configuration"),
-        (Engine.NATIVE, "warning", "native quotas enforce only the limit of the namespace"),
+        (Engine.NATIVE, "warning", "native quotas enforce only the namespace's limit"),
     ],
 )
 def test_severity_of_limit_above_parent_depends_on_engine(engine: Engine, severity: str, effect: str) -> None:

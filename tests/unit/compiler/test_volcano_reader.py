@@ -107,6 +107,6 @@ def test_ineffective_configuration_is_noted() -> None:
     record = READER.read([config])
     assert [note.text.partition(",")[0] for note in record.notes] == [
         "the capacity plugin is disabled",
-        "lacks the actions preempt",
+        "does not enable preempt",
     ]
     assert (record.cluster.gpu_placement, record.cluster.cpu_placement) == ("spread", "spread")

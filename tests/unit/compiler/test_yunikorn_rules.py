@@ -143,14 +143,14 @@ def test_ineffective_settings_are_reported() -> None:
     below = {"name": "root", "maxapplications": 3}
     nothing = {"name": "a", "resources": {"max": {"vcore": "0", "memory": "0"}}}
     assert _ignored(maxapplications=5, queues=[{"name": "x", "maxapplications": 1}]) == [
-        ("queues[0].maxapplications", "maxapplications of the root queue is ignored")
+        ("queues[0].maxapplications", "YuniKorn ignores maxapplications on the root queue")
     ]
     assert _ignored(queues=[below, nothing]) == [
         (
             "queues[0].queues[0]",
-            "resources and maxapplications of a queue named root are ignored at any depth",
+            "YuniKorn ignores resources and maxapplications on queues named root",
         ),
-        ("queues[0].queues[1].resources.max", "a maximum of zero in every resource is treated as unset"),
+        ("queues[0].queues[1].resources.max", "YuniKorn treats a maximum of zero for every resource as unset"),
     ]
 
 

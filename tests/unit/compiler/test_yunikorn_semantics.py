@@ -234,7 +234,7 @@ def test_existing_configuration_is_imported() -> None:
         "placement rules are dropped",
         "`maxapplications` is dropped",
         "property application.sort.policy is dropped",
-        "YuniKorn treats a maximum of only zeros as unset",
+        "resources.max is dropped",
     }
 
 

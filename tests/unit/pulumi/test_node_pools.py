@@ -94,19 +94,19 @@ def test_cluster_settings_required_by_pools_are_reported(
     made = run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: COORDINATES})
     file = "node-pools/gke/_cluster.yaml"
     assert [(one["what"], one["file"]) for one in made.outputs["notApplied"]] == [
-        ("maintenance windows and exclusions of the cluster", file),
-        ("node auto-provisioning of the cluster", file),
+        ("the cluster's maintenance windows and exclusions", file),
+        ("the cluster's node auto-provisioning", file),
     ]
     assert warned[0] == (
-        f"{cluster}: this stack does not apply maintenance windows and exclusions of the cluster ({file}): declare "
-        "`maintenance_policy` in the declaration of the cluster, or run node-pools/gke/apply.sh"
+        f"{cluster}: this stack does not apply the cluster's maintenance windows and exclusions ({file}): set "
+        "`maintenance_policy` in the cluster's declaration, or run node-pools/gke/apply.sh"
     )
 
 
 def test_unmanaged_pools_are_reported(tmp_path: Path) -> None:
     name, _ = _environment("node-pools-karpenter")
     (left,) = run(tmp_path, "node-pools-karpenter", environment=name).outputs["notApplied"]
-    assert left["what"].startswith("the node pools ")
+    assert left["what"].startswith("node pools ")
 
 
 def test_engine_configuration_is_reported(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_autoscaled_size_is_ignored_in_updates(tmp_path: Path, aws: None) -> Non
 
 def test_missing_coordinate_is_reported(tmp_path: Path, gcp: None) -> None:
     name, cluster = _environment("node-pools-gke")
-    with pytest.raises(pulumi.RunError, match="does not set cluster, location, project for"):
+    with pytest.raises(pulumi.RunError, match="must set cluster, location, project for"):
         run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: {}})
 
 

@@ -104,11 +104,11 @@ def test_foreign_queue_is_a_violation(kai: PolicyEvaluator) -> None:
     foreign = copy.deepcopy(one(objects, "Queue", "ads"))
     foreign["metadata"] = {"name": "shadow"}
     found = said(kai, [*objects, ("shadow", foreign)])
-    assert found[NOT_COMPILED] == ["Queue shadow: no queue of the policy generates it: declare it in the policy"]
+    assert found[NOT_COMPILED] == ["Queue shadow: not generated from the policy; declare the queue in the policy"]
     marked = copy.deepcopy(one(objects, "Queue", "ads"))
     marked["metadata"]["name"] = "shadow"
     found = said(kai, [*objects, ("one/kai/Queue/shadow", marked)])
-    assert "it has Apportion's label, but no policy generates it" in found[NOT_COMPILED][0]
+    assert "not generated from the policy, although it has Apportion's label" in found[NOT_COMPILED][0]
 
 
 def test_queue_kept_for_a_later_update_passes(kai: PolicyEvaluator) -> None:
@@ -152,7 +152,7 @@ def test_unused_priority_class_is_a_violation(kai: PolicyEvaluator) -> None:
         "value": 9,
     }
     found = said(kai, [*objects, ("one/kai/PriorityClass/mine", foreign)])
-    assert found[UNBOUND_CLASS] == ["PriorityClass mine: no queue of the policy may use it"]
+    assert found[UNBOUND_CLASS] == ["PriorityClass mine: not allowed by any queue in the policy"]
 
 
 def test_objects_refused_by_the_webhook_are_a_violation() -> None:

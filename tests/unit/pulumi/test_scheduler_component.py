@@ -98,7 +98,9 @@ def test_stack_warns_if_its_policy_shares_gpus_and_its_scheduler_does_not(
     settings = StackSettings(policy=policy, environment="demo", schedulers=schedulers)
     warnings = list(unserved_sharing(compile_stack(settings, DAY), settings))
     assert len(warnings) == expected
-    assert all("the policy shares GPUs on ray, but its packaged scheduler excludes" in said for said in warnings)
+    assert all(
+        "the policy shares GPUs on ray, but the packaged scheduler does not schedule" in said for said in warnings
+    )
 
 
 _DECLARING = """
@@ -127,9 +129,9 @@ def test_reservation_image_of_the_policy_is_the_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("schedulers", "said"),
     [
-        ({"one": {}}, "must set the image"),
-        ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is not one of"),
-        ({"one": {"image": IMAGE, "engine": "ack"}}, "has engine, which is not one of"),
+        ({"one": {}}, "must set image"),
+        ({"one": {"image": IMAGE, "replica": 1}}, "unknown key replica; supported keys are"),
+        ({"one": {"image": IMAGE, "engine": "ack"}}, "unknown key engine; supported keys are"),
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas must be an integer"),
         ({"one": {"image": IMAGE, "shards": "a100"}}, "shards must be a list of SchedulingShards"),
         ({"one": {"image": IMAGE, "reservation": True}}, "reservation must be a string"),
@@ -142,14 +144,14 @@ def test_invalid_setting_is_one_sentence(schedulers: dict[str, dict[str, Any]], 
 
 
 def test_unknown_cluster_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(pulumi.RunError, match="apportion:schedulers lists mars, but the stack has one"):
+    with pytest.raises(pulumi.RunError, match="apportion:schedulers lists mars, but this stack's clusters are one"):
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"mars": {"image": IMAGE}}})
 
 
 @pytest.mark.parametrize("engine", ["kueue", "volcano", "koordinator", "yunikorn", "native"])
 def test_cluster_of_another_engine_is_refused(tmp_path: Path, engine: str) -> None:
     told = (
-        f"apportion:schedulers lists one, whose engine is {engine}, but the packaged scheduler enforces only the objects of ack or kai: "
+        f"apportion:schedulers lists one with engine {engine}, but the packaged scheduler supports only ack or kai: "
         "remove one from apportion:schedulers, or set its engine to ack or kai"
     )
     with pytest.raises(pulumi.RunError, match=re.escape(told)):
@@ -171,7 +173,7 @@ def test_scheduler_of_an_ack_cluster_releases_jobs_and_touches_no_pods(tmp_path:
 
 def test_settings_of_pods_are_refused_on_an_ack_cluster(tmp_path: Path) -> None:
     schedulers = {"one": {"image": IMAGE, "shards": ["a"]}}
-    told = "apportion:schedulers of one sets shards, but its engine is ack, where the packaged scheduler releases"
+    told = "apportion:schedulers.one sets shards, but on ack the packaged scheduler only releases"
     with pytest.raises(pulumi.RunError, match=told):
         run_stack(policy_in(tmp_path), {"environment": "on-ack", "schedulers": schedulers})
 

@@ -58,9 +58,9 @@ def load(text: str) -> AppliedState:
         document = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
         version, targets, depth = document["version"], document["targets"], int(document.get("depth", _UNKNOWN_DEPTH))
     except (KeyError, TypeError, ValueError, zlib.error) as malformed:
-        raise ValueError(f"the output `{OUTPUT}` of the stack was not written by this program: {malformed}") from None
+        raise ValueError(f"stack output `{OUTPUT}` was not written by this program: {malformed}") from None
     if version != _VERSION:
-        raise ValueError(f"the output `{OUTPUT}` of the stack has version {version}; this program supports {_VERSION}")
+        raise ValueError(f"stack output `{OUTPUT}` has version {version}; this program supports version {_VERSION}")
     found = {name: _target(target["objects"], settled=target["settled"]) for name, target in targets.items()}
     return AppliedState(found, depth)
 

@@ -49,7 +49,7 @@ def _register(
     known = {**supplied, **(own if isinstance(own, Mapping) else {})}
     missing = [name for name in document.supply if name not in known]
     if missing:
-        raise Refused(f"{NAMESPACE}:nodePools of {cluster} does not set {', '.join(missing)} for {document.name}")
+        raise Refused(f"{NAMESPACE}:nodePools must set {', '.join(missing)} for {document.name} on {cluster}")
     options = pulumi.ResourceOptions(
         ignore_changes=[_engines_path(path) for path in document.ignore_changes],
         protect=True,

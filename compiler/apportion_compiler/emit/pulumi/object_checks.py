@@ -36,11 +36,11 @@ UNOWNED = "queue-without-owner"
 UNBOUND_CLASS = "class-not-bound"
 REFUSED = "refused-by-engine"
 POLICIES: Mapping[str, str] = {
-    NOT_COMPILED: "A queue in the stack that the policy does not declare.",
-    OVER_CAPACITY: "A guarantee above its parent's, or above the capacity of the nodes.",
-    UNOWNED: "A queue without an owner.",
-    UNBOUND_CLASS: "A priority class that no queue of the policy may use.",
-    REFUSED: "An object that its engine's webhook would reject.",
+    NOT_COMPILED: "Report queues that the policy does not declare.",
+    OVER_CAPACITY: "Report guarantees that exceed the parent's guarantee or the cluster's capacity.",
+    UNOWNED: "Report queues without an owner.",
+    UNBOUND_CLASS: "Report priority classes that no queue in the policy allows.",
+    REFUSED: "Report objects that the engine's webhook would reject.",
 }
 """The policies that evaluate a stack's objects, with descriptions."""
 
@@ -93,10 +93,12 @@ class PolicyEvaluator:
             for manifest in manifests:
                 if is_queue(manifest) and identity_of(manifest) not in known:
                     marked = labels_of(manifest).get(MANAGED_BY_LABEL) == MANAGER
-                    why = (
-                        "it has Apportion's label, but no policy generates it" if marked else "declare it in the policy"
+                    text = (
+                        "not generated from the policy, although it has Apportion's label"
+                        if marked
+                        else "not generated from the policy; declare the queue in the policy"
                     )
-                    yield Violation(NOT_COMPILED, described(manifest), f"no queue of the policy generates it: {why}")
+                    yield Violation(NOT_COMPILED, described(manifest), text)
 
     def _identities(self, name: str) -> frozenset[ObjectIdentity]:
         compiled = (
@@ -113,7 +115,7 @@ class PolicyEvaluator:
                 if manifest.get("kind") != "PriorityClass" or identity_of(manifest) in self._identities(name):
                     continue
                 if name_of(manifest) not in bound:
-                    yield Violation(UNBOUND_CLASS, described(manifest), "no queue of the policy may use it")
+                    yield Violation(UNBOUND_CLASS, described(manifest), "not allowed by any queue in the policy")
 
     def _of_cluster(self, target: Target, program: Program, manifests: Sequence[Manifest]) -> Iterator[Violation]:
         for verdict in ENGINE_RULES[program.engine].check(manifests, ()):

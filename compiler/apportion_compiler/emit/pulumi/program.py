@@ -139,7 +139,9 @@ def _apply(
         made += register_target(target, compilation.programs[target], held, treatment)
     for cluster, packaged in packaged_schedulers(compilation, settings).items():
         if cluster not in providers:
-            raise Refused(f"{NAMESPACE}:schedulers lists {cluster}, but the stack has {', '.join(providers)}")
+            raise Refused(
+                f"{NAMESPACE}:schedulers lists {cluster}, but this stack's clusters are {', '.join(providers)}"
+            )
         made += register_scheduler(cluster, packaged, providers[cluster])
     for warning in unserved_sharing(compilation, settings):
         pulumi.warn(warning)

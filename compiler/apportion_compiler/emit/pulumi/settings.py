@@ -91,7 +91,7 @@ def read_settings(config: Config, stack: str) -> StackSettings:
     """
     policy = config.get("policy")
     if policy is None:
-        raise SettingsError(f"{NAMESPACE}:policy must be set to the policy's file or folder")
+        raise SettingsError(f"{NAMESPACE}:policy must be set to the path of the policy file or folder")
     return StackSettings(
         policy=policy,
         environment=config.get("environment") or stack,
@@ -152,21 +152,19 @@ def _clusters(config: Config) -> dict[str, ClusterAccess]:
     access: dict[str, ClusterAccess] = {}
     for name, how in found.items():
         if not isinstance(how, Mapping) or not set(how) <= {"kubeconfig", "context"}:
-            raise SettingsError(f"{NAMESPACE}:clusters must set the kubeconfig or context of each cluster, or both")
+            raise SettingsError(f"{NAMESPACE}:clusters must set kubeconfig, context or both for each cluster")
         access[name] = ClusterAccess(how.get("kubeconfig"), how.get("context"))
     return access
 
 
 def _packaged(cluster: str, how: object) -> SchedulerDeployment:
-    key = f"{NAMESPACE}:schedulers of {cluster}"
+    key = f"{NAMESPACE}:schedulers.{cluster}"
     if not isinstance(how, Mapping) or not isinstance(how.get("image"), str):
-        raise SettingsError(
-            f"{key} must set the image, and may set replicas, namespace, scheduler, shards and reservation"
-        )
+        raise SettingsError(f"{key} must set image, and may set replicas, namespace, scheduler, shards and reservation")
     # The policy determines the engine.
     known = {f.name for f in fields(SchedulerDeployment)} - {"engine"}
     if unknown := sorted(set(how) - known):
-        raise SettingsError(f"{key} has {unknown[0]}, which is not one of {', '.join(sorted(known))}")
+        raise SettingsError(f"{key}: unknown key {unknown[0]}; supported keys are {', '.join(sorted(known))}")
     if not isinstance(how.get("replicas", 1), int):
         raise SettingsError(f"{key}: replicas must be an integer")
     for name in ("namespace", "scheduler", "reservation"):
@@ -182,7 +180,7 @@ def _packaged(cluster: str, how: object) -> SchedulerDeployment:
 def _node_pools(config: Config) -> dict[str, Mapping[str, Any]]:
     found = _object(config, "nodePools")
     if not all(isinstance(supplied, Mapping) for supplied in found.values()):
-        raise SettingsError(f"{NAMESPACE}:nodePools must contain the arguments for the node pools of each cluster")
+        raise SettingsError(f"{NAMESPACE}:nodePools must map each cluster to the arguments for its node pools")
     return found
 
 
@@ -191,5 +189,5 @@ def _object(config: Config, key: str) -> dict[str, Any]:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise SettingsError(f"{NAMESPACE}:{key} must have an entry for each cluster")
+        raise SettingsError(f"{NAMESPACE}:{key} must be an object with cluster names as keys")
     return found

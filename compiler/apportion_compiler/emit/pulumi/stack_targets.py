@@ -74,9 +74,8 @@ def _check_schedulers(policy: Policy, settings: StackSettings) -> None:
         if engine is not None and not TRAITS[engine.value].live_scheduler:
             replaced = " or ".join(sorted(name for name, traits in TRAITS.items() if traits.live_scheduler))
             raise Refused(
-                f"{NAMESPACE}:schedulers lists {cluster}, whose engine is {engine.value}, but the "
-                f"packaged scheduler enforces only the objects of {replaced}: remove {cluster} from {NAMESPACE}:schedulers, or set its "
-                f"engine to {replaced}"
+                f"{NAMESPACE}:schedulers lists {cluster} with engine {engine.value}, but the packaged scheduler supports "
+                f"only {replaced}: remove {cluster} from {NAMESPACE}:schedulers, or set its engine to {replaced}"
             )
         if engine is not None and engine.value == ACK:
             _check_admission(cluster, settings.schedulers[cluster])
@@ -88,8 +87,8 @@ def _check_admission(cluster: str, packaged: SchedulerDeployment) -> None:
     for name in ("scheduler", "shards", "reservation"):
         if getattr(packaged, name) != getattr(default, name):
             raise Refused(
-                f"{NAMESPACE}:schedulers of {cluster} sets {name}, but its engine is ack, where the packaged scheduler "
-                f"releases suspended jobs and schedules no pods: remove {name}"
+                f"{NAMESPACE}:schedulers.{cluster} sets {name}, but on ack the packaged scheduler only releases "
+                f"suspended jobs and does not schedule pods: remove {name}"
             )
 
 
@@ -119,9 +118,9 @@ def unserved_sharing(compilation: Compilation, settings: StackSettings) -> Itera
     for cluster, packaged in packaged_schedulers(compilation, settings).items():
         if packaged.reservation is None and cluster in sharing:
             yield (
-                f"the policy shares GPUs on {cluster}, but its packaged scheduler excludes pods that share a GPU: "
-                f"set reservation in {NAMESPACE}:schedulers, or reservation_image in the policy, to KAI's image "
-                "`resourcereservation`"
+                f"the policy shares GPUs on {cluster}, but the packaged scheduler does not schedule pods that share a "
+                f"GPU: set reservation in {NAMESPACE}:schedulers, or reservation_image in the policy, to KAI's "
+                "`resourcereservation` image"
             )
 
 

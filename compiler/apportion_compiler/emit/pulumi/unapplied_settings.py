@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from apportion_api.counted_nouns import agreeing
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.nodepools import NAME, documents
 from apportion_compiler.backends.nodepools.gke import CLUSTER_TYPE
@@ -64,16 +65,16 @@ def _of_pools(target: Target, program: Program, *, makes_pools: bool) -> Iterato
                 yield Unapplied(
                     target.cluster,
                     f"{NAME}/{document.folder}/{document.name}.yaml",
-                    f"{_OF_CLUSTER.get(argument, argument)} of the cluster",
-                    f"declare `{argument}` in the declaration of the cluster, or run {NAME}/{document.folder}/apply.sh",
+                    f"the cluster's {_OF_CLUSTER.get(argument, argument)}",
+                    f"set `{argument}` in the cluster's declaration, or run {NAME}/{document.folder}/apply.sh",
                 )
     pools = [pool.id for pool in program.pools if not isinstance(pool.settings, Fixed)]
     if pools and not makes_pools:
         yield Unapplied(
             target.cluster,
             f"{NAME}/",
-            f"the node pools {', '.join(pools)}",
-            f"add {target.cluster} to `nodePools` in the stack's configuration, or create the pools by other means",
+            f"{agreeing(len(pools), 'node pool', 'node pools')} {', '.join(pools)}",
+            f"add {target.cluster} to `nodePools` in the stack's configuration, or create the pools separately",
         )
 
 
@@ -84,6 +85,6 @@ def _of_engine(target: Target) -> Iterator[Unapplied]:
         yield Unapplied(
             target.cluster,
             f"{target.backend}/{condition.file}",
-            f"the configuration that {features} require",
+            f"the configuration required for {features}",
             f"make sure that it {condition.applied}",
         )

@@ -30,8 +30,8 @@ def misplaced(selection: Selection) -> Iterator[Verdict]:
         flavor, key, value = mismatched
         yield workload.pending(
             template_field(pods, "spec", f"nodeSelector[{key}]"), "Ambiguous",
-            f"Kueue may assign it flavor {flavor.name}, but no node of the flavor has {key}: {value}: Kueue compares "
-            "only the selector keys that the flavor sets",
+            f"Kueue compares only selector keys that the flavor sets, so it may assign flavor {flavor.name}, which has "
+            f"no nodes with {key}: {value}",
             _way_to(program, flavor.labels, selection.pools),
         )  # fmt: skip
 

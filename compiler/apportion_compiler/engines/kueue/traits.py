@@ -60,7 +60,7 @@ TRAITS = EngineTraits(
     local_queues=True,
     # The webhook compares lendingLimit with nominalQuota of a ClusterQueue; a Cohort may lend more.
     refuses_lending_over_guarantee=True,
-    evicts_non_preemptible="kueue reclaims what its queue has borrowed, regardless of the class",
+    evicts_non_preemptible="kueue reclaims borrowed quota regardless of priority class",
     request_configurations={(GROUP, "ProvisioningRequestConfig"): MAX_RUN_DURATION_ANNOTATION},
     # The reason why a workload is pending is in its Workload and, for queued nodes, in the ProvisioningRequest; Kueue
     # writes both.

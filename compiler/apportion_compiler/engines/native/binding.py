@@ -46,7 +46,7 @@ def _unspread(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
             scheduler = found(pods.spec, "schedulerName")
             if pods.count > 1 and not pod_requests(pods.spec).get(GPU_RESOURCE) and scheduler != CPU_SCHEDULER:
                 yield (
-                    "its pods are packed, although the policy spreads workloads without GPUs: set schedulerName: "
+                    "the pods are packed, although the policy spreads workloads without GPUs: set schedulerName: "
                     f"{CPU_SCHEDULER} if the control plane uses kube-scheduler.yaml"
                 )
                 return

@@ -49,39 +49,40 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT: Native(f"{_NODE}.max"),
     Feature.LIMIT_OVER_NAMESPACES: Native(f"{_NODE}.max, across all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
-        "attribute alibabacloud.com/lendlimit of the node",
-        "kube-queue withholds the rest when it dequeues jobs; ACK does not document that the scheduler does so for "
-        "pods that were never queued",
+        "the node's alibabacloud.com/lendlimit attribute",
+        "kube-queue enforces the lending limit when it dequeues jobs; ACK does not document whether the scheduler enforces "
+        "it for pods that bypass kube-queue",
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
-        "a node of the tree has only min and max, so free capacity is allocated first come, first served",
+        "tree nodes have only min and max, so free capacity is allocated first come, first served",
         "remove `over_quota_weight` on this cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
-        "a node of the tree has only min and max, so free capacity is allocated first come, first served",
+        "tree nodes have only min and max, so free capacity is allocated first come, first served",
         "remove `over_quota_weight` on this cluster",
     ),
     Feature.QUEUE_PRIORITY: Lowered(
-        "Queue spec.priority of kube-queue, where `queue_policy` is set",
-        "it determines which queue's jobs are dequeued first; ACK's scheduler orders pods only by their own priority",
+        "kube-queue's Queue spec.priority, if `queue_policy` is set",
+        "the priority determines which queue's jobs are dequeued first; ACK's scheduler orders pods only by their own "
+        "priority",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
-        "AP509", "the tree has no minimum runtime", "remove the minimum runtime on this cluster"
+        "AP509", "ElasticQuotaTree does not support minimum runtimes", "remove the minimum runtime on this cluster"
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
-        "AP509", "the tree has no minimum runtime", "remove the minimum runtime on this cluster"
+        "AP509", "ElasticQuotaTree does not support minimum runtimes", "remove the minimum runtime on this cluster"
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "the sum over all models in nvidia.com/gpu",
+        "nvidia.com/gpu, the sum over all models",
         "guarantees and limits do not distinguish models",
     ),
-    Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
+    Feature.MIXED_GPU_COUNTING: Lowered("nvidia.com/gpu, the sum over all models", ""),
     Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "a fraction of a GPU is a separate resource, such as aliyun.com/gpu-mem, which does not count towards "
+        "GPU fractions are a separate resource, such as aliyun.com/gpu-mem, which does not count towards "
         "the tree's nvidia.com/gpu",
         "remove `gpu_sharing`, or limit the fractional resource with `extended`",
     ),
@@ -90,23 +91,23 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label quota.scheduling.alibabacloud.com/preemptible of a job, which the admission policies check against its "
-        "class",
+        "the job's label quota.scheduling.alibabacloud.com/preemptible, which the admission policies compare with its "
+        "priority class",
         "kube-queue limits non-preemptible jobs to their queue's guarantee; the scheduler reclaims usage beyond "
         "the guarantee by priority and age, and ignores the label",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a node of the tree can reference flavors (attribute resourceflavors) only with the ResourceFlavor of another "
-        "product, whose schema ACK does not publish; a taint on the pool has the same effect",
+        "tree nodes can reference only another product's ResourceFlavors (attribute resourceflavors), and ACK does not "
+        "publish their schema; a taint on the pool has the same effect",
         "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Native(f"{_NODE}.namespaces"),
     Feature.DEFAULT_QUEUE: Native(f"{_NODE}.namespaces"),
     Feature.PLACEMENT: Lowered(
         "components.yaml, as a reference for configuring the scheduler's scoring in the console",
-        "the provider runs the scheduler, which cannot be configured through objects of the cluster",
+        "the provider runs the scheduler, which cannot be configured through Kubernetes objects",
     ),
     Feature.POOL_PLACEMENT: Lowered(
         "components.yaml, as a reference for configuring the scheduler's scoring in the console",
@@ -114,7 +115,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
-        "ACK supports topology-aware placement only on Lingjun machines, whose levels the provider declares",
+        "ACK supports topology-aware placement only on Lingjun machines, with topology levels defined by the provider",
         "remove the topology on this cluster",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
@@ -158,8 +159,8 @@ def _too_long(program: Program) -> Iterator[Refusal]:
             "AP518",
             f"cluster {program.environment}/{program.cluster}",
             program.source,
-            f"a tree of {len(program.queues)} queues: as a single object it takes {size / 2**20:.1f} MiB, but etcd "
-            f"accepts {_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes is raised",
+            f"a tree of {len(program.queues)} queues: the object is {size / 2**20:.1f} MiB, but etcd accepts at most "
+            f"{_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes is raised",
             "remove queues without guarantees and limits, or split them across clusters",
             bound_is_a_setting=True,
         )
@@ -172,10 +173,15 @@ def _unheld_priorities(program: Program) -> Iterator[Refusal]:
                 "AP508",
                 f"queue {queue.id}",
                 queue.source,
-                "queue-priority: " + ("only leaf queues order jobs" if queue.children else "no Queue is emitted"),
-                "give the queues below it a priority"
+                "queue-priority: "
+                + (
+                    "only leaf queues have a priority"
+                    if queue.children
+                    else "no Queue is emitted without `queue_policy`"
+                ),
+                "set `priority` on its leaf queues instead"
                 if queue.children
-                else "set `queue_policy` in the `ack` settings of the queue or of the cluster",
+                else "set `queue_policy` in the queue's or the cluster's `ack` settings",
             )
 
 
@@ -185,8 +191,8 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
             "AP514",
             f"queue {queue.id}",
             queue.source,
-            f"a limit on {', '.join(named)} only: the tree counts GPUs of all models together",
-            "limit every model of the cluster, or `gpu` in total",
+            f"limits on only some GPU models ({', '.join(named)}): the tree counts GPUs of all models together",
+            "limit every GPU model on the cluster, or limit `gpu` in total",
         )
 
 
@@ -194,8 +200,8 @@ CONDITIONS = (
     Condition(
         COMPONENTS_FILE,
         "is configured in the ACK console",
-        "without preemption by ElasticQuota the scheduler does not reclaim lent capacity, and kinds that kube-queue's "
-        "extensions do not cover bypass the queue",
+        "without preemption by ElasticQuota, the scheduler does not reclaim lent capacity; workload kinds without a "
+        "kube-queue extension bypass the queue",
         (Feature.GUARANTEED, Feature.QUEUE_PRIORITY, Feature.PREEMPTIBILITY, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )

@@ -43,8 +43,8 @@ _QUEUED = (
         "kubeflow",
         f"{_OWNED} || dyn(object).spec.?runPolicy.?suspend.orValue(false) || "
         f"object.?metadata.?annotations[?'{SUSPEND_ANNOTATION}'].orValue('') == 'true'",
-        f'annotation {SUSPEND_ANNOTATION} must be "true", or spec.runPolicy.suspend true: a job that is not created '
-        "suspended bypasses kube-queue",
+        f'annotation {SUSPEND_ANNOTATION} must be "true", or spec.runPolicy.suspend must be true: a job that is not '
+        "created suspended bypasses kube-queue",
     ),
 )
 

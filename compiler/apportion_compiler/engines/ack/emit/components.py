@@ -22,12 +22,12 @@ def components(program: Program) -> Artifact:
         "ack-koordinator": {"installed": True},
         "kuberay-operator": {
             "installed": True,
-            "edition": "the ACK version, which marks the pods of a RayJob as a gang",
+            "edition": "the ACK version, which marks RayJob pods as a gang",
         },
     }
     notes = [
         "ACK components that this cluster's policy requires; configure them in the console or through its API.",
-        "Without preemption by ElasticQuota the scheduler does not reclaim lent capacity.",
+        "Without preemption by ElasticQuota, the scheduler does not reclaim lent capacity.",
         "kube-system/elasticquotatree must be the only ElasticQuotaTree: more than one corrupts the accounting.",
     ]
     return Artifact(COMPONENTS_FILE, yaml_document(notes, needed))

@@ -101,9 +101,7 @@ class _ReadQueues:
         attributes = node.attributes
         id_ = attributes.get(QUEUE_ID_ATTRIBUTE, name)
         if id_ in self.queues:
-            self.notes.append(
-                Note(where, f"another node has the same name, {name}: imported as {path.replace('/', '-')}")
-            )
+            self.notes.append(Note(where, f"another node is also named {name}: imported as {path.replace('/', '-')}"))
             id_ = path.replace("/", "-")
         least = amounts_of(node.minimum, f"{where}: min")
         most = amounts_of(node.maximum, f"{where}: max")

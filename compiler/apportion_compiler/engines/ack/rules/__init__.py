@@ -56,8 +56,8 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             index,
             "metadata.namespace",
             "Invalid",
-            f"a tree in namespace {namespace or 'default'} is ignored: only {TREE_NAMESPACE} is read",
-            f"move it to {TREE_NAMESPACE}",
+            f"ACK ignores trees in namespace {namespace or 'default'}; it reads only {TREE_NAMESPACE}",
+            f"move the tree to namespace {TREE_NAMESPACE}",
         )
     elif counted[0] is not tree:
         yield Verdict(
@@ -67,7 +67,7 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             "Forbidden",
             f"another tree exists, {described(counted[0])}; ACK supports only one, and more than one corrupts the "
             "accounting",
-            "merge them into one tree",
+            "merge the trees",
         )
     root = read(ElasticQuotaTree, tree).root
     if root is not None and root.name not in (None, ROOT):
@@ -76,8 +76,8 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             index,
             "spec.root.name",
             "Invalid",
-            f"kube-queue always names the root {ROOT}",
-            f"rename it to {ROOT}",
+            f"kube-queue ignores this name; the root is always named {ROOT}",
+            f"rename the root to {ROOT}",
         )
 
 
@@ -90,7 +90,7 @@ def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]
             "metadata.namespace",
             "Invalid",
             f"kube-queue reads queues only in {QUEUE_NAMESPACE}",
-            f"move it to {QUEUE_NAMESPACE}",
+            f"move the Queue to namespace {QUEUE_NAMESPACE}",
         )
     policy = read(Queue, queue).policy
     if policy not in _POLICIES:
@@ -117,7 +117,7 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
                     f"{field}[{AVAILABLE_QUOTA_ANNOTATION}]",
                     "NotFound",
                     f"the tree has no quota {quota}",
-                    "use the name of a node of the tree",
+                    "use the name of a node in the tree",
                 )
     path = notes.get(FULL_NAME_ANNOTATION)
     if path is not None and path in paths:
@@ -126,7 +126,7 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             index,
             f"{field}[{FULL_NAME_ANNOTATION}]",
             "Duplicate",
-            f"{paths[path]} is also a queue of {path}, and jobs may be assigned to either of them",
+            f"{paths[path]} already uses quota {path}, so jobs may be assigned to either queue",
             f"remove {paths[path]} or this queue",
         )
     elif path is not None:
@@ -137,7 +137,7 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             index,
             f"metadata.labels[{GENERATED_LABEL}]",
             "Invalid",
-            "kube-queue deletes the queues that it manages if their quota is not in the tree",
+            "kube-queue deletes the queues that it manages if the tree does not contain their quota",
             'use "false"',
         )
 

@@ -23,21 +23,21 @@ def _suspension(context: WorkloadContext) -> Iterator[Verdict]:
             assert workload.shape.suspend is not None
             yield workload.ignored(
                 ".".join(workload.shape.suspend), "Required",
-                "it is not suspended, so kube-queue never queues it, and its pods bypass the queue",
-                "set suspend: true; kube-queue resumes it when the quota allows it",
+                "the workload is not suspended, so kube-queue never queues it, and its pods bypass the queue",
+                "set suspend: true; kube-queue resumes the workload when its quota allows",
             )  # fmt: skip
         elif workload.is_of("kubeflow.org"):
             if annotations_of(workload.manifest).get(names.SUSPEND_ANNOTATION) != "true":
                 yield workload.ignored(
                     f"metadata.annotations[{names.SUSPEND_ANNOTATION}]", "Required",
-                    "without the annotation, kube-queue never queues it, and its pods bypass the queue",
-                    f'annotate it {names.SUSPEND_ANNOTATION}: "true"',
+                    "without the annotation, kube-queue never queues the workload, and its pods bypass the queue",
+                    f'set the annotation {names.SUSPEND_ANNOTATION}: "true"',
                 )  # fmt: skip
         elif key not in _BY_FIELD and workload.suspended() and workload.shape.suspend is not None:
             yield workload.pending(
                 ".".join(workload.shape.suspend), "NotSupported",
-                f"it is suspended, but kube-queue does not support {workload.kind}, so nothing resumes it", "remove "
-                "suspend",
+                f"the workload is suspended, but kube-queue does not support {workload.kind}, so it is never resumed",
+                "remove suspend",
             )  # fmt: skip
 
 
@@ -65,8 +65,8 @@ def _of_quota(workload: Workload, leaves: Mapping[str, tuple[str, ...]]) -> Iter
     if waits and not any(labels.values()) and not any(workload.namespace in spaces for spaces in leaves.values()):
         yield workload.pending(
             "metadata.namespace", "NotFound",
-            f"namespace {workload.namespace} doesn't belong to any elastic quota, so kube-queue never dequeues it",
-            "add the namespace to a leaf of the tree",
+            f"namespace {workload.namespace} doesn't belong to any elastic quota, so kube-queue never dequeues the workload",
+            "add the namespace to a leaf node of the tree",
         )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def _names(index: int, node: QuotaNode, seen: _SeenNames) -> Iterator[Verdict]:
         yield Verdict(Effect.REJECTED, index, at, "Duplicate", message, "give the node a unique name")
     seen.names.setdefault(node.name, node.at)
     if "/" in node.name or "." in node.name:
-        message = f"a dot or slash in {node.name} splits the path by which kube-queue identifies the quota"
+        message = f"kube-queue identifies quotas by path, and a dot or slash in {node.name} splits the path"
         yield Verdict(Effect.IGNORED, index, at, "Invalid", message, "use letters, digits and dashes")
 
 
@@ -85,23 +85,25 @@ def _namespaces(index: int, path: str, node: QuotaNode, seen: _SeenNames) -> Ite
     at = f"{node.at}.namespaces"
     if node.namespaces and node.children:
         message = "only leaves can have namespaces, but this node has children"
-        yield Verdict(Effect.REJECTED, index, at, "Forbidden", message, "move them to one of the children")
+        yield Verdict(Effect.REJECTED, index, at, "Forbidden", message, "move the namespaces to a child node")
     for number, namespace in enumerate(node.namespaces):
         if namespace in seen.namespaces:
             message = f"namespace {namespace} already belongs to {seen.namespaces[namespace]}"
-            yield Verdict(Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "remove it from one of them")
+            yield Verdict(
+                Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "remove it from one of the nodes"
+            )
         seen.namespaces.setdefault(namespace, path)
 
 
 def _missing(index: int, node: QuotaNode, keys: Mapping[str, None]) -> Iterator[Verdict]:
     for part, effect in (
-        ("min", "is treated as zero in some places and as unlimited in others"),
-        ("max", "is unlimited"),
+        ("min", "as zero in some places and as unlimited in others"),
+        ("max", "as unlimited"),
     ):
         absent = [key for key in keys if key not in _lists(node)[part]]
         if absent:
-            message = f"{', '.join(absent)} is missing; an absent amount {effect}"
-            cure = "set every resource of the tree on every node"
+            message = f"{part} does not set {', '.join(absent)}; ACK treats missing amounts {effect}"
+            cure = "set the same resources on every node of the tree"
             yield Verdict(Effect.IGNORED, index, f"{node.at}.{part}", "Required", message, cure)
 
 
@@ -111,17 +113,19 @@ def _pair(
     for key, amount in least.items():
         at = f"{node.at}.min.{key}"
         if key in most and amount > most[key]:
-            message = f"min {kubernetes_text(node.minimum[key])} is more than max {kubernetes_text(node.maximum[key])}"
+            message = f"min {kubernetes_text(node.minimum[key])} exceeds max {kubernetes_text(node.maximum[key])}"
             yield Verdict(Effect.REJECTED, index, at, "Invalid", message, "lower min, or raise max")
         elif is_root and key in most and amount != most[key]:
-            message = f"min and max of the root are equal, and {kubernetes_text(node.minimum[key])} is not "
+            message = (
+                f"the root's min and max must be equal, but min is {kubernetes_text(node.minimum[key])} and max is "
+            )
             yield Verdict(
                 Effect.REJECTED,
                 index,
                 at,
                 "Invalid",
                 message + kubernetes_text(node.maximum[key]),
-                "set both to the size of the cluster",
+                "set min and max to the cluster's capacity",
             )
 
 
@@ -132,7 +136,8 @@ def _sums(
         total = sum(child.get(key, 0) for child in below)
         if total > held:
             message = (
-                f"the sum of the children's min of {key} exceeds the node's min, {kubernetes_text(node.minimum[key])}"
+                f"the children's min values for {key} add up to more than the node's min, "
+                f"{kubernetes_text(node.minimum[key])}"
             )
             yield Verdict(
                 Effect.REJECTED,
@@ -140,7 +145,7 @@ def _sums(
                 f"{node.at}.min.{key}",
                 "Invalid",
                 message,
-                "raise it, or lower the min of a child",
+                "raise the node's min, or lower a child's min",
             )
 
 
@@ -150,17 +155,17 @@ def _bounds(
     for key, amount in most.items():
         if key in parents and amount > parents[key]:
             message = (
-                f"max {kubernetes_text(child.maximum[key])} exceeds the max of the parent, "
+                f"max {kubernetes_text(child.maximum[key])} exceeds the parent's max, "
                 f"{kubernetes_text(parent.maximum[key])}"
             )
             yield Verdict(
-                Effect.REJECTED, index, f"{child.at}.max.{key}", "Invalid", message, "lower it to the max of the parent"
+                Effect.REJECTED, index, f"{child.at}.max.{key}", "Invalid", message, "lower max to the parent's max"
             )
 
 
 def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
     for name in node.unknown:
-        message = f"{name} is not a field of a node"
+        message = f"tree nodes have no field {name}"
         yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, f"remove {name}")
     lending_limit = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
     if lending_limit:

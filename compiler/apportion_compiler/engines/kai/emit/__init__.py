@@ -57,8 +57,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.RECLAIM_MIN_RUNTIME: Native("Queue spec.reclaimMinRuntime"),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "if the cluster has several models, a SchedulingShard and a Queue for each model",
-        "fair share is divided within each model's shard, so a surplus of one model does not cover a shortage of another; "
-        "a shard counts only GPUs, so cpu and memory amounts apply only to nodes without a counted model; a limit "
+        "each model's shard divides its own surplus, so a surplus of one model does not cover a shortage of another; "
+        "a model's shard counts only GPUs, so cpu and memory amounts apply only to nodes without a counted model; a limit "
         "without a model applies to each model separately; a workload cannot span models",
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
@@ -77,11 +77,11 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label kai.scheduler/preemptibility, which the admission policies require if the value of the class implies "
+        "label kai.scheduler/preemptibility, which the admission policies require if the class's value implies "
         "otherwise",
         "",
     ),
-    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroup that KAI schedules", ""),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroups that KAI schedules", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
         "queues cannot be restricted to node pools; use a taint on the pool that only the permitted teams tolerate",
@@ -94,8 +94,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PLACEMENT: Native("SchedulingShard spec.placementStrategy"),
     Feature.POOL_PLACEMENT: Lowered(
-        "placementStrategy of the shard that contains the pool",
-        "if the pools of a shard set different placements, the cluster's placement applies to all of them",
+        "placementStrategy of the pool's shard",
+        "if pools in the same shard set different placements, the cluster's placement applies to all of them",
     ),
     Feature.TOPOLOGY: Native("Topology spec.levels"),
     Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
@@ -153,16 +153,15 @@ def _topology(program: Program, topology: Topology) -> Manifest:
 CONDITIONS = (
     Condition(
         VALUES_FILE,
-        "is merged into the values of KAI's Helm chart",
-        "KAI does not bind pods that request a fraction of a GPU unless `global.gpuSharing` is true; the chart's own "
-        "default shard, default queue and priority classes replace those of the policy at each upgrade",
+        "is merged into KAI's Helm values",
+        "KAI does not bind pods that request a fraction of a GPU unless `global.gpuSharing` is true; each upgrade "
+        "replaces the policy's objects with the chart's default shard, default queue and priority classes",
         (Feature.GPU_SHARING, Feature.PRIORITY_CLASSES, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
     Condition(
         KUBERAY_VALUES_FILE,
-        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
-        "KubeRay does not set the scheduler or gang of the pods of RayClusters and RayJobs, so the admission policies "
-        "reject them",
+        "is merged into KubeRay's Helm values, if KubeRay runs on the cluster",
+        "KubeRay does not set the scheduler and gang on RayCluster and RayJob pods, so the admission policies reject them",
         (Feature.NAMESPACES,),
     ),
 )

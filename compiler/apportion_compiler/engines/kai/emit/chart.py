@@ -33,7 +33,7 @@ def chart_values(program: Program, emitted: Sequence[Shard], *, own_classes: boo
     notes = ["Values for KAI's Helm chart, required by this cluster's policy; merge them into your own values."]
     if program.kai.scheduler_name != DEFAULT_SCHEDULER:
         notes.append(
-            f"The chart has no value for the scheduler's name: set spec.global.schedulerName to "
+            "The chart has no value for the scheduler name: set spec.global.schedulerName to "
             f"{program.kai.scheduler_name} in the Config object kai-config."
         )
     return Artifact(VALUES_FILE, yaml_document(notes, values))
@@ -57,10 +57,8 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
         pool: {NODE_POOL_LABEL: shard.model} for shard in shards if shard.model is not None for pool in shard.pools
     }
     notes = [
-        "Node label of each pool, which assigns its nodes to a scheduling shard.",
-        (
-            "Nodes without the label belong to the default shard; set it in the configuration of the pool so that new "
-            "nodes get it."
-        ),
+        "Node label for each pool, which assigns the pool's nodes to a scheduling shard.",
+        "Nodes without the label belong to the default shard.",
+        "Set the label in the pool's configuration so that new nodes have it.",
     ]
     return (Artifact(NODE_LABELS_FILE, yaml_document(notes, labels)),)

@@ -56,7 +56,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         notes.append(
             Note(
                 "Queue",
-                "KAI assigns workloads to queues by a label: set the `namespaces` of each leaf to those whose workloads run in it",
+                "KAI assigns workloads to queues by label: set `namespaces` on each leaf to the namespaces that use it",
             )
         )
     facts = admission_facts(manifests)
@@ -241,7 +241,7 @@ def _uncounted(partition: str, partitions: Mapping[str, str | None], queue: Queu
         if not is_unlimited(queue, resource) and queue.resource(resource) != QueueResource():
             yield Note(
                 str(queue),
-                f"spec.resources.{resource} of a shard: the policy counts {resource} across all shards",
+                f"spec.resources.{resource} applies to a single shard, but the policy counts {resource} across all shards",
             )
 
 
@@ -311,6 +311,6 @@ def _topologies(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[To
         levels = topology.levels or ()
         keys = tuple(level.label for level in levels if level.label is not None)
         if any(level.alias for level in levels):
-            notes.append(Note(str(topology), "aliases of levels are dropped"))
+            notes.append(Note(str(topology), "level aliases are dropped"))
         if keys:
             yield TopologyRecord(topology.name, keys)

@@ -45,10 +45,12 @@ def amount_of(queue: Queue, resource: str, field: Field) -> Number:
     scaled = number * _UNITS[resource]
     amount = int(scaled) if field == "quota" or scaled == int(scaled) else int(scaled) + 1
     if amount > MAX_AMOUNT:
-        return Number(UNLIMITED, f"{path} is {number}, which exceeds the largest number: imported as unlimited")
+        return Number(UNLIMITED, f"{path} is {number}, which exceeds the supported maximum: imported as unlimited")
     return Number(
         amount,
-        None if amount == scaled else f"{path} is {number}, more precise than the smallest unit: imported as {amount}",
+        None
+        if amount == scaled
+        else f"{path} is {number}, which exceeds the supported precision: imported as {amount}",
     )
 
 

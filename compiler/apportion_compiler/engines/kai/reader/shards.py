@@ -48,7 +48,7 @@ def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[N
             notes.append(
                 Note(
                     str(shard),
-                    f"has different settings than {shards[0]}, whose settings are used for all shards",
+                    f"its settings are dropped: all shards use the settings of {shards[0]}",
                 )
             )
     if scheduler_name != DEFAULT_SCHEDULER:
@@ -111,7 +111,7 @@ def min_runtime(of: Queue | SchedulingShard, field: str, written: str | None, no
     except ValueError as refused:
         raise ValueError(f"{of}: {field}: {refused}") from None
     if exact < 0:
-        notes.append(Note(str(of), f"{field} is {written}, which is negative and protects nothing: dropped"))
+        notes.append(Note(str(of), f"{field} is {written}, which is negative and has no effect: dropped"))
         return None
     seconds, is_whole = whole_seconds(written)
     if not is_whole:

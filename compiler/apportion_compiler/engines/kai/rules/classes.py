@@ -30,11 +30,11 @@ def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     if value is not None and value >= NON_PREEMPTIBLE_FROM and cls.name not in INSTALLED_CLASSES:
         yield about.ignored(
             "value", "Invalid",
-            f"KAI never preempts workloads of priority {value}, and limits them to the quota of their queue",
-            f"use a value below {NON_PREEMPTIBLE_FROM}, or label its workloads {PREEMPTIBILITY_LABEL}: preemptible",
+            f"KAI never preempts workloads with priority {value}, and limits them to their queue's quota",
+            f"use a value below {NON_PREEMPTIBLE_FROM}, or set the label {PREEMPTIBILITY_LABEL}: preemptible on its workloads",
         )  # fmt: skip
     if cls.preemption_policy == "Never":
         yield about.ignored(
-            "preemptionPolicy", "NotSupported", "KAI ignores it: workloads of this class preempt others anyway",
-            "remove it, and lower the value of the class",
+            "preemptionPolicy", "NotSupported", "KAI ignores preemptionPolicy: workloads of this class preempt others",
+            "remove preemptionPolicy, and lower the class's value",
         )  # fmt: skip

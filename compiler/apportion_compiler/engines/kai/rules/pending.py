@@ -25,7 +25,7 @@ def _labels(context: WorkloadContext) -> Iterator[Verdict]:
             yield workload.pending(
                 f"metadata.labels[{names.QUEUE_LABEL}]", "Required",
                 f"Queue label missing from {workload.kind}; pods will remain pending",
-                f"label it {names.QUEUE_LABEL}: <queue>",
+                f"add the label {names.QUEUE_LABEL}: <queue>",
             )  # fmt: skip
 
 
@@ -46,8 +46,8 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
             elif name in inner:
                 below = [child for child, queue in queues.items() if queue.parent == name]
                 yield workload.pending(
-                    field, "Invalid", f"queue {name} has child queues, but only a leaf can run workloads",
-                    f"use a leaf below it, such as {listed(below)}",
+                    field, "Invalid", f"queue {name} has child queues, but only leaf queues can run workloads",
+                    f"use a leaf queue below {name}, such as {listed(below)}",
                 )  # fmt: skip
 
 

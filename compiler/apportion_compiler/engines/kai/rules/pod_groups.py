@@ -21,7 +21,7 @@ def pod_group_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     yield from about.mistyped()
     if group.queue is None:
         yield about.pending(
-            "spec.queue", "Required", "has no queue, so KAI never schedules it", "set it to a leaf queue"
+            "spec.queue", "Required", "KAI never schedules a pod group without a queue", "set queue to a leaf queue"
         )
     if group.preemptibility is not None and group.preemptibility not in PREEMPTIBILITIES:
         yield about.rejected(

@@ -47,25 +47,25 @@ def _faults(pods: PodSet) -> Iterator[tuple[str, str, str]]:
         yield (
             _DEVICES,
             "cannot request multiple fractional devices without specifying fraction portion or gpu-memory",
-            f"also annotate the fraction of each device: {_FRACTION}",
+            f"also set the annotation {_FRACTION} to the fraction of each device",
         )
     if memory is not None and not _is_positive(memory):
         yield (
             _MEMORY,
             f"gpu-memory annotation value must be a positive integer greater than 0, not {memory}",
-            "use MiB",
+            "use a number of MiB, such as 2000",
         )
     if fraction is not None and not _is_part(fraction):
         yield (
             _FRACTION,
             f"gpu-fraction annotation value must be a positive number smaller than 1.0, not {fraction}",
-            "use a fraction such as 0.5, or request whole GPUs under limits",
+            "use a fraction such as 0.5, or set whole GPUs in limits",
         )
     if devices is not None and not _is_positive(devices):
         yield (
             _DEVICES,
             f"fraction count annotation value must be a positive integer greater than 0, not {devices}",
-            "use a number of devices",
+            "use a number of devices, such as 2",
         )
 
 

@@ -48,17 +48,17 @@ def _numbers(about: FieldVerdicts, queue: Queue, resource: str) -> Iterator[Verd
     quota, limit, weight = (queue.counted(resource, field) for field in ("quota", "limit", "overQuotaWeight"))
     if held.limit is None and limit is not None:
         yield about.pending(
-            f"{path}.limit", "Required", "limit is missing, which KAI reads as 0: no workload that requests "
-            f"{resource} starts",
+            f"{path}.limit", "Required", "limit is missing, which KAI reads as 0: workloads that request "
+            f"{resource} never start",
             f"set limit: {UNLIMITED} for unlimited",
         )  # fmt: skip
     elif limit is not None and limit < 0 and limit != UNLIMITED:
         yield _negative(about, path, "limit", limit, resource)
     elif quota is not None and limit is not None and limit != UNLIMITED and (quota > limit or quota == UNLIMITED):
-        guaranteed = "everything" if quota == UNLIMITED else f"{number_text(quota)} {UNITS[resource]}"
+        guaranteed = "an unlimited amount" if quota == UNLIMITED else f"{number_text(quota)} {UNITS[resource]}"
         yield about.ignored(
             f"{path}.quota", "Invalid",
-            f"quota guarantees {guaranteed}, but limit allows {number_text(limit)} {UNITS[resource]}",
+            f"quota guarantees {guaranteed}, but limit allows only {number_text(limit)} {UNITS[resource]}",
             f"raise limit to {number_text(quota)}, or lower quota to {number_text(limit)}",
         )  # fmt: skip
     if quota is not None and quota < 0 and quota != UNLIMITED:
@@ -86,14 +86,14 @@ def _numbers(about: FieldVerdicts, queue: Queue, resource: str) -> Iterator[Verd
 def _negative(about: FieldVerdicts, path: str, field: str, value: float, resource: str) -> Verdict:
     if resource == MEMORY:
         return about.ignored(
-            f"{path}.{field}", "Invalid", f"{field} {number_text(value)}: KAI treats every negative amount of memory "
-            "as unlimited",
+            f"{path}.{field}", "Invalid", f"{field} {number_text(value)} is negative: KAI treats negative memory "
+            "amounts as unlimited",
             f"use {UNLIMITED} for unlimited",
         )  # fmt: skip
     if field == "limit":
         return about.pending(
-            f"{path}.{field}", "Invalid", f"limit {number_text(value)} is negative: no workload that requests "
-            f"{resource} starts",
+            f"{path}.{field}", "Invalid", f"limit {number_text(value)} is negative: workloads that request "
+            f"{resource} never start",
             f"use {UNLIMITED} for unlimited",
         )  # fmt: skip
     return about.ignored(

@@ -23,25 +23,25 @@ def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     yield from about.mistyped()
     if not is_label(shard.name):
         yield about.ignored(
-            "metadata.name", "Invalid", f"`{shard.name}` becomes part of a Service's name, which cannot have dots",
+            "metadata.name", "Invalid", f"`{shard.name}` is part of a Service name, which cannot contain dots",
             "use lowercase letters, digits and dashes",
         )  # fmt: skip
     if not is_label_value(shard.partition) and not about.is_malformed("spec.partitionLabelValue"):
         yield about.ignored(
-            "spec.partitionLabelValue", "Invalid", f"`{shard.partition}` is not a valid label value, so no node belongs "
-            "to the shard",
+            "spec.partitionLabelValue", "Invalid", f"`{shard.partition}` is not a valid label value, so the shard has "
+            "no nodes",
             "use at most 63 letters, digits, dashes, dots and underscores",
         )  # fmt: skip
     for resource, strategy in shard.placement.items():
         field = f"spec.placementStrategy.{resource}"
         if strategy not in PLACEMENTS and not about.is_malformed(field):
             yield about.ignored(
-                field, "NotSupported", f"`{strategy}` is not a strategy of KAI", f"use {' or '.join(PLACEMENTS)}"
+                field, "NotSupported", f"`{strategy}` is not a KAI placement strategy", f"use {' or '.join(PLACEMENTS)}"
             )
     for action in shard.queue_depth:
         if action not in ACTIONS:
             yield about.ignored(
-                f"spec.queueDepthPerAction.{action}", "NotSupported", f"`{action}` is not an action of KAI",
+                f"spec.queueDepthPerAction.{action}", "NotSupported", f"`{action}` is not a KAI action",
                 f"use one of {', '.join(ACTIONS)}",
             )  # fmt: skip
     for name, runtime in (

@@ -37,7 +37,7 @@ def topology_verdicts(index: int, manifest: Manifest, existing: Sequence[Manifes
         yield about.rejected(
             "spec.levels",
             "TooMany" if keys else "Invalid",
-            f"there are {len(keys)} levels",
+            f"the topology has {len(keys)} levels",
             f"list 1 to {_MAX_LEVELS} levels",
         )
     yield from _levels(about, topology.levels)
@@ -55,7 +55,10 @@ def _levels(about: FieldVerdicts, levels: Sequence[Level]) -> Iterator[Verdict]:
         field = f"spec.levels[{number}]"
         if key is None:
             yield about.rejected(
-                f"{field}.nodeLabel", "Required", "nodeLabel is missing", "use the key of a node label"
+                f"{field}.nodeLabel",
+                "Required",
+                "nodeLabel is missing",
+                "use a node label key, such as example.com/rack",
             )
             continue
         if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
@@ -76,6 +79,6 @@ def _levels(about: FieldVerdicts, levels: Sequence[Level]) -> Iterator[Verdict]:
             yield about.rejected(
                 f"{field}.alias",
                 "Duplicate",
-                f"the alias `{alias}` is already used by another level",
-                "give it a unique name",
+                f"another level already uses alias `{alias}`",
+                "use a unique alias",
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.counted_nouns import counted
 from apportion_api.kai.names import CHART_QUEUES, NODE_POOL_LABEL
 from apportion_api.kai.objects import Queue, SchedulingShard
 from apportion_api.objects import is_a, read, read_all
@@ -77,9 +78,9 @@ def _place(
         theirs = queues[parent].partition
         yield about.ignored(
             f"metadata.labels[{NODE_POOL_LABEL}]", "Invalid",
-            f"its parent `{parent}` belongs to {_named(theirs)}, but the queue belongs to "
+            f"parent `{parent}` belongs to {_named(theirs)}, but the queue belongs to "
             f"{_named(held.partition)}, so KAI drops {lost}",
-            f"label both with the same {NODE_POOL_LABEL}",
+            f"set the same {NODE_POOL_LABEL} label on both",
         )  # fmt: skip
 
 
@@ -92,7 +93,7 @@ def _lost(name: str, children: Mapping[str, Sequence[_QueueEntry]]) -> str:
                 below.add(child.queue.name)
                 stack.append(child.queue.name)
     below.discard(name)
-    return "the queue" if not below else f"the queue and the {len(below)} below it"
+    return "the queue" if not below else f"the queue and its {counted(len(below), 'descendant')}"
 
 
 def _is_in_cycle(name: str, queues: Mapping[str, _QueueEntry]) -> bool:
@@ -110,7 +111,7 @@ def _shard(about: FieldVerdicts, held: _QueueEntry, partitions: set[str]) -> Ite
     if partitions and held.partition not in partitions and held.partition:
         yield about.ignored(
             f"metadata.labels[{NODE_POOL_LABEL}]", "NotFound",
-            f"no SchedulingShard has the partition `{held.partition}`, so no scheduler reads the queue",
+            f"no SchedulingShard has partition `{held.partition}`, so no scheduler uses the queue",
             "declare the shard, or remove the label",
         )  # fmt: skip
 
@@ -128,13 +129,15 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
         quotas = [child.queue.counted(resource, "quota") for child in alike]
         if held.index is not None and quota is not None and _exceeds(quotas, quota):
             total = (
-                "everything" if UNLIMITED in quotas else f"{number_text(sum(p or 0 for p in quotas))} {UNITS[resource]}"
+                "an unlimited amount"
+                if UNLIMITED in quotas
+                else f"{number_text(sum(p or 0 for p in quotas))} {UNITS[resource]}"
             )
             yield FieldVerdicts(held.index).ignored(
                 f"{path}.quota", "Invalid",
-                f"the children of `{name}` are guaranteed {total}, but its quota is {number_text(quota)}: KAI cannot "
+                f"the children's quotas guarantee {total}, but the quota of `{name}` is {number_text(quota)}: KAI cannot "
                 "satisfy every guarantee",
-                "raise its quota, or lower the quotas of its children",
+                f"raise the quota of `{name}`, or lower its children's quotas",
             )  # fmt: skip
         for child in alike:
             theirs = child.queue.counted(resource, "limit")
@@ -143,9 +146,9 @@ def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> It
             if _exceeds([theirs], limit):
                 yield FieldVerdicts(child.index).ignored(
                     f"{path}.limit", "Invalid",
-                    f"limit {number_text(theirs)} exceeds {number_text(limit)}, the limit of its parent `{name}`, "
+                    f"limit {number_text(theirs)} exceeds the limit of parent `{name}`, {number_text(limit)}, "
                     "which takes precedence",
-                    f"lower it to {number_text(limit)}, or set it to {UNLIMITED}",
+                    f"lower limit to {number_text(limit)}, or set limit: {UNLIMITED}",
                 )  # fmt: skip
 
 

@@ -50,23 +50,23 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.WEIGHT_PER_RESOURCE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
-        "quotas have no priority relative to each other; surplus is divided by weight",
+        "quotas have no priority; surplus is divided by weight",
         "remove `priority`, and give the queue a larger `over_quota_weight`",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
-        "AP509", "a quota has no minimum runtime", "remove the minimum runtime on this cluster"
+        "AP509", "ElasticQuota does not support minimum runtimes", "remove the minimum runtime on this cluster"
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
-        "lent capacity is reclaimed after delayEvictTime, a setting of the whole cluster",
+        "lent capacity is reclaimed after delayEvictTime, a cluster-wide setting",
         "remove the minimum runtime on this cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "if the cluster has several models, an ElasticQuotaProfile and a quota tree for each model",
-        "surplus is divided within each model's tree, so a surplus of one model does not cover a shortage of another; a "
+        "each model's tree divides its own surplus, so a surplus of one model does not cover a shortage of another; a "
         "model's tree counts only GPUs, so amounts of cpu, memory and other resources apply only to nodes without a "
-        "counted model; a limit without a model applies to each model separately; a pod must select the quota of the "
-        "model that it requests",
+        "counted model; a limit without a model applies to each model separately; pods must select the quota for the "
+        "model that they request",
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
@@ -76,8 +76,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "a fraction of a GPU is a separate resource, koordinator.sh/gpu-core, which does not count towards "
-        "a quota's nvidia.com/gpu, so a queue that may request both has twice its quota",
+        "GPU fractions are a separate resource, koordinator.sh/gpu-core, which does not count towards a quota's "
+        "nvidia.com/gpu, so a queue that requests both can use twice its quota",
         "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -85,21 +85,21 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label quota.scheduling.koordinator.sh/preemptible of pods, which the admission policies require for "
+        "pod label quota.scheduling.koordinator.sh/preemptible, which the admission policies require for "
         "non-preemptible classes",
         "",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a quota cannot be restricted to node pools; use a taint on the pool that only the permitted teams tolerate",
+        "quotas cannot be restricted to node pools; use a taint on the pool that only the permitted teams tolerate",
         "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
     Feature.DEFAULT_QUEUE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
-    Feature.PLACEMENT: Lowered("arguments of NodeResourcesFitPlus in koord-scheduler-config.yaml", ""),
+    Feature.PLACEMENT: Lowered("NodeResourcesFitPlus arguments in koord-scheduler-config.yaml", ""),
     Feature.POOL_PLACEMENT: Lowered(
-        "arguments of NodeResourcesFitPlus in koord-scheduler-config.yaml",
+        "NodeResourcesFitPlus arguments in koord-scheduler-config.yaml",
         "the cluster's placement applies to every pool",
     ),
     Feature.TOPOLOGY: Native("ClusterNetworkTopology spec.networkTopologySpec"),
@@ -130,7 +130,7 @@ CONDITIONS = (
     Condition(
         CONFIG_FILE,
         "is applied after each upgrade of Koordinator's Helm chart",
-        "limits of parents are not enforced, lent capacity is not reclaimed, and pods are preempted across quotas by "
+        "parent limits are not enforced, lent capacity is not reclaimed, and pods are preempted across quotas by "
         "priority",
         (
             Feature.GUARANTEED,
@@ -144,8 +144,8 @@ CONDITIONS = (
     ),
     Condition(
         VALUES_FILE,
-        "is merged into the values of Koordinator's Helm chart",
-        "quotas cannot have resources that their parent lacks, and there is only one quota tree",
+        "is merged into Koordinator's Helm values",
+        "child quotas cannot set resources that their parent does not set, and only one quota tree is supported",
         (
             Feature.GUARANTEED,
             Feature.GPU_MODEL_QUOTA,

@@ -119,9 +119,9 @@ def _scheduler_config(program: Program) -> str:
         "data": {SCHEDULER_CONFIG: Block(yaml_text(configuration))},
     }
     notes = [
-        "Configuration of koord-scheduler. The chart overwrites this ConfigMap: after each `helm upgrade`, run",
+        "Configuration for koord-scheduler. The chart overwrites this ConfigMap: after each `helm upgrade`, run",
         f"kubectl apply --server-side --force-conflicts -f {CONFIG_FILE}, and restart koord-scheduler.",
-        "If your ConfigMap has other settings, merge the arguments of ElasticQuota and NodeResourcesFitPlus into it.",
+        "If your ConfigMap has other settings, merge the ElasticQuota and NodeResourcesFitPlus arguments into it.",
         "koord-scheduler applies defaultQuotaGroupMax and systemQuotaGroupMax only to quotas that it creates. If",
         "koordinator-default-quota exists, run kubectl patch elasticquotas.scheduling.sigs.k8s.io koordinator-default-quota",
         f'-n {QUOTA_NAMESPACE} --type merge -p \'{{"spec":{{"max":{{"cpu":"1m","memory":"1"}}}}}}\'',
@@ -188,7 +188,7 @@ def _values(program: Program, trees: Sequence[Tree]) -> str:
     }
     notes = [
         "Values for Koordinator's Helm chart, required by this cluster's policy; merge them into your own values.",
-        "ElasticQuotaEnableUpdateResourceKey: without it, quotas cannot have resources that their parent lacks.",
+        "Without ElasticQuotaEnableUpdateResourceKey, child quotas cannot set resources that their parent does not set.",
     ]
     return yaml_document(notes, values)
 
@@ -197,8 +197,8 @@ def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
     models = {tree.model for tree in trees if tree.model is not None}
     labels = {pool.id: dict(gpu_model_labels(pool)) for pool in program.pools if pool.gpu_model in models}
     notes = [
-        "Node label of each pool, which assigns its nodes to a quota tree.",
-        "Set it in the configuration of the pool so that new nodes get it.",
+        "Node label for each pool, which assigns the pool's nodes to a quota tree.",
+        "Set the label in the pool's configuration so that new nodes have it.",
     ]
     return yaml_document(notes, labels)
 

@@ -25,8 +25,8 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP511",
             f"topology {topology.name}",
             topology.source,
-            "more than one topology: the scheduler reads a single ClusterNetworkTopology",
-            "declare the levels of both in one topology, or remove one",
+            "more than one topology: the scheduler reads only one ClusterNetworkTopology",
+            "declare all levels in one topology, or remove this topology",
         )
 
 
@@ -36,7 +36,7 @@ def _lending(program: Program) -> Iterator[Refusal]:
             yield _of_queue(
                 "AP501",
                 queue,
-                "lending-limit: a quota lends all or none of its idle capacity, and this quota lends all of it",
+                "lending-limit: a quota lends either all or none of its idle capacity, and this quota lends all of it",
                 "set `lending_limit` to 0 for every resource, or remove it",
             )
 
@@ -48,8 +48,8 @@ def _weights(program: Program) -> Iterator[Refusal]:
                 yield _of_queue(
                     "AP507",
                     queue,
-                    "over-quota-weight: weights of 0 for every resource are treated as unset, so the smallest weights "
-                    "are emitted",
+                    "over-quota-weight: if all of a quota's weights are 0, Koordinator treats them as unset, so the "
+                    "smallest weights are emitted",
                     "limit the queue to its guarantee",
                 )
                 break
@@ -64,7 +64,7 @@ def _priority(cls: PriorityClass) -> Iterator[Refusal]:
                 cls.source,
                 f"a priority of {cls.value}: pods with a priority from {least} to {most} are {band} and use reclaimed "
                 "cpu and memory, which quotas do not count",
-                f"use a value outside {least} to {most}",
+                f"use a value outside the range {least} to {most}",
             )
     installed = INSTALLED_CLASSES.get(cls.name)
     if installed is not None and installed != cls.value:
@@ -72,7 +72,7 @@ def _priority(cls: PriorityClass) -> Iterator[Refusal]:
             "AP519",
             f"priority class {cls.name}",
             cls.source,
-            f"the value {cls.value} of {cls.name}: the chart installs it with the value {installed}, and values are "
+            f"value {cls.value} for {cls.name}: the chart installs this class with value {installed}, and values are "
             "immutable",
             f"rename the class, or set its value to {installed}",
         )

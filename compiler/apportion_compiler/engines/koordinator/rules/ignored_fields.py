@@ -46,12 +46,14 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
             yield quota.ignored(field, "Invalid", f'"{value}" is neither "true" nor "false"', 'use "true" or "false"')
     if quota.has_malformed_namespaces:
         field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
-        yield quota.ignored(field, "Invalid", "not a JSON list of names, so no namespace is bound", 'use ["team-a"]')
+        yield quota.ignored(
+            field, "Invalid", "the value is not a JSON list of names, so no namespace is bound", 'use ["team-a"]'
+        )
     if len(quota.name) > MAX_NAME:
-        message = f"the name has {len(quota.name)} characters, which is too long for the label of a pod or child quota"
+        message = f"the name has {len(quota.name)} characters, which is too long for labels on pods and child quotas"
         yield quota.ignored("metadata.name", "TooLong", message, f"use at most {MAX_NAME} characters")
     for field in quota.unknown:
-        yield quota.ignored(f"spec.{field}", "Unknown", f"{field} is not a field of a quota", f"remove {field}")
+        yield quota.ignored(f"spec.{field}", "Unknown", f"ElasticQuota has no field {field}", f"remove {field}")
 
 
 def _amounts(quota: Quota) -> Iterator[Verdict]:
@@ -60,7 +62,7 @@ def _amounts(quota: Quota) -> Iterator[Verdict]:
     for part, amounts, written in (("min", quota.least, quota.minimum), ("max", quota.most, quota.maximum)):
         for key, amount in amounts.values.items():
             if amount * _PARTS.get(key, 1) > MAX_NUMBER * NANO:
-                message = f"{kubernetes_text(written[key])} overflows in Koordinator's sums"
+                message = f"{kubernetes_text(written[key])} overflows when Koordinator adds up quotas"
                 cure = "use less than 2^63 / 5 millicores, bytes or devices"
                 yield quota.ignored(f"spec.{part}.{key}", "Invalid", message, cure)
 
@@ -72,14 +74,14 @@ def _weights(quota: Quota) -> Iterator[Verdict]:
         return
     weights = read_amounts(0, listed, field, signed=True).values
     if weights and not any(weights.values()):
-        message = "weights of 0 for every resource are treated as unset, so max is used"
-        yield quota.ignored(field, "Invalid", message, "limit the quota to its min instead")
+        message = "all weights are 0, which Koordinator treats as unset, so max is used as the weight"
+        yield quota.ignored(field, "Invalid", message, "to prevent borrowing, lower max to min")
     if missing := sorted(quota.max_keys - listed.keys()):
-        message = f"{', '.join(missing)} has no weight, so its max is used as its weight"
-        yield quota.ignored(field, "Required", message, "set a weight for each resource of max")
+        message = f"there is no weight for {', '.join(missing)}, so max is used as the weight"
+        yield quota.ignored(field, "Required", message, "set a weight for each resource in max")
     if unknown := sorted(listed.keys() - quota.max_keys):
-        message = f"{', '.join(unknown)} is not in max, so its weight is dropped"
-        yield quota.ignored(field, "Invalid", message, "remove it, or add it to max")
+        message = f"max does not set {', '.join(unknown)}, so Koordinator ignores the weight"
+        yield quota.ignored(field, "Invalid", message, f"remove the weight, or set {', '.join(unknown)} in max")
 
 
 def _above(quota: Quota, parent: Quota) -> Iterator[Verdict]:
@@ -87,9 +89,9 @@ def _above(quota: Quota, parent: Quota) -> Iterator[Verdict]:
         held = parent.most.values.get(key)
         if held is not None and amount > held:
             message = (
-                f"max {kubernetes_text(quota.maximum[key])} exceeds the max of the parent, "
+                f"max {kubernetes_text(quota.maximum[key])} exceeds the parent's max, "
                 f"{kubernetes_text(parent.maximum[key])}, which is enforced for children only with "
                 "enableCheckParentQuota (off by default)"
             )
-            cure = "lower it to the max of the parent, or set enableCheckParentQuota in the arguments of ElasticQuota"
+            cure = "lower max to the parent's max, or set enableCheckParentQuota in the ElasticQuota arguments"
             yield quota.ignored(f"spec.max.{key}", "Invalid", message, cure)

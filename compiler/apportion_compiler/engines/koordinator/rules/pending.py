@@ -29,14 +29,14 @@ def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
         if on_top and any(names.QUEUE_LABEL not in labels_of(cast("Manifest", p.template)) for p in workload.sets):
             yield workload.ignored(
                 f"metadata.labels[{names.QUEUE_LABEL}]", "Invalid",
-                "Koordinator reads the quota only from pods, but the pod templates do not set it",
+                "Koordinator reads this label only from pods, but the pod templates do not have it",
                 "add the label to the pod templates",
             )  # fmt: skip
         for pods in workload.sets:
             quota = labels_of(cast("Manifest", pods.template)).get(names.QUEUE_LABEL)
             field = template_field(pods, "metadata", f"labels[{names.QUEUE_LABEL}]")
             if quota in inner:
-                message = f"quota {quota} is a parent, but pods cannot bind to a parent quota"
+                message = f"quota {quota} is a parent quota, and pods cannot use parent quotas"
                 yield workload.pods_rejected(field, "Invalid", message, f"use one of {listed(quotas.keys() - inner)}")
             elif quota is not None and quotas and quota not in quotas:
                 yield workload.ignored(
@@ -52,7 +52,7 @@ def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
             if names_quota and text(pods.spec, "schedulerName") in {None, "default-scheduler"}:
                 yield workload.ignored(
                     template_field(pods, "spec", "schedulerName"), "Required",
-                    "without schedulerName the pods go to Kubernetes' default scheduler, bypassing the quota",
+                    "without schedulerName, the default scheduler schedules the pods and ignores the quota",
                     f"set schedulerName: {names.SCHEDULER}",
                 )  # fmt: skip
 

@@ -18,7 +18,7 @@ def self_verdicts(quota: Quota) -> Iterator[Verdict]:
     """Yield the verdicts on a single quota, independent of other quotas."""
     if quota.name in (ROOT_QUOTA, SYSTEM_QUOTA):
         message = f"invalid quota {quota.name}"
-        yield quota.rejected("metadata.name", "Forbidden", message, "remove it: Koordinator creates it")
+        yield quota.rejected("metadata.name", "Forbidden", message, "remove this quota: Koordinator creates it")
         return
     yield from (*quota.most.verdicts, *quota.least.verdicts)
     for part, amounts, field in (("Max", quota.most, _MAX), ("Min", quota.least, _MIN)):
@@ -38,10 +38,10 @@ def _shared_weight(quota: Quota) -> Iterator[Verdict]:
     try:
         listed = json_value(written)
     except ValueError as fault:
-        yield quota.rejected(field, "Invalid", f"it is not JSON: {fault}", 'use {"cpu":"1"}')
+        yield quota.rejected(field, "Invalid", f"the value is not JSON: {fault}", 'use {"cpu":"1"}')
         return
     if not isinstance(listed, dict):
-        yield quota.rejected(field, "Invalid", "it is not a JSON object of amounts", 'use {"cpu":"1"}')
+        yield quota.rejected(field, "Invalid", "the value is not a JSON object of amounts", 'use {"cpu":"1"}')
         return
     amounts = read_amounts(quota.index or 0, listed, field, signed=True)
     yield from amounts.verdicts
@@ -54,7 +54,7 @@ def _minimum(quota: Quota) -> Iterator[Verdict]:
     for key, amount in quota.least.values.items():
         if key not in quota.max_keys:
             message = f"resourceKey {key} of quota {quota.name} is included in min, which is not included in max"
-            yield quota.rejected(f"{_MIN}.{key}", "Required", message, f"also set {key} in max")
+            yield quota.rejected(f"{_MIN}.{key}", "Required", message, f"add {key} to max")
         elif key in quota.most.values and amount > quota.most.values[key]:
             message = (
                 f"resourceKey {key} of quota {quota.name} min {kubernetes_text(quota.minimum[key])} > max "
@@ -74,7 +74,7 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
         keys = None
         reason = str(fault)
     else:
-        reason = "it is not a list of resources"
+        reason = "not a list of resources"
     if not isinstance(keys, list):
         message = f"{quota.name} quota.Annotation[{STRICT_KEYS_ANNOTATION}]'s value is invalid: {reason}"
         yield quota.rejected(field, "Invalid", message, 'use ["cpu"]')
@@ -88,7 +88,7 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
                 f"resourceKey {key} of quota {quota.name} is included in used, which is not included in max but should "
                 "check max >= used"
             )
-            yield quota.rejected(_MAX, "Required", message, f"set {key} in max")
+            yield quota.rejected(_MAX, "Required", message, f"add {key} to max")
         elif key in quota.most.values and quota.most.values[key] < used[key]:
             message = (
                 f"resourceKey {key} of quota {quota.name} max {kubernetes_text(quota.maximum[key])} < used "

@@ -13,7 +13,7 @@ from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.plain_objects import items, mapping, name_of, of_kind, text
 
 _NEEDED = {
-    "enableCheckParentQuota": "limits of parent quotas are not enforced for their children",
+    "enableCheckParentQuota": "parent limits are not enforced for child quotas",
     "monitorAllQuotas": "lent capacity is not reclaimed from running pods",
 }
 
@@ -60,8 +60,8 @@ def _band(index: int, value: int) -> Iterator[Verdict]:
                 "value",
                 "Invalid",
                 f"pods with a priority from {least} to {most} are {band}: their cpu and memory become reclaimed "
-                "resources, which quotas of cpu and memory do not count",
-                f"use a value outside {least} to {most}",
+                "resources, which cpu and memory quotas do not count",
+                f"use a value outside the range {least} to {most}",
             )
 
 

@@ -72,7 +72,7 @@ def _unique(quotas: Sequence[Quota]) -> Iterator[Verdict]:
     for quota in in_order:
         if quota.name in names and quota.index is not None:
             message = f"AddQuota quota already exist:{quota.name}"
-            cure = "give it a name that is unique across namespaces"
+            cure = "use a name that is unique across namespaces"
             yield quota.rejected("metadata.name", "Duplicate", message, cure)
         names.setdefault(quota.name, quota)
         for namespace in quota.namespaces:
@@ -83,7 +83,7 @@ def _unique(quotas: Sequence[Quota]) -> Iterator[Verdict]:
                     f"{other.name}"
                 )
                 field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
-                yield quota.rejected(field, "Duplicate", message, "remove the namespace from one of them")
+                yield quota.rejected(field, "Duplicate", message, "remove the namespace from one of the quotas")
 
 
 def _changed(
@@ -92,7 +92,7 @@ def _changed(
     field = f"metadata.labels[{IS_PARENT_LABEL}]"
     if old.is_parent and not quota.is_parent and any(other.parent == quota.name for other in before.values()):
         message = f"quota has children, isParent is forbidden to modify as false, quotaName:{quota.name}"
-        yield quota.rejected(field, "Forbidden", message, "delete the children first, or move them")
+        yield quota.rejected(field, "Forbidden", message, "delete or move the children first")
     if quota.is_parent and not old.is_parent and any(_is_bound(pod, space, old) for space, pod in pods):
         message = f"quota has bound pods, isParent is forbidden to modify as true, quotaName: {quota.name}"
         yield quota.rejected(field, "Forbidden", message, "wait until the quota has no pods")
@@ -113,7 +113,7 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
     parent, root = context.by_name.get(quota.parent), context.roots.get(quota.parent)
     if parent is None and root is None:
         message = f"{quota.name} has parentName {quota.parent} but not find parentInfo in quotaInfoMap"
-        yield quota.rejected(_PARENT_FIELD, "NotFound", message, "create the parent first, or use an existing one")
+        yield quota.rejected(_PARENT_FIELD, "NotFound", message, "create the parent first, or use an existing parent")
         return
     if parent is not None and _is_below_itself(quota, context):
         message = f"{quota.name} is its own ancestor, so its parent can never be created first"
@@ -122,21 +122,23 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
     is_parent = parent.is_parent if parent is not None else root is not None and root.is_parent
     if not is_parent:
         message = f"{quota.name} has parentName {quota.parent} but the parentQuotaInfo's IsParent is false"
-        yield quota.rejected(_PARENT_FIELD, "Invalid", message, f'label the parent {IS_PARENT_LABEL}: "true"')
+        yield quota.rejected(
+            _PARENT_FIELD, "Invalid", message, f'set the label {IS_PARENT_LABEL}: "true" on the parent'
+        )
     tree_id = parent.tree_id if parent is not None else root.tree_id if root is not None else ""
     # On creation, a quota without the label gets that of its parent.
     if quota.tree_id not in ("", tree_id):
         message = f"{quota.name} tree id is different from parent {quota.parent}, [{quota.tree_id}] vs [{tree_id}]"
-        yield quota.rejected(_TREE_FIELD, "Invalid", message, "use the tree id of the parent")
+        yield quota.rejected(_TREE_FIELD, "Invalid", message, "use the parent's tree id")
     keys = parent.max_keys if parent is not None else root.resources if root is not None else frozenset[str]()
     if keys != quota.max_keys:
         message = f"{_KEYS}{quota.parent}'s max keys are not the same with {quota.name}'s"
-        cure = f"use {', '.join(sorted(keys | quota.max_keys))} in both"
+        cure = f"set {', '.join(sorted(keys | quota.max_keys))} in the max of both quotas"
         yield quota.rejected("spec.max", "Invalid", message, cure)
     guaranteed = parent.min_keys if parent is not None else keys
     if not quota.min_keys <= guaranteed:
         message = f"{_KEYS}{quota.name}'s min keys are not all included in {quota.parent}'s"
-        cure = f"use {', '.join(sorted(quota.min_keys - guaranteed))} in the parent's min"
+        cure = f"add {', '.join(sorted(quota.min_keys - guaranteed))} to the parent's min"
         yield quota.rejected("spec.min", "Invalid", message, cure)
 
 
@@ -165,7 +167,7 @@ def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
     over = [key for key, amount in total.items() if amount > parent.least.values.get(key, 0)]
     if not over:
         return
-    cure = f"raise the min of {parent.name}, or lower the min of a child: {', '.join(over)}"
+    cure = f"raise min for {', '.join(over)} in {parent.name}, or lower min in a child"
     evaluated = [quota for quota in below if quota.index is not None and not quota.is_forced and not quota.is_root]
     if parent.index is not None and not parent.is_forced and not parent.is_root:
         message = f"checkMinQuotaSum all children's MinQuota > current MinQuota, current: {parent.name}"
@@ -174,5 +176,7 @@ def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
         message = f"checkMinQuotaSum all brothers' MinQuota > parent MinQuota, parent: {parent.name}"
         yield evaluated[-1].rejected("spec.min", "Invalid", message, cure)
     elif parent.index is not None and not parent.is_root:
-        message = f"the children are guaranteed more than {parent.name}, so not every guarantee can be met"
+        message = (
+            f"the children's min values add up to more than the min of {parent.name}, so not every guarantee can be met"
+        )
         yield parent.ignored("spec.min", "Invalid", message, cure)

@@ -47,18 +47,18 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Cohort spec.parentName, ClusterQueue spec.cohortName"),
     Feature.GUARANTEED: Native("ClusterQueue spec.resourceGroups[].flavors[].resources[].nominalQuota"),
     Feature.LIMIT: Native("ClusterQueue and Cohort spec.resourceGroups[].flavors[].resources[].borrowingLimit"),
-    Feature.LIMIT_OVER_NAMESPACES: Native("LocalQueue spec.clusterQueue: one ClusterQueue for all of them"),
+    Feature.LIMIT_OVER_NAMESPACES: Native("LocalQueue spec.clusterQueue: all LocalQueues share one ClusterQueue"),
     Feature.LENDING_LIMIT: Native("ClusterQueue and Cohort spec.resourceGroups[].flavors[].resources[].lendingLimit"),
     Feature.OVER_QUOTA_WEIGHT: Native("ClusterQueue and Cohort spec.fairSharing.weight"),
     Feature.WEIGHT_PER_RESOURCE: Lowered(
         "spec.fairSharing.weight, one weight for all resources: the weight for GPUs, or for CPU if the policy does not "
         "count GPUs",
-        "surplus of the other resources is divided by the same weight",
+        "the surplus of every resource is divided by this weight",
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
-        "neither ClusterQueue nor Cohort has such a field; surplus is divided by weight, and workloads are ordered by "
-        "priority class",
+        "ClusterQueue and Cohort have no priority; surplus is divided by weight, and workloads are ordered by priority "
+        "class",
         "remove `priority`, and give the queue a larger `over_quota_weight` or its workloads a higher priority class",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
@@ -73,19 +73,19 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "a ResourceFlavor for each model",
-        "if pools of a model differ in plan, topology or permitted queues, each is a separate flavor with part of the "
-        "amounts, and all pods of a pod set use the same flavor",
+        "if pools with the same model differ in plan, topology or permitted queues, each is a separate flavor with part "
+        "of the amounts, and all pods in a pod set use the same flavor",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered(
         "a guarantee without a model is assigned to a model with enough capacity; a limit without a model applies to "
         "apportion.dev/gpus, which the manager's configuration derives from nvidia.com/gpu",
-        "workloads that use a model other than the one to which the guarantee was assigned must borrow; without that "
-        "manager configuration, the limit applies to each model separately",
+        "workloads that use another model must borrow; without that manager configuration, the limit applies to each "
+        "model separately",
     ),
     Feature.EXTENDED_RESOURCES: Native("ClusterQueue spec.resourceGroups[].coveredResources"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "quotas count whole devices, and no field of a workload requests a fraction of a device",
+        "quotas count whole devices, and workloads cannot request a fraction of a device",
         "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -93,19 +93,19 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("WorkloadPriorityClass value, and PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "spec.preemption.withinClusterQueue, which is Never for a queue without preemptible classes",
-        "workloads of a non-preemptible class are evicted when the quota that its queue borrowed is reclaimed, and by a "
-        "higher class if its queue also has preemptible classes",
+        "spec.preemption.withinClusterQueue, which is Never for queues without preemptible classes",
+        "non-preemptible workloads are evicted when their borrowed quota is reclaimed, and by higher-priority workloads "
+        "if their queue also has preemptible classes",
     ),
-    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the Workload that Kueue admits", ""),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the Workloads that Kueue admits", ""),
     Feature.ALLOWED_POOLS: Lowered(
-        "a ClusterQueue lists the flavors of the GPU pools that it may use",
+        "each ClusterQueue lists only the flavors of its permitted GPU pools",
         "all pools without GPUs share one flavor, any-node, which every queue may use",
     ),
     Feature.NAMESPACES: Native("LocalQueue, ClusterQueue spec.namespaceSelector"),
     Feature.DEFAULT_QUEUE: Lowered(
         "LocalQueue named default, which Kueue's webhooks assign to workloads without a queue label",
-        "workload kinds that are not enabled in Kueue's configuration must set their queue label",
+        "workloads of kinds that are not enabled in Kueue's configuration must set the queue label",
     ),
     Feature.PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml",
@@ -116,8 +116,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.TOPOLOGY: Lowered(
         "Topology spec.levels, ResourceFlavor spec.topologyName",
-        "cpu and memory are divided among the flavors in proportion to their machines, because a single flavor must "
-        "then provide all resources of a pod; a cluster with an autoscaled pool gets only the Topology object",
+        "cpu and memory are divided among the flavors in proportion to their machines, because one flavor must then "
+        "provide all of a pod's resources; on a cluster with an autoscaled pool, only the Topology object is emitted",
     ),
     Feature.QUEUED_PROVISIONING: Lowered(
         "AdmissionCheck and ProvisioningRequestConfig on the flavors of pools with a plan",
@@ -175,9 +175,9 @@ def _workload_classes(program: Program) -> Iterator[Manifest]:
 CONDITIONS = (
     Condition(
         CONFIGURATION_FILE,
-        "is merged into the configuration of Kueue's manager",
-        "without `fairSharing`, weights are ignored and a workload that borrows cannot reclaim; workloads without a "
-        "queue label bypass every quota, and GPUs are not counted across models",
+        "is merged into Kueue's manager configuration",
+        "without `fairSharing`, weights are ignored and borrowing workloads cannot reclaim; workloads without a queue "
+        "label bypass all quotas, and GPUs are not counted across models",
         (
             Feature.GUARANTEED,
             Feature.OVER_QUOTA_WEIGHT,

@@ -69,7 +69,7 @@ def manager_configuration(program: Program, layout: Layout) -> Artifact:
             "blockAdmission": False,
         }
     notes = (
-        "Configuration of Kueue's manager, required by this cluster's policy; merge it into your own configuration.",
+        "Kueue manager configuration required by this cluster's policy; merge it into your own configuration.",
         "Set it as controller_manager_config.yaml in the ConfigMap kueue-manager-config in kueue-system, or as the",
         "Helm value managerConfig.controllerManagerConfigYaml. Without fairSharing, weights are ignored.",
     )

@@ -45,7 +45,7 @@ def _fractions(program: Program) -> Iterator[Refusal]:
                     "AP519",
                     f"queue {queue.id}",
                     queue.source,
-                    f"a guarantee of {amount_text(resource, amount)}: quotas count whole devices, and "
+                    f"a guarantee of {amount_text(resource, amount)}: quotas count whole devices, and only "
                     f"{whole // DEVICE} would be emitted",
                     f"guarantee {amount_text(resource, whole)} or {amount_text(resource, whole + DEVICE)}",
                 )
@@ -66,9 +66,11 @@ def _overcommitted(program: Program) -> Iterator[Refusal]:
                     "AP506",
                     f"queue {queue.id}",
                     queue.source,
-                    f"guarantees of {amount_text(resource, guaranteed)} for the children of `{queue.id}`, which has "
-                    f"{amount_text(resource, has)}: the quotas of a cohort add up and can all be used at once",
-                    f"guarantee `{queue.id}` {_to_write(program, resource, guaranteed)}, or its children less",
+                    f"guarantees of {amount_text(resource, guaranteed)} for the children of `{queue.id}`, whose own "
+                    f"guarantee is {amount_text(resource, has)}: a cohort's quotas add up, and all of them can be used "
+                    "at once",
+                    f"raise the guarantee of `{queue.id}` to {_to_write(program, resource, guaranteed)}, or lower its "
+                    "children's guarantees",
                 )
 
 
@@ -96,7 +98,7 @@ def _too_many(program: Program) -> Iterator[Refusal]:
                 "AP518",
                 f"cluster {program.environment}/{program.cluster}",
                 program.source,
-                f"quotas of {resources} resources on {flavors} kinds of machines: a resource group has at most "
+                f"quotas for {resources} resources on {flavors} kinds of machines: a resource group has at most "
                 f"{_MAX_FLAVORS} flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} combinations of them",
                 "reduce the number of node pools with different GPU models, plans or topologies, or declare fewer "
                 "resources",
@@ -111,10 +113,10 @@ def _topologies(program: Program) -> Iterator[Refusal]:
         if placing and topology.name in by_pools:
             continue
         if topology.name not in by_pools:
-            reason, hint = "no node pool of the cluster references it", "set it as the `topology` of its pools"
+            reason, hint = "no node pool in the cluster uses the topology", "set `topology` on the cluster's pools"
         else:
-            reason = "a pool of the cluster autoscales, but it cannot scale up while Kueue waits for its nodes"
-            hint = "give such pools a provisioning plan or a fixed size, or remove `topology` from the cluster's pools"
+            reason = "the cluster has an autoscaled pool, which cannot scale up while Kueue waits for its nodes"
+            hint = "give autoscaled pools a provisioning plan or a fixed size, or remove `topology` from the cluster's pools"
         yield Refusal(
             "AP511",
             f"topology {topology.name}",
@@ -142,15 +144,15 @@ def _declared_otherwise(program: Program) -> Iterator[Refusal]:
             if resource in program.unmanaged or below is None or isinstance(has, Unlimited) or own is None:
                 continue
             if own + below != has:
-                added = f", plus {amount_text(resource, below)} of the queues below it" if below else ""
+                added = f", plus {amount_text(resource, below)} in its child queues" if below else ""
                 yield Refusal(
                     "AP520",
                     f"queue {queue.id}",
                     queue.kueue.source if queue.kueue.source.line else queue.source,
-                    f"a guarantee of {amount_text(resource, has)} with resourceGroups that contain "
+                    f"a guarantee of {amount_text(resource, has)} with nominal quotas of "
                     f"{amount_text(resource, own)}{added}",
-                    "change both nominalQuota in `kueue.spec` and `guaranteed`, or remove resourceGroups from "
-                    "`kueue.spec` to let Apportion divide the guarantee",
+                    "make nominalQuota in `kueue.spec` add up to `guaranteed`, or remove resourceGroups from "
+                    "`kueue.spec` so that Apportion divides the guarantee",
                 )
 
 

@@ -47,13 +47,13 @@ def _refusal(queue: Queue, flavor: Flavor, layout: Layout, division: Division) -
         "AP618",
         f"queue {queue.id}",
         queue.source,
-        f"a limit of {amount_text(resource, limit)} over several kinds of machines: it is assigned to "
-        f"{', '.join(f'`{name}`' for name in others)}, and workloads of `{queue.id}` cannot use nodes of {pools}",
+        f"a limit of {amount_text(resource, limit)} across several kinds of machines: the limit is assigned to "
+        f"{', '.join(f'`{name}`' for name in others)}, and workloads in `{queue.id}` cannot use nodes in {pools}",
         _hint(queue, resource, layout),
     )
 
 
 def _hint(queue: Queue, resource: str, layout: Layout) -> str:
     if resource == GPU or layout.joined:
-        return f"divide the limit explicitly: resourceGroups in `kueue.spec` of `{queue.id}`"
-    return f"limit `{queue.id}` by GPUs of any model, which are counted across all machines: limit=Resources(gpu=…)"
+        return f"divide the limit with resourceGroups in `kueue.spec` of `{queue.id}`"
+    return f"set `limit=Resources(gpu=…)` on `{queue.id}`, which limits GPUs of any model across all machines"

@@ -99,7 +99,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     parents = {node.id: above.get(node.holder.parent or "") for node in nodes.values() if node.id != root}
     ordered = tuple(parents_first(parents))
     for id_ in sorted(parents.keys() - set(ordered)):
-        notes.append(Note(str(nodes[id_].holder), "is its own ancestor, so Kueue admits nothing there: skipped"))
+        notes.append(Note(str(nodes[id_].holder), "is its own ancestor, so Kueue admits no workloads there: skipped"))
     on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})
     facts = flavor_facts(manifests, on_gpus)
     flavor_resources = _flavor_resources(nodes, parents, ordered)
@@ -196,7 +196,7 @@ def _root(nodes: Mapping[str, _Node], cohorts: Mapping[str, Manifest | None], no
     roots = [node for node in tops if not node.is_leaf]
     if len(roots) > 1:
         names = ", ".join(sorted(node.name for node in roots))
-        notes.append(Note("Cohort", f"{names} do not lend to each other, but queues of the same policy do"))
+        notes.append(Note("Cohort", f"{names} do not lend to each other, but queues in the same policy do"))
     if len(tops) != 1 or not roots:
         return None
     manifest = cohorts[roots[0].name]

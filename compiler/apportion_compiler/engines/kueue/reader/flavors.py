@@ -139,7 +139,7 @@ def flavor_notes(manifests: Sequence[Manifest]) -> Iterator[Note]:
     for flavor in read_all(ResourceFlavor, manifests):
         for toleration in flavor.tolerations:
             if not toleration.get("key"):
-                yield Note(str(flavor), "tolerates every taint: declare the taints of its pool")
+                yield Note(str(flavor), "tolerates every taint: declare its pool's taints")
 
 
 def _taints(flavor: ResourceFlavor) -> Iterator[tuple[str, str | None, str]]:

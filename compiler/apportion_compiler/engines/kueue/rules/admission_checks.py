@@ -65,7 +65,7 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
             "spec.parameters",
             "TooMany",
             f"must have at most {_MAX_PARAMETERS} items",
-            f"remove {len(config.parameters) - _MAX_PARAMETERS} of them",
+            f"remove at least {len(config.parameters) - _MAX_PARAMETERS} parameters",
         )
     for key, value in config.parameters.items():
         if about.is_malformed(f"spec.parameters.{key}") or len(value) > _MAX_VALUE:
@@ -89,11 +89,11 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
             "spec.podSetUpdates.nodeSelector",
             "TooMany",
             f"must have at most {_MAX_SELECTORS} items",
-            f"remove {len(config.node_labels) - _MAX_SELECTORS} of them",
+            f"remove at least {len(config.node_labels) - _MAX_SELECTORS} labels",
         )
     base, most = config.backoff_base_s, config.backoff_max_s
     if base is not None and most is not None and base > most:
         yield about.ignored(
-            "spec.retryStrategy.backoffBaseSeconds", "Invalid", f"it exceeds backoffMaxSeconds, so {most} applies",
+            "spec.retryStrategy.backoffBaseSeconds", "Invalid", f"the value exceeds backoffMaxSeconds, so {most} applies",
             f"use at most {most}",
         )  # fmt: skip

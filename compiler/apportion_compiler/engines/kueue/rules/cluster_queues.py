@@ -62,7 +62,7 @@ def _selector(about: FieldVerdicts, selector: LabelSelector) -> Iterator[Verdict
             yield about.rejected(f"{at}.operator", "Invalid", "not a valid selector operator", "use In")
         elif operator in ("In", "NotIn") and not values:
             yield about.rejected(
-                f"{at}.values", "Required", "must be specified when `operator` is 'In' or 'NotIn'", "specify the values"
+                f"{at}.values", "Required", "must be specified when `operator` is 'In' or 'NotIn'", "set values"
             )
         elif operator in ("Exists", "DoesNotExist") and values:
             yield about.rejected(
@@ -74,7 +74,10 @@ def _selector(about: FieldVerdicts, selector: LabelSelector) -> Iterator[Verdict
         for place, value in enumerate(values):
             if not is_label_value(value):
                 yield about.rejected(
-                    f"{at}.values[{place}]", "Invalid", "is not a valid label value", "use a valid label value"
+                    f"{at}.values[{place}]",
+                    "Invalid",
+                    "is not a valid label value",
+                    "use letters, digits, dashes, underscores and dots",
                 )
 
 
@@ -100,7 +103,7 @@ def _fungibility(about: FieldVerdicts, fungibility: Fungibility, *, newest: bool
             f"{path}.preference",
             "Invalid",
             f'preference "{preference}" requires both whenCanBorrow and whenCanPreempt to be TryNextFlavor',
-            "set both to TryNextFlavor, or remove preference",
+            "set whenCanBorrow and whenCanPreempt to TryNextFlavor, or remove preference",
         )
 
 
@@ -180,15 +183,15 @@ def _on_flavors(about: FieldVerdicts, queue: ClusterQueue, before: ClusterQueue)
                 yield about.rejected(
                     f"spec.admissionChecksStrategy.admissionChecks[{number}].onFlavors[{place}]",
                     "NotSupported",
-                    f'"{flavor}" is not supported: {", ".join(sorted(flavors)) or "the ClusterQueue has no flavor"}',
-                    f"add a quota for {flavor}, or remove it",
+                    f'"{flavor}" is not supported; supported flavors: {", ".join(sorted(flavors)) or "none"}',
+                    f"add a quota for {flavor}, or remove {flavor} from onFlavors",
                 )
 
 
 def _without_effect(about: FieldVerdicts, queue: ClusterQueue, *, newest: bool) -> Iterator[Verdict]:
     if queue.selector is None:
         yield about.ignored(
-            "spec.namespaceSelector", "Required", "it is missing, so no workload of any namespace is admitted",
+            "spec.namespaceSelector", "Required", "without namespaceSelector, the ClusterQueue admits no workloads",
             "select the namespaces, or set {} to select all of them",
         )  # fmt: skip
     if newest:
@@ -197,7 +200,7 @@ def _without_effect(about: FieldVerdicts, queue: ClusterQueue, *, newest: bool) 
             ("admissionChecks", queue.former_checks, "admissionChecksStrategy.admissionChecks"),
         ):
             if former:
-                yield about.ignored(f"spec.{field}", "Invalid", f"v1beta2 has no {field}", f"use {now}")
+                yield about.ignored(f"spec.{field}", "Invalid", f"v1beta2 has no field {field}", f"use {now}")
     preemption = queue.preemption
     if (
         preemption.reclaim == NEVER
@@ -206,19 +209,20 @@ def _without_effect(about: FieldVerdicts, queue: ClusterQueue, *, newest: bool) 
     ):
         yield about.ignored(
             "spec.preemption.reclaimWithinCohort", "Invalid",
-            "it is Never: nominal quota that other queues borrowed is not reclaimed for this queue",
+            "with Never, nominal quota borrowed by other queues is not reclaimed for this queue",
             "set reclaimWithinCohort: Any",
         )  # fmt: skip
     lower, weight = preemption.borrowing == LOWER_PRIORITY, quantity(queue.weight)
     if lower and weight is not None and weight != 1:
         yield about.ignored(
-            "spec.preemption.borrowWithinCohort", "Invalid", "fair sharing, which the weight requires, does not "
-            "support it",
+            "spec.preemption.borrowWithinCohort", "Invalid", "the weight requires fair sharing, which does not support "
+            "borrowWithinCohort",
             "remove borrowWithinCohort or the weight",
         )  # fmt: skip
     if preemption.threshold is not None and not lower:
         yield about.ignored(
-            "spec.preemption.borrowWithinCohort.maxPriorityThreshold", "Invalid", "the policy is Never",
+            "spec.preemption.borrowWithinCohort.maxPriorityThreshold", "Invalid",
+            "the threshold has no effect with policy Never",
             "set policy: LowerPriority",
         )  # fmt: skip
 

@@ -25,6 +25,6 @@ def cohort_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
         yield about.ignored(
             "spec.parentName",
             "Invalid",
-            "it references itself, and no workload below a cycle is admitted",
+            "the cohort is its own parent, and Kueue admits no workloads below a cycle",
             "use a different cohort",
         )

@@ -21,7 +21,9 @@ class FieldVerdicts(ManifestVerdicts):
         """Yield a verdict if a non-empty value is not one of the allowed values."""
         if value and value not in allowed:
             names = ", ".join(f'"{name}"' for name in allowed)
-            yield self.rejected(field, "NotSupported", f'"{value}" is not supported: {names}', f"use {allowed[0]}")
+            yield self.rejected(
+                field, "NotSupported", f'"{value}" is not supported; supported values: {names}', f"use {allowed[0]}"
+            )
 
     def bad_labels(self, labels: Mapping[str, str], field: str) -> Iterator[Verdict]:
         """Yield a verdict for each key or value that is not a valid label."""

@@ -62,7 +62,10 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
     for number, level in enumerate(levels):
         if not is_label_key(level):
             yield about.rejected(
-                f"spec.levels[{number}].nodeLabel", "Invalid", f'"{level}" is not a valid label key', "use a label key"
+                f"spec.levels[{number}].nodeLabel",
+                "Invalid",
+                f'"{level}" is not a valid label key',
+                "use prefix.example.com/name",
             )
     if stored is not None and levels != (before := read(Topology, stored).labels):
         # Up to 0.18, every update is rejected.
@@ -85,7 +88,12 @@ def _taints(about: FieldVerdicts, flavor: ResourceFlavor) -> Iterator[Verdict]:
                 f"{at}.key", "Invalid", f'"{key}" is not a valid taint key', "use prefix.example.com/name"
             )
         if value is not None and (not isinstance(value, str) or not is_label_value(value)):
-            yield about.rejected(f"{at}.value", "Invalid", f'"{value}" is not a valid taint value', "use a label value")
+            yield about.rejected(
+                f"{at}.value",
+                "Invalid",
+                f'"{value}" is not a valid taint value',
+                "use letters, digits, dashes, underscores and dots",
+            )
         if effect not in EFFECTS:
             yield about.rejected(
                 f"{at}.effect", "NotSupported", f"supported taint effect values: {', '.join(EFFECTS)}",

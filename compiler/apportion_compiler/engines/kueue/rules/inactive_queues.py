@@ -90,13 +90,13 @@ def _cluster_queue(
         yield about.pending(
             "spec.resourceGroups", "Required",
             f"workloads that request {' or '.join(uncovered)} are not admitted: no resource group covers them",
-            f"add a resource group that covers {' and '.join(uncovered)}, or exclude {'them' if len(uncovered) > 1 else 'it'} with resources.excludeResourcePrefixes in the manager's configuration",
+            f"add a resource group that covers {' and '.join(uncovered)}, or exclude {'them' if len(uncovered) > 1 else 'it'} with resources.excludeResourcePrefixes in the manager configuration",
         )  # fmt: skip
     if queue.parent in looped:
         yield about.pending(
-            "spec.cohortName", "Invalid", f"`{queue.parent}` is its own ancestor, and no workload below a cycle is "
-            "admitted",
-            "change spec.parentName of one of its cohorts",
+            "spec.cohortName", "Invalid", f"`{queue.parent}` is its own ancestor, and Kueue admits no workloads below a "
+            "cycle",
+            "change spec.parentName in one of the cohorts",
         )  # fmt: skip
     yield from _admission_checks(about, queue, known)
 
@@ -117,15 +117,16 @@ def _admission_checks(about: FieldVerdicts, queue: ClusterQueue, known: _KnownOb
         controllers.append(None if found is None else found.controller)
         if controllers[-1] == MULTIKUEUE_CONTROLLER and check.flavors:
             yield about.pending(
-                f"{path}[{number}].onFlavors", "Invalid", "a MultiKueue check for some flavors makes the queue "
-                "inactive",
+                f"{path}[{number}].onFlavors", "Invalid", "a MultiKueue check that applies only to some flavors "
+                "makes the queue inactive",
                 "remove onFlavors",
             )  # fmt: skip
     n_remote = controllers.count(MULTIKUEUE_CONTROLLER)
     if n_remote > 1 or (n_remote and PROVISIONING_CONTROLLER in controllers):
         yield about.pending(
-            path, "Invalid", "a MultiKueue check alongside another MultiKueue check or a provisioning check makes the queue inactive",
-            "keep one of them",
+            path, "Invalid", "combining a MultiKueue check with another MultiKueue check or a provisioning check makes the "
+            "queue inactive",
+            "keep only one of these checks",
         )  # fmt: skip
 
 
@@ -139,7 +140,7 @@ def _cohort(about: FieldVerdicts, cohort: Cohort, known: _KnownObjects, looped: 
         )  # fmt: skip
     elif parent != name and name in looped:
         yield about.pending(
-            "spec.parentName", "Invalid", f"`{name}` is its own ancestor, and no workload below a cycle is admitted",
+            "spec.parentName", "Invalid", f"`{name}` is its own ancestor, and Kueue admits no workloads below a cycle",
             "use a different parent",
         )  # fmt: skip
     for field, flavor in _flavors(cohort):
@@ -157,9 +158,8 @@ def _local_queue(about: FieldVerdicts, queue: LocalQueue, known: _KnownObjects) 
     selector = None if found is None else found.selector
     if selector is not None and namespace and not _selects(selector, namespace, known):
         yield about.pending(
-            "metadata.namespace", "Invalid", f"the namespaceSelector of ClusterQueue `{name}` does not match "
-            f"`{namespace}`",
-            "add the namespace to the selector",
+            "metadata.namespace", "Invalid", f"ClusterQueue `{name}` does not select namespace `{namespace}`",
+            "add the namespace to its namespaceSelector",
         )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def local_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None
             "spec.clusterQueue",
             "Invalid",
             "field is immutable",
-            "create a LocalQueue with a different name, or delete this one first",
+            "create a LocalQueue with a different name, or delete this LocalQueue first",
         )
     if not is_label_value(queue.name):
         yield about.pending(

@@ -41,13 +41,13 @@ def _labels(context: WorkloadContext) -> Iterator[Verdict]:
         if queue is None and DEFAULT_QUEUE not in there and workload.shape.group in _QUEUED_ANYHOW:
             if workload.suspended():
                 yield workload.pending(
-                    field, "Required", "it is suspended and has no queue label, so Kueue never resumes it",
-                    f"label it {QUEUE_LABEL}: <LocalQueue>",
+                    field, "Required", "the workload is suspended and has no queue label, so Kueue never resumes it",
+                    f"add the label {QUEUE_LABEL}: <LocalQueue>",
                 )  # fmt: skip
             else:
                 yield workload.ignored(
-                    field, "Required", "it has no queue label, so it bypasses Kueue and every quota",
-                    f"label it {QUEUE_LABEL}: <LocalQueue>",
+                    field, "Required", "without a queue label, the workload bypasses Kueue and all quotas",
+                    f"add the label {QUEUE_LABEL}: <LocalQueue>",
                 )  # fmt: skip
         elif queue is not None and locals_ and queue not in there:
             yield workload.pending(
@@ -74,7 +74,7 @@ def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
                         "NotSupported",
                         f"no resource group of ClusterQueue {name} covers {resource}, "
                         "so the workload is inadmissible",
-                        f"add {resource} to a resource group of the ClusterQueue, or request only {listed(covered)}",
+                        f"add {resource} to a resource group in the ClusterQueue, or request only {listed(covered)}",
                     )  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _ray(context: WorkloadContext) -> Iterator[Verdict]:
         if n_sets > _MAX_POD_SETS:
             yield workload.rejected(
                 f"{at}.workerGroupSpecs", "TooMany", f"must have at most {_MAX_POD_SETS - 1} items",
-                "merge identical groups",
+                "merge identical worker groups",
             )  # fmt: skip
 
 

@@ -115,9 +115,9 @@ def _of_pods(
                 where = " and ".join(usable)
                 yield workload.pending(
                     template_field(pods, "spec", f"containers[0].resources.requests[{resource}]"), "Exceeded",
-                    f"insufficient quota: it requests {_plain(amount * count)} {resource}, but ClusterQueue "
-                    f"{cluster_queue.name} can have at most {_plain(most)} of flavor {where}, including borrowing",
-                    "request less, or raise the limits of its cohorts",
+                    f"insufficient quota: the workload requests {_plain(amount * count)} {resource}, but ClusterQueue "
+                    f"{cluster_queue.name} has at most {_plain(most)} in flavor {where}, including borrowing",
+                    "request less, or raise the limits of the ClusterQueue's cohorts",
                 )  # fmt: skip
 
 

@@ -42,13 +42,13 @@ def several_pod_sets(context: WorkloadContext) -> Iterator[Verdict]:
         if not merges or any(pods.spec != sets[0].spec for pods in sets):
             yield workload.pending(
                 field, "NotSupported",
-                f"{named} differ, but {QUEUED_PROVISIONING_GKE} provides nodes for only one kind of pod",
+                f"pod sets {named} differ, but {QUEUED_PROVISIONING_GKE} provisions nodes for only one pod template",
                 "use the same template for all pods with GPUs, or run the workload on ordinary nodes",
             )  # fmt: skip
         else:
             yield workload.pending(
                 field, "NotSupported",
-                f"{named} are pod sets of one request, but Kueue assigns nodes only to the first of them: the pods of "
+                f"pod sets {named} share one request, but Kueue assigns nodes only to the first: pods in "
                 f"{' and '.join(pods.name for pods in sets[1:])} get no nodes",
                 "put all pods with GPUs into one pod set, such as a PyTorchJob with workers only",
             )  # fmt: skip

@@ -96,7 +96,7 @@ def _quotas(
         ):
             yield about.rejected(
                 f"{at}.lendingLimit", "Invalid", "must be less than or equal to the nominalQuota",
-                f"lower lendingLimit of {quota.resource} to {quota.nominal}",
+                f"lower lendingLimit for {quota.resource} to {quota.nominal}",
             )  # fmt: skip
 
 

@@ -32,8 +32,8 @@ def overridden_parameters(context: WorkloadContext) -> Iterator[Verdict]:
                     yield workload.pending(
                         f"metadata.annotations[{PARAMETERS_PREFIX}{name}]", "NotSupported",
                         f"{name} is {annotated}, but ProvisioningRequestConfig {config.name} sets {value}: Kueue deletes "
-                        "and recreates the ProvisioningRequest without end",
-                        "remove the annotation, or the parameter from the configuration (max_run_duration of the plan)",
+                        "and recreates the ProvisioningRequest repeatedly",
+                        "remove the annotation, or remove the parameter from the configuration (`max_run_duration` in the plan)",
                     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
                     at,
                     "Invalid",
                     "minCount should be positive and less or equal to count",
-                    "set minCount to at least 1 and at most count",
+                    "set minCount to a value from 1 to count",
                 )
     if partial > 1:
         yield about.rejected(
@@ -41,7 +41,7 @@ def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
             "spec",
             "Invalid",
             "priority should not be nil when priorityClassRef is set",
-            "set priority to the value of the class",
+            "set priority to the class's value",
         )
     group = text(reference, "group")
     wanted = _CLASS_KINDS.get(group or "")
@@ -76,7 +76,7 @@ def _fixed(about: FieldVerdicts, spec: Mapping[str, object], before: Mapping[str
         if spec.get(field) != before.get(field):
             yield about.rejected(
                 f"spec.{field}", "Invalid", f"{field} is immutable while workload quota reserved",
-                "create a new Workload, or stop this one first",
+                "stop this Workload first, or create a new one",
             )  # fmt: skip
     now, then = mapping(spec, "priorityClassRef"), mapping(before, "priorityClassRef")
     names_fixed = now.get("group") == SCHEDULING_GROUP

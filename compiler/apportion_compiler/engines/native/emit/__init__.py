@@ -41,23 +41,25 @@ from apportion_compiler.kubernetes_names import object_name
 
 NAME = "native"
 CAPABILITIES: Mapping[Feature, Capability] = {
-    Feature.QUEUE_TREE: Lowered("the quota of each namespace, which includes the limits of all ancestors", ""),
+    Feature.QUEUE_TREE: Lowered("each namespace's quota, which includes the limits of all ancestors", ""),
     Feature.GUARANTEED: Unsupported(
         "AP506",
-        "a ResourceQuota is only a limit: nothing is reserved for a namespace",
+        "a ResourceQuota limits a namespace, but reserves nothing for it",
         "install a queueing engine such as kai on the cluster, or remove the guarantee",
     ),
     Feature.LIMIT: Lowered(
         "ResourceQuota spec.hard requests.*",
-        "it rejects pods at creation instead of queueing them",
+        "pods above the limit are rejected at creation, not queued",
     ),
     Feature.LIMIT_OVER_NAMESPACES: Unsupported(
         "AP512",
-        "a ResourceQuota limits one namespace, so each namespace gets the whole limit and their sum is unlimited",
+        "a ResourceQuota limits one namespace, so each namespace gets the full limit, and their total is unlimited",
         "give the queue a single namespace, or set a limit on each of its child queues",
     ),
     Feature.LENDING_LIMIT: Unsupported(
-        "AP501", "without guarantees there is nothing to lend", "remove `lending_limit` on this cluster"
+        "AP501",
+        "ResourceQuotas guarantee nothing, so there is nothing to lend",
+        "remove `lending_limit` on this cluster",
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
@@ -72,7 +74,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
         "kube-scheduler orders pods only by their own priority",
-        "remove `priority`, and give the workloads a priority class",
+        "remove `priority`, and set a priority class on the workloads",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
@@ -85,9 +87,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove the minimum runtime, or install kai on the cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "the sum over all models in requests.nvidia.com/gpu", "limits do not distinguish models"
+        "requests.nvidia.com/gpu, the sum over all models", "limits do not distinguish models"
     ),
-    Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in requests.nvidia.com/gpu", ""),
+    Feature.MIXED_GPU_COUNTING: Lowered("requests.nvidia.com/gpu, the sum over all models", ""),
     Feature.EXTENDED_RESOURCES: Native("ResourceQuota spec.hard requests.<resource>"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
@@ -95,12 +97,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `gpu_sharing`, and share GPUs with time slicing or MIG on the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
-        "AP503", "a ResourceQuota has no per-user limits", "remove `users` on this cluster"
+        "AP503", "ResourceQuotas have no per-user limits", "remove `users` on this cluster"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "preemptionPolicy Never for each class above a non-preemptible class",
-        "such a class never preempts, not even preemptible workloads",
+        "workloads in these classes never preempt others, not even preemptible workloads",
     ),
     Feature.ALLOWED_CLASSES: Lowered("ResourceQuota with scope PriorityClass, and the admission policies", ""),
     Feature.ALLOWED_POOLS: Unsupported(
@@ -109,24 +111,24 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Native("Namespace"),
-    Feature.DEFAULT_QUEUE: Native("Namespace: its ResourceQuotas count everything that runs in it"),
+    Feature.DEFAULT_QUEUE: Native("Namespace: its ResourceQuotas apply to all pods in the namespace"),
     Feature.PLACEMENT: Lowered(
-        "profiles of KubeSchedulerConfiguration in kube-scheduler.yaml, for workloads with and without GPUs",
+        "KubeSchedulerConfiguration profiles in kube-scheduler.yaml, for workloads with and without GPUs",
         "workloads select their profile by schedulerName, and managed control planes do not accept this file",
     ),
     Feature.POOL_PLACEMENT: Lowered(
-        "a profile of kube-scheduler.yaml for each GPU model",
-        "if pools with the same GPU model set different placements, the cluster's placement applies, as it does to pools without GPUs",
+        "a profile in kube-scheduler.yaml for each GPU model",
+        "the cluster's placement applies to pools without GPUs, and to pools with the same GPU model but different placements",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
         "kube-scheduler spreads pods across topology domains, but does not pack them into one",
-        "remove the topology, and set podAffinity on its node labels in the workload",
+        "remove the topology, and set podAffinity with its node labels on the workloads",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
         "pools scale up for one pending pod at a time; nothing requests all nodes of a workload at once",
-        "remove `provisioning` on this cluster, or install kueue on it",
+        "remove `provisioning` on this cluster, or install kueue",
     ),
 }
 
@@ -160,8 +162,8 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP514",
             f"queue {queue.id}",
             queue.source,
-            f"a limit on {', '.join(named)} only: requests.nvidia.com/gpu counts GPUs of all models together",
-            "limit every model of the cluster, or `gpu` in total",
+            f"limits on only some GPU models ({', '.join(named)}): requests.nvidia.com/gpu counts GPUs of all models together",
+            "limit every GPU model on the cluster, or limit `gpu` in total",
         )
 
 
@@ -188,7 +190,7 @@ CONDITIONS = (
     Condition(
         SCHEDULER_FILE,
         "is passed to kube-scheduler as --config",
-        "the profiles do not exist, and pods that select one stay pending",
+        "the profiles do not exist, and pods that select a profile stay pending",
         (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )

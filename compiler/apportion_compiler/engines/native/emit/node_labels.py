@@ -31,5 +31,8 @@ def node_label_list(program: Program) -> Iterator[Artifact]:
         if isinstance(pool.settings, Fixed)
     }
     if pools:
-        note = "Labels and taints that the nodes of each pool require and that this policy does not set (kubectl label, kubectl taint)."
-        yield Artifact(FILE, yaml_document((note,), pools))
+        notes = (
+            "Labels and taints required on the nodes of each pool.",
+            "The policy does not set them: use kubectl label and kubectl taint.",
+        )
+        yield Artifact(FILE, yaml_document(notes, pools))

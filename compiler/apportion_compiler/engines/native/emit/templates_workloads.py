@@ -110,7 +110,7 @@ def _file(program: Program, queue: Queue, pools: list[NodePool], max_replicas: i
         (
             "Templates: copy what you need and set your image. Nothing in this file is applied with the policy.",
             (
-                f"The autoscaler needs {GPU_LOAD_METRIC} of NVIDIA's dcgm-exporter as a pod metric "
+                f"The autoscaler requires {GPU_LOAD_METRIC} from NVIDIA's dcgm-exporter as a pod metric "
                 "(prometheus-adapter, KEDA)."
             ),
             GENERATED,

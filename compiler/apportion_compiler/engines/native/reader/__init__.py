@@ -54,7 +54,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
             notes.append(
                 Note(
                     f"Namespace {name}",
-                    f"its limits differ from those of the other namespaces of {record.id}: dropped",
+                    f"its limits are dropped: they differ from the limits of other namespaces in {record.id}",
                 )
             )
         queues.setdefault(record.id, record)
@@ -111,7 +111,7 @@ def _limit(quotas: Sequence[Manifest], notes: list[Note]) -> dict[str, Amount]:
         quota = read_object(ResourceQuota, manifest)
         if quota.all_scopes:
             if not _is_of_classes(quota):
-                notes.append(Note(described(manifest), "a quota with a scope is dropped"))
+                notes.append(Note(described(manifest), "quotas with a scope are dropped"))
             continue
         for key, value in quota.hard.items():
             resource = key.removeprefix("requests.")
@@ -146,7 +146,10 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Prior
     for cls in found:
         if lowest is not None and cls.value >= lowest and cls.name not in never:
             notes.append(
-                Note(f"PriorityClass {cls.name}", "its workloads can preempt, although those of a lower class never do")
+                Note(
+                    f"PriorityClass {cls.name}",
+                    "its workloads can preempt, although a lower class never preempts",
+                )
             )
         preemptible = protected is None or cls.value < protected
         yield PriorityClassRecord(cls.name, cls.value, preemptible, cls.global_default, cls.description)

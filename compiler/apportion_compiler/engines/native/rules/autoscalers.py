@@ -101,7 +101,7 @@ def _source(source: Mapping[str, object], field: str, path: str) -> Iterator[Fau
         yield from _resource(source, target, field, path)
         return
     if text(source, "metric", "name") is None:
-        yield rejected(f"{path}.metric.name", "Required", "must specify a metric name", "set the name of the metric")
+        yield rejected(f"{path}.metric.name", "Required", "must specify a metric name", "set the metric name")
     if field == "pods" and target.get("averageValue") is None:
         yield rejected(
             f"{path}.target.averageValue",
@@ -133,13 +133,13 @@ def _resource(source: Mapping[str, object], target: Mapping[str, object], field:
         yield ignored(
             f"{path}.name",
             "MetricNeverServed",
-            f"it never scales: the resource metrics API provides only cpu and memory, not {name}",
-            "use a metric of type Pods, such as DCGM_FI_DEV_GPU_UTIL of NVIDIA's dcgm-exporter through an adapter"
+            f"the autoscaler never scales: the resource metrics API provides only cpu and memory, not {name}",
+            "use a Pods metric, such as DCGM_FI_DEV_GPU_UTIL from NVIDIA's dcgm-exporter, with a metrics adapter"
             if "gpu" in name
-            else "use a metric of type Pods or External that an adapter serves",
+            else "use a Pods or External metric from a metrics adapter",
         )
     if field == "containerResource" and text(source, "container") is None:
-        yield rejected(f"{path}.container", "Required", "must specify a container", "set the name of the container")
+        yield rejected(f"{path}.container", "Required", "must specify a container", "set the container name")
     utilization, value = target.get("averageUtilization"), target.get("averageValue")
     if utilization is None and value is None:
         yield rejected(
@@ -191,7 +191,7 @@ def _scaling(rules: Mapping[str, object], path: str) -> Iterator[Fault]:
     for index, policy in enumerate(items(rules, "policies")):
         at = f"{path}.policies[{index}]"
         if text(policy, "type") not in ("Pods", "Percent"):
-            yield rejected(f"{at}.type", "NotSupported", "is not a policy type", "use Pods or Percent")
+            yield rejected(f"{at}.type", "NotSupported", "not a policy type", "use Pods or Percent")
         if (integer(policy, "value") or 0) <= 0:
             yield rejected(f"{at}.value", "Invalid", "must be greater than zero", "use a positive number")
         if not 0 < (integer(policy, "periodSeconds") or 0) <= _MAX_PERIOD_S:

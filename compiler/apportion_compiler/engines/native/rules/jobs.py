@@ -25,6 +25,6 @@ def _spec(holder: object, path: str) -> Iterator[Fault]:
         yield ignored(
             f"{path}.parallelism",
             "MoreThanCompletions",
-            f"it never runs more pods in parallel than its completions, {completions}",
-            f"set completions: {parallelism} for {parallelism} pods that run together, or parallelism: {completions}",
+            f"the Job never runs more pods in parallel than its {completions} completions",
+            f"set completions: {parallelism} to run {parallelism} pods together, or set parallelism: {completions}",
         )

@@ -53,7 +53,7 @@ def _type(kind: str, path: str, seen: set[str]) -> Iterator[Fault]:
             f"use {_CONTAINER}, {_POD} or {_CLAIM}",
         )
     if kind in seen:
-        yield rejected(f"{path}.type", "Duplicate", f"{kind} already has limits", "merge them into one entry")
+        yield rejected(f"{path}.type", "Duplicate", f"{kind} already has limits", f"merge the {kind} entries")
 
 
 def _names(limit: object, kind: str, path: str) -> Iterator[Fault]:
@@ -65,7 +65,7 @@ def _names(limit: object, kind: str, path: str) -> Iterator[Fault]:
                     f"{path}.{field}",
                     "Forbidden",
                     f"may not be specified when `type` is '{_POD}'",
-                    f"move it to an entry of type {_CONTAINER}",
+                    f"move {field} to an entry of type {_CONTAINER}",
                 )
             continue
         for resource, amount in given.items():
@@ -98,7 +98,7 @@ def _amounts(limit: object, kind: str, path: str) -> Iterator[Fault]:
             f"{path}.limits",
             "Required",
             "either minimum or maximum storage value is required, but neither was provided",
-            "set min or max of storage",
+            "set min or max for storage",
         )
     for resource in sorted({resource for amounts in given.values() for resource in amounts}):
         for low, high, where, words in _LOW_HIGH:
@@ -114,7 +114,7 @@ def _amounts(limit: object, kind: str, path: str) -> Iterator[Fault]:
                 "Invalid",
                 f"default value {mapping(limit, 'default')[resource]} must equal to defaultRequest value "
                 f"{mapping(limit, 'defaultRequest')[resource]} in {resource}",
-                "a device cannot be overcommitted: remove both",
+                "remove default and defaultRequest: devices cannot be overcommitted",
             )
 
 
@@ -126,7 +126,7 @@ def _ratio(resource: str, given: Mapping[str, _Amounts], path: str) -> Iterator[
     if ratio < 1:
         yield rejected(at, "Invalid", "the ratio is less than 1", "use at least 1")
     elif low and high is not None and ratio > high / low:
-        yield rejected(at, "Invalid", "the ratio is greater than max/min", "lower it to max/min")
+        yield rejected(at, "Invalid", "the ratio is greater than max/min", "lower the ratio to at most max/min")
 
 
 def _defaults_of_devices(limit: object, kind: str, path: str) -> Iterator[Fault]:
@@ -141,7 +141,7 @@ def _defaults_of_devices(limit: object, kind: str, path: str) -> Iterator[Fault]
             yield pending(
                 f"{path}.defaultRequest[{resource}]",
                 "RequestWithoutLimit",
-                f"no pod can be created: its containers get a request of {resource} but no limit, "
+                f"pods cannot be created: their containers get a request for {resource} but no limit, "
                 "which extended resources require",
                 f"remove {resource} from the LimitRange",
             )
@@ -150,7 +150,7 @@ def _defaults_of_devices(limit: object, kind: str, path: str) -> Iterator[Fault]
             f"{path}.default[{resource}]",
             "DefaultForAll",
             f"every container without its own amount gets {default[resource]} {resource}, including init containers "
-            "and sidecars, so workloads that do not need the device wait for one",
+            "and sidecars, so even workloads that do not need the device wait for it",
             f"remove {resource} from the LimitRange, and request it in the container that uses it",
         )
 

@@ -40,7 +40,9 @@ def priority_class(manifest: Manifest, before: Manifest | None) -> Iterator[Faul
         )
     policy = manifest.get("preemptionPolicy")
     if policy is not None and policy not in _POLICIES:
-        kind, message = ("Required", "it is empty") if policy == "" else ("NotSupported", f"{policy} is not supported")
+        kind, message = (
+            ("Required", "the value is empty") if policy == "" else ("NotSupported", f"{policy} is not supported")
+        )
         yield rejected("preemptionPolicy", kind, message, f"use {' or '.join(_POLICIES)}")
     if before is not None:
         yield from _changed(manifest, before)
@@ -63,7 +65,7 @@ def one_default(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> 
                 "globalDefault",
                 "Forbidden",
                 f"PriorityClass {default} is already marked as default, and only one default can exist",
-                f"remove globalDefault, or remove it from {default} first",
+                f"remove globalDefault from this class, or from {default} first",
             )
         default = default or cls.name
 

@@ -51,7 +51,10 @@ def resource_quota(manifest: Manifest, before: Manifest | None) -> Iterator[Faul
         yield from _expression(scope, path)
     if before is not None and set(quota.scopes) != set(read(ResourceQuota, before).scopes):
         yield rejected(
-            "spec.scopes", "Invalid", "field is immutable", "create a quota with a different name, and delete this one"
+            "spec.scopes",
+            "Invalid",
+            "field is immutable",
+            "create a quota with a different name, and delete this quota",
         )
 
 
@@ -61,8 +64,8 @@ def _hard(resource: str, amount: object) -> Iterator[Fault]:
         yield rejected(
             field,
             "Invalid",
-            f"{resource} is not a resource that quotas support: names without a domain are reserved for Kubernetes",
-            f"set requests.{resource} with the domain of the device, such as requests.nvidia.com/gpu"
+            f"quotas do not support {resource}: names without a domain are reserved for Kubernetes",
+            "include the device's domain, such as requests.nvidia.com/gpu"
             if "gpu" in resource
             else "use a standard resource, or `requests.` followed by the full name of an extended resource",
         )
@@ -85,7 +88,7 @@ def _uncounted(resource: str, field: str) -> Iterator[Fault]:
     yield ignored(
         field,
         "Uncounted",
-        f"{resource} has no effect: for an extended resource, only requests.{device} is counted",
+        f"{resource} has no effect: for extended resources, only requests.{device} is counted",
         f"set requests.{device}, and remove {resource}",
     )
 
@@ -100,24 +103,26 @@ def _scopes(scopes: Sequence[str], hard: Mapping[str, object], field: str) -> It
                 yield rejected(
                     field,
                     "Invalid",
-                    f"the scope {scope} does not apply to {resource}",
+                    f"scope {scope} does not apply to {resource}",
                     f"move {resource} to a quota without the scope",
                 )
     for one, other in _OPPOSITES:
         if one in scopes and other in scopes:
-            yield rejected(field, "Invalid", f"the scopes {one} and {other} conflict", "create a quota for each")
+            yield rejected(
+                field, "Invalid", f"scopes {one} and {other} conflict", "create a separate quota for each scope"
+            )
 
 
 def _expression(selected: QuotaScope, path: str) -> Iterator[Fault]:
     scope, operator, values = selected.name, selected.operator, selected.values
     if scope in _EXISTS_ONLY and operator != "Exists":
-        yield rejected(f"{path}.operator", "Invalid", f"must be Exists for the scope {scope}", "use Exists")
+        yield rejected(f"{path}.operator", "Invalid", f"must be Exists for scope {scope}", "use Exists")
     if operator in ("In", "NotIn"):
         if not values:
-            yield rejected(f"{path}.values", "Required", f"{operator} needs at least one value", "specify the values")
+            yield rejected(f"{path}.values", "Required", f"{operator} requires at least one value", "set values")
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            yield rejected(f"{path}.values", "Invalid", f"{operator} accepts no value", "remove the values")
+            yield rejected(f"{path}.values", "Invalid", f"{operator} does not accept values", "remove values")
     else:
         yield rejected(
             f"{path}.operator",

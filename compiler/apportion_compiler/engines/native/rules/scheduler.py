@@ -33,7 +33,7 @@ def scheduler_configuration(manifest: Manifest, before: Manifest | None) -> Iter
         yield rejected(
             "apiVersion",
             "Invalid",
-            f"kube-scheduler no longer reads {manifest.get('apiVersion')}",
+            f"kube-scheduler no longer supports {manifest.get('apiVersion')}",
             f"use {API_VERSION}",
         )
     profiles = items(manifest, "profiles")
@@ -63,13 +63,13 @@ def _name(profile: object, path: str, names: Mapping[str, int], *, alone: bool) 
             f"{path}.schedulerName",
             "Required",
             "with several profiles, each must have a name",
-            "set the name of the profile",
+            "set schedulerName",
         )
     elif (name or _DEFAULT_NAME) in names:
         yield rejected(
             f"{path}.schedulerName",
             "Duplicate",
-            f"{name or _DEFAULT_NAME} is already the name of profiles[{names[name or _DEFAULT_NAME]}]",
+            f"profiles[{names[name or _DEFAULT_NAME]}] already has the name {name or _DEFAULT_NAME}",
             "rename the profile",
         )
 
@@ -85,12 +85,12 @@ def _plugins(profile: object, path: str) -> Iterator[Fault]:
                 yield rejected(
                     at,
                     "Invalid",
-                    f"kube-scheduler does not start: {f'it has no plugin {name}' if name else 'a plugin has no name'}",
+                    f"kube-scheduler does not start: {f'plugin {name} does not exist' if name else 'a plugin has no name'}",
                     "remove the plugin, and set nodeAffinity for GPU models in the workload or in NodeAffinity's addedAffinity"
                     if "gpu" in name.lower()
                     else "remove the plugin, or run a scheduler that includes it"
                     if name
-                    else "set the name of the plugin",
+                    else "set the plugin name",
                 )
     sorts = items(profile, "plugins", "queueSort", "enabled")
     if len(sorts) > 1:
@@ -112,10 +112,10 @@ def _plugin_config(profile: object, path: str) -> Iterator[Fault]:
     for index, config in enumerate(items(profile, "pluginConfig")):
         name, at = text(config, "name") or "", f"{path}.pluginConfig[{index}]"
         if name in seen:
-            yield rejected(at, "Duplicate", f"{name} is already configured", f"keep one configuration of {name}")
+            yield rejected(at, "Duplicate", f"{name} is already configured", f"keep only one configuration for {name}")
         seen.add(name)
         if name not in IN_TREE_PLUGINS and name not in enabled:
-            yield ignored(at, "Unused", f"kube-scheduler has no plugin {name}", f"remove the configuration of {name}")
+            yield ignored(at, "Unused", f"kube-scheduler has no plugin {name}", f"remove the configuration for {name}")
         check = _ARGS.get(name)
         if check is not None:
             yield from check(mapping(config, "args"), f"{at}.args")
@@ -128,7 +128,7 @@ def _fit(args: _Args, path: str) -> Iterator[Fault]:
     kind, path = text(strategy, "type"), f"{path}.scoringStrategy"
     if kind is not None and kind not in _STRATEGIES:
         yield rejected(
-            f"{path}.type", "NotSupported", f"{kind} is not a strategy", f"use one of {', '.join(_STRATEGIES)}"
+            f"{path}.type", "NotSupported", f"{kind} is not a scoring strategy", f"use one of {', '.join(_STRATEGIES)}"
         )
     for index, resource in enumerate(items(strategy, "resources")):
         weight = integer(resource, "weight")
@@ -205,7 +205,7 @@ def _spread(args: _Args, path: str) -> Iterator[Fault]:
                 f"{at}.topologyKey",
                 "Invalid" if key else "Required",
                 "is not a valid label key",
-                "use the key of a node label",
+                "use a node label key, such as topology.kubernetes.io/zone",
             )
         if otherwise not in ("DoNotSchedule", "ScheduleAnyway"):
             yield rejected(

@@ -40,8 +40,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
     Feature.LENDING_LIMIT: Lowered(
         "Queue spec.guarantee.resource: the guarantee minus the lending limit",
-        "for top-level queues, and for queues whose parent has no limit, other queues can use this capacity while it is "
-        "idle, but never reclaim it",
+        "for top-level queues and queues with an unlimited parent, other queues can use this capacity while it is idle, "
+        "but cannot reclaim it",
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(
         "Queue spec.weight, an integer from 1 to 65535",
@@ -51,39 +51,39 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP515",
         "a queue has one `spec.weight` for all resources",
-        "give the queue a single weight; the weight for GPUs is emitted",
+        "set a single weight; otherwise, the weight for GPUs is emitted",
     ),
     Feature.QUEUE_PRIORITY: Lowered(
         "Queue spec.priority",
-        "Volcano orders leaf queues of the whole tree by their own priority, so the priority of an inner queue has no "
-        "effect, and that of a leaf also applies beyond its siblings",
+        "Volcano orders all leaf queues in the tree by their own priority, so the priority of an inner queue has no "
+        "effect, and a leaf's priority also applies beyond its siblings",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
-        "a queue has no such field; the cdp plugin reads a cool-down from each workload",
+        "queues have no minimum runtime; the cdp plugin reads a cool-down time from each workload",
         "remove `preempt_min_runtime`, or set the annotation volcano.sh/cooldown-time on workloads",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
-        "a queue has no such field; the cdp plugin reads a cool-down from each workload",
+        "queues have no minimum runtime; the cdp plugin reads a cool-down time from each workload",
         "remove `reclaim_min_runtime`, or set the annotation volcano.sh/cooldown-time on workloads",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "if the cluster has several models, a tree of queues for each model, restricted to the nodes of its pools by "
-        "Queue spec.affinity.nodeGroupAffinity",
+        "if the cluster has several models, a queue tree for each model, restricted to the model's nodes by Queue "
+        "spec.affinity.nodeGroupAffinity",
         "a surplus of one model does not cover a shortage of another; a model's queues count only GPUs, so cpu and memory "
         "amounts apply only to nodes without a counted model; a limit without a model applies to each model "
         "separately; a workload cannot span models",
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model has its own tree of queues, so a guarantee must specify the model",
+        "each GPU model has its own queue tree, so a guarantee must specify the model",
         "set `gpu` to a mapping from GPU model to number of GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "fractions of GPUs are separate resources, volcano.sh/vgpu-*, which do not count against a queue's GPUs",
+        "GPU fractions are separate resources, volcano.sh/vgpu-*, which do not count towards a queue's GPUs",
         "remove `gpu_sharing` on this cluster, or use a cluster with kai for workloads that share GPUs",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -97,7 +97,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on PodGroups", ""),
     Feature.ALLOWED_POOLS: Lowered(
         "Queue spec.affinity.nodeGroupAffinity with the nodegroup plugin and the label volcano.sh/nodegroup-name on "
-        "the nodes of each pool",
+        "each pool's nodes",
         "",
     ),
     Feature.NAMESPACES: Lowered("admission policies that restrict a namespace to its queues", ""),
@@ -109,12 +109,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PLACEMENT: Lowered("the scheduler's resource-strategy-fit plugin; before 1.13, binpack and nodeorder", ""),
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",
-        "the scheduler configuration scores the nodes of all pools in the same way",
-        "remove `placement` from the pool: the placement of the cluster applies to all pools",
+        "the scheduler configuration scores nodes in all pools the same way",
+        "remove `placement` from the pool: the cluster's placement applies to all pools",
     ),
     Feature.TOPOLOGY: Lowered(
-        "networkTopologyDiscovery of Volcano's controller, which creates HyperNodes from nodes with equal labels, and "
-        "the network-topology-aware plugin",
+        "networkTopologyDiscovery in Volcano's controller, which creates HyperNodes from node labels, and the "
+        "network-topology-aware plugin",
         "",
     ),
     Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
@@ -160,16 +160,15 @@ _KEPT_BY_THE_SCHEDULER = (
 CONDITIONS = (
     Condition(
         VALUES_FILE,
-        "is merged into the values of Volcano's Helm chart",
-        "each upgrade of the chart overwrites the rendered ConfigMap with its own volcano-scheduler.conf, without "
+        "is merged into Volcano's Helm values",
+        "each chart upgrade overwrites the rendered ConfigMap with the chart's volcano-scheduler.conf, without "
         "hierarchy, `deserved` or reclaim",
         _KEPT_BY_THE_SCHEDULER,
     ),
     Condition(
         KUBERAY_VALUES_FILE,
-        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
-        "KubeRay does not set the scheduler or gang of the pods of RayClusters and RayJobs, so the admission policies "
-        "reject them",
+        "is merged into KubeRay's Helm values, if KubeRay runs on the cluster",
+        "KubeRay does not set the scheduler and gang on RayCluster and RayJob pods, so the admission policies reject them",
         (Feature.NAMESPACES,),
     ),
 )

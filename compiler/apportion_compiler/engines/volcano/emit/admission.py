@@ -67,7 +67,7 @@ def engine_table(program: Program) -> EngineTable:
 
 def _requirement(workload: Workload) -> Requirement:
     """Return the requirement on where a workload shape must name its queue."""
-    on_pods = f"annotation {QUEUE_ANNOTATION} of the pods"
+    on_pods = f"annotation {QUEUE_ANNOTATION} on the pods"
     if workload.name == "ray":
         return _named(workload, f"object.?metadata.?labels[?{text(QUEUE_LABEL)}].hasValue()", f"label {QUEUE_LABEL}")
     if workload.name == "volcanojobs":
@@ -79,7 +79,7 @@ def _requirement(workload: Workload) -> Requirement:
         return _named(workload, f"{field} || {annotated}", f"spec.runPolicy.schedulingPolicy.queue, or {on_pods}")
     if workload.name == "leaderworkersets":
         above = _annotated("object", QUEUE_ANNOTATION)
-        return _named(workload, f"{above} || {annotated}", f"annotation {QUEUE_ANNOTATION} of the object or its pods")
+        return _named(workload, f"{above} || {annotated}", f"annotation {QUEUE_ANNOTATION} on the object or its pods")
     return _named(workload, annotated, on_pods)
 
 

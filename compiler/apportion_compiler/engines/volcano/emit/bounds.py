@@ -41,8 +41,8 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
             "AP516",
             cluster,
             program.source,
-            "spreading of GPU workloads before 1.13: nodes cannot be scored by their free GPUs",
-            "run Volcano 1.13 or later, or set `placement` of GPUs to BINPACK",
+            "SPREAD placement for GPUs before 1.13: nodes cannot be scored by free GPUs",
+            "run Volcano 1.13 or later, or set GPU placement to BINPACK",
         )
 
 
@@ -67,8 +67,8 @@ def _unlimited_promises(queue: Queue, by_id: dict[str, Queue]) -> Iterator[Refus
                 "AP519",
                 f"queue {queue.id}",
                 queue.source,
-                f"an unlimited guarantee: `deserved` of {resource} must be a quantity",
-                f"set the guarantee of {resource} to a number",
+                f"an unlimited guarantee: `deserved` for {resource} must be a quantity",
+                f"set a finite guarantee for {resource}",
             )
 
 
@@ -85,7 +85,7 @@ def _parts_of_gpus(queue: Queue) -> Iterator[Refusal]:
                     "AP519",
                     f"queue {queue.id}",
                     queue.source,
-                    f"a fraction of a GPU: `{field}` is {amount_text(resource, amount)}, but nvidia.com/gpu is "
-                    "counted in whole devices",
+                    f"GPU fractions: `{field}` is {amount_text(resource, amount)}, but nvidia.com/gpu is counted in "
+                    "whole devices",
                     f"use {gpu_text(amount - amount % 1000)} or {gpu_text(amount - amount % 1000 + 1000)}",
                 )

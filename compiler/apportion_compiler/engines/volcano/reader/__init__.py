@@ -58,11 +58,11 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         notes.append(
             Note(
                 "Queue",
-                "Volcano assigns workloads to queues by a field or annotation: set the `namespaces` of each leaf to those whose workloads run in it",
+                "Volcano assigns workloads to queues by field or annotation: set `namespaces` on each leaf to the namespaces that use it",
             )
         )
     for node in of_kind(manifests, TOPOLOGY_GROUP, "HyperNode"):
-        notes.append(Note(described(node), "its members are dropped: declare a topology of node labels"))
+        notes.append(Note(described(node), "its members are dropped: declare a topology with node labels"))
     topologies = tuple(topologies_of(manifests, notes))
     cluster = cluster_of(
         manifests, [read_object(Queue, m) for group in tree.groups.values() for m in group.values()], notes
@@ -103,9 +103,7 @@ def _tree(objects: Sequence[Manifest], notes: list[Note]) -> _Tree:
         queue = read_object(Queue, manifest)
         if queue.capability or queue.deserved or queue.guarantee:
             notes.append(
-                Note(
-                    described(manifest), "is a built-in queue of Volcano, not part of a policy: its amounts are dropped"
-                )
+                Note(described(manifest), "its amounts are dropped: a policy cannot declare Volcano's built-in queues")
             )
     rest = sorted((m for m in objects if m not in own), key=lambda m: _model(m) or "")
     labelled = {
@@ -220,7 +218,7 @@ def _parent(queue: Queue, tree: _Tree, notes: list[Note]) -> str | None:
 def _unsupported_fields(manifest: Manifest) -> Iterator[Note]:
     queue = read_object(Queue, manifest)
     if queue.reclaimable is False:
-        yield Note(str(queue), "reclaimable is false: a policy cannot declare lent capacity that is never reclaimed")
+        yield Note(str(queue), "`reclaimable: false` is dropped: a policy cannot exempt borrowed capacity from reclaim")
     for field in ("nodeGroupAffinity", "nodeGroupAntiAffinity"):
         for strength in mapping(queue.affinity, field):
             if (field, strength) != _GROUPS:
@@ -228,14 +226,14 @@ def _unsupported_fields(manifest: Manifest) -> Iterator[Note]:
     if HIERARCHY_ANNOTATION in queue.annotations:
         yield Note(
             str(queue),
-            f"annotation {HIERARCHY_ANNOTATION} defines a tree for the drf plugin only: {queue.annotations[HIERARCHY_ANNOTATION]} is "
-            "dropped; set spec.parent instead",
+            f"annotation {HIERARCHY_ANNOTATION}: {queue.annotations[HIERARCHY_ANNOTATION]} is dropped: only the drf plugin "
+            "reads it; set spec.parent instead",
         )
     if not queue.deserved and not queue.guarantee and (queue.weight or 1) > 1:
         yield Note(
             str(queue),
-            f"has only a weight, {queue.weight}, by which the proportion plugin divides the cluster: kept as a weight "
-            "for surplus, without a guarantee",
+            f"sets only weight {queue.weight}, which the proportion plugin uses to divide the cluster: imported as "
+            "over-quota weight, without a guarantee",
         )
     if queue.state in ("Closed", "Closing"):
         yield Note(str(queue), "is closed: a policy cannot declare closed queues")

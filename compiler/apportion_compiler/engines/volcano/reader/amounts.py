@@ -40,7 +40,7 @@ def declared_amounts_of(queue: Queue, notes: list[Note]) -> DeclaredAmounts:
     limit: dict[str, Amount] = {}
     for resource, amount in _amounts(queue, notes, "capability", queue.capability).items():
         if resource in (CPU, MEMORY) and amount == 0:
-            notes.append(Note(str(queue), f"Volcano reads a capability of 0 {resource} as no limit: dropped"))
+            notes.append(Note(str(queue), f"a capability of 0 {resource} is dropped: Volcano treats it as unlimited"))
             continue
         is_least = resource in (CPU, MEMORY) and amount == _LEAST
         limit[resource] = 0 if is_least else amount

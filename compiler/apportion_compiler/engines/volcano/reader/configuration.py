@@ -37,7 +37,7 @@ def topologies_of(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[
     for manifest, document in _documents(manifests, CONTROLLER_KEY, notes):
         for source in items(document, "networkTopologyDiscovery"):
             if text(source, "source") != "label":
-                notes.append(Note(described(manifest), f"the discovery of {text(source, 'source')} is dropped"))
+                notes.append(Note(described(manifest), f"discovery source {text(source, 'source')} is dropped"))
                 continue
             if mapping(source).get("enabled") is not True:
                 continue
@@ -70,7 +70,9 @@ def _settings(queues: Sequence[Queue], notes: list[Note]) -> VolcanoSettings | N
     """Return the order of jobs within a queue, if all queues have the same."""
     strategies = {queue.strategy or "traverse" for queue in queues}
     if len(strategies) > 1:
-        notes.append(Note("Queue", "queues differ in dequeueStrategy, but a policy has one per cluster: dropped"))
+        notes.append(
+            Note("Queue", "dequeueStrategy is dropped: it differs between queues, but a policy sets one per cluster")
+        )
     if strategies == {"fifo"}:
         return VolcanoSettings(dequeue_strategy="fifo")
     return VolcanoSettings() if strategies == {"traverse"} else None
@@ -85,9 +87,7 @@ def _switched_on(manifest: Manifest, found: SchedulerConfiguration) -> Iterator[
         )
     missing = [action for action in _NEEDED_ACTIONS if action not in found.actions]
     if missing:
-        yield Note(
-            described(manifest), f"lacks the actions {', '.join(missing)}; the compiled configuration enables them"
-        )
+        yield Note(described(manifest), f"does not enable {', '.join(missing)}; the compiled configuration does")
 
 
 def _placement(plugins: Mapping[str | None, Mapping[str, object]]) -> tuple[str | None, str | None]:

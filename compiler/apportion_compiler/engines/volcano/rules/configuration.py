@@ -47,7 +47,7 @@ def configuration_verdicts(
                 yield ignored(
                     index,
                     _AT,
-                    "it is not a valid configuration, so the scheduler keeps the current one",
+                    "the configuration is not valid, so the scheduler keeps the current one",
                     "fix the YAML",
                 )
             else:
@@ -78,18 +78,18 @@ def _parse(content: str) -> SchedulerConfiguration | None:
 def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> Iterator[Verdict]:
     for action in found.actions:
         if action not in _ACTIONS:
-            yield ignored(index, _AT, f"unknown action {action}", f"remove {action} from the actions")
+            yield ignored(index, _AT, f"unknown action {action}", f"remove {action} from `actions`")
     for tier in found.tiers:
         for plugin in tier.plugins:
             name = plugin.name
             if name not in _PLUGINS:
                 yield ignored(
-                    index, _AT, f"unknown plugin {name}, unless it is loaded from a file", f"remove plugin {name}"
+                    index, _AT, f"plugin {name} is not built in", f"remove plugin {name}, or load it from a file"
                 )
     capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
     if capacity is not None and proportion is not None:
         yield ignored(
-            index, _AT, "capacity and proportion both account for the queues", "remove capacity or proportion"
+            index, _AT, "capacity and proportion conflict: both manage queue resources", "remove capacity or proportion"
         )
     if capacity is None:
         return
@@ -103,7 +103,7 @@ def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> It
         )
     if "reclaim" not in found.actions and "gangreclaim" not in found.actions:
         yield ignored(
-            index, _AT, "without the reclaim action, lent capacity is never reclaimed", "add reclaim to the actions"
+            index, _AT, "without the reclaim action, lent capacity is never reclaimed", "add reclaim to `actions`"
         )
         return
     for tier in found.tiers:
@@ -142,13 +142,13 @@ def _of_queue(index: int, manifest: Manifest, found: SchedulerConfiguration) -> 
             yield ignored(
                 index,
                 f"metadata.annotations[{HIERARCHY_ANNOTATION}]",
-                "the capacity plugin reads the tree from spec.parent",
+                "the capacity plugin reads the queue tree only from spec.parent",
                 "set spec.parent",
             )
     if queue.affinity and found.plugin("nodegroup") is None:
         yield ignored(
             index,
             "spec.affinity",
-            f"without the nodegroup plugin, queue {queue.name} runs on any node",
+            f"without the nodegroup plugin, workloads in queue {queue.name} run on any node",
             "add nodegroup to the scheduler's plugins",
         )

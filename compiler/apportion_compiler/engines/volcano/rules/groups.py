@@ -44,7 +44,7 @@ def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Seque
             index,
             "spec.queue",
             "NotLeaf",
-            f"queue {queue} has child queues, and the capacity plugin does not admit workloads to such queues",
+            f"queue {queue} has child queues, and the capacity plugin admits workloads only to leaf queues",
             "use a leaf queue",
         )
 
@@ -80,7 +80,7 @@ def open_queue(index: int, queue: str, tree: QueueTree, kind: str) -> Iterator[V
             index,
             "spec.queue",
             f"can only submit {kind} to queue with state `Open`, queue `{queue}` status is `{state}`",
-            "open the queue, or use another one",
+            "open the queue, or use another queue",
             "Forbidden",
         )
 

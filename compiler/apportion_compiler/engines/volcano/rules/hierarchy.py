@@ -78,7 +78,7 @@ def _place(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
                 index,
                 "spec.parent",
                 f"queue {name} exceeds the maximum allowed depth of {MAX_DEPTH}",
-                "move it higher in the tree",
+                "move the queue higher in the tree",
             )
             return
         seen.add(above)
@@ -101,7 +101,7 @@ def _place(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
             index,
             "spec.parent",
             f"queue {parent} cannot be the parent queue of queue {name} because it has allocated Pods",
-            f"wait until nothing runs in {parent}, or choose another parent",
+            f"wait until nothing runs in {parent}, or use another parent",
             "Forbidden",
         )
 
@@ -117,7 +117,7 @@ def _capability(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
                     f"spec.capability[{resource}]",
                     f"queue {name} capability[{resource}]={_text(resource, amount)} exceeds its ancestor's "
                     f"capability={_text(resource, bound)}",
-                    f"lower it to {_text(resource, bound)}, or raise the ancestor's first",
+                    f"lower capability to {_text(resource, bound)}, or raise the ancestor's capability first",
                 )
     for resource, amount in own.items():
         below = max((_largest(c, resource, tree, {name}) for c in tree.children.get(name, ())), default=0)
@@ -127,7 +127,7 @@ def _capability(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
                 f"spec.capability[{resource}]",
                 f"queue {name} capability[{resource}]={_text(resource, amount)} is smaller than its descendants' max "
                 f"capability={_text(resource, below)}",
-                f"raise it to {_text(resource, below)}, or lower the descendants' first",
+                f"raise capability to {_text(resource, below)}, or lower the descendants' capability first",
             )
 
 
@@ -174,8 +174,8 @@ def _sums(evaluated: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
                 f"spec.{field}[{short}]",
                 f"{who} validation failed: sum of children's {word} ({_list(needed)}) exceeds parent's {word} limit "
                 f"({_list(bound)})",
-                f"set {word} of {short} to at least {_text(short, needed[short])}"
-                + ("" if short in bound else ", also if it is 0"),
+                f"set {word} for {short} to at least {_text(short, needed[short])}"
+                + ("" if short in bound else ", even if it is 0"),
             )
 
 

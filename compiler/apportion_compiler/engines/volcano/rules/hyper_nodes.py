@@ -26,7 +26,7 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
             index,
             "spec.tier",
             "a tier must be a non-negative integer",
-            "set the tier, starting at 1 for the narrowest",
+            "set tier, starting at 1 for the narrowest domains",
             kind,
         )
     members = items(node, "spec", "members")
@@ -35,7 +35,7 @@ def hyper_node_verdicts(index: int, node: Manifest) -> Iterator[Verdict]:
     for number, member in enumerate(members):
         at = f"spec.members[{number}]"
         if text(member, "type") not in _TYPES:
-            yield rejected(index, f"{at}.type", f"the type is not one of {', '.join(_TYPES)}", "use Node or HyperNode")
+            yield rejected(index, f"{at}.type", f"type must be {' or '.join(_TYPES)}", "use Node or HyperNode")
         selector = mapping(member, "selector")
         given = [key for key in _SELECTORS if key in selector]
         if not given:

@@ -44,7 +44,7 @@ def job_verdicts(index: int, job: Manifest, tree: QueueTree, existing: Sequence[
             index,
             "spec.minAvailable",
             f"job 'minAvailable' should not be greater than total replicas in tasks: {replicas}",
-            f"lower it to {replicas}",
+            f"lower minAvailable to {replicas}",
         )
     yield from _policies(index, "spec.policies", items(spec, "policies"))
     for plugin in mapping(spec, "plugins"):
@@ -73,7 +73,7 @@ def _replicas(task: object) -> int:
 def _number(index: int, at: str, value: object, least: int) -> Iterator[Verdict]:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
         yield rejected(
-            index, at, f"{value!r} is not an integer of at least {least}", f"use an integer of at least {least}"
+            index, at, f"must be an integer of at least {least}, not {value!r}", f"use an integer of at least {least}"
         )
 
 
@@ -88,12 +88,15 @@ def _task(index: int, job: Manifest, number: int, task: object) -> Iterator[Verd
             index,
             f"{at}.minAvailable",
             f"'minAvailable' is greater than 'replicas' in task: {name}, job: {name_of(job)}",
-            f"lower it to {_replicas(task)}",
+            f"lower minAvailable to {_replicas(task)}",
         )
     pod = f"{name_of(job)}-{name}-{number}"
     if not is_label_value(pod):
         yield rejected(
-            index, f"{at}.name", f"create pod with name {pod} validate failed: 63 characters at most", "shorten a name"
+            index,
+            f"{at}.name",
+            f"create pod with name {pod} validate failed: 63 characters at most",
+            "shorten the job or task name",
         )
     yield from _policies(index, f"{at}.policies", items(task, "policies"))
     yield from _partitions(index, at, name, job, task)
@@ -218,10 +221,12 @@ def _volumes(index: int, volumes: Sequence[object]) -> Iterator[Verdict]:
         at, path = f"spec.volumes[{number}]", text(volume, "mountPath")
         claim, name = "volumeClaim" in mapping(volume), text(volume, "volumeClaimName")
         if path is None:
-            yield rejected(index, f"{at}.mountPath", "mountPath is required", "set the mount path", "Required")
+            yield rejected(index, f"{at}.mountPath", "mountPath is required", "set mountPath", "Required")
             continue
         if path in paths:
-            yield rejected(index, f"{at}.mountPath", f"duplicated mountPath: {path}", "mount it elsewhere", "Duplicate")
+            yield rejected(
+                index, f"{at}.mountPath", f"duplicated mountPath: {path}", "use a different mountPath", "Duplicate"
+            )
         paths.add(path)
         if not claim and name is None:
             yield rejected(
@@ -257,7 +262,7 @@ def _dependencies(index: int, tasks: Sequence[object]) -> Iterator[Verdict]:
             index,
             "spec.tasks",
             "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG)",
-            "remove dependencies of tasks on themselves or on missing tasks",
+            "remove dependency cycles and dependencies on missing tasks",
         )
 
 

@@ -93,8 +93,8 @@ def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
             if least is not None and key in members and members[key] < least:
                 yield Verdict(
                     Effect.PENDING, index, "spec.minMember", "Invalid",
-                    f"the group waits for {least} pods, but only {members[key]} belong to it", "use at most "
-                    f"{members[key]}",
+                    f"the pod group waits for {least} pods, but has only {members[key]}",
+                    f"set minMember to at most {members[key]}",
                 )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
         )
     parent = spec.get("parent")
     if parent is not None and not (isinstance(parent, str) and is_subdomain(parent) and len(parent) <= _MAX_NAME):
-        yield rejected(index, "spec.parent", f"{parent!r} is not a valid object name", "set the parent queue")
+        yield rejected(index, "spec.parent", f"{parent!r} is not a valid object name", "use a queue name")
     for field, least, most in (("weight", 1, 65535), ("priority", 0, _MAX_INT32)):
         value = spec.get(field)
         number = integer(spec, field)
@@ -96,7 +96,7 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
     for field in spec:
         if field not in _FIELDS:
             yield ignored(
-                index, f"spec.{field}", "Queue has no such field, so the API server drops it", f"remove {field}"
+                index, f"spec.{field}", f"Queue has no field {field}, so the API server drops it", f"remove {field}"
             )
 
 
@@ -114,7 +114,7 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
                     index, at, f"{value} must be an integer: {name} is counted in whole devices", "use an integer"
                 )
             elif not is_counted(name):
-                yield ignored(index, at, f"Volcano has no resource {name}", "use the name that pods request")
+                yield ignored(index, at, f"Volcano does not support resource {name}", "use the name that pods request")
             elif field == "capability" and name in (CPU, MEMORY) and amount == 0:
                 yield ignored(
                     index, at, f"a capability of 0 {name} is treated as unset", "use the smallest amount, 1m or 1"
@@ -141,7 +141,7 @@ def _order(index: int, queue: Queue) -> Iterator[Verdict]:
                 index,
                 at,
                 f"deserved[{name}]={deserved[name]} must be >= guarantee[{name}]={kubernetes_text(str(value))}",
-                f"raise deserved of {name} to {value}, or lower the guarantee",
+                f"raise deserved[{name}] to {value}, or lower the guarantee",
             )
     for name, value in deserved.items():
         has, most = _value(value), _value(limits.get(name))
@@ -150,7 +150,7 @@ def _order(index: int, queue: Queue) -> Iterator[Verdict]:
                 index,
                 f"spec.deserved[{name}]",
                 f"deserved[{name}]={value} must be <= capability[{name}]={limits[name]}",
-                f"raise capability of {name} to {value}, or lower deserved",
+                f"raise capability[{name}] to {value}, or lower deserved",
             )
 
 
@@ -202,7 +202,7 @@ def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterato
                 index,
                 at,
                 f"{path} is not allowed to be in the sub path of {beyond} of queue {name}",
-                "give the queue its own path",
+                "use a different path for this queue",
             )
             return
 

@@ -31,7 +31,7 @@ from apportion_compiler.engines.yunikorn.emit.config_map import config_map
 from apportion_compiler.engines.yunikorn.emit.refusals import refusals
 from apportion_compiler.ir.program import PriorityClass, Program
 
-_BY_GUARANTEE = "surplus goes to the queue that uses the smallest share of its guarantee, which cannot be configured"
+_BY_GUARANTEE = "surplus goes to the queue that uses the smallest share of its guarantee; this cannot be configured"
 _NO_WEIGHT = Unsupported(
     "AP507",
     _BY_GUARANTEE,
@@ -39,8 +39,7 @@ _NO_WEIGHT = Unsupported(
 )
 _NO_RUNTIME = Unsupported(
     "AP509",
-    "the preemption.delay property counts from the creation of the requesting pod, regardless of how long others have "
-    "run",
+    "the preemption.delay property counts from the creation of the requesting pod, regardless of its victims' runtime",
     "remove the minimum runtime on this cluster",
 )
 
@@ -57,36 +56,35 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.OVER_QUOTA_WEIGHT: _NO_WEIGHT,
     Feature.WEIGHT_PER_RESOURCE: _NO_WEIGHT,
     Feature.QUEUE_PRIORITY: Lowered(
-        "properties priority.policy: fence and priority.offset: the rank among siblings, with 0 as the highest",
+        "queue properties `priority.policy: fence` and `priority.offset`, the rank among siblings, where 0 is the highest",
         "a queue with a higher priority is served first, even from its siblings' guarantees, which they regain by "
         "preemption; when surplus is reclaimed, the newest workloads are evicted first, regardless of their queue's priority",
     ),
     Feature.PREEMPT_MIN_RUNTIME: _NO_RUNTIME,
     Feature.RECLAIM_MIN_RUNTIME: _NO_RUNTIME,
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "the sum over all models in nvidia.com/gpu",
-        "guarantees and limits do not distinguish models: node partitions would, but YuniKorn on "
-        "Kubernetes has only one partition",
+        "nvidia.com/gpu, the sum over all models",
+        "guarantees and limits do not distinguish models, because YuniKorn on Kubernetes supports only one node partition",
     ),
-    Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
+    Feature.MIXED_GPU_COUNTING: Lowered("nvidia.com/gpu, the sum over all models", ""),
     Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, by resource name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "queues count whole devices; a fraction of a device is a separate resource of its device plugin",
+        "queues count whole devices; device fractions are separate resources of the device plugin",
         "remove `gpu_sharing`, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Lowered(
-        "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which sets a pod's user",
-        "`max_jobs` counts applications, and all pods with the same application id count as one; pods that an operator "
-        "such as KubeRay creates belong to the operator, which counts as one user",
+        "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which sets each pod's user",
+        "`max_jobs` counts applications, and all pods with the same application id count as one; pods created by an "
+        "operator such as KubeRay belong to the operator, which counts as one user",
     ),
     Feature.PRIORITY_CLASSES: Lowered(
-        "PriorityClass: workloads of a higher class are placed first in their queue",
-        "running workloads are never evicted for pending workloads of the same queue",
+        "PriorityClass: higher-priority workloads are placed first in their queue",
+        "running workloads are never evicted for pending workloads in the same queue",
     ),
     Feature.PREEMPTIBILITY: Lowered(
-        f"PriorityClass annotation {ALLOW_PREEMPTION_ANNOTATION}, and property preemption.policy: disabled of leaves "
-        "without preemptible classes",
+        f"PriorityClass annotation {ALLOW_PREEMPTION_ANNOTATION}, and queue property `preemption.policy: disabled` on "
+        "leaves without preemptible classes",
         "in other leaves, non-preemptible workloads are evicted last, but not protected",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
@@ -96,8 +94,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "remove `pools`, and taint the pool so that only workloads with the toleration run there",
     ),
     Feature.NAMESPACES: Lowered(
-        "the `tag` placement rule with namespace.parentqueue, an annotation of the namespace, and admission "
-        "policies that isolate the applications of different namespaces",
+        "the `tag` placement rule with the namespace annotation namespace.parentqueue, and admission policies that "
+        "isolate applications in different namespaces",
         "",
     ),
     Feature.DEFAULT_QUEUE: Lowered(
@@ -106,13 +104,13 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PLACEMENT: Native("queues.yaml partitions[].nodesortpolicy.type"),
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",
-        "partitions[].nodesortpolicy orders the nodes of all pools in the same way",
-        "remove `placement` from the pool: the placement of the cluster applies to all pools",
+        "partitions[].nodesortpolicy orders nodes in all pools the same way",
+        "remove `placement` from the pool: the cluster's placement applies to all pools",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
-        "nodes cannot be grouped by network level; pod affinity places pods close to each other",
-        "remove the topology on this cluster, or give its workloads a required pod affinity",
+        "nodes cannot be grouped by network level; only pod affinity places pods close to each other",
+        "remove the topology on this cluster, or set a required pod affinity on its workloads",
     ),
     Feature.QUEUED_PROVISIONING: NO_QUEUED_PROVISIONING,
 }
@@ -139,16 +137,15 @@ def _priority_class(program: Program, cls: PriorityClass) -> Manifest:
 CONDITIONS = (
     Condition(
         VALUES_FILE,
-        "is merged into the values of YuniKorn's Helm chart",
-        "without the admission controller, the owner of a pod is unknown, and by default YuniKorn schedules the pods "
-        "of every namespace",
+        "is merged into YuniKorn's Helm values",
+        "without the admission controller, a pod's user is unknown; by default, YuniKorn schedules pods in all namespaces",
         (Feature.USER_LIMITS, Feature.NAMESPACES, Feature.DEFAULT_QUEUE),
     ),
     Condition(
         KUBERAY_VALUES_FILE,
-        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
-        "KubeRay does not copy the queue and application to the pods of RayClusters and RayJobs, so the admission "
-        "policies reject them",
+        "is merged into KubeRay's Helm values, if KubeRay runs on the cluster",
+        "KubeRay does not copy the queue and application to RayCluster and RayJob pods, so the admission policies reject "
+        "them",
         (Feature.NAMESPACES,),
     ),
 )

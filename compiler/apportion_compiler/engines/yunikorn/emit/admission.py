@@ -44,7 +44,7 @@ def admission_policies(program: Program) -> Iterator[Manifest]:
         [
             {
                 "expression": f"request.operation != 'CREATE' || object.spec.schedulerName != {text(SCHEDULER)}",
-                "messageExpression": f"'namespace ' + {NAMESPACE} + ' does not belong to a queue of the policy, so its pods cannot use "
+                "messageExpression": f"'namespace ' + {NAMESPACE} + ' does not belong to any queue in the policy, so its pods cannot use "
                 f"schedulerName {SCHEDULER}; remove schedulerName'",
                 "reason": "Forbidden",
             }
@@ -75,8 +75,8 @@ def _requirements(workload: Workload, protected: tuple[str, ...]) -> Iterator[Re
     yield Requirement(
         workload.name,
         f"{pods}.all(t, {_own_application('t')})",
-        f"the application id must begin with the namespace and {text(APP_ID_SEPARATOR)}, so that applications of "
-        "different namespaces are kept apart",
+        f"the application id must begin with the namespace and {text(APP_ID_SEPARATOR)}, to keep applications in "
+        "different namespaces apart",
     )
     noted = f"t.?metadata.?annotations[?{text(ALLOW_PREEMPTION_ANNOTATION)}].orValue('')"
     yield Requirement(

@@ -32,10 +32,10 @@ def _chart_values(program: Program) -> Artifact:
     notes = [
         "Values for YuniKorn's Helm chart, required by this cluster's policy; merge them into your own values.",
         (
-            f"Install the chart in the namespace {SYSTEM_NAMESPACE}: YuniKorn reads the ConfigMap {CONFIG_MAP} in its "
-            "own namespace."
+            f"Install the chart in namespace {SYSTEM_NAMESPACE}: YuniKorn reads ConfigMap {CONFIG_MAP} only in its own "
+            "namespace."
         ),
-        "Remove queues.yaml from yunikornDefaults: the ConfigMap of this tree takes precedence.",
+        "Remove queues.yaml from yunikornDefaults: the ConfigMap in this tree takes precedence.",
     ]
     return Artifact(VALUES_FILE, yaml_document(notes, values))
 
@@ -43,6 +43,6 @@ def _chart_values(program: Program) -> Artifact:
 def _kuberay_values(program: Program) -> Artifact:
     notes = [
         "Value for KubeRay's Helm chart. A KubeRay operator supports only one batch scheduler.",
-        "KubeRay copies the labels yunikorn.apache.org/queue and yunikorn.apache.org/app-id from its objects to pods.",
+        "KubeRay copies the labels yunikorn.apache.org/queue and yunikorn.apache.org/app-id from its resources to their pods.",
     ]
     return Artifact(KUBERAY_VALUES_FILE, yaml_document(notes, {"batchScheduler": {"name": SCHEDULER}}))

@@ -48,7 +48,7 @@ def config_map(program: Program) -> Manifest:
 def queues_text(program: Program) -> str:
     """Return `queues.yaml`."""
     notes = [
-        f"Queues of {program.environment}/{program.cluster}: compiled from the policy; edit the policy instead.",
+        f"Queues for {program.environment}/{program.cluster}, compiled from the policy; edit the policy instead.",
         "YuniKorn rejects the whole file if it contains an error, and keeps its previous configuration.",
     ]
     return document(scheduler_config(program), notes)

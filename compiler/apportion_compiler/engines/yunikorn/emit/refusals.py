@@ -28,9 +28,9 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP516",
             f"cluster {program.environment}/{program.cluster}",
             program.source,
-            f"different placements of workloads without GPUs ({program.cpu_placement}) and with GPUs "
-            f"({program.gpu_placement}): there is only one node sort policy",
-            "set `placement` of the cluster to one strategy for both: Placement(gpu=BINPACK, cpu=BINPACK)",
+            f"different placements for workloads without GPUs ({program.cpu_placement}) and with GPUs "
+            f"({program.gpu_placement}): a cluster has only one node sort policy",
+            "set the same strategy for both in the cluster's `placement`: Placement(gpu=BINPACK, cpu=BINPACK)",
         )
     yield from _bounds_by_model(program)
     numbers = queue_numbers(program)
@@ -44,7 +44,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP518",
             f"cluster {program.environment}/{program.cluster}",
             program.source,
-            f"a tree of {len(program.queues)} queues: its text is too long for a single ConfigMap",
+            f"a tree of {len(program.queues)} queues: the configuration is too large for a ConfigMap",
             "remove queues without guarantees and limits, or split them across clusters",
         )
 
@@ -54,8 +54,8 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
         yield _of(
             queue,
             "AP514",
-            f"a limit on {', '.join(named)} only: nvidia.com/gpu counts GPUs of all models together",
-            "limit every model of the cluster, or `gpu` in total",
+            f"limits on only some GPU models ({', '.join(named)}): nvidia.com/gpu counts GPUs of all models together",
+            "limit every GPU model on the cluster, or limit `gpu` in total",
         )
 
 
@@ -80,7 +80,7 @@ def _amounts(queue: Queue) -> Iterator[Refusal]:
                 yield _of(
                     queue,
                     "AP519",
-                    f"{what} {amount_text(resource, amount)}: the largest number is 2^63-1, which means unlimited",
+                    f"{what} {amount_text(resource, amount)}: the maximum, 2^63-1, means unlimited",
                     "use a smaller amount, or UNLIMITED",
                 )
 
@@ -97,9 +97,9 @@ def _promised_twice(queue: Queue, children: Sequence[Queue], numbers: Mapping[st
             yield _of(
                 endless[-1],
                 "AP519",
-                f"an unlimited guarantee of {resource} alongside the guarantees of its siblings: guarantees are "
-                f"numbers, and their sum must not exceed the guarantee of `{queue.id}`",
-                "give each of them a finite guarantee",
+                f"an unlimited guarantee of {resource} if siblings also have guarantees: their sum must not exceed the "
+                f"guarantee of `{queue.id}`",
+                "set finite guarantees on the queue and its siblings",
             )
 
 
@@ -109,9 +109,9 @@ def _users(queue: Queue) -> Iterator[Refusal]:
             yield _of(
                 queue,
                 "AP518",
-                f'a limit for "{user.user}": a user name must begin with a letter or _, followed by letters, '
-                "digits and : # / _ . @ -",
-                "use the name with which the user authenticates to the API server",
+                f'a limit for "{user.user}": user names must begin with a letter or _, followed by letters, digits and '
+                ": # / _ . @ -",
+                "use the user's Kubernetes user name",
             )
 
 

@@ -72,7 +72,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     notes += _partition_notes(partition, root, reading)
     queues = _placed(queues, partition, root, reading, manifests)
     if queues and not any(queue.namespaces for queue in queues) and not bound_namespaces(manifests):
-        notes.append(Note("ConfigMap", "set the `namespaces` of each leaf to those whose workloads run in it"))
+        notes.append(Note("ConfigMap", "set `namespaces` on each leaf to the namespaces that use it"))
     placement = _PLACEMENTS.get(partition.node_sort_policy)
     record = ImportRecord(
         queues,
@@ -231,7 +231,9 @@ def _lift(root: Queue, reading: _FileFacts) -> Iterator[QueueRecord]:
 def _limit(path: str, queue: Queue, reading: _FileFacts) -> Mapping[str, Amount]:
     limit = _amounts(queue.max, f"{path}: resources.max", reading)
     if limit and not any(limit.values()) and NOTHING_ELSE not in (queue.max or {}):
-        reading.notes.append(Note(reading.at(path), "YuniKorn treats a maximum of only zeros as unset: skipped"))
+        reading.notes.append(
+            Note(reading.at(path), "resources.max is dropped: YuniKorn treats a maximum of only zeros as unset")
+        )
         return {}
     return limit
 
@@ -240,7 +242,7 @@ def _users(path: str, queue: Queue, reading: _FileFacts) -> tuple[UserLimit, ...
     found: list[UserLimit] = []
     for limit in queue.limits or ():
         if limit.groups:
-            reading.notes.append(Note(reading.at(path), f"limits of groups are dropped: {', '.join(limit.groups)}"))
+            reading.notes.append(Note(reading.at(path), f"group limits are dropped: {', '.join(limit.groups)}"))
         found += _limits_of_users(path, limit, reading)
     return tuple(sorted(found, key=lambda limit: limit.user))
 
@@ -300,7 +302,7 @@ def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]
     at = reading.at(path)
     id_ = reading.ids[path]
     if ID_PROPERTY not in (queue.properties or {}) and id_ != queue.name.lower():
-        yield Note(at, f"it is renamed to its id, {id_}")
+        yield Note(at, f"imported with its id as name, {id_}")
     if queue.max_applications:
         yield Note(at, "`maxapplications` is dropped: a policy limits jobs only per user")
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
@@ -321,7 +323,7 @@ def _partition_notes(partition: Partition, root: Queue, reading: _FileFacts) -> 
     if partition.resource_weights:
         yield Note(at, "`nodesortpolicy.resourceweights` is dropped")
     if root.limits:
-        yield Note(at, "limits of the root queue are dropped: set them on its children")
+        yield Note(at, "the root queue's limits are dropped: set them on its children")
     if not reading.ours and any(_tag(rule) is None for rule in partition.placement_rules or ()):
         yield Note(at, "placement rules are dropped: namespaces determine where workloads run")
 

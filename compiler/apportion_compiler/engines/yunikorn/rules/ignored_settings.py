@@ -33,15 +33,15 @@ def ignored(partitions: Sequence[Partition]) -> Iterator[Ignored]:
     if partitions and all(partition.name != DEFAULT_PARTITION for partition in partitions):
         yield Ignored(
             "partitions",
-            "all nodes belong to the partition default, which does not exist",
+            "all nodes belong to partition default, which does not exist",
             "rename the partition to default",
         )
     for partition in partitions:
         if partition.name != DEFAULT_PARTITION:
             yield Ignored(
                 partition.path,
-                f"all nodes belong to the partition default: {partition.name} has no nodes",
-                "move its queues to the partition default",
+                f"all nodes belong to partition default: {partition.name} has no nodes",
+                "move its queues to partition default",
             )
             continue
         for rule in partition.placement_rules or ():
@@ -55,19 +55,19 @@ def _queue(queue: Queue, partition: Partition, *, is_top: bool) -> Iterator[Igno
     if queue.name == ROOT and not is_top and sized:
         yield Ignored(
             queue.path,
-            "resources and maxapplications of a queue named root are ignored at any depth",
+            "YuniKorn ignores resources and maxapplications on queues named root",
             "rename the queue",
         )
     elif is_top and queue.max_applications:
         yield Ignored(
             f"{queue.path}.maxapplications",
-            "maxapplications of the root queue is ignored",
+            "YuniKorn ignores maxapplications on the root queue",
             "set maxapplications on the queues below root",
         )
     elif queue.max and not any(parse_amounts(queue.max, queue.path).values()):
         yield Ignored(
             f"{queue.path}.resources.max",
-            "a maximum of zero in every resource is treated as unset",
+            "YuniKorn treats a maximum of zero for every resource as unset",
             "add a non-zero resource, or stop the queue",
         )
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
@@ -124,7 +124,7 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "priority.offset": (_is_offset, "0", "a 32-bit integer"),
     "preemption.policy": (_one_of("default", "fence", "disabled", ""), "default", "default, fence or disabled"),
     "preemption.delay": (_is_positive_duration, "30s", "a duration above zero, such as 30s"),
-    "quota.preemption.delay": (_is_positive_duration, "0s, which is off", "a duration above zero, such as 10m"),
+    "quota.preemption.delay": (_is_positive_duration, "0s, which disables it", "a duration above zero, such as 10m"),
     "application.unschedasks.backoff": (_is_count, "0", "an integer"),
     "application.unschedasks.backoff.delay": (_is_positive_duration, "30s", "a duration above zero, such as 30s"),
 }
@@ -143,12 +143,12 @@ def _property(key: str, value: str, path: str, partition: Partition) -> Iterator
         return
     takes, otherwise, words = known
     if not takes(value):
-        yield Ignored(at, f'"{value}" is ignored, and {key} is {otherwise}', f"use {words}")
+        yield Ignored(at, f'"{value}" is ignored, and {key} defaults to {otherwise}', f"use {words}")
     elif key == "quota.preemption.delay" and not partition.quota_preemption:
         yield Ignored(
             at,
-            "lowering the maximum evicts no workloads unless quotapreemptionenabled is true for the partition",
-            "set preemption.quotapreemptionenabled of the partition to true",
+            "lowering the maximum does not evict workloads unless the partition sets quotapreemptionenabled",
+            "set preemption.quotapreemptionenabled: true in the partition",
         )
 
 
@@ -162,12 +162,12 @@ def _rule(rule: PlacementRule) -> Iterator[Ignored]:
     if name not in _RULES:
         fault, cure = f"unknown placement rule {rule.name}", f"use one of {', '.join(_RULES)}"
     elif name in ("fixed", "tag") and not rule.value:
-        fault, cure = f"a {name} rule requires a value", "set `value` of the rule"
+        fault, cure = f"a {name} rule requires a value", "set `value` in the rule"
     elif name == "fixed" and not all(QUEUE_NAME.fullmatch(part) for part in rule.value.split(".")):
         fault, cure = f"{rule.value} is not a queue path", "set value to a path such as root.default"
     elif name == "fixed" and rule.value.lower().startswith(ROOT) and rule.parent is not None:
-        fault, cure = f"{rule.value} begins at root but has a parent rule", "remove parent"
+        fault, cure = f"{rule.value} starts at root, but the rule has a parent", "remove parent"
     if fault is not None:
-        yield Ignored(rule.path, f"{fault}: none of the placement rules takes effect", cure)
+        yield Ignored(rule.path, f"{fault}, so YuniKorn ignores all placement rules", cure)
     if rule.parent is not None:
         yield from _rule(rule.parent)

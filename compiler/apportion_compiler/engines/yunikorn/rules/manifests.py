@@ -42,7 +42,7 @@ def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
             _field(found.field, refused.path),
             "Invalid",
             refused.message,
-            "correct the configuration; until then, the previous one stays in effect",
+            "correct the configuration; until then, YuniKorn keeps the previous one",
         )
         return
     for setting in ignored(partitions):
@@ -62,7 +62,7 @@ def _priority_class(manifest: Manifest, index: int) -> Iterator[Verdict]:
             f"metadata.annotations[{ALLOW_PREEMPTION_ANNOTATION}]",
             "Ignored",
             f'"{allowed}" is treated as true',
-            'set it to "false" if its workloads should be evicted last',
+            'to evict workloads of this class last, set the annotation to "false"',
         )
 
 

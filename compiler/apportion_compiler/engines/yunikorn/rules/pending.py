@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from apportion_api.counted_nouns import agreeing, counted
+from apportion_api.counted_nouns import counted
 from apportion_api.embedded_json import json_value
 from apportion_api.yunikorn import names
 from apportion_compiler.embedded_text import yaml_value
@@ -96,13 +96,15 @@ def _groups_of(workload: Workload, counts: Mapping[str, int]) -> Iterator[Verdic
     try:
         groups = json_value(written or "[]")
     except ValueError:
-        yield workload.ignored(field, "Invalid", "it is not valid JSON, so there is no gang", "use a JSON list")
+        yield workload.ignored(
+            field, "Invalid", "the annotation is not valid JSON, so the pods are not gang-scheduled", "use a JSON list"
+        )
         return
     for group in groups if isinstance(groups, list) else ():
         name, least = text(group, "name"), mapping(group).get("minMember")
         if name is not None and isinstance(least, int) and least > counts.get(name, 0):
             yield workload.pending(
-                field, "Invalid", f"task group {name} waits for {counted(least, 'pod')}, but only {counts.get(name, 0)} {agreeing(counts.get(name, 0), 'belongs', 'belong')} to it",
+                field, "Invalid", f"task group {name} waits for {counted(least, 'pod')}, but has only {counts.get(name, 0)}",
                 f"set minMember: {counts.get(name, 0)}",
             )  # fmt: skip
 
