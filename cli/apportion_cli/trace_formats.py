@@ -76,6 +76,18 @@ def _pai(sources: Sequence[Source], names: TraceNames) -> Trace:
     return read_pai(sources[0], PaiRules(queues=names.queues, priorities=names.priorities, models=names.models))
 
 
+def _philly(sources: Sequence[Source], names: TraceNames) -> Trace:
+    from apportion_runtime.sim.traces.philly import PhillyRules, read_philly
+
+    return read_philly(sources[0], PhillyRules(queues=names.queues, priorities=names.priorities))
+
+
+def _helios(sources: Sequence[Source], names: TraceNames) -> Trace:
+    from apportion_runtime.sim.traces.helios import HeliosRules, read_helios
+
+    return read_helios(sources[0], HeliosRules(queues=names.queues, priorities=names.priorities))
+
+
 FORMATS: Mapping[str, TraceFormat] = {
     "openb": TraceFormat(
         ("NODES.csv", "PODS.csv"), _openb, ("openb_node_list_all_node.csv", "openb_pod_list_default.csv")
@@ -83,6 +95,8 @@ FORMATS: Mapping[str, TraceFormat] = {
     "sacct": TraceFormat(("FILE",), _sacct, has_gpu_types=True),
     "dlrm": TraceFormat(("FILE",), _dlrm),
     "pai": TraceFormat(("FILE",), _pai, has_gpu_types=True),
+    "philly": TraceFormat(("FILE",), _philly),
+    "helios": TraceFormat(("FILE",), _helios),
 }
 
 

@@ -285,7 +285,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=QUEUE",
-        help="Queue for a QoS class, account, role or user of the trace; may be repeated.",
+        help="Queue for a QoS class, account, role, user or virtual cluster of the trace; may be repeated.",
     ),
     click.option(
         "--trace-priority",
@@ -293,7 +293,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="NAME=CLASS",
-        help="Priority class for a QoS, role or user of the trace; may be repeated.",
+        help="Priority class for a QoS, role, user or virtual cluster of the trace; may be repeated.",
     ),
     click.option(
         "--trace-gpu-model",

@@ -28,6 +28,14 @@ cat >pai_job_no_estimate_100K.csv <<'EOF'
 job_id,user,gpu_type,num_inst,num_gpu,num_cpu,submit_time,duration
 1,u1,T4,2,0.5,6,0,600
 EOF
+cat >cluster_job_log <<'EOF'
+[{"status": "Pass", "vc": "serving", "jobid": "application_1_2", "submitted_time": "2018-01-01 00:00:00", "user": "u", "attempts": [
+  {"start_time": "2018-01-01 00:01:00", "end_time": "2018-01-01 00:11:00", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]}]
+EOF
+cat >cluster_log.csv <<'EOF'
+job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
+7,u1,serving,1,4,1,COMPLETED,2018-01-01 00:00:00,2018-01-01 00:01:00,2018-01-01 00:11:00,600,60
+EOF
 cat >nodes.yaml <<'EOF'
 nodes: [{pool: t4, count: 2, gpus: 2, cpu: 64, memory: 256Gi}]
 EOF

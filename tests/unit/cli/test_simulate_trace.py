@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from apportion_cli.trace_formats import FORMATS
+
 from .conftest import Run
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn-0,64000,262144,2,T4\nn-1,64000,262144,2,T4\nn-2,32000,131072,0,\n"
@@ -134,7 +136,7 @@ def test_invalid_node_list_is_refused(run: Run, queues: Path, openb: str, nodes:
     [
         (
             ["--trace", "openb"],
-            "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv, sacct:FILE, dlrm:FILE or pai:FILE",
+            "`openb` is not openb:DIRECTORY, openb:NODES.csv,PODS.csv, sacct:FILE, dlrm:FILE, pai:FILE, philly:FILE or helios:FILE",
         ),
         (["--trace", "openb:nodes.csv"], "openb requires 2 files, as in openb:NODES.csv,PODS.csv"),
         (["--trace-load", "0.8"], "require --trace FORMAT:FILE"),
@@ -256,3 +258,32 @@ def test_gpu_types_can_be_mapped(run: Run, queues: Path, tmp_path: Path) -> None
     assert _outcomes(run, *arguments, *mapped, "--trace-until", "1h") == {"succeeded": 1, "unfinished": 1}
     said = run("simulate", *arguments, mapped[0], mapped[1]).err
     assert "warning: jobs with GPU type V100 accept any GPU; to restrict them, map each type to a model" in said
+
+
+_PHILLY = (
+    '[{"status": "Pass", "vc": "vision", "jobid": "a_1", "submitted_time": "2018-01-01 00:00:00", "attempts": '
+    '[{"start_time": "2018-01-01 00:01:00", "end_time": "2018-01-01 00:02:00", "detail": [{"gpus": ["gpu0"]}]}]}]'
+)
+_HELIOS = (
+    "job_id,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration\n"
+    "1,vision,1,4,1,COMPLETED,2018-01-01 00:00:00,2018-01-01 00:01:00,2018-01-01 00:02:00,60\n"
+)
+
+
+@pytest.mark.parametrize(("form", "text"), [("philly", _PHILLY), ("helios", _HELIOS)])
+def test_jobs_of_virtual_clusters_run(run: Run, queues: Path, tmp_path: Path, form: str, text: str) -> None:
+    (tmp_path / "jobs").write_text(text)
+    (tmp_path / "nodes.yaml").write_text("nodes: [{pool: gpu, count: 1, gpus: 1}]\n")
+    trace = ("--trace", f"{form}:{tmp_path / 'jobs'}", "--scenario", tmp_path / "nodes.yaml")
+    assert _outcomes(run, queues, *trace) == {"succeeded": 1}
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if len(FORMATS[form].files) == 1])
+@pytest.mark.parametrize("text", ["", "\x00", "{", "[[[", "a,b\n1,2\n", "\n\n\n", '"', '{"type": "ADDED"}', "[1, 2]"])
+def test_other_file_is_refused_in_one_sentence(run: Run, queues: Path, tmp_path: Path, form: str, text: str) -> None:
+    path = tmp_path / "jobs"
+    path.write_text(text)
+    refused = run("simulate", queues, "--trace", f"{form}:{path}")
+    assert refused.code == 3
+    assert re.search(rf"{re.escape(str(path))}:\d+: [^\n]+; [^\n]+", refused.err)
+    assert "Traceback" not in refused.err

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
-from apportion_runtime.sim.traces.records import JobEnd, SkippedRow, Source, Trace, TraceJob, in_order
+from apportion_runtime.sim.traces.records import JobEnd, SkippedRow, Source, Trace, TraceJob
 from apportion_runtime.sim.traces.rows import MOST_AT_ONCE, BadRow, Row, Table, kubernetes_name, read_each, rows_of
+from apportion_runtime.sim.traces.timestamps import NO_TIME, parse_timestamp, since_first_arrival
 from apportion_runtime.sim.traces.tres import shape_of
 
 FORMAT = "JobID,Account,QOS,State,Submit,Eligible,Start,End,Elapsed,Timelimit,AllocTRES,ReqTRES"
@@ -19,7 +19,6 @@ _TABLE = Table(
     f"run sacct -P -X --format={FORMAT}",
 )
 _MISFIT = "omit free-text columns such as JobName, or use another --delimiter"
-_NOTHING = frozenset({"", "unknown", "none", "n/a", "(null)"})
 
 _ENDS: Mapping[str, JobEnd] = {
     **dict.fromkeys(("COMPLETED",), JobEnd.SUCCEEDED),
@@ -84,9 +83,8 @@ def read_sacct(listing: Source, rules: SlurmRules | None = None, *, delimiter: s
             jobs.append(replace(like, name=made if runs[made] == 1 else f"{made}-run{runs[made]}"))
 
     n_rows = read_each(rows_of(listing.file, _lines(listing, delimiter), _TABLE), take, skips, _MISFIT)
-    begin = min((job.arrives_s for job in jobs), default=None)
-    shifted = [replace(job, arrives_s=job.arrives_s - begin) for job in jobs] if begin is not None else []
-    return Trace("slurm", (), in_order(shifted), tuple(skips), n_rows, begin)
+    shifted, begin = since_first_arrival(jobs)
+    return Trace("slurm", (), shifted, tuple(skips), n_rows, begin)
 
 
 def _lines(listing: Source, delimiter: str) -> Iterator[tuple[int, Sequence[str]]]:
@@ -185,15 +183,14 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
 def _moment(row: Row, column: str) -> float | None:
     """Return a timestamp as UTC; Slurm's output has no time zone."""
     text = row.text(column)
-    if text.lower() in _NOTHING:
+    if text.lower() in NO_TIME:
         return None
     try:
         if text.isascii() and text.isdigit():
             return float(int(text)) if len(text) <= 12 else _no_time(column, text)
-        made = datetime.fromisoformat(text)
+        return parse_timestamp(text)
     except ValueError:
         return _no_time(column, text)
-    return (made if made.tzinfo is not None else made.replace(tzinfo=UTC)).timestamp()
 
 
 def _no_time(column: str, text: str) -> float:
@@ -203,7 +200,7 @@ def _no_time(column: str, text: str) -> float:
 def _span(row: Row, column: str) -> float | None:
     """Return a duration in seconds; None if it is missing or unlimited."""
     text = row.text(column)
-    if text.lower() in _NOTHING or text.lower() in ("unlimited", "partition_limit"):
+    if text.lower() in NO_TIME or text.lower() in ("unlimited", "partition_limit"):
         return None
     match = _SPAN.fullmatch(text)
     if match is None:
